@@ -13,7 +13,9 @@ import (
 // Config is everything that can be configured. everthread.example.yaml
 // explains each key, which can also be given as EVERTHREAD_… in the environment.
 type Config struct {
-	DatabaseURL      Secret        `yaml:"database_url"` // holds a password
+	DatabaseURL      Secret        `yaml:"database_url"`        // holds a password
+	DatabaseListen   Secret        `yaml:"database_listen_url"` // the same, without a pooler
+	DatabaseConns    int           `yaml:"database_connections"`
 	DataDir          string        `yaml:"data_dir"`
 	SecretKey        Secret        `yaml:"secret_key"`
 	PreviousKey      Secret        `yaml:"previous_secret_key"` // opens what was encrypted with it
@@ -35,9 +37,11 @@ type Config struct {
 	Turn             Turn          `yaml:"turn"`
 	Agent            Agent         `yaml:"agent"`
 	Reminders        Reminders     `yaml:"reminders"`
+	Tasks            Tasks         `yaml:"tasks"`
 	Standing         Standing      `yaml:"standing"`
 	Limits           Limits        `yaml:"limits"`
 	Media            Media         `yaml:"media"`
+	Documents        Documents     `yaml:"documents"`
 	Retention        Retention     `yaml:"retention"`
 	Backup           Backup        `yaml:"backup"`
 	Channels         Channels      `yaml:"channels"`
@@ -196,6 +200,13 @@ type MCPServer struct {
 	TrustHints bool     `yaml:"trust_hints"`
 }
 
+// Tasks bound what a person can have done at a time. A task that cannot begin within
+// Expires is skipped.
+type Tasks struct {
+	Expires   time.Duration `yaml:"expires"`
+	MaxActive int           `yaml:"max_active"`
+}
+
 // Reminders bound what a person can be reminded of. DefaultHour is the time of
 // day of a reminder that has none.
 type Reminders struct {
@@ -218,6 +229,8 @@ type Limits struct {
 	// OpenTokensPerDay, else no limit; -1: no limit.
 	AllTokensPerDay int `yaml:"all_tokens_per_day"`
 	TurnsPerMinute  int `yaml:"turns_per_minute"`
+	// TaskTokensPerDay bounds what the tasks of a user take of a day, beside TokensPerDay.
+	TaskTokensPerDay int `yaml:"task_tokens_per_day"`
 }
 
 // OpenTokensPerDay bounds all users together where anybody may come in.
@@ -229,6 +242,14 @@ type Media struct {
 	// BytesPerUser bounds all files of a user who is not an owner; 0: no limit.
 	BytesPerUser Size          `yaml:"bytes_per_user"`
 	Wait         time.Duration `yaml:"wait"`
+}
+
+// Documents bounds how the text of files is read.
+type Documents struct {
+	MaxPages      int  `yaml:"max_pages"`
+	MaxSeconds    int  `yaml:"max_seconds"`
+	MaxMemory     Size `yaml:"max_memory"`
+	PreviewTokens int  `yaml:"preview_tokens"`
 }
 
 // Retention says how long raw platform payloads are kept, and what was
@@ -298,6 +319,7 @@ type Secret = section.Secret
 // channels' own, with their defaults; what is read is written into them.
 func Default(sections ...section.Section) Config {
 	return Config{
+		DatabaseConns:   16,
 		DataDir:         "./data",
 		HTTP:            HTTP{Listen: "127.0.0.1:8080", PublicURL: "http://127.0.0.1:8080"},
 		Log:             Log{Level: "info", Format: "console"},
@@ -322,9 +344,11 @@ func Default(sections ...section.Section) Config {
 		Agent: Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second,
 			DelegateTimeout: 120 * time.Second},
 		Reminders: Reminders{DefaultHour: "09:00", MinEvery: 15 * time.Minute, MaxActive: 100},
+		Tasks:     Tasks{Expires: 2 * time.Hour, MaxActive: 20},
 		Standing:  Standing{MaxActive: 10, MaxTokens: 200},
-		Limits:    Limits{TurnsPerMinute: 20},
+		Limits:    Limits{TurnsPerMinute: 20, TaskTokensPerDay: 50_000},
 		Media:     Media{MaxBytes: 20 << 20, BytesPerUser: 5 << 30, Wait: 20 * time.Second},
+		Documents: Documents{MaxPages: 500, MaxSeconds: 30, MaxMemory: 256 << 20, PreviewTokens: 300},
 		Retention: Retention{Raw: 7 * 24 * time.Hour, Audit: 400 * 24 * time.Hour},
 		Backup:    Backup{Keep: 7},
 		Channels: Channels{

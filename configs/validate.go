@@ -54,13 +54,21 @@ func (c Config) checkStore(p *section.Problems) {
 	if c.DatabaseURL == "" {
 		return
 	}
-	u, err := url.Parse(string(c.DatabaseURL))
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+	if !postgresURL(c.DatabaseURL) {
 		p.Add("database_url must begin with postgres://; leave it empty for the embedded database")
 	}
+	if c.DatabaseListen != "" && !postgresURL(c.DatabaseListen) {
+		p.Add("database_listen_url must begin with postgres://; leave it empty where no pooler stands before the database")
+	}
+	section.AtLeast(p, "database_connections", c.DatabaseConns, 2)
 	if c.SecretKey == "" {
 		p.Add("secret_key is required with database_url, the same for all processes; make one with `openssl rand -hex 32`")
 	}
+}
+
+func postgresURL(s Secret) bool {
+	u, err := url.Parse(string(s))
+	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
 }
 
 func (c Config) checkBackup(p *section.Problems) {
@@ -231,6 +239,8 @@ func (c Config) checkWork(p *section.Problems) {
 	clock(p, "reminders.default_hour", c.Reminders.DefaultHour)
 	section.AtLeast(p, "reminders.min_every", c.Reminders.MinEvery, time.Minute)
 	section.Within(p, "reminders.max_active", c.Reminders.MaxActive, 1, 10_000)
+	section.AtLeast(p, "tasks.expires", c.Tasks.Expires, time.Minute)
+	section.Within(p, "tasks.max_active", c.Tasks.MaxActive, 1, 1000)
 	section.Within(p, "standing.max_active", c.Standing.MaxActive, 1, 100)
 	section.Within(p, "standing.max_tokens", c.Standing.MaxTokens, 100, 2000)
 	section.AtLeast(p, "limits.tokens_per_day", c.Limits.TokensPerDay, 0)
@@ -238,6 +248,10 @@ func (c Config) checkWork(p *section.Problems) {
 	section.AtLeast(p, "limits.turns_per_minute", c.Limits.TurnsPerMinute, 0)
 	section.AtLeast(p, "media.max_bytes", c.Media.MaxBytes, 0)
 	section.AtLeast(p, "media.bytes_per_user", c.Media.BytesPerUser, 0)
+	section.Within(p, "documents.max_pages", c.Documents.MaxPages, 1, 10_000)
+	section.Within(p, "documents.max_seconds", c.Documents.MaxSeconds, 1, 600)
+	section.AtLeast(p, "documents.max_memory", c.Documents.MaxMemory, 192<<20)
+	section.Within(p, "documents.preview_tokens", c.Documents.PreviewTokens, 0, 2000)
 	section.Within(p, "media.wait", c.Media.Wait, 0, 10*time.Minute)
 	section.AtLeast(p, "retention.raw", c.Retention.Raw, time.Hour)
 	section.AtLeast(p, "retention.audit", c.Retention.Audit, 24*time.Hour)

@@ -96,7 +96,7 @@ const (
 // AuditRow is one thing that was done, never with words of a person. Its JSON is
 // what the command line and an export show.
 type AuditRow struct {
-	User   UserID      `json:"user_id"` // 0: somebody who is gone
+	User   UserID      `json:"user_id"` // 0: a deleted user
 	ID     AuditID     `json:"id"`
 	At     time.Time   `json:"at"`
 	Via    Via         `json:"via"`

@@ -278,6 +278,8 @@ type Attachment struct {
 	// Unheard is when that is written down, as the day's tokens were used up; the zero
 	// time: it needs none, or has it.
 	Unheard time.Time `json:"unheard,omitzero"`
+	// Document is what is known of its text; nil: it is no document that can be read.
+	Document *Document `json:"document,omitempty"`
 }
 
 // Part is one sendable piece of a message: plain text with spans over it. A

@@ -30,6 +30,7 @@ const (
 	DeliverNotice   DeliveryKind = "notice"
 	DeliverPost     DeliveryKind = "post" // a day's summary: never sent twice
 	DeliverReminder DeliveryKind = "reminder"
+	DeliverTask     DeliveryKind = "task" // what a task found, or why it did not
 )
 
 // NewDelivery is a delivery to be stored, rendered and split for its channel.

@@ -105,6 +105,9 @@ func Taint(e Effect) Effect {
 	case CancelReminder:
 		e.Tainted = true
 		return e
+	case SetTask: // it acts later: the person decides
+		e.Task.Tainted = true
+		return ProposeTask{Task: e.Task}
 	}
 	return e
 }

@@ -23,21 +23,25 @@ type ImportStore interface {
 	// ImportSummary stores the versions of a day's summary, oldest first, if the day
 	// is there, was imported and has none; else it does nothing (false).
 	ImportSummary(ctx context.Context, user UserID, label string, versions []Summary) (bool, error)
-	// Plans returns all open loops and closed ones, and all reminders of any state,
-	// oldest first.
+	// Plans returns all open loops and closed ones, and all reminders and tasks of any
+	// state, oldest first.
 	Plans(ctx context.Context, user UserID) (Plans, error)
-	// ImportPlans stores loops and reminders as they are, but for those that are here
+	// ImportPlans stores loops, reminders and tasks as they are, but for those that are here
 	// already or rest on a message that was redacted, and tells how many of each.
-	ImportPlans(ctx context.Context, user UserID, p Plans) (loops, reminders int, err error)
+	ImportPlans(ctx context.Context, user UserID, p Plans) (PlansIn, error)
 	// SummarizeImported enqueues, of at most limit users with imported days that wait
 	// for a summary, the newest of these if none is under way, and tells how many.
 	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
 }
 
+// PlansIn is how many plans came in.
+type PlansIn struct{ Loops, Reminders, Tasks int }
+
 // Plans are what is or was still to come.
 type Plans struct {
 	Loops     []Loop
 	Reminders []Reminder
+	Tasks     []Task
 }
 
 // ImportBatch is messages to be imported; about a thousand are a good size.

@@ -18,6 +18,7 @@ const (
 	QueueSummarize = "summarize"
 	QueueEmbed     = "embed"
 	QueueCompress  = "compress"
+	QueueDocument  = "document"
 )
 
 // JobState is the state of a job. Done jobs are gone.
@@ -106,8 +107,9 @@ func ParseAddressKey(key string) (Address, bool) {
 // JobStore is the queue. Claims of turns and deliveries have methods of their own.
 type JobStore interface {
 	// Due returns heads that may run now (and running ones whose lease lapsed),
-	// oldest first, and when the next one will be due (zero: none is waiting).
-	Due(ctx context.Context, queues []string, now time.Time, limit int) ([]JobRef, time.Time, error)
+	// oldest first: those of a share, and others that have been due for its grace. It
+	// also returns when the next one of the share will be due (zero: none is waiting).
+	Due(ctx context.Context, queues []string, now time.Time, limit int, share Share) ([]JobRef, time.Time, error)
 	// Claim takes a due job; nil if it was taken.
 	Claim(ctx context.Context, ref JobRef, c Claim) (*Job, error)
 	// Enqueue adds jobs.

@@ -75,6 +75,7 @@ type Message struct {
 	ForwardedFrom string
 	Request       *Request  // of a user's, or of a client's tool
 	Decides       *Decision // the message answered a question of a turn
+	Task          *TaskMark // the message is a task that was due, or says why one was not done
 	// Tainted: whoever wrote it, an assistant or a tool of ours, had read words that the
 	// person did not write there.
 	Tainted bool
@@ -141,6 +142,8 @@ type NewMessage struct {
 	Request       *Request
 	// Decides answers a question of a turn in the transaction that stores the message.
 	Decides *Decision
+	// Task marks a task that was due. Nothing else is read in its turn.
+	Task *TaskMark
 
 	SentAt     time.Time
 	PlatformAt time.Time // what the platform said, if SentAt is not that

@@ -13,6 +13,7 @@ const (
 	DocMessage DocKind = "message" // of the continuous thread; the id is a MessageID
 	DocSummary DocKind = "summary" // the newest of a day; the id is its SegmentID
 	DocItem    DocKind = "item"    // memory; the id is an ItemID
+	DocFile    DocKind = "file"    // a page of a document; the id is that of a FilePage
 )
 
 // Analyzer turns text into the terms of the full-text index. It is pure and
@@ -102,6 +103,7 @@ type VectorKind string
 const (
 	VectorWindow VectorKind = "window" // the id is a WindowID
 	VectorItem   VectorKind = "item"   // the id is an ItemID
+	VectorFile   VectorKind = "file"   // the id is that of a FilePage
 )
 
 // VectorSize is the length of every stored vector; shorter ones are padded with
@@ -211,11 +213,11 @@ type IndexStore interface {
 	// configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
 	// Index brings the full-text index up to date: what was said since the last call, and
-	// what another version of the analyzer indexed, of at most `users` users. It tells how
-	// many documents that were; 0: all is indexed. It runs behind what is said: Match adds
+	// what another version of the analyzer indexed, of at most `users` users of a share. It
+	// tells how many documents that were; 0: all is indexed. It runs behind what is said: Match adds
 	// what is not indexed yet, so nobody notices. Edits, redactions, summaries and items
 	// are indexed in the transaction that stores them.
-	Index(ctx context.Context, users int) (int, error)
+	Index(ctx context.Context, users int, share Share) (int, error)
 }
 
 // PutWindows is windows to be stored.
@@ -297,6 +299,8 @@ type Hit struct {
 	Label   string // of the day
 	Message Message
 	Summary Summary
+	// Page is that of a document; Message carried it.
+	Page    FilePage
 	Snippet string
 	Score   float64 // 0 to 1
 	FTS     bool    // it holds a word of the query

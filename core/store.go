@@ -217,6 +217,8 @@ type DayStore interface {
 	Segment(ctx context.Context, user UserID, id SegmentID) (Segment, error)
 	// DayMessages returns a day's conversation in order, from message `after` on.
 	DayMessages(ctx context.Context, user UserID, id SegmentID, after MessageID, limit int) ([]Message, error)
+	// DayMessagesBefore returns the last messages of a day's conversation before one, in order.
+	DayMessagesBefore(ctx context.Context, user UserID, id SegmentID, before MessageID, limit int) ([]Message, error)
 	// Summaries returns the versions of a day's summary, newest first.
 	Summaries(ctx context.Context, user UserID, id SegmentID, limit int) ([]Summary, error)
 }
@@ -357,8 +359,8 @@ type Trace struct {
 // Waker passes wake-ups between workers, in and between processes. A wake-up
 // may come for nothing, and may rarely be lost: those that wait also poll.
 type Waker interface {
-	// Wakes yields the topics that changed: queue names, "turn:<user>:<turn>" for
-	// flags, or TopicListening. The channel is closed when ctx ends.
+	// Wakes yields the topics that changed: a WakeTopic of a queue, a TurnTopic for
+	// flags, or one of those below. The channel is closed when ctx ends.
 	Wakes(ctx context.Context) <-chan string
 }
 
@@ -384,9 +386,11 @@ type Store interface {
 	ApprovalReader
 	MoveStore
 	LeaseStore
+	MemberStore
 	StateStore
 	AgentKeyStore
 	MediaStore
+	DocumentStore
 	JournalStore
 	AuditStore
 	UsageStore
@@ -398,6 +402,7 @@ type Store interface {
 	MemoryStore
 	StandingStore
 	PlanStore
+	TaskStore
 	PageStore
 	Janitor
 	Waker

@@ -42,6 +42,8 @@ type ToolUse struct {
 	Turn        TurnID
 	By          Actor       // through whom the turn came; zero: through nobody
 	Inputs      []MessageID // what the turn answers
+	Task        TaskID      // that the turn runs; 0: a person wrote
+	Tainted     bool        // the turn read words that its person did not write there
 	Step, Index int         // of the model's calls in the turn, of the tool calls in that; both from 0
 	Now         time.Time
 	Location    *time.Location

@@ -31,6 +31,9 @@ type Turn struct {
 	Failures  int       // attempts that failed with an error
 	LastError string
 	Reserved  int // tokens reserved of the day's budget: Budget.Reserve or Budget.Least
+	// Task is the task that the turn runs, which was due at Due; 0: none.
+	Task TaskID
+	Due  time.Time
 	// Used is what attempts of this claim took that ended without a reply, to be
 	// counted on Today (a day's label).
 	Used  Usage
@@ -61,6 +64,8 @@ type Budget struct {
 	Day            string    // label of today
 	NextDay        time.Time // when tomorrow begins
 	TurnsPerMinute int
+	// TaskTokensPerDay bounds what tasks take of a day beside TokensPerDay.
+	TaskTokensPerDay int
 	// Closed is until when nobody's turn begins, as the tokens of all are used up;
 	// zero: they are not.
 	Closed time.Time
@@ -252,6 +257,8 @@ type Reply struct {
 	SummarizeAfter int
 	Day            string // label of today, for the usage
 	Error          string // for TurnFailed
+	// Cause says why the run of a task failed or was skipped.
+	Cause RunCause
 }
 
 // Prompt is what a turn sends to a model first.

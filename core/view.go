@@ -14,20 +14,24 @@ type SearchView struct {
 
 // HitView is a hit in it.
 type HitView struct {
-	Kind    DocKind     `json:"kind"`
-	Label   string      `json:"day_label"`
-	Segment SegmentID   `json:"day_segment_id"`
-	Score   float64     `json:"score"`
-	Message MessageID   `json:"message_id,omitempty"`
-	From    MessageID   `json:"from_message_id,omitempty"`
-	To      MessageID   `json:"to_message_id,omitempty"`
-	Role    Role        `json:"role,omitempty"`
-	SentAt  string      `json:"sent_at,omitempty"`
-	Snippet string      `json:"snippet,omitempty"`
-	Covered *bool       `json:"covered_by_summary,omitempty"`
-	Summary string      `json:"summary_snippet,omitempty"`
-	Foreign bool        `json:"foreign,omitempty"` // words that the user did not write went into it
-	Signals SignalsView `json:"signals"`
+	Kind    DocKind   `json:"kind"`
+	Label   string    `json:"day_label"`
+	Segment SegmentID `json:"day_segment_id"`
+	Score   float64   `json:"score"`
+	Message MessageID `json:"message_id,omitempty"`
+	From    MessageID `json:"from_message_id,omitempty"`
+	To      MessageID `json:"to_message_id,omitempty"`
+	Role    Role      `json:"role,omitempty"`
+	SentAt  string    `json:"sent_at,omitempty"`
+	Snippet string    `json:"snippet,omitempty"`
+	Covered *bool     `json:"covered_by_summary,omitempty"`
+	Summary string    `json:"summary_snippet,omitempty"`
+	// Attachment, Name and Page are of a page of a file, and Message carried it.
+	Attachment string      `json:"attachment,omitempty"`
+	Name       string      `json:"name,omitempty"`
+	Page       int         `json:"page,omitempty"`
+	Foreign    bool        `json:"foreign,omitempty"` // words that the user did not write went into it
+	Signals    SignalsView `json:"signals"`
 }
 
 // SignalsView is what found a hit.
@@ -51,6 +55,11 @@ func (h Hit) view(zone *time.Location) HitView {
 		Signals: SignalsView{h.FTS, h.Near, h.Neighbour}}
 	if h.Kind == DocSummary {
 		v.Summary, v.Foreign = h.Snippet, h.Summary.Tainted
+		return v
+	}
+	if h.Kind == DocFile {
+		v.Message, v.SentAt, v.Snippet, v.Foreign = h.Message.ID, Stamp(h.Message.SentAt, zone), h.Snippet, true
+		v.Attachment, v.Name, v.Page = h.Page.File.String(), h.Page.Name, h.Page.Number
 		return v
 	}
 	covered := h.Message.Covered

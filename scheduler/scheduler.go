@@ -14,7 +14,7 @@ import (
 )
 
 // Task is something to be looked at regularly. Run asks what is due and does it
-// or enqueues it; it may run in several processes at once.
+// or enqueues it; while another process begins to lead it may run in both.
 type Task struct {
 	Name string
 	Spec string // standard five-field cron expression, in UTC
@@ -24,6 +24,8 @@ type Task struct {
 // Scheduler runs tasks.
 type Scheduler struct {
 	Tasks []Task
+	// Leads reports whether this is the one process of several that asks now.
+	Leads func() bool
 	Log   *zap.Logger
 	Now   func() time.Time
 }
@@ -45,7 +47,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 func (s *Scheduler) repeat(ctx context.Context, t Task, schedule cron.Schedule) {
 	for {
-		if err := t.Run(ctx); err != nil && ctx.Err() == nil {
+		var err error
+		if s.Leads() {
+			err = t.Run(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("task", zap.String("task", t.Name), zap.Error(err))
 		}
 		now := s.Now().UTC()

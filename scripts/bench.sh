@@ -5,6 +5,21 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+# several PROGRAM N runs so many processes of one database until it is ended.
+several() {
+	local pids=() n
+	trap 'kill "${pids[@]}" 2>/dev/null; wait; exit 0' TERM INT
+	for n in $(seq "$2"); do
+		EVERTHREAD_HTTP_LISTEN=127.0.0.1:$((18090 + n)) "$1" serve &
+		pids+=($!)
+	done
+	wait
+}
+if [ "${1:-}" = --several ]; then
+	several "$2" "$3"
+	exit
+fi
+
 cd "$root_dir"
 if [ -z "${TEST_POSTGRES_DSN:-}" ]; then
 	if ! scripts/postgres.sh status; then
@@ -32,7 +47,7 @@ turns() {
 		EVERTHREAD_ACCESS_POLICY=open EVERTHREAD_LOG_LEVEL=warn EVERTHREAD_HTTP_LISTEN=127.0.0.1:18090 \
 		EVERTHREAD_LLM_PROVIDER=openai EVERTHREAD_LLM_BASE_URL=http://127.0.0.1:18082/v1 EVERTHREAD_LLM_MODEL=bench EVERTHREAD_LLM_API_KEY=none \
 		EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=123456:benchmark-token-0000000000 EVERTHREAD_CHANNELS_TELEGRAM_API_URL=http://127.0.0.1:18081 \
-		"${vars[@]}" "$work/tgbench" -cmd "$work/everthread serve" -log "$work/$name.log" -json "$work/$name.json" "$@" |
+		"${vars[@]}" "$work/tgbench" -cmd "${command:-$work/everthread serve}" -log "$work/$name.log" -json "$work/$name.json" "$@" |
 		grep -E '^(floor|ready|idle|\{"after|seq cpu|  load)' || cat "$work/$name.log"
 }
 
@@ -54,6 +69,10 @@ outside() {
 		turns "$store-load" "$(url load)" "${lifted[@]}" -- -turns 50 -loads 1,4,16,64 -load-for 15s -settle 3s
 		turns "$store-slow-model" "$(url slow)" "${lifted[@]}" -- -llm-delay 2s -turns 5 -loads 1,64 -load-for 12s -settle 1s
 		turns "$store-defaults" "$(url defaults)" EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0 EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1 -- -gap 1s -turns 15 -loads "" -settle 1s
+	done
+	for n in 1 8; do
+		command="$root_dir/scripts/bench.sh --several $work/everthread $n" \
+			turns "postgres-$n-processes" "$(schema "bench_$n")" "${lifted[@]}" -- -turns 40 -gap 50ms -loads 64 -load-for 15s -settle 2s
 	done
 }
 

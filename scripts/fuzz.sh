@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes every target of the module, 30 seconds each, less if there are so many
-# that it would take more than nine minutes together. A crash leaves its input
+# that it would take more than six minutes together. A crash leaves its input
 # in the package's testdata/fuzz, ready to be committed.
 #
 #   scripts/fuzz.sh [seconds for all of them]
@@ -8,7 +8,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$root_dir"
-budget=${1:-540}
+budget=${1:-360}
 # Lines of "package FuzzName"; the e2e suites have none.
 targets=$(git ls-files --cached --others --exclude-standard '*_test.go' | xargs grep -Hoe '^func Fuzz[A-Za-z0-9_]*' |
 	sed -E 's|/[^/]*:func | |; s|^|./|' | sort -u)

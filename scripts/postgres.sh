@@ -3,6 +3,7 @@
 #
 #   scripts/postgres.sh start    start it if it does not run; print its DSN
 #   scripts/postgres.sh dsn      print the DSN of the running one
+#   scripts/postgres.sh bin      print the folder of the server's programs, for servers of a test's own
 #   scripts/postgres.sh status   exit 0 if it runs
 #   scripts/postgres.sh stop     stop it; the data stay
 #   scripts/postgres.sh clean    stop it and remove its data; the build stays
@@ -296,7 +297,7 @@ stop() {
 }
 
 main() {
-	if [ -n "${TEST_POSTGRES_DSN:-}" ]; then
+	if [ -n "${TEST_POSTGRES_DSN:-}" ] && [ "${1:-}" != bin ]; then
 		case "${1:-}" in
 		start | dsn) echo "$TEST_POSTGRES_DSN" ;;
 		esac
@@ -307,12 +308,13 @@ main() {
 	flock 9
 	case "${1:-}" in
 	start) start ;;
+	bin) find_server && echo "$bin" ;;
 	dsn) running || die "PostgreSQL does not run: scripts/postgres.sh start" ;;
 	status) running >/dev/null ;;
 	stop) stop ;;
 	clean) stop && rm -rf "$home/data" ;;
 	*)
-		echo "usage: scripts/postgres.sh start|dsn|status|stop|clean" >&2
+		echo "usage: scripts/postgres.sh start|dsn|bin|status|stop|clean" >&2
 		exit 2
 		;;
 	esac

@@ -33,8 +33,13 @@ jq --arg version "$version" --arg tool "${syft#v}" --arg at "$(date -u -d "@$2" 
 		purl: "pkg:golang/\($main)@v\($version)", licenses: [{license: {id: "MIT"}}]}
 	| .components |= [.[] | select(.type == "library" and .name != $main)
 		| .properties |= map(select(.name | startswith("syft:location") | not))
-		| .licenses |= (map(del(.license.url)) | unique)]
+		# Notices beside a licence that has a name say nothing; of libc, its test data alone is under the GPL.
+		| .licenses |= (map(del(.license.url)) | unique
+			| if any(.[]; .license.id) then map(select(.license.id)) else . end)
+		| if .name == "modernc.org/libc" then .licenses |= map(select(.license.id != "GPL-2.0-only")) else . end]
 	| .dependencies = [{ref: $main, dependsOn: [.components[]."bom-ref"]}]
 ' "$work/found.json" >"$out"
 unknown=$(jq -r '.components[] | select((.licenses // []) == []) | .name' "$out")
 [ -z "$unknown" ] || die "no licence is found for: $unknown"
+copyleft=$(jq -r '.components[] | select(any(.licenses[]; (.license.id // "") | test("^A?GPL"))) | .name' "$out")
+[ -z "$copyleft" ] || die "it would bind the whole program: $copyleft"

@@ -94,7 +94,8 @@ func TestDaysAndSearch(t *testing.T) {
 	if out["status"] != "queued" {
 		t.Error(out)
 	}
-	if jobs, _, err := w.Due(context.Background(), []string{core.QueueSummarize}, w.now.Add(time.Hour), 10); err != nil ||
+	if jobs, _, err := w.Due(context.Background(), []string{core.QueueSummarize}, w.now.Add(time.Hour), 10,
+		core.Share{}); err != nil ||
 		len(jobs) != 1 {
 		t.Error(jobs, err)
 	}

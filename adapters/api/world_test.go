@@ -150,7 +150,7 @@ func (w *world) summarize(g core.Segment, p person) {
 		_, err := w.Act(ctx, g.User, core.Summarize{Segment: g.ID, At: w.now})
 		return err
 	}())
-	refs, _, err := w.Due(ctx, []string{core.QueueSummarize}, w.now, 10)
+	refs, _, err := w.Due(ctx, []string{core.QueueSummarize}, w.now, 10, core.Share{})
 	check(w.t, err)
 	for _, ref := range refs {
 		j, err := w.Claim(ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})

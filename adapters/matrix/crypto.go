@@ -95,8 +95,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	s.cli.StateStore = state
 	quiet := zerolog.Nop()
 	mach := crypto.NewOlmMachine(s.cli, &quiet, keys, state)
-	// Whoever writes may be from anywhere: nobody has us ask their server while a
-	// transaction waits. Devices are looked for when a room is written to.
+	// A sender may be on any server: none of them is to be asked for keys while a
+	// transaction waits. Devices are looked up when a room is written to.
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
 		mach: mach, keys: keys, cli: s.cli, state: state, db: db,
@@ -210,8 +210,8 @@ func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (an
 	return o.mach.EncryptMegolmEvent(ctx, in, as, content)
 }
 
-// introduce tells the machine who is in a room. When that has changed, the next
-// message has a key that those who left do not have.
+// introduce tells the machine who is in a room. After a change the next message has
+// a key that former members do not have.
 func (o *olm) introduce(ctx context.Context, r room) error {
 	var now []id.UserID
 	for _, user := range slices.Sorted(maps.Keys(r.members)) {

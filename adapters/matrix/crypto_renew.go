@@ -20,8 +20,8 @@ import (
 const anchor = id.RoomID("everthread:anchor")
 
 // deviceStore is a device's store. Sessions with other devices from before the store
-// was renewed still read, but do not write: the others have seen them go on. Whoever
-// makes or takes an event to a device holds olm.mu.
+// was renewed still read, but do not write: the others have seen them go on. Making
+// and taking events to devices require olm.mu.
 type deviceStore struct {
 	*crypto.SQLCryptoStore
 	wanted map[id.SenderKey]bool // devices with which a session is to be made, though there is one

@@ -157,7 +157,15 @@ func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i cor
 	return in, nil
 }
 
-// keep stores pictures, and puts a placeholder for each into the text.
+// placeholder stands in a text for a picture or file.
+func placeholder(a core.Attachment) string {
+	if a.Kind == "document" {
+		return "[document " + a.Name + "]"
+	}
+	return "[" + a.Kind + "]"
+}
+
+// keep stores pictures and files, and puts a placeholder for each into the text.
 func (c *Server) keep(ctx context.Context, who client.Caller, path, text string,
 	images []core.File) (string, []core.Attachment, error) {
 	var out []core.Attachment
@@ -165,10 +173,10 @@ func (c *Server) keep(ctx context.Context, who client.Caller, path, text string,
 	for _, f := range images {
 		a, err := c.Keeper.Keep(ctx, who.User.ID, f)
 		if err != nil {
-			return "", nil, invalid(path+".content", "invalid_image", "A picture of %s cannot be kept: %v.", path, err)
+			return "", nil, invalid(path+".content", "invalid_image", "A picture or file of %s cannot be kept: %v.", path, err)
 		}
 		out = append(out, a)
-		said = append(said, "[photo]")
+		said = append(said, placeholder(a))
 	}
 	if text != "" {
 		said = append(said, text)

@@ -206,6 +206,21 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// TestFiles takes a file as clients send one, with its name.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const part = `{"type":"file","file":{"filename":"lease\n.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}`
+	w.ok(`{"model":"everthread","messages":[{"role":"user","content":[{"type":"text","text":"sum it up"},` + part + `]}]}`)
+	if len(w.kept) != 1 || string(w.kept[0].Data) != "%PDF-" || w.kept[0].MIME != "application/pdf" ||
+		w.kept[0].Name != "lease .pdf" {
+		t.Errorf("kept %+v", w.kept)
+	}
+	if in := w.questions()[0][0]; in.Text != "[document lease .pdf]\nsum it up" || len(in.Attachments) != 1 {
+		t.Errorf("%+v", in)
+	}
+}
+
 // TestFailures: each way to fail has its own status, and says what happened.
 func TestFailures(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/text"
 )
 
 // message is one message of a request. Its content is read when it matters: what
@@ -67,6 +68,11 @@ type part struct {
 	Image struct {
 		URL string `json:"url"`
 	} `json:"image_url"`
+	File struct {
+		ID   string `json:"file_id"`
+		Name string `json:"filename"`
+		Data string `json:"file_data"`
+	} `json:"file"`
 }
 
 // parts are the pieces of a message: of a plain text, one.
@@ -97,7 +103,7 @@ func (m message) text() (string, error) {
 	return text, err
 }
 
-// read returns the text of a message and its pictures.
+// read returns the text of a message, and its pictures and files.
 func (m message) read() (text string, images []core.File, err error) {
 	parts, err := m.parts()
 	if err != nil {
@@ -115,6 +121,12 @@ func (m message) read() (text string, images []core.File, err error) {
 				return "", nil, err
 			}
 			images = append(images, f)
+		case "file":
+			f, err := readFile(path, p)
+			if err != nil {
+				return "", nil, err
+			}
+			images = append(images, f)
 		default:
 			return "", nil, refusePart(path, p.Type)
 		}
@@ -125,7 +137,7 @@ func (m message) read() (text string, images []core.File, err error) {
 			m.path, len(text), maxText)
 	}
 	if len(images) > maxImages {
-		err = invalid(m.path+".content", "array_above_max_length", "%s.content has %d pictures; at most %d fit.", m.path,
+		err = invalid(m.path+".content", "array_above_max_length", "%s.content has %d pictures and files; at most %d fit.", m.path,
 			len(images), maxImages)
 	}
 	return text, images, err
@@ -138,14 +150,11 @@ func refusePart(path, kind string) error {
 	case "input_audio":
 		return invalid(path, "unsupported_value", "%s is a recording, which is not taken here. Send what was said as text.",
 			path)
-	case "file":
-		return invalid(path, "unsupported_value",
-			"%s is a file, which is not taken here. Send its text, or pictures as image_url with a data: URL.", path)
 	case "":
-		return invalid(path+".type", "missing_required_parameter", "%s has no type; it is text or image_url.", path)
+		return invalid(path+".type", "missing_required_parameter", "%s has no type; it is text, image_url or file.", path)
 	}
 	return invalid(path+".type", "unsupported_value",
-		"%s is of a type that is not taken here; it can be text or image_url.", path)
+		"%s is of a type that is not taken here; it can be text, image_url or file.", path)
 }
 
 // readImage reads a picture from a data: URL. Others are refused: fetching what
@@ -163,17 +172,43 @@ func readImage(path, url string) (core.File, error) {
 		return core.File{}, invalid(path, "invalid_image_url", "%s must hold the picture in base64: data:image/png;base64,…",
 			path)
 	}
-	data, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		data, err = base64.RawStdEncoding.DecodeString(encoded)
-	}
-	if err != nil || len(data) == 0 {
+	data, ok := decoded(encoded)
+	if !ok {
 		return core.File{}, invalid(path, "invalid_image_url", "%s holds no valid base64.", path)
 	}
 	if seen := http.DetectContentType(data); !slices.Contains(pictures, seen) {
 		return core.File{}, invalid(path, "invalid_image_format", "%s is no picture; it can be PNG, JPEG, GIF or WebP.", path)
 	}
 	return core.File{MIME: media, Data: data}, nil
+}
+
+// decoded reads base64, with or without padding.
+func decoded(encoded string) ([]byte, bool) {
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		data, err = base64.RawStdEncoding.DecodeString(encoded)
+	}
+	return data, err == nil && len(data) > 0
+}
+
+// readFile reads a file that is in the request itself, as a data: URL or in plain base64.
+// One that was uploaded elsewhere is refused: there is no such place here.
+func readFile(path string, p part) (core.File, error) {
+	f := p.File
+	if f.ID != "" || f.Data == "" {
+		return core.File{}, invalid(path+".file", "unsupported_value",
+			"%s.file must bring the file itself in file_data, such as data:application/pdf;base64,…: there are no uploads.", path)
+	}
+	media, encoded := "", f.Data
+	if rest, ok := strings.CutPrefix(f.Data, "data:"); ok {
+		media, encoded, _ = strings.Cut(rest, ",")
+		media = strings.TrimSuffix(media, ";base64")
+	}
+	data, ok := decoded(encoded)
+	if !ok {
+		return core.File{}, invalid(path+".file.file_data", "invalid_value", "%s.file.file_data holds no valid base64.", path)
+	}
+	return core.File{Name: text.OneLine(f.Name), MIME: media, Data: data}, nil
 }
 
 // pictures are the types that models can see.

@@ -157,7 +157,11 @@ func (w *world) Keep(_ context.Context, user core.UserID, f core.File) (core.Att
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept = append(w.kept, f)
-	return core.Attachment{Kind: "photo", MIME: f.MIME, Size: int64(len(f.Data)), Path: "1/a"}, nil
+	kind := "photo"
+	if f.Name != "" {
+		kind = "document"
+	}
+	return core.Attachment{Kind: kind, Name: f.Name, MIME: f.MIME, Size: int64(len(f.Data)), Path: "1/a"}, nil
 }
 
 func (w *world) Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error) {

@@ -110,6 +110,10 @@ func decode(method string, resp *http.Response, raw []byte, result any) error {
 		if resp.StatusCode < 300 {
 			return &netError{Method: method, Left: true, Err: errors.New("answer is not JSON")}
 		}
+		if c := resp.StatusCode; c >= 400 && c < 500 && c != http.StatusTooManyRequests { // the service always says why
+			return &netError{Method: method, Err: fmt.Errorf(
+				"HTTP %d from something that is not the Bot API; check channels.telegram.api_url, and what stands in between", c)}
+		}
 		a = answer{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)}
 	}
 	if !a.OK {

@@ -3,6 +3,8 @@ package telegram
 import (
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +124,25 @@ func TestSendErrors(t *testing.T) {
 				t.Errorf("error tells too much: %v", err)
 			}
 		})
+	}
+}
+
+// What a proxy says in the service's place is no word about the chat or the text.
+func TestAProxyIsNotTheService(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{400, 401, 403, 404, 407, 413} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>please sign in</html>", code)
+		}))
+		t.Cleanup(proxy.Close)
+		_, err := open(t, Options{APIURL: proxy.URL}).Send(t.Context(), adaAddress, core.Part{Text: "secret words"})
+		var permanent *core.Permanent
+		var gone *core.Unreachable
+		var unknown *core.Unknown
+		if err == nil || errors.As(err, &permanent) || errors.As(err, &gone) || errors.As(err, &unknown) ||
+			!strings.Contains(err.Error(), "api_url") {
+			t.Errorf("%d: got %T %v", code, err, err)
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func (t *sitting) sit(ctx context.Context, who string, cfg configs.Config, log *
 	if err := t.openChannel(filepath.Join(cfg.DataDir, "media")); err != nil {
 		return err
 	}
-	h, err := newServing(cfg, log, st)
+	h, err := newServing(ctx, cfg, log, st)
 	if err != nil {
 		return err
 	}

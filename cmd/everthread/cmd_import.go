@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/document"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/job"
@@ -21,7 +22,7 @@ import (
 )
 
 type importCmd struct {
-	Format      string `arg:"" placeholder:"FORMAT" help:"What wrote it: telegram, whatsapp, chatgpt, claude, openclaw, picoclaw, or jsonl for an export of Everthread."`
+	Format      string `arg:"" placeholder:"FORMAT" help:"What wrote it: telegram, whatsapp, chatgpt, claude, openclaw, picoclaw, jsonl for an export of Everthread, or files for a folder of documents."`
 	File        string `arg:"" type:"path" help:"The archive: a file, a folder or a ZIP file."`
 	User        string `placeholder:"U" help:"Whose it becomes (id or name); the owner's if it is not given."`
 	Me          string `placeholder:"NAME" help:"Who of the people in it that is, as the archive calls them."`
@@ -44,7 +45,7 @@ func (c importCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	o := history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: clock()()}
+	o := history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: clock()(), Kind: documentKind, Max: e.Files.Max}
 	if c.Zone != "" {
 		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
 			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
@@ -70,6 +71,9 @@ func (c importCmd) Run(ctx context.Context, d *opened) error {
 	return c.bring(ctx, d, e, u, file, o, survey)
 }
 
+// documentKind is what kind of document a file is.
+func documentKind(name string, data []byte) string { return document.Kind(name, "", data) }
+
 // explain says what to do about an archive that is not brought in.
 func (c importCmd) explain(err error) error {
 	if errors.Is(err, history.ErrMe) {
@@ -87,8 +91,8 @@ func (c importCmd) bring(ctx context.Context, d *opened, e *engine.Engine, u cor
 	began := time.Now()
 	i := &history.Importer{Store: d.store, Tokens: e.Tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries,
 		Now: clock(), Wait: job.Wait, Calendar: e.Calendar,
-		Media:     &history.Media{Dir: e.Files.Dir, Max: e.Files.Max},
-		Reminders: e.Reminders.Settings, MaxReminders: d.cfg.Reminders.MaxActive,
+		Media:     &history.Media{Dir: e.Files.Dir, Max: e.Files.Max, Kind: documentKind},
+		Reminders: e.Reminders.Settings, MaxReminders: d.cfg.Reminders.MaxActive, MaxTasks: d.cfg.Tasks.MaxActive,
 		Standing: e.Standing,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
@@ -122,8 +126,8 @@ func (c importCmd) done(w io.Writer, language string, u core.User, r history.Res
 	if r.Files > 0 {
 		fmt.Fprintln(w, t.ImportFiles.Of(r.Files))
 	}
-	if r.Summaries+r.Items+r.Loops+r.Reminders+r.Standing > 0 {
-		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders, r.Standing)
+	if r.Summaries+r.Items+r.Loops+r.Reminders+r.Tasks+r.Standing > 0 {
+		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders, r.Tasks, r.Standing)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintln(w, t.ImportLeftOut.Of(r.LeftOut[reason], history.Why(language, reason)))

@@ -16,7 +16,7 @@ type pairCmd struct {
 	Deny    pairDenyCmd    `cmd:"" help:"Turn somebody down; what they wrote is dropped."`
 }
 
-// codeView is somebody who asks to be let in.
+// codeView is a request to be let in.
 type codeView struct {
 	Code    string    `json:"code"`
 	Channel string    `json:"channel"`

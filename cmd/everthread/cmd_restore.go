@@ -48,7 +48,8 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 	}
 	known := migrations.SQLite()
 	if cfg.DatabaseURL != "" {
-		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Library: makeTables})
+		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Direct: string(cfg.DatabaseListen),
+			Library: makeTables})
 		if err != nil {
 			return explainStore(cfg, err)
 		}

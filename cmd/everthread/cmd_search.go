@@ -35,6 +35,8 @@ type hitView struct {
 	Channel string           `json:"channel,omitempty"`
 	At      *time.Time       `json:"sent_at,omitempty"`
 	Score   float64          `json:"score"`
+	Name    string           `json:"name,omitempty"` // of a file
+	Page    int              `json:"page,omitempty"`
 	Snippet string           `json:"snippet"`
 	Before  *besideView      `json:"before,omitempty"`
 	After   *besideView      `json:"after,omitempty"`
@@ -101,12 +103,18 @@ func viewHit(h core.Hit) hitView {
 	if h.Kind == core.DocMessage {
 		v.Message, v.Role, v.Channel, v.At = h.Message.ID, string(h.Message.Role), h.Message.Channel, &h.Message.SentAt
 	}
+	if h.Kind == core.DocFile {
+		v.Message, v.Name, v.Page = h.Message.ID, h.Page.Name, h.Page.Number
+	}
 	return v
 }
 
 func (v searchView) write(w io.Writer, t *texts, language string) {
 	for i, h := range v.Hits {
 		where := fmt.Sprintf(t.SearchSummary, h.Day)
+		if h.Page > 0 {
+			where = fmt.Sprintf(t.SearchFile, h.Day, trust.Line(h.Name), h.Page)
+		}
 		if h.At != nil {
 			where = fmt.Sprintf("%s #%d %s", clockTime(*h.At, v.zone), h.Message, h.Role)
 		}

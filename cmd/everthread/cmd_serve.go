@@ -117,7 +117,7 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 // startApp makes the process that serves a store. What its channels opened is closed by
 // shut.
 func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st store) (a *app, shut func(), err error) {
-	h, err := newServing(cfg, log, st)
+	h, err := newServing(ctx, cfg, log, st)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,7 +150,8 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, core.ErrNewerSchema) || errors.Is(err, core.ErrUnfinished) || cfg.DatabaseURL == "" {
+		if errors.Is(err, core.ErrNewerSchema) || errors.Is(err, core.ErrUnfinished) ||
+			errors.Is(err, core.ErrOtherDatabase) || cfg.DatabaseURL == "" {
 			return explainStore(cfg, err)
 		}
 		log.Warn("the database does not answer; check that it runs and that database_url is right",

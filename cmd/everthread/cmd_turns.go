@@ -31,6 +31,8 @@ type turnView struct {
 	Inputs   []core.MessageID    `json:"inputs"`
 	Failures int                 `json:"failures"`
 	Error    string              `json:"last_error,omitempty"`
+	Task     core.TaskID         `json:"task_id,omitempty"`
+	Due      time.Time           `json:"task_due,omitzero"`
 	Snapshot *core.Snapshot      `json:"context,omitempty"`
 	Prompt   []core.ModelMessage `json:"prompt,omitempty"`
 	zone     *time.Location
@@ -38,7 +40,8 @@ type turnView struct {
 
 func viewTurn(t core.Turn, zone *time.Location) turnView {
 	return turnView{ID: t.ID, Thread: t.Thread, Mode: string(t.Mode), State: string(t.State), Started: t.StartedAt,
-		Inputs: list(t.Inputs), Failures: t.Failures, Error: t.LastError, zone: zone}
+		Inputs: list(t.Inputs), Failures: t.Failures, Error: t.LastError,
+		Task: t.Task, Due: t.Due, zone: zone}
 }
 
 type turnsListCmd struct {
@@ -120,6 +123,9 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened) error {
 
 func (v turnView) write(w io.Writer, t *turnTexts) {
 	fmt.Fprintf(w, t.Title+"\n", v.ID, clockTime(v.Started, v.zone), v.Mode, v.State, ids(v.Inputs))
+	if v.Task != 0 {
+		fmt.Fprintf(w, t.Task+"\n", v.Task, clockTime(v.Due, v.zone))
+	}
 	if v.Error != "" {
 		fmt.Fprintf(w, t.Error+"\n", v.Failures, v.Error)
 	}

@@ -18,10 +18,10 @@ import (
 type usersDeleteCmd struct {
 	User   string `arg:"" help:"Id or name."`
 	Yes    bool   `help:"Do not ask."`
-	Verify bool   `help:"Look everywhere afterwards: nothing of theirs may be left. Also of somebody who is gone already, by id."`
+	Verify bool   `help:"Look everywhere afterwards: nothing of theirs may be left. Also for a user who was deleted before, by id."`
 }
 
-// Run deletes a user, really, after it asked.
+// Run deletes a user after a confirmation.
 func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 	l := engine.NewDeleter(d.cfg, d.store, crash)
 	user, err := d.user(ctx, u.User)

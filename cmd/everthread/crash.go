@@ -18,3 +18,5 @@ const (
 	remindTick = "@every 5s"
 	embedTick  = "@every 30s"
 )
+
+func wall() time.Time { return time.Now() }

@@ -30,13 +30,19 @@ func crash(step string) {
 func clock() func() time.Time {
 	path := os.Getenv("EVERTHREAD_TEST_CLOCK")
 	if path == "" {
-		return time.Now
+		return wall
 	}
 	return func() time.Time {
 		b, _ := os.ReadFile(path)
 		offset, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-		return time.Now().Add(time.Duration(offset) * time.Millisecond)
+		return wall().Add(time.Duration(offset) * time.Millisecond)
 	}
+}
+
+// wall is the machine's clock, wrong by EVERTHREAD_TEST_WRONG.
+func wall() time.Time {
+	wrong, _ := time.ParseDuration(os.Getenv("EVERTHREAD_TEST_WRONG"))
+	return time.Now().Add(wrong)
 }
 
 // tick is short, so that a moved clock is noticed at once.

@@ -85,6 +85,8 @@ func explainStore(c configs.Config, err error) error {
 		return core.ErrNewerSchema
 	case errors.Is(err, core.ErrUnfinished):
 		return core.ErrUnfinished
+	case errors.Is(err, core.ErrOtherDatabase):
+		return core.ErrOtherDatabase
 	case c.DatabaseURL != "":
 		return fmt.Errorf("the database does not answer; check that it runs and that database_url is right: %w", err)
 	}

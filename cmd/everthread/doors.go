@@ -66,7 +66,7 @@ func (a *app) newPage() (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
-			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Prompt: a.rebuild,
+			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Tasks: a.Tasks, Prompt: a.rebuild,
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		office.New(office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory,
 			Standing: a.Standing, Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"go.uber.org/zap"
@@ -49,7 +51,8 @@ func openEngine(ctx context.Context, c configs.Config) (store, error) {
 	if c.DatabaseURL == "" {
 		return sqlite.Open(c.DataDir)
 	}
-	return postgres.Open(ctx, postgres.Options{URL: string(c.DatabaseURL), Trace: tracing()})
+	return postgres.Open(ctx, postgres.Options{URL: string(c.DatabaseURL), Direct: string(c.DatabaseListen),
+		Conns: c.DatabaseConns, Trace: tracing()})
 }
 
 // holder is a process that makes channels.
@@ -65,17 +68,26 @@ type holder struct {
 
 // newHolder is a process whose connections count as nobody's.
 func newHolder(c configs.Config, log *zap.Logger, st store, now func() time.Time) *holder {
-	return holderBy(engine.WayOut(c), c, log, st, now)
+	return holderBy(engine.WayOut(c), c, log, st, now, nil)
 }
 
 // newServing is a process in which what goes out for a user counts as theirs.
-func newServing(c configs.Config, log *zap.Logger, st store) (*holder, error) {
-	way, err := engine.CountingWayOut(c, st, clock())
-	return holderBy(way, c, log, st, clock()), err
+func newServing(ctx context.Context, c configs.Config, log *zap.Logger, st store) (*holder, error) {
+	now, agreed := clock(), (*engine.Clock)(nil)
+	if db, ok := st.(engine.DatabaseClock); ok {
+		agreed = engine.NewClock(now, wall, db, log.Named("clock"))
+		if err := agreed.Measure(ctx); err != nil {
+			return nil, err
+		}
+		now = agreed.Now
+	}
+	way, err := engine.CountingWayOut(c, st, now)
+	return holderBy(way, c, log, st, now, agreed), err
 }
 
-func holderBy(way *egress.Gate, c configs.Config, log *zap.Logger, st store, now func() time.Time) *holder {
-	p := engine.NewProcess(c, st, log, now, way)
+func holderBy(way *egress.Gate, c configs.Config, log *zap.Logger, st store, now func() time.Time,
+	agreed *engine.Clock) *holder {
+	p := engine.NewProcess(c, st, log, now, way, agreed)
 	return &holder{Process: p, cfg: c, store: st, log: log, now: now, way: way, intake: p.Intake}
 }
 
@@ -92,8 +104,13 @@ func (h *holder) engine(channels []core.Channel) (*engine.Engine, error) {
 	if c.OpenAI.Enabled {
 		channels = append(channels, openaidoor.Door(), api.Door())
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program itself, which reads documents: %w", err)
+	}
 	return engine.New(h.Process, engine.Options{Channels: channels, Version: version, Backup: maker, Crash: crash,
-		Ticks: engine.Ticks{Usual: tick, Reminders: remindTick, Embeddings: embedTick}})
+		ReadDocument: []string{self, readDocument},
+		Ticks:        engine.Ticks{Usual: tick, Reminders: remindTick, Embeddings: embedTick}})
 }
 
 // app is a process that serves: the engine with its doors.

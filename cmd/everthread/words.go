@@ -8,7 +8,7 @@ type texts struct {
 	Hint, DaysHeader, DaysNone, TurnsHeader, TurnsNone, DeliveriesHeader, DeliveriesNone, JobsHeader, JobsNone,
 	UsersHeader, UsersNone, AgentsHeader, AgentsNone, CodesHeader, CodesNone, AuditHeader, AuditNone,
 	EmbeddingsHeader, EmbeddingsNone, KeysHeader, KeysNone, Retried, Redone, SummaryWriting, SummaryFailed,
-	SummaryNone, SummaryHidden, SummaryVersion, DayTitle, Removed, SearchSummary, SearchNothing, KeyMade,
+	SummaryNone, SummaryHidden, SummaryVersion, DayTitle, Removed, SearchSummary, SearchFile, SearchNothing, KeyMade,
 	KeyRevoked, UserNumbered, AgentAdded, AgentAsk, AgentGone, LetIn, Denied, UserAdded, Confirm, Yes, No,
 	DeleteAsk, DeleteCount, DeleteRows, DeleteFiles, DeleteClean, DeleteLook, Gone, GoneWhole, GoneLeft, LinkAsk,
 	Linked, ConfigRight, SchemaGood, SchemaWent, SchemaOld, BackupMade, BackupRemoved, BackupReadable, BytesRead,
@@ -24,7 +24,7 @@ var say = words.In[texts]("cli")
 
 // turnTexts are what is said of a turn and of a score in one language.
 type turnTexts struct {
-	Title, Error, Unanswered, WentOn, Began, Strategy, Parts, Total, Tools, Messages, Included, History, OfUser,
+	Title, Task, Error, Unanswered, WentOn, Began, Strategy, Parts, Total, Tools, Messages, Included, History, OfUser,
 	Summaries, Usage, Times, Calls, Yes, No string
 	Lexical, Semantic, Neighbours, Day, Named, Date, Covered string // of a score
 	Epochs                                                   map[string]string

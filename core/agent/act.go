@@ -106,6 +106,7 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	}
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, index, r.Now(), json.RawMessage(call.Arguments)
+	c.Tainted = r.tainted
 	if d, stop := r.permitted(ctx, tool, call); stop {
 		return d
 	}

@@ -137,7 +137,7 @@ func (d *Delegate) tools(ctx context.Context, user core.UserID) *Registry {
 		return nil
 	}
 	return d.Tools(ctx, user).Only(func(name string) bool {
-		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "instruction_"}
+		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "instruction_"}
 		return name != "delegate" && !slices.ContainsFunc(personal,
 			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	})

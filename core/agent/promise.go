@@ -17,10 +17,12 @@ const promiseNudge = "[You told the person that you will come back to this later
 // Promise looks for a promise in an answer, in English or French: to remind,
 // to follow up, to get back to the person, to check later; or the claim that a
 // reminder was set. If there is one and no tool of used keeps it (reminder_set,
-// loops_open), it returns the nudge for Request.Guard, else nothing. Offers,
+// task_set, loops_open), it returns the nudge for Request.Guard, else nothing. Offers,
 // conditions, questions, quotations and what was done before are no promises.
 func Promise(answer string, used []string) string {
-	if slices.Contains(used, "reminder_set") || slices.Contains(used, "loops_open") {
+	if slices.ContainsFunc(used, func(name string) bool {
+		return name == "reminder_set" || name == "loops_open" || name == "task_set"
+	}) {
 		return ""
 	}
 	listed := slices.ContainsFunc(used, func(name string) bool { return strings.HasPrefix(name, "reminder_") })

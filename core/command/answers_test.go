@@ -86,6 +86,11 @@ var answers = map[string]struct {
 	"remember": {week, "", []string{"/remember", "/remember Prefers *tea*  to coffee", "/remember prefers tea to coffee!",
 		"reply:m1 /remember", "reply:n1 /remember", "reply:m1 /remember", "reply:m1 /remember tomatoes need sun",
 		"reply:zzz /remember", "reply: /remember", "/remember 🎂", "/memory"}},
+	"task": {nil, "", []string{"/task", "/task tomorrow 9 tell me the news",
+		"/task every weekday at 7:30 tell *me* the weather",
+		"/task", "/task cancel", "/task cancel 999", "/task resume 999", "/task every second jump",
+		"/task yesterday at 8 jump",
+		"/task tell me", "/task tomorrow 9", "/task today at 25:00 jump"}},
 	"remind": {nil, "", []string{"/remind", "/remind tomorrow 9 call Ana", "/remind every Monday at 8 water the *plants*",
 		"/remind in 20 minutes tea", "/remind dans 2 heures le thé", "/remind", "/remind cancel", "/remind cancel REMINDER",
 		"/remind annuler REMINDER 999", "/remind cancel the subscription tomorrow at 18:00", "/remind",
@@ -257,7 +262,7 @@ func (w *world) named(user core.UserID, text string) string {
 
 // numbered are ids that the store gives out as it likes.
 var numbered = regexp.MustCompile(
-	`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder|Instruction):|/thread |/done |/memory archive |/remind cancel |/remind annuler |/always remove |/always retirer |number |numéro |- \*\*)[1-9][0-9]*`)
+	`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder|Instruction|Task):|/thread |/done |/memory archive |/remind cancel |/remind annuler |/task cancel |/task resume |/always remove |/always retirer |number |numéro |- \*\*)[1-9][0-9]*`)
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -91,6 +91,9 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 	case core.ApproveStanding:
 		out, err = c.acceptAlways(ctx, r, q, yes)
 		out.Effects = append([]core.Effect{decide}, out.Effects...)
+	case core.ApproveTask, core.ApproveResume:
+		out, err = c.acceptTask(ctx, r, q, yes)
+		out.Effects = append([]core.Effect{decide}, out.Effects...)
 	case core.ApproveJoin:
 		out, err = c.join(r, q, yes)
 		out.Effects = append([]core.Effect{decide}, out.Effects...)

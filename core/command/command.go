@@ -42,7 +42,7 @@ type Days interface {
 }
 
 // Options are what commands are made of. All but NewCode, Search,
-// Memory, Standing and Reminders are required.
+// Memory, Standing, Reminders and Tasks are required.
 type Options struct {
 	Store    Store
 	Calendar day.Calendar
@@ -57,6 +57,7 @@ type Options struct {
 	Memory    Memory
 	Standing  Standing
 	Reminders Reminders
+	Tasks     Tasks
 	Defaults  Defaults
 }
 
@@ -109,6 +110,7 @@ func (c *Commands) commands() []command {
 		{"loops", core.CanMemory, c.loops},
 		{"done", core.CanMemory, c.done},
 		{"remind", core.CanMemory, c.remind},
+		{"task", core.CanMemory, c.task},
 		{"timezone", core.CanAccount, c.timezone},
 		{"language", core.CanAccount, c.language},
 		{"home", core.CanAccount, c.home},

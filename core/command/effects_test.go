@@ -203,7 +203,7 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 	if _, reserved, err := w.UsageOf(w.ctx, u.ID, "2026-11-19"); err != nil || reserved != 0 {
 		t.Errorf("%d tokens stay reserved, %v", reserved, err)
 	}
-	refs, next, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now.Add(2*time.Hour), 10)
+	refs, next, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now.Add(2*time.Hour), 10, core.Share{})
 	if err != nil || len(refs) != 0 || !next.IsZero() {
 		t.Errorf("jobs are left: %v, %v, %v", refs, next, err)
 	}
@@ -228,7 +228,7 @@ func TestRetryRunsAWaitingTurnNow(t *testing.T) {
 	w := newWorld(t, "en")
 	failing(w)
 	w.send(w.ada, "/retry")
-	refs, _, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now, 10)
+	refs, _, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now, 10, core.Share{})
 	if err != nil || len(refs) != 1 {
 		t.Errorf("due: %v, %v", refs, err)
 	}

@@ -102,7 +102,7 @@ func receipts(w *world) {
 func (w *world) finish(state core.DeliveryState) {
 	w.t.Helper()
 	if state == core.DeliverySent || state == core.DeliveryFailed {
-		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100)
+		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100, core.Share{})
 		must(w.t, err)
 		d, err := w.ClaimDelivery(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)

@@ -52,6 +52,10 @@ func (c *Commands) hit(r *request, h core.Hit) string {
 	if h.Kind == core.DocSummary {
 		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.Excerpt(h.Snippet))
 	}
+	if h.Kind == core.DocFile {
+		return "**" + when + "** · " + fmt.Sprintf(r.words.FromFile, escaper.Replace(h.Page.Name), h.Page.Number) + ": " +
+			plainLine(h.Snippet)
+	}
 	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " +
 		said(r, h.Message.Role, h.Snippet)}
 	if h.Before.Message != 0 {

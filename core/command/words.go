@@ -10,7 +10,7 @@ import (
 
 // typed are the words that people type behind a command, folded.
 type typed struct {
-	Yes, No, Cancel, Remove, Archive, List, Split, All, Days, Long, Newest []string
+	Yes, No, Cancel, Resume, Remove, Archive, List, Split, All, Days, Long, Newest []string
 }
 
 // means reports whether somebody typed one of the words that some language has for
@@ -104,7 +104,7 @@ type texts struct {
 	SearchWhat, SearchWords              string
 	SearchTitle, SearchNothing           string // words
 	FromYou, FromMe, FromTool            string
-	FromSummary                          string
+	FromSummary, FromFile                string
 	SaidBefore, SaidAfter                string
 	MemoryTitle, MemoryEmpty             string
 	MemoryOff, MemoryOn                  string
@@ -123,6 +123,17 @@ type texts struct {
 	AlwaysAdded, AlwaysRemoved           string // text
 	AlwaysKnown                          string // text, number
 	AlwaysMissing, AlwaysMore            string // number
+	TaskSet                              string // when, text, number
+	TasksSet                             words.Counted
+	TaskDeclined, TasksTitle, NoTasks    string
+	TasksMore, TaskPaused, NoTask        string // number
+	TaskLast                             string // day, time, result
+	TaskRuns                             map[core.RunState]string
+	TaskCauses                           map[core.RunCause]string
+	TaskCancelWhich                      string
+	TaskCancelled                        string // text
+	TaskResumed                          string // when, text
+	TaskStays                            string // number, number
 	ReminderSet                          string // when, text, number
 	RemindersTitle, NoReminders          string
 	RemindersHidden                      words.Counted // number

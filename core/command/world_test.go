@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/task"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -46,6 +47,9 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}},
+		Tasks: &task.Tasks{Store: s, Times: remind.Times{}, Settings: task.Settings{
+			MaxActive: 2, Expires: 2 * time.Hour,
+			Language: "en"}},
 		Reminders: &remind.Reminders{Store: s}, Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
 			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}},
 		Defaults: command.Defaults{Language: "en", PostForward: "home"}}
@@ -137,7 +141,8 @@ func (w *world) talk(a core.Address, text string) string {
 // deliver sends what waits, and returns the native id of the last part.
 func (w *world) deliver() (native string) {
 	w.t.Helper()
-	refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram", core.QueueDeliver + "terminal"}, w.now, 100)
+	refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram", core.QueueDeliver + "terminal"}, w.now,
+		100, core.Share{})
 	must(w.t, err)
 	for _, ref := range refs {
 		d, err := w.ClaimDelivery(w.ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
@@ -180,7 +185,7 @@ func (w *world) job(u core.UserID, segment int64) core.Lease {
 	w.t.Helper()
 	must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment,
 		RunAt: w.now, Unique: true}))
-	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10)
+	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10, core.Share{})
 	must(w.t, err)
 	for _, ref := range refs {
 		if ref.User != u {

@@ -181,6 +181,9 @@ func (e *examination) open(ctx context.Context) {
 	default:
 		e.schema = true
 		e.fine("database", e.DatabaseGood, engine.DatabaseName(e.Config), s.Current)
+		if db, ok := st.(shared); ok {
+			e.shared(ctx, db)
+		}
 	}
 	e.store = st
 }

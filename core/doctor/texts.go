@@ -14,6 +14,12 @@ type texts struct {
 	DatabaseUnusable             string // folder, why
 	DatabaseOld                  string // its schema, ours
 	DatabaseGood                 string // which, schema
+	ProcessesHear, ProcessesDeaf string
+	ConnectionsGood              string // processes, connections of each, of all, of the server
+	ConnectionsMany              string
+	DatabaseClockGood            string
+	DatabaseClockOff             string // how far
+	DatabaseClockWild            string // how far readings are apart
 	TokensUsed, TokensNear       string // used, limit
 	VectorsGood, VectorsUnseen   string
 	VectorsMissing               words.Counted // why

@@ -30,7 +30,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		asked = *p.Request
 	}
 	model, reserved := ts.Model, ts.reserved(t, u, ts.maxOutput(asked))
-	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs,
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Task: t.Task,
 		Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {
@@ -45,11 +45,17 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	if err != nil {
 		return core.Answer{}, err
 	}
-	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
+	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
 		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, Client: asked.Tools, Choice: asked.Choice,
 		Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
-		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more})
+		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
+	out, err := agent.Run(ctx, req)
+	if rejected(err) && blind(req.Messages) { // or a picture would cost every answer from now on
+		used := out.Usage
+		out, err = agent.Run(ctx, req)
+		out.Usage = out.Usage.Add(used)
+	}
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects,
 		FirstToken: out.FirstToken, Model: out.Model, Finish: out.Finish, Steps: out.Steps, Question: out.Question,
 		Tainted: out.Tainted}, err
@@ -109,14 +115,17 @@ func (ts *Turns) maxOutput(r core.Request) int {
 
 // reserved is what is reserved of a person's day for their turn; nil: it has no bound.
 func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
-	limit := ts.Config.Limits.TokensPerDay
-	if limit == 0 {
+	limit, tasks := ts.Config.Limits.TokensPerDay, 0
+	if t.Task != 0 {
+		tasks = ts.Config.Limits.TaskTokensPerDay
+	}
+	if limit == 0 && tasks == 0 {
 		return nil
 	}
 	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output,
 		Results: ts.Config.Agent.ToolTokens, Tokens: ts.Tokens, Until: ts.Calendar.Day(u.Settings, ts.Now()).End,
 		More: func(ctx context.Context, n int) (bool, error) {
-			return ts.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, Reserve: n})
+			return ts.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, TaskTokensPerDay: tasks, Reserve: n})
 		}}
 }
 
@@ -136,6 +145,25 @@ func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trus
 		err = &core.ModelError{Kind: core.ModelBusy, Err: &trust.OverCap{Until: r.Until, One: true}}
 	}
 	return false, err
+}
+
+// rejected reports whether a server did not take a request, and never will.
+func rejected(err error) bool {
+	var m *core.ModelError
+	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
+}
+
+// unseen stands for pictures that the model's server refused.
+const unseen = "[The model's server did not take the picture, so you cannot see it. Say so.]"
+
+// blind takes the pictures out of messages, and reports whether there were any.
+func blind(ms []core.ModelMessage) (had bool) {
+	for i := range ms {
+		if len(ms[i].Images) > 0 {
+			ms[i].Images, ms[i].Content, had = nil, ms[i].Content+"\n"+unseen, true
+		}
+	}
+	return had
 }
 
 // addImages puts the pictures of the turn's inputs into the prompt.

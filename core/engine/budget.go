@@ -73,6 +73,14 @@ func (ts *Turns) Reserve(s core.Settings) (full, least int) {
 	return 2*step(ts.Config, s) + ts.Config.Agent.ToolTokens, step(ts.Config, s)
 }
 
+// TaskBudget is what the turn of a task reserves when it is due, and of how much.
+func (ts *Turns) TaskBudget(s core.Settings, now time.Time) core.Budget {
+	b := core.Budget{TokensPerDay: ts.Config.Limits.TokensPerDay, TaskTokensPerDay: ts.Config.Limits.TaskTokensPerDay,
+		Closed: ts.Closed(s), Day: ts.Calendar.Day(s, now).Label}
+	b.Reserve, b.Least = ts.Reserve(s)
+	return b
+}
+
 // maxSchema bounds the descriptions of tools, in tokens.
 const maxSchema = 3000
 

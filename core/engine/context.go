@@ -66,18 +66,38 @@ func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
 // buildAs builds a prompt by a strategy.
 func (ts *Turns) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, error) {
-	q := prompt.Query(in)
-	p, err := ts.build(ctx, in, q)
+	q, waited := prompt.Query(in), false
+	p, err := ts.build(ctx, in, q, &waited)
 	if errors.Is(err, prompt.ErrStale) {
-		p, err = ts.build(ctx, in, prompt.Fresh(q))
+		p, err = ts.build(ctx, in, prompt.Fresh(q), &waited)
 	}
 	return p, err
 }
 
-func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery) (prompt.Prompt, error) {
+// unread reports whether a document of the turn's inputs is not read yet.
+func (ts *Turns) unread(in prompt.Input) bool {
+	for _, m := range slices.Backward(in.Window.Messages) { // the inputs are the last
+		if len(m.Attachments) > 0 && slices.Contains(in.Turn.Inputs, m.ID) && ts.Files.Unread(m.Attachments) {
+			return true
+		}
+	}
+	return false
+}
+
+// build builds a prompt. Documents of the turn's inputs are waited for, once a turn.
+func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery, waited *bool) (prompt.Prompt, error) {
 	var err error
 	if in.Window, err = ts.Store.Window(ctx, &in.Turn, q); err != nil {
 		return prompt.Prompt{}, err
+	}
+	if !*waited && ts.unread(in) {
+		*waited = true
+		if err = ts.Files.Readable(ctx, in.Turn.User, in.Turn.Inputs); err == nil {
+			in.Window, err = ts.Store.Window(ctx, &in.Turn, q)
+		}
+		if err != nil {
+			return prompt.Prompt{}, fmt.Errorf("wait for documents: %w", err)
+		}
 	}
 	return prompt.Build(in)
 }

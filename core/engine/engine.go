@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/document"
 	"github.com/everthread/everthread/core/embed"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
@@ -32,6 +33,7 @@ import (
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/core/task"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -42,6 +44,8 @@ type Options struct {
 	Ticks    Ticks
 	Backup   *backup.Maker     // of backups by the clock; nil: none is made
 	Crash    func(step string) // dies on demand at a step, in tests
+	// ReadDocument starts a process that calls document.Serve; nil: documents are not read.
+	ReadDocument []string
 }
 
 // Ticks are how often the scheduler asks what is due, as cron expressions.
@@ -62,6 +66,7 @@ type Engine struct {
 	Memory    *memory.Memory
 	Standing  *standing.Standing
 	Reminders *remind.Reminders
+	Tasks     *task.Tasks
 	Files     *media.Files
 	Hub       *live.Hub
 	Turns     *Turns
@@ -73,11 +78,14 @@ type Engine struct {
 	slots     job.Slots
 	jobs      *job.Worker
 	firer     *remind.Firer
+	taskFirer *task.Firer
 	summary   *summary.Summarizer
 	compress  *long.Worker
 	embedding *embed.Worker
+	documents *document.Worker
 	mover     *people.Mover
 	servers   *mcp.Client
+	members   *job.Members // nil: there is only this process
 	backups   backups
 }
 
@@ -96,6 +104,10 @@ func New(p *Process, o Options) (*Engine, error) {
 	e.Ledger = e.newLedger()
 	e.jobs = &job.Worker{Store: p.Store, Name: p.Name, Lease: c.Turn.Lease, Busy: e.busy, Now: p.Now, Rand: rand.Float64,
 		Log: p.Log.Named("jobs")}
+	if p.Clock != nil {
+		e.members = &job.Members{Store: p.Store, Worker: p.Name, Now: p.Clock.Wall, Known: p.Clock.Known,
+			Log: p.Log.Named("members")}
+	}
 	e.People = e.newPeople()
 	e.Files = e.newFiles()
 	if err := e.newRecall(); err != nil {
@@ -116,6 +128,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	if e.Turns, err = e.newTurns(chat); err != nil {
 		return nil, err
 	}
+	e.taskFirer = e.newTaskFirer(planner)
 	e.Gateway = e.newGateway()
 	e.mover = e.newMover()
 	e.backups = backups{Process: p, maker: o.Backup, count: e.Meter.Count}
@@ -147,9 +160,13 @@ func (e *Engine) newFiles() *media.Files {
 			fetchers[name] = f
 		}
 	}
-	return &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Doors: doors,
+	files := &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Doors: doors,
 		Transcriber: e.transcriber(), Tokens: e.Tokens, Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes),
 		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Log: e.Log.Named("media"), Now: e.Now}
+	if e.options.ReadDocument != nil {
+		files.Kind = document.Kind
+	}
+	return files
 }
 
 // newTurns makes what answers turns, with the tools of the features.
@@ -164,8 +181,9 @@ func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 func (e *Engine) newGateway() *gateway.Gateway {
 	c := e.Config
 	return gateway.New(gateway.Options{
-		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Files: e.Files, People: e.People, Commands: e.newCommands(),
-		Prompts: e.Turns, Agent: e.Turns, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
+		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Share: e.share, Files: e.Files,
+		People: e.People, Commands: e.newCommands(),
+		Prompts: e.Turns, Agent: e.Turns, Tasks: e.Tasks, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
 		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce,
 			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
 			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
@@ -188,7 +206,7 @@ func (e *Engine) newCommands() *command.Commands {
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
 		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Reminders: e.Reminders,
-		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
+		Tasks: e.Tasks, Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
 	})
 }

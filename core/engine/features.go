@@ -3,14 +3,17 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/document"
 	"github.com/everthread/everthread/core/embed"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/long"
@@ -20,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/core/task"
 )
 
 // channelNames are the names under which messages come and go.
@@ -44,7 +48,7 @@ func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t c
 	s := recall.Default()
 	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight,
 		c.Recall.CoveredPenalty, c.Recall.Candidates
-	return &recall.Searcher{Store: st, Days: st, Plain: st, Embedders: embedders, Analyzer: analyzer, Tokens: t,
+	return &recall.Searcher{Store: st, Days: st, Plain: st, Files: st, Embedders: embedders, Analyzer: analyzer, Tokens: t,
 		Settings: s, Log: log}, nil
 }
 
@@ -71,7 +75,18 @@ func (e *Engine) newRecall() (err error) {
 	e.embedding = &embed.Worker{Store: e.Store, Jobs: e.jobs, Embedders: e.Embedders.Of, Windows: recall.Windows{},
 		Count: e.Meter.Count, Log: e.Log.Named("embeddings"), Now: e.Now}
 	e.Memory = NewMemory(e.Config, e.Store, e.Search, e.Embedders)
+	e.documents = e.newDocuments()
 	return nil
+}
+
+// newDocuments makes what reads documents.
+func (e *Engine) newDocuments() *document.Worker {
+	c := e.Config.Documents
+	return &document.Worker{Store: e.Store, Jobs: e.jobs, Files: e.Files, Tokens: e.Tokens, Config: e.Embedders.Name,
+		Reader: &document.Reader{Command: e.options.ReadDocument, Cache: filepath.Join(e.Config.DataDir, "cache", "pdfium"),
+			Limits: document.Limits{Pages: c.MaxPages, Time: time.Duration(c.MaxSeconds) * time.Second,
+				Memory: int64(c.MaxMemory)}},
+		Preview: c.PreviewTokens, Count: e.Meter.Count, Log: e.Log.Named("documents"), Now: e.Now}
 }
 
 func (e *Engine) newReminders(planner gateway.Planner) error {
@@ -83,9 +98,18 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive,
 		Language: c.DefaultLanguage}
 	e.Reminders = &remind.Reminders{Store: e.Store, Settings: s}
+	e.Tasks = &task.Tasks{Store: e.Store, Times: remind.Times{Settings: s}, Settings: task.Settings{
+		Expires: c.Tasks.Expires, MaxActive: c.Tasks.MaxActive, Language: c.DefaultLanguage}}
 	e.firer = &remind.Firer{Store: e.Store, Users: e.People, Planner: planner, Tokens: e.Tokens, Settings: s,
 		Channels: e.Channels, Count: e.Meter.Count, Log: e.Log.Named("reminders")}
 	return nil
+}
+
+// newTaskFirer makes what begins the turns of tasks.
+func (e *Engine) newTaskFirer(planner gateway.Planner) *task.Firer {
+	return &task.Firer{Tasks: e.Tasks, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
+		Tokens: e.Tokens, Channels: e.Channels, Budget: e.Turns.TaskBudget, Count: e.Meter.Count,
+		Log: e.Log.Named("tasks")}
 }
 
 // newSummaries makes what writes summaries and compresses old pages, by a model of
@@ -126,7 +150,8 @@ func (e *Engine) newMover() *people.Mover {
 // ownTools are the tools of the features.
 func (e *Engine) ownTools() []core.Tool {
 	tools := append(e.ReadingTools(), (&loops.Loops{Store: e.Store}).Tools()...)
-	return slices.Concat(tools, e.Standing.Tools(), e.Reminders.Tools())
+	return slices.Concat(tools, document.Tools(e.Store, e.Tokens), e.Standing.Tools(), e.Reminders.Tools(),
+		e.Tasks.Tools())
 }
 
 // ReadingTools are those of recall and memory.

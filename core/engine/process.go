@@ -37,13 +37,16 @@ type Process struct {
 	Name   string         // of the process, in leases
 	Way    *egress.Gate   // of every connection that a user or a model can cause
 	Intake *intake.Budget // of bodies that nobody has authenticated; by the clock on the wall
+	Clock  *Clock         // agreed on with other processes; nil: there is only this one
 	leases *job.Leases
 }
 
-// NewProcess returns a process, whose connections go out by way.
-func NewProcess(c configs.Config, st Store, log *zap.Logger, now func() time.Time, way *egress.Gate) *Process {
+// NewProcess returns a process, whose connections go out by way. agreed is the clock that it
+// shares with others; nil: it is the only one.
+func NewProcess(c configs.Config, st Store, log *zap.Logger, now func() time.Time, way *egress.Gate,
+	agreed *Clock) *Process {
 	name := processName()
-	return &Process{Config: c, Store: st, Log: log, Now: now, Name: name, Way: way,
+	return &Process{Config: c, Store: st, Log: log, Now: now, Name: name, Way: way, Clock: agreed,
 		Intake: intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now),
 		leases: &job.Leases{Store: st, Worker: name, Now: now, Log: log}}
 }

@@ -22,7 +22,7 @@ const (
 // Run runs everything until ctx ends, with the doors: first channels and doors stop
 // taking, then what runs is finished or handed back.
 func (e *Engine) Run(ctx context.Context, doors ...func(context.Context) error) error {
-	ctx = core.WithActor(ctx, core.Actor{}) // who comes in says who they are
+	ctx = core.WithActor(ctx, core.Actor{}) // what comes in names its own actor
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	inner, workCtx := errgroup.WithContext(work)
@@ -66,12 +66,43 @@ func (e *Engine) TakeOver(ctx context.Context) error {
 // Work does what is to be done until ctx ends: turns, deliveries and all that goes on
 // beside them. Turns that run then have grace to end.
 func (e *Engine) Work(ctx context.Context, grace time.Duration) error {
+	defer e.join(ctx)()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.Gateway.Run(ctx, grace) })
-	for _, run := range []func(context.Context) error{e.beside, e.Ledger.Run, e.Store.Listen, e.Hub.Run} {
+	run := []func(context.Context) error{e.beside, e.Ledger.Run, e.Store.Listen, e.Hub.Run}
+	if e.Clock != nil {
+		run = append(run, e.Clock.Run)
+	}
+	if st, ok := e.Store.(interface{ Tend(context.Context) error }); ok {
+		run = append(run, st.Tend)
+	}
+	for _, run := range run {
 		group.Go(func() error { return run(ctx) })
 	}
 	return ignoreCancel(group.Wait())
+}
+
+// join makes this process one of the live ones, where there are several. When ctx ends it
+// takes nothing more; leave says that it is done.
+func (e *Engine) join(ctx context.Context) (leave func()) {
+	if e.members == nil {
+		return func() {}
+	}
+	in, end := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.members.Run(in, ctx)
+	}()
+	return func() { end(); <-done }
+}
+
+// share is what this process takes first.
+func (e *Engine) share() core.Share {
+	if e.members == nil {
+		return core.Share{}
+	}
+	return e.members.Share()
 }
 
 func ignoreCancel(err error) error {
@@ -86,6 +117,7 @@ const (
 	summaryWorkers  = 16 // they yield to replies
 	compressWorkers = 1  // nobody waits for it
 	embedWorkers    = 2
+	documentWorkers = 2
 	downloadWorkers = 4
 )
 
@@ -99,16 +131,18 @@ const movePoll = 2 * time.Second
 // clock asks for.
 func (e *Engine) beside(ctx context.Context) error {
 	runner := func(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
-		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Take: take, Poll: pollEvery,
-			Now: e.Now, Log: e.Log}
+		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Share: e.share, Take: take,
+			Poll: pollEvery, Now: e.Now, Log: e.Log}
 	}
 	runners := []*job.Runner{
 		runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take),
 		runner([]string{core.QueueCompress}, compressWorkers, e.compress.Take),
 		runner([]string{core.QueueEmbed}, embedWorkers, e.embedding.Take),
+		runner([]string{core.QueueDocument}, documentWorkers, e.documents.Take),
 		runner(e.Files.Queues(), downloadWorkers, e.Files.Take),
 	}
-	clock := &scheduler.Scheduler{Tasks: e.tasks(), Log: e.Log.Named("scheduler"), Now: e.Now}
+	clock := &scheduler.Scheduler{Tasks: e.tasks(), Leads: func() bool { return e.share().N == 0 },
+		Log: e.Log.Named("scheduler"), Now: e.Now}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, r := range runners {
 		group.Go(func() error { return r.Run(ctx) })
@@ -137,6 +171,8 @@ func (e *Engine) tasks() []scheduler.Task {
 		{Name: "ask about linked addresses", Spec: often.Usual, Run: e.People.AskLinks},
 		{Name: "close late questions", Spec: often.Usual, Run: e.closeLate},
 		{Name: "remind", Spec: often.Reminders, Run: func(ctx context.Context) error { return e.firer.Run(ctx, e.Now()) }},
+		{Name: "begin tasks", Spec: often.Reminders,
+			Run: func(ctx context.Context) error { return e.taskFirer.Run(ctx, e.Now()) }},
 		{Name: "redirect what is parked", Spec: often.Reminders, Run: e.Gateway.Redirect},
 		{Name: "embed", Spec: often.Embeddings, Run: e.Embedders.want},
 		{Name: "back up", Spec: often.Usual, Run: e.backups.run},
@@ -177,7 +213,7 @@ const (
 // index keeps the full-text index up to date until ctx ends.
 func (e *Engine) index(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, err := e.Store.Index(ctx, indexUsers)
+		n, err := e.Store.Index(ctx, indexUsers, e.share())
 		if err != nil && ctx.Err() == nil {
 			e.Log.Warn("index", zap.Error(err))
 		}

@@ -43,7 +43,7 @@ func newWisher(t *testing.T, strategy string) *wisher {
 	w := &wisher{t: t, store: sqlitetest.Open(t, t.TempDir()), now: now, model: llmtest.Replies(llmtest.Say("done"))}
 	c := configs.Default()
 	c.DataDir = t.TempDir()
-	e, err := New(NewProcess(c, w.store, zap.NewNop(), func() time.Time { return w.now }, WayOut(c)),
+	e, err := New(NewProcess(c, w.store, zap.NewNop(), func() time.Time { return w.now }, WayOut(c), nil),
 		Options{Ticks: Ticks{Usual: "* * * * *", Reminders: "* * * * *", Embeddings: "* * * * *"}})
 	w.must(err)
 	o := e.Turns.TurnOptions

@@ -41,7 +41,7 @@ func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, e
 
 // summarizeDue does a user's summary jobs that are due.
 func (e *Engine) summarizeDue(ctx context.Context, user core.UserID) error {
-	refs, _, err := e.Store.Due(ctx, []string{core.QueueSummarize}, e.Now(), 100)
+	refs, _, err := e.Store.Due(ctx, []string{core.QueueSummarize}, e.Now(), 100, core.Share{})
 	for _, r := range refs {
 		if r.User == user {
 			e.summary.Take(ctx, r)

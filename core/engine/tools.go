@@ -73,8 +73,8 @@ func (b *toolbox) set(u core.User) *toolset {
 	return s
 }
 
-// toolsOf returns the tools that a user has at the moment; of somebody who is gone
-// none.
+// toolsOf returns the tools that a user has at the moment; none if
+// the user is gone.
 func (ts *Turns) toolsOf(ctx context.Context, user core.UserID) *agent.Registry {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {

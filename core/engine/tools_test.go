@@ -14,13 +14,14 @@ import (
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/task"
 )
 
 // TestOwnToolsAreWhatProvidersTake: no provider refuses a prompt for our tools.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{},
-		Standing: &standing.Standing{}}
+		Standing: &standing.Standing{}, Tasks: &task.Tasks{}}
 	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))
@@ -42,7 +43,8 @@ func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	}
 	// OpenAI's strict mode wants every property to be required: these have some that
 	// are not, so that strict is not asked for.
-	want := []string{"conversation_get", "conversation_search", "delegate", "memory_add", "memory_search", "reminder_set"}
+	want := []string{"conversation_get", "conversation_search", "delegate", "file_read", "memory_add", "memory_search",
+		"reminder_set", "task_set"}
 	slices.Sort(optional)
 	if d := cmp.Diff(want, optional); d != "" {
 		t.Error(d)

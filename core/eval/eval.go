@@ -25,7 +25,7 @@ import (
 //go:embed scenes.json
 var builtinScenes []byte
 
-// Scene is somebody who talks, goes away, comes back and asks.
+// Scene is a conversation, an absence, and questions after it.
 type Scene struct {
 	Name     string   `json:"name"`
 	Language string   `json:"language"`

@@ -93,6 +93,9 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	}
 	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: say(x.language).Assistant,
 		core.RoleSystem: "Everthread"}[m.Role]
+	if m.Task != nil && m.Role == core.RoleUser {
+		who = fmt.Sprintf(say(x.language).Task, who)
+	}
 	_, err := fmt.Fprintf(w, "**%s, %s** (#%d)\n\n", m.SentAt.In(zone).Format("15:04"), who, m.ID)
 	if m.Quote != nil {
 		_, err = fmt.Fprintf(w, "> %s\n\n", strings.ReplaceAll(m.Quote.Text, "\n", "\n> "))
@@ -183,11 +186,14 @@ func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
 func (x *export) line(m core.Message) (messageLine, error) {
 	l := messageLine{Thread: m.Thread, ID: m.ID, Day: x.labels[m.Segment], Role: m.Role, Kind: m.Kind,
 		Channel: m.Channel, SentAt: m.SentAt, Text: m.Text, Redacted: m.Redacted, Quote: m.Quote, Forwarded: m.ForwardedFrom,
-		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName}
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Task: m.Task}
 	for _, a := range m.Attachments {
 		l.Attachments = append(l.Attachments, fileLine{a.Kind, a.Name, a.MIME, a.Size, a.Path, a.Transcript})
 		if a.Path != "" {
 			x.paths = append(x.paths, a.Path)
+		}
+		if a.Document != nil && !a.Document.Unread() {
+			x.documents = append(x.documents, core.FileRef{Message: m.ID, Part: len(l.Attachments) - 1})
 		}
 	}
 	if m.Revision > 0 {

@@ -25,6 +25,7 @@ type Store interface {
 	core.DayStore
 	core.MemoryStore
 	core.StandingStore
+	core.DocumentStore
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Plans(ctx context.Context, user core.UserID) (core.Plans, error)
@@ -62,7 +63,7 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, language: cmp.Or(u.Settings.Language, e.Language),
 		zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
 	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.standing, x.plans, x.audit,
-		x.files} {
+		x.pages, x.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
@@ -82,6 +83,8 @@ type export struct {
 	messages int
 	labels   map[core.SegmentID]string // of days
 	paths    []string                  // of attachments
+	// documents are the attachments whose text was read.
+	documents []core.FileRef
 }
 
 // file begins a file of the export.
@@ -194,7 +197,12 @@ func (x *export) plans() error {
 	for n, r := range plans.Reminders {
 		wanted[n] = reminderLine{r.ID, r.Text, r.DueAt, r.Cron, r.Zone, r.State, r.Source, r.CreatedAt, r.FiredAt, r.Message}
 	}
-	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted))
+	tasks := make([]taskLine, len(plans.Tasks))
+	for n, k := range plans.Tasks {
+		tasks[n] = taskLine{k.ID, k.Text, k.DueAt, k.Cron, k.Zone, k.State, k.Source, k.CreatedAt}
+	}
+	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted),
+		lines(x, "tasks.jsonl", tasks))
 }
 
 func (x *export) audit() error {
@@ -204,6 +212,36 @@ func (x *export) audit() error {
 	}
 	return lines(x, "audit.jsonl", rows)
 }
+
+// pages writes the text of documents, page by page.
+func (x *export) pages() error {
+	f, err := x.file("files.jsonl")
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(f)
+	out.SetEscapeHTML(false)
+	for _, ref := range x.documents {
+		for from := 1; ; from += pagesAtOnce {
+			list, err := x.Store.FilePages(x.ctx, x.user.ID, ref, from, from+pagesAtOnce-1)
+			if err != nil {
+				return err
+			}
+			for _, p := range list {
+				if err := out.Encode(pageLine{ref.Message, ref.Part + 1, p.Name, p.Kind, p.Number, p.Title, p.Text}); err != nil {
+					return err
+				}
+			}
+			if len(list) == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// pagesAtOnce is how many pages of a document are read at once.
+const pagesAtOnce = 50
 
 // files copies the attachments.
 func (x *export) files() error {

@@ -209,6 +209,7 @@ func (w *world) fill(at core.Identity) {
 		SELECT user_id, id, 1, label, '## Heffalumps', 3, '[]', 'm', '{}', 0, 0, 0 FROM segments`); err != nil {
 		w.t.Fatal(err)
 	}
+	w.document(at)
 	if _, err := w.st.Note(w.t.Context(), core.Note{User: at.User, Now: noon, Effects: []core.Effect{
 		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}},
 			Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
@@ -216,7 +217,33 @@ func (w *world) fill(at core.Identity) {
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
 		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
 			At: noon},
+		core.SetTask{Task: core.Task{Text: "look for honey", DueAt: noon.Add(time.Hour), Zone: "UTC"}, At: noon},
 		core.OpenThread{Identity: at.ID, Title: "Honey", At: noon}}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// document sends a file and stores its text.
+func (w *world) document(at core.Identity) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	w.say(at, noon, core.NewMessage{Text: "a file", Attachments: []core.Attachment{{Kind: "document", Name: "honey.pdf",
+		Path: "1/h", Document: &core.Document{Kind: "pdf", State: core.DocumentReading}}}})
+	refs, _, err := w.st.Due(ctx, []string{core.QueueDocument}, noon.Add(time.Hour), 1, core.Share{})
+	if err != nil || len(refs) != 1 {
+		w.t.Fatalf("%d files to be read, %v", len(refs), err)
+	}
+	j, err := w.st.Claim(ctx, refs[0], core.Claim{Worker: "w", Now: noon, Until: noon.Add(time.Hour)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	file := core.FileRef{Message: core.MessageID(j.Ref)}
+	err = errors.Join(w.st.PutFilePages(ctx, core.PutFilePages{User: at.User, File: file, Lease: j.Lease, Now: noon,
+		Pages: []core.FilePage{{Number: 1, Name: "honey.pdf", Kind: "pdf", Title: "Bees", Text: "nectar of lime"}}}),
+		w.st.SetAttachment(ctx, core.Fetched{User: at.User, Message: file.Message, Lease: j.Lease,
+			Attachment: core.Attachment{Kind: "document", Name: "honey.pdf",
+				Document: &core.Document{Kind: "pdf", State: core.DocumentRead, Pages: 1}}}))
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

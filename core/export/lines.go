@@ -23,6 +23,7 @@ type messageLine struct {
 	ToolCalls   []core.ToolCall  `json:"tool_calls,omitempty"`
 	ToolCallID  string           `json:"tool_call_id,omitempty"`
 	ToolName    string           `json:"tool_name,omitempty"`
+	Task        *core.TaskMark   `json:"task,omitempty"` // nobody typed it: a task was due
 	Revisions   []revisionLine   `json:"revisions,omitempty"`
 }
 
@@ -33,6 +34,17 @@ type fileLine struct {
 	Size       int64  `json:"size,omitempty"`
 	Path       string `json:"path,omitempty"` // below media/
 	Transcript string `json:"transcript,omitempty"`
+}
+
+// pageLine is a page of a document in files.jsonl.
+type pageLine struct {
+	Message    core.MessageID `json:"message"`
+	Attachment int            `json:"attachment"` // of the message, from 1
+	Name       string         `json:"name,omitempty"`
+	Kind       string         `json:"kind,omitempty"`
+	Page       int            `json:"page"`
+	Title      string         `json:"title,omitempty"`
+	Text       string         `json:"text"`
 }
 
 type revisionLine struct {
@@ -100,4 +112,15 @@ type reminderLine struct {
 	CreatedAt time.Time          `json:"created_at"`
 	FiredAt   time.Time          `json:"fired_at,omitzero"`
 	Message   core.MessageID     `json:"message,omitempty"` // of the last time
+}
+
+type taskLine struct {
+	ID        core.TaskID    `json:"id"`
+	Text      string         `json:"text"`
+	DueAt     time.Time      `json:"due_at"`
+	Cron      string         `json:"cron,omitempty"`
+	Zone      string         `json:"zone,omitempty"`
+	State     core.TaskState `json:"state"`
+	Source    core.MessageID `json:"source_message,omitempty"`
+	CreatedAt time.Time      `json:"created_at"`
 }

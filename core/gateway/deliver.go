@@ -17,7 +17,7 @@ const (
 	sendTimeout  = 30 * time.Second
 	sendBackoff  = 2 * time.Second // at first; it doubles
 	lastSend     = 5 * time.Minute
-	sendFor      = 24 * time.Hour // of temporary errors, then a delivery has failed
+	sendFor      = 14 * 24 * time.Hour // of temporary errors, then a delivery has failed
 	unknownDelay = 3 * time.Second
 	settleDelay  = time.Minute // for a service to tell what became of a part
 )

@@ -38,6 +38,9 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	}
 	now := g.Now()
 	wait := g.backoff(t.Failures, m)
+	if t.Task != 0 && (spent(err) || hopeless(m)) {
+		return g.failTask(t, u, causeOf(err), err)
+	}
 	since := t.StartedAt
 	if t.Failures == 0 {
 		since = now // a turn that lay still while nobody ran gets its tries
@@ -92,6 +95,9 @@ func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
 // again, and the person is told in plain words.
 func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause error) error {
 	now := g.Now()
+	if state == core.TurnFailed && t.Task != 0 {
+		return g.failTask(t, u, causeOf(cause), cause)
+	}
 	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
 	if state == core.TurnFailed {
 		r.Error = cause.Error()

@@ -95,6 +95,18 @@ type Budgets interface {
 	Closed(s core.Settings) time.Time
 }
 
+// Tasks says what people are told of tasks of theirs that came to nothing.
+type Tasks interface {
+	// Late reports whether the turn of a task would begin later than tasks may.
+	Late(t *core.Turn, now time.Time) bool
+	// Failed is what is told of the turn of a task that failed, or began too late, and
+	// what follows from that. server is what the model's server said, for its owner.
+	Failed(ctx context.Context, u core.User, t *core.Turn, cause core.RunCause, server string,
+		now time.Time) (core.Outcome, error)
+	// When says when a task comes next, and how it recurs.
+	When(k core.Task, language string) string
+}
+
 // Previews is told all that is written of an answer so far.
 type Previews interface {
 	Preview(t *core.Turn, soFar string)
@@ -116,12 +128,15 @@ type Options struct {
 	Store Store
 	Wakes core.Waker
 	// Jobs leases turns and deliveries.
-	Jobs     *job.Worker
+	Jobs *job.Worker
+	// Share is what this process takes first; nil: it takes everything.
+	Share    func() core.Share
 	Files    Files
 	People   People
 	Commands Commander
 	Prompts  Prompter
 	Agent    Agent
+	Tasks    Tasks
 	Calendar day.Calendar
 	Limiter  Limiter
 	Tokens   core.Tokenizer
@@ -195,8 +210,8 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	})()
 	deliver := g.queues()
 	runners := []*job.Runner{
-		g.runner([]string{core.QueueTurn}, cap(g.Slots), g.takeTurn),
-		g.runner(deliver, 256, g.takeDelivery),
+		g.runner([]string{core.QueueTurn}, cap(g.Slots), g.takeTurn, g.Share),
+		g.runner(deliver, 256, g.takeDelivery, g.Share),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { g.dispatch(ctx, runners); return nil })
@@ -231,7 +246,7 @@ func (g *Gateway) Deliver(ctx context.Context, channels ...string) error {
 	}
 	g.hold(channels, true)
 	defer g.hold(channels, false)
-	r := g.runner(queues, 64, g.takeDelivery)
+	r := g.runner(queues, 64, g.takeDelivery, nil) // nobody else may send there
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { g.dispatch(ctx, []*job.Runner{r}); return nil })
 	group.Go(func() error { return r.Run(ctx) })
@@ -256,8 +271,9 @@ func (g *Gateway) sends(channel string) bool {
 	return !g.Channels.Capabilities(channel).OneProcess || g.held[channel]
 }
 
-func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
-	return &job.Runner{Jobs: g.Store, Queues: queues, Workers: workers, Take: take, Poll: g.Settings.Poll,
+func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef),
+	share func() core.Share) *job.Runner {
+	return &job.Runner{Jobs: g.Store, Queues: queues, Workers: workers, Share: share, Take: take, Poll: g.Settings.Poll,
 		Now: g.Now, Log: g.Log}
 }
 

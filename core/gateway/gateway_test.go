@@ -60,7 +60,8 @@ func (w *world) people() *people.People {
 
 func (w *world) start(change func(*gateway.Options)) {
 	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Files: noFiles{}, People: w.people(),
-		Commands: noCommands{}, Prompts: w.brain, Agent: w.brain, Calendar: day.Calendar{Finalize: 3 * time.Hour,
+		Commands: noCommands{}, Prompts: w.brain, Agent: w.brain, Tasks: chores{},
+		Calendar: day.Calendar{Finalize: 3 * time.Hour,
 			Post: 8 * time.Hour}, Limiter: gateway.NewMemoryLimiter(),
 		Tokens: byLength{}, Channels: gateway.NewChannels(w.line), Slots: make(job.Slots, 8),
 		Settings: gateway.Settings{GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en"},

@@ -86,7 +86,7 @@ func why(i core.Identity, u core.User, n int) string {
 // redirects is how many parked deliveries are looked at in one go.
 const redirects = 200
 
-// Redirect sends summaries and reminders that are parked, because the person
+// Redirect sends summaries, reminders and what tasks found that are parked, because the person
 // could not be written to where they were planned, to where they can be by now.
 func (g *Gateway) Redirect(ctx context.Context) error {
 	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
@@ -95,7 +95,7 @@ func (g *Gateway) Redirect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if d.Kind == core.DeliverPost || d.Kind == core.DeliverReminder {
+		if d.Kind == core.DeliverPost || d.Kind == core.DeliverReminder || d.Kind == core.DeliverTask {
 			err = g.redirect(ctx, d)
 		}
 	}

@@ -278,6 +278,9 @@ func (g *Gateway) slot() bool {
 	default:
 		return false
 	}
+	if g.Share != nil && g.Share().N < 0 {
+		return false
+	}
 	select {
 	case g.Slots <- struct{}{}:
 		return true

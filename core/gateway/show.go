@@ -43,7 +43,7 @@ func (g *Gateway) show(ctx context.Context, r *running) *shower {
 	s.stream, _ = ch.(core.Streamer)
 	s.typer, _ = ch.(core.Typer)
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	if s.stream != nil || s.typer != nil {
+	if r.turn.Task == 0 && (s.stream != nil || s.typer != nil) { // nobody waits for a task
 		s.work.Go(s.run)
 	}
 	return s

@@ -140,6 +140,9 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	}
 	r.mu.Unlock()
 	start := g.Now()
+	if r.turn.Task != 0 && g.Tasks.Late(r.turn, start) {
+		return nil, g.failTask(r.turn, u, core.CauseLate, nil)
+	}
 	p, err := g.Prompts.Prompt(ctx, r.turn, u, start)
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
@@ -165,16 +168,14 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 		return nil, g.failed(ctx, r, u, err)
 	}
 	finish(&p.Snapshot, a, now.Sub(start))
-	q, qerr := g.question(ctx, r.turn, u, &a, now)
-	if qerr == nil && err == nil {
-		qerr = g.propose(ctx, r.turn, u, &a, &q, now)
-	}
+	q, qerr := g.questions(ctx, r.turn, u, &a, err == nil, now)
 	if qerr != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", qerr))
 	}
 	done := did(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
 	reply := g.reply(r.turn, u, p, a, now)
+	g.deliverTask(&reply, q)
 	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)
 	q.askIn(&reply)
 	if err != nil {
@@ -184,6 +185,19 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 		reply.Deliveries[0].Parts[0].Preview = previewKey(r.turn)
 	}
 	return g.commit(r.turn, reply)
+}
+
+// questions are what an answer asks the person; what it proposes only if it is whole.
+func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, whole bool,
+	now time.Time) (asking, error) {
+	q, err := g.question(ctx, t, u, a, now)
+	if err == nil && whole {
+		err = g.propose(ctx, t, u, a, &q, now)
+	}
+	if err == nil && whole {
+		err = g.proposeTasks(ctx, t, u, a, &q, now)
+	}
+	return q, err
 }
 
 // finish adds to a snapshot what is known after the answer.

@@ -23,6 +23,9 @@ type texts struct {
 	AskElsewhere                   string // %s: where
 	AskAlways                      string // %s: what is proposed
 	AskAlwaysYes                   string
+	AskTask                        string // %s: what is proposed, and when
+	AskTaskYes                     string
+	ToldTask                       string // %s: what, when; %d: its number
 	AskByName                      string // %s: the code of the question, twice
 	DecidedYes, DecidedNo          string // what a yes or no is stored as
 

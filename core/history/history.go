@@ -56,6 +56,7 @@ type Own struct {
 	ToolCalls  []core.ToolCall
 	ToolCallID string
 	ToolName   string
+	Task       *core.TaskMark
 	Redacted   bool
 	Revisions  []core.Revision
 }
@@ -76,6 +77,10 @@ type output struct {
 type Options struct {
 	Zone *time.Location // of times that come without one
 	Now  time.Time      // nothing was said later
+	// Kind says what kind of document a file of a folder is; empty: none that is read. nil:
+	// none is.
+	Kind func(name string, data []byte) string
+	Max  int64 // bytes of a file of a folder
 }
 
 // reader reads one kind of archive. It returns an error only if nothing can be
@@ -85,7 +90,8 @@ type reader func(a *Archive, o Options, out output) error
 // readers are the kinds of archives, by their names.
 func readers() map[string]reader {
 	return map[string]reader{"telegram": readTelegram, "whatsapp": readWhatsApp, "chatgpt": readChatGPT,
-		"claude": readClaude, "openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn}
+		"claude": readClaude, "openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn,
+		"files": readFiles}
 }
 
 // Formats lists the kinds of archives that can be read.

@@ -60,7 +60,7 @@ func (w *world) label(t time.Time) string { return w.calendar().Day(w.u.Settings
 func (w *world) importer(store history.Store) *history.Importer {
 	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(),
 		Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true, Now: func() time.Time { return now },
-		Wait: func(context.Context, time.Duration) { w.waits++ }, Reminders: everyOne{}, MaxReminders: 100,
+		Wait: func(context.Context, time.Duration) { w.waits++ }, Reminders: everyOne{}, MaxReminders: 100, MaxTasks: 3,
 		Standing: &standing.Standing{Tokens: tokens.New(), Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}}
 }
 

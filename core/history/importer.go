@@ -44,11 +44,13 @@ type Importer struct {
 	// active, with those that are here.
 	Reminders    Admitter
 	MaxReminders int
-	Standing     Wisher
-	Summaries    bool // days are to be summarized
-	Now          func() time.Time
-	Wait         func(ctx context.Context, d time.Duration)
-	Progress     func(done, fresh int) // after each batch; may be nil
+	// MaxTasks bounds active and paused tasks in the same way; Reminders admits their times.
+	MaxTasks  int
+	Standing  Wisher
+	Summaries bool // days are to be summarized
+	Now       func() time.Time
+	Wait      func(ctx context.Context, d time.Duration)
+	Progress  func(done, fresh int) // after each batch; may be nil
 }
 
 // Result is what was imported.
@@ -63,14 +65,15 @@ type Result struct {
 	Loops     int      `json:"loops"`
 	Reminders int      `json:"reminders"`
 	Standing  int      `json:"standing"`
-	// LeftOut are how many reminders did not come in, by the reason.
+	Tasks     int      `json:"tasks"`
+	// LeftOut are how many reminders and tasks did not come in, by the reason.
 	LeftOut map[string]int `json:"reminders_left_out,omitempty"`
 }
 
 // batchSize is how many messages are stored at once.
 const batchSize = 1000
 
-// ownGap is after how long a silence somebody who answers opens a day of their own.
+// ownGap is the silence after which an answer opens a day of its own.
 const ownGap = 3 * time.Hour
 
 // Run brings in what an archive holds, as its survey found it. What came in
@@ -221,6 +224,7 @@ func (r *run) message(l Line) core.ImportMessage {
 		m.Was, m.Redacted, m.Revisions = o.ID, o.Redacted, o.Revisions
 		m.Place = r.next(l)
 		m.Kind, m.Quote, m.ToolCalls, m.ToolCallID, m.ToolName = o.Kind, o.Quote, o.ToolCalls, o.ToolCallID, o.ToolName
+		m.Task = o.Task
 		if o.Channel != "" {
 			m.Channel = o.Channel
 		}

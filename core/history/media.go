@@ -24,6 +24,8 @@ import (
 type Media struct {
 	Dir string // data_dir/media
 	Max int64  // bytes of one file
+	// Kind says what kind of document a file is, whose text is read later; nil: none is.
+	Kind func(name string, data []byte) string
 	// Disk stands before what is written, for tests; nil: nothing does.
 	Disk disk.Wrap
 }
@@ -120,7 +122,8 @@ func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) 
 			a.Path = file
 			r.result.Files++
 			r.copied += a.Size
-			return a, nil
+			err := r.Media.look(&a, file)
+			return a, err
 		}
 	}
 	a.Error = r.Media.missing(err)
@@ -128,6 +131,21 @@ func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) 
 		r.result.Missing = append(r.result.Missing, f.Name+": "+a.Error)
 	}
 	return a, nil
+}
+
+// look has the text of a document read later.
+func (m *Media) look(a *core.Attachment, file string) error {
+	if m.Kind == nil || a.Kind != "document" {
+		return nil
+	}
+	data, err := os.ReadFile(m.path(file))
+	if err != nil {
+		return err
+	}
+	if kind := m.Kind(a.Name, data); kind != "" {
+		a.Document = &core.Document{Kind: kind, State: core.DocumentReading}
+	}
+	return nil
 }
 
 // missing says why a file did not come along.

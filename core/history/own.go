@@ -41,6 +41,7 @@ type ownMessage struct {
 	ToolCalls  []core.ToolCall `json:"tool_calls"`
 	ToolCallID string          `json:"tool_call_id"`
 	ToolName   string          `json:"tool_name"`
+	Task       *core.TaskMark  `json:"task"`
 	Revisions  []struct {
 		Text       string `json:"text"`
 		ReplacedAt moment `json:"replaced_at"`
@@ -127,7 +128,7 @@ func (r *own) read(n int, m ownMessage) error {
 		l.ID = strconv.FormatInt(int64(m.ID), 10)
 	}
 	l.Own = &Own{Thread: m.Thread, Plain: plain, ID: m.ID, Day: m.Day, Kind: m.Kind, Channel: m.Channel, Quote: m.Quote,
-		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Redacted: m.Redacted}
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Redacted: m.Redacted, Task: m.Task}
 	for i, old := range m.Revisions {
 		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
 	}

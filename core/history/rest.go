@@ -67,9 +67,19 @@ type (
 		FiredAt   time.Time          `json:"fired_at"`
 		Message   core.MessageID     `json:"message"`
 	}
+	ownTask struct {
+		Text      string         `json:"text"`
+		DueAt     time.Time      `json:"due_at"`
+		Cron      string         `json:"cron"`
+		Zone      string         `json:"zone"`
+		State     core.TaskState `json:"state"`
+		Source    core.MessageID `json:"source_message"`
+		CreatedAt time.Time      `json:"created_at"`
+	}
 )
 
-// rest brings in the summaries, the memory, the standing instructions, the loops and the reminders of an export.
+// rest brings in the summaries, the memory, the standing instructions, the loops, the
+// reminders and the tasks of an export.
 func (r *run) rest(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans} {
 		if err := step(ctx); err != nil {
@@ -256,13 +266,17 @@ func (r *run) plans(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil || len(p.Loops)+len(p.Reminders) == 0 {
+	if err != nil {
+		return err
+	}
+	if p.Tasks, err = r.tasks(ctx); err != nil || len(p.Loops)+len(p.Reminders)+len(p.Tasks) == 0 {
 		return err
 	}
 	if p.Reminders, err = r.admitted(ctx, p.Reminders); err != nil {
 		return err
 	}
-	r.result.Loops, r.result.Reminders, err = r.Store.ImportPlans(ctx, r.User.ID, p)
+	in, err := r.Store.ImportPlans(ctx, r.User.ID, p)
+	r.result.Loops, r.result.Reminders, r.result.Tasks = in.Loops, in.Reminders, in.Tasks
 	return err
 }
 
@@ -296,6 +310,62 @@ func (r *run) admitted(ctx context.Context, list []core.Reminder) (out []core.Re
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// tasks are those of an export that can be set here, too, by the rules of reminders.
+func (r *run) tasks(ctx context.Context) (out []core.Task, err error) {
+	plans, err := r.Store.Plans(ctx, r.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	same := func(k core.Task) string { return fmt.Sprint(k.CreatedAt.UnixMilli(), k.Cron, "\x00", k.Text) }
+	open := func(k core.Task) bool { return k.State == core.TaskActive || k.State == core.TaskPaused }
+	here, active := map[string]bool{}, 0
+	for _, k := range plans.Tasks {
+		here[same(k)] = true
+		if open(k) {
+			active++
+		}
+	}
+	err = sibling(r.archive, "tasks.jsonl", ignore, func(o ownTask) error {
+		k := r.task(o)
+		if k.Text == "" || here[same(k)] {
+			return nil
+		}
+		if open(k) {
+			err := r.Reminders.Admit(core.Reminder{Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone}, r.Now())
+			if err == nil && active >= r.MaxTasks {
+				err = fmt.Errorf("more than the %d that can be active", r.MaxTasks)
+			}
+			if err != nil {
+				r.leaveOut(err.Error())
+				return nil
+			}
+			active++
+		}
+		here[same(k)] = true
+		out = append(out, k)
+		return nil
+	})
+	return out, err
+}
+
+// task is a task as it is here; without a text: it cannot be one.
+func (r *run) task(o ownTask) core.Task {
+	switch o.State {
+	case core.TaskActive, core.TaskPaused:
+		if o.Cron == "" && o.DueAt.Before(r.Now()) {
+			o.State = core.TaskDone
+		}
+	case core.TaskDone, core.TaskCancelled:
+	default:
+		return core.Task{}
+	}
+	if o.DueAt.IsZero() {
+		return core.Task{}
+	}
+	return core.Task{Text: storable(o.Text), DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State,
+		Source: r.numbers[o.Source], CreatedAt: o.CreatedAt}
 }
 
 // sameAs is what makes a reminder the same as one that is here; see core.ImportStore.

@@ -84,6 +84,11 @@ func (w *world) live() {
 		note(core.SetReminder{Reminder: r, At: at})
 	}
 	note(core.CancelReminder{Reminder: 9101, At: now})
+	for n, text := range []string{"tell the news", "called off", "stands still"} {
+		note(core.SetTask{Task: core.Task{ID: core.TaskID(9200 + n), Text: text, DueAt: now.Add(48 * time.Hour),
+			Cron: "30 7 * * 1-5", Zone: "Europe/Paris", Source: 1}, At: at})
+	}
+	note(core.CancelTask{Task: 9201, At: now}, core.PauseTask{Task: 9202, At: now})
 	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses",
 		Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
 		Digest: text.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at},
@@ -111,12 +116,12 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 	file, before := first.give()
 	second := newWorld(t)
 	out := second.bring("jsonl", file, "")
-	if out.Loops != 3 || out.Reminders != 3 || out.Standing != 2 || out.Files != 1 {
+	if out.Loops != 3 || out.Reminders != 3 || out.Tasks != 3 || out.Standing != 2 || out.Files != 1 {
 		t.Errorf("got %+v", out)
 	}
 	again, after := second.give()
 	for _, name := range []string{"messages.jsonl", "summaries.jsonl", "memory.jsonl", "loops.jsonl", "reminders.jsonl",
-		"standing.jsonl"} {
+		"standing.jsonl", "tasks.jsonl"} {
 		if len(before[name]) < 10 {
 			t.Errorf("%s is empty", name)
 		}
@@ -133,7 +138,7 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 		t.Errorf("files %q, then %q", a, b)
 	}
 	none := func(r history.Result) bool {
-		return r.Fresh+r.Loops+r.Reminders+r.Standing+r.Items+r.Summaries == 0
+		return r.Fresh+r.Loops+r.Reminders+r.Tasks+r.Standing+r.Items+r.Summaries == 0
 	}
 	if out := second.bring("jsonl", again, ""); !none(out) {
 		t.Errorf("its own export again: %+v", out)
@@ -168,7 +173,7 @@ func TestPlansThatWereForgottenStayAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := w.bring("jsonl", file, ""); out.Loops+out.Reminders != 0 {
+	if out := w.bring("jsonl", file, ""); out.Loops+out.Reminders+out.Tasks != 0 {
 		t.Errorf("came back: %+v; there are %+v", out, plans)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Speaker is somebody who says something in an archive.
+// Speaker is an author of messages in an archive.
 type Speaker struct {
 	Name     string `json:"name"`
 	Messages int    `json:"messages"`

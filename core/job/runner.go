@@ -13,15 +13,19 @@ import (
 
 // DueJobs says which jobs may run.
 type DueJobs interface {
-	Due(ctx context.Context, queues []string, now time.Time, limit int) ([]core.JobRef, time.Time, error)
+	Due(ctx context.Context, queues []string, now time.Time, limit int,
+		share core.Share) ([]core.JobRef, time.Time, error)
 }
 
 // Runner finds due jobs of some queues and has them taken, at most Workers at
-// once. It looks when woken, when the next job is due, and every Poll anyway.
+// once. It looks when woken, when the next job is due, and every Poll anyway; the more
+// processes there are, the rarer each looks, so that all together look every Poll.
 type Runner struct {
 	Jobs    DueJobs
 	Queues  []string
 	Workers int
+	// Share is what this process takes first; nil: it takes everything.
+	Share func() core.Share
 	// Take claims a job and does it; it returns when that is over.
 	Take func(ctx context.Context, ref core.JobRef)
 	Poll time.Duration
@@ -46,10 +50,13 @@ func (r *Runner) init() {
 	})
 }
 
-// Wake makes the runner look, if the topic is one of its queues.
+// Wake makes the runner look, if the topic is that of work in its share, or says that
+// something may have gone unheard.
 func (r *Runner) Wake(topic string) {
 	r.init()
-	if !slices.Contains(r.Queues, topic) {
+	queue, user, ok := core.ParseWakeTopic(topic)
+	if ok && (!slices.Contains(r.Queues, queue) || !r.share().Mine(user)) ||
+		!ok && topic != core.TopicListening && topic != core.TopicShares {
 		return
 	}
 	select {
@@ -83,13 +90,14 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // round starts what is due and returns how long to wait for the next look.
 func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.WaitGroup) time.Duration {
-	now := r.Now()
-	refs, next, err := r.Jobs.Due(ctx, r.Queues, now, 2*r.Workers)
+	now, share := r.Now(), r.share()
+	poll := min(r.Poll*time.Duration(max(share.Of, 1)), max(r.Poll, longestPoll))
+	refs, next, err := r.Jobs.Due(ctx, r.Queues, now, 2*r.Workers, share)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.Log.Warn("looking for due jobs", zap.Strings("queues", r.Queues), zap.Error(err))
 		}
-		return r.Poll
+		return poll
 	}
 	for _, ref := range refs {
 		if !r.reserve(jobKey{ref.User, ref.ID}) {
@@ -109,10 +117,20 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 	if len(refs) == 2*r.Workers {
 		return 0
 	}
-	if wait := next.Sub(now); !next.IsZero() && wait < r.Poll {
+	if wait := next.Sub(now); !next.IsZero() && wait < poll {
 		return max(wait, time.Millisecond)
 	}
-	return r.Poll
+	return poll
+}
+
+// longestPoll bounds how rarely one of many processes looks.
+const longestPoll = 10 * time.Second
+
+func (r *Runner) share() core.Share {
+	if r.Share == nil {
+		return core.Share{}
+	}
+	return r.Share()
 }
 
 // reserve notes that a job is being taken here; false: it is already.

@@ -17,8 +17,8 @@ type SittingStore interface {
 	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
 }
 
-// Sitting is somebody who writes at an address, and waits there for what is said. All
-// fields are required.
+// Sitting is a conversation at an address whose user writes and waits for the replies.
+// All fields are required.
 type Sitting struct {
 	Store   SittingStore
 	Address core.Address

@@ -104,6 +104,8 @@ func speaker(m *core.Message) string {
 	switch {
 	case m.Role != core.RoleUser:
 		return " me"
+	case m.Task != nil:
+		return " (a task of theirs that was due)"
 	case m.ForwardedFrom != "":
 		return " (forwarded)"
 	}

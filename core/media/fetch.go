@@ -60,6 +60,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 	if err == nil {
 		a.Size = int64(len(data))
 		a.MIME = sniffed(cmp.Or(a.MIME, said), http.DetectContentType(data))
+		m.look(&a, data)
 		text, err = m.listen(ctx, j, ms[0].Text, &a, data)
 	}
 	if err != nil {

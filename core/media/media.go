@@ -54,8 +54,11 @@ type Files struct {
 	Max         int64         // bytes of a file
 	PerUser     int64         // bytes of all files of a user; 0: no limit
 	Wait        time.Duration // that Loaded waits at most
-	Log         *zap.Logger
-	Now         func() time.Time
+	// Kind says what kind of document a file is; empty: none whose text is read. nil: no
+	// text is read.
+	Kind func(name, media string, data []byte) string
+	Log  *zap.Logger
+	Now  func() time.Time
 
 	space space
 }
@@ -99,9 +102,26 @@ func (m *Files) keepAs(ctx context.Context, u core.UserID, name string, f core.F
 	if a.Name == "" {
 		a.Name = a.Kind + ending(a.MIME)
 	}
+	m.look(&a, f.Data)
 	var err error
 	a.Path, err = m.write(filepath.Join(fmt.Sprint(int64(u)), name), f.Data)
 	return a, err
+}
+
+// look has the text of a document read later, or says that it is of no kind that is read.
+func (m *Files) look(a *core.Attachment, data []byte) {
+	if m.Kind == nil || a.Kind != "document" || a.Document != nil || len(data) == 0 {
+		return
+	}
+	switch major(a.MIME) {
+	case "image", "audio", "video":
+		return
+	}
+	if kind := m.Kind(a.Name, a.MIME, data); kind != "" {
+		a.Document = &core.Document{Kind: kind, State: core.DocumentReading}
+		return
+	}
+	a.Document = &core.Document{State: core.DocumentRead, Problem: core.DocumentKind}
 }
 
 // ending is the ending of a file's name by its type.

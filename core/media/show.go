@@ -15,10 +15,22 @@ import (
 
 // Loaded waits for the attachments of messages, for at most Wait.
 func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID) error {
+	return m.await(ctx, u, ids, m.loading)
+}
+
+// Readable waits until the documents among the attachments of messages are here and read, for
+// at most Wait.
+func (m *Files) Readable(ctx context.Context, u core.UserID, ids []core.MessageID) error {
+	return m.await(ctx, u, ids, m.Unread)
+}
+
+func (m *Files) await(ctx context.Context, u core.UserID, ids []core.MessageID,
+	waits func([]core.Attachment) bool) error {
 	deadline := m.Now().Add(m.Wait)
 	for {
 		ms, err := m.Store.Messages(ctx, u, ids)
-		if err != nil || !loading(ms, m.Now()) || m.Now().After(deadline) {
+		wait := slices.ContainsFunc(ms, func(m core.Message) bool { return waits(m.Attachments) })
+		if err != nil || !wait || m.Now().After(deadline) {
 			return err
 		}
 		job.Wait(ctx, 200*time.Millisecond)
@@ -39,17 +51,23 @@ func (m *Files) Images(ctx context.Context, u core.UserID,
 	return m.images(ms), nil
 }
 
-// loading reports whether something of the messages is on its way.
-func loading(ms []core.Message, now time.Time) bool {
-	for _, m := range ms {
-		for _, a := range m.Attachments {
-			if a.Ref != "" && a.Path == "" && a.Error == "" || !a.Unheard.IsZero() && !now.Before(a.Unheard) {
-				return true
-			}
-		}
-	}
-	return false
+// loading reports whether something of a message is on its way.
+func (m *Files) loading(all []core.Attachment) bool {
+	now := m.Now()
+	return slices.ContainsFunc(all, func(a core.Attachment) bool {
+		return coming(a) || a.Document.Unread() || !a.Unheard.IsZero() && !now.Before(a.Unheard)
+	})
 }
+
+// Unread reports whether a document of a message is on its way, or not read yet.
+func (m *Files) Unread(all []core.Attachment) bool {
+	return m.Kind != nil && slices.ContainsFunc(all, func(a core.Attachment) bool {
+		return a.Kind == "document" && coming(a) || a.Document.Unread()
+	})
+}
+
+// coming reports whether an attachment is still to be downloaded.
+func coming(a core.Attachment) bool { return a.Ref != "" && a.Path == "" && a.Error == "" }
 
 // seenByModels are the pictures that every provider takes. One that it does not
 // take would cost the answer.

@@ -191,8 +191,8 @@ func (d *Deleter) folder(user core.UserID) string {
 	return filepath.Join(d.Media, strconv.FormatInt(int64(user), 10))
 }
 
-// Finish goes on with the attachments of somebody whose rows are gone. Of
-// somebody who is still there, or became a part of another, nothing is removed.
+// Finish goes on with the attachments of a user whose rows are gone. For a user who
+// still exists, or was merged into another, nothing is removed.
 func (d *Deleter) Finish(ctx context.Context, user core.UserID) error {
 	b, err := os.ReadFile(d.noteFile(user))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,8 +220,8 @@ func (d *Deleter) unnoteOld(user core.UserID) error {
 	return d.unnote(user)
 }
 
-// gone reports whether a user was deleted: somebody who became a part of another is
-// not found either, but not gone.
+// gone reports whether a user was deleted: one who was merged into another is not
+// found either, but not gone.
 func (d *Deleter) gone(ctx context.Context, user core.UserID) (bool, error) {
 	if _, err := d.Store.User(ctx, user); !errors.Is(err, core.ErrNotFound) {
 		return false, err

@@ -114,7 +114,7 @@ func (h *house) accept() {
 // said are the texts that wait to be delivered, and are then delivered.
 func (h *house) said() string {
 	h.t.Helper()
-	refs, _, err := h.Due(h.t.Context(), []string{core.QueueDeliver + "telegram"}, h.now, 100)
+	refs, _, err := h.Due(h.t.Context(), []string{core.QueueDeliver + "telegram"}, h.now, 100, core.Share{})
 	must(h.t, err)
 	var all []string
 	for _, ref := range refs {

@@ -199,8 +199,8 @@ func (p *People) claimed(ctx context.Context, a core.Address, code string) (bool
 	return true, nil
 }
 
-// ClaimOwner makes the address of somebody who is known already the owner's, if
-// the message is /start with the owner code.
+// ClaimOwner makes a known address the owner's, if the message is /start with the
+// owner code.
 func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (bool, error) {
 	code, ok := startCode(in.Text)
 	if !ok {

@@ -48,8 +48,11 @@ func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change c
 				return asked, made, err
 			}
 		}
-		if a.Open(now) {
-			return p.identity(ctx, u.ID, a.Identity)
+		if !a.Open(now) {
+			continue
+		}
+		if at, there, err := p.identity(ctx, u.ID, a.Identity); there || err != nil {
+			return at, false, err
 		}
 	}
 	asked, err = p.askAccount(ctx, u, s, change, string(subject), now)
@@ -94,14 +97,15 @@ func (p *People) crash(step string) {
 	}
 }
 
-// identity is where a question that is open was asked.
+// identity is where a question that is open was asked; false: it is the user's no more,
+// and nobody can answer.
 func (p *People) identity(ctx context.Context, user core.UserID, id core.IdentityID) (core.Identity, bool, error) {
 	ids, err := p.Identities(ctx, user)
 	n := slices.IndexFunc(ids, func(i core.Identity) bool { return i.ID == id })
 	if err != nil || n < 0 {
 		return core.Identity{}, false, err
 	}
-	return ids[n], false, nil
+	return ids[n], true, nil
 }
 
 func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,

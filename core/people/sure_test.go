@@ -68,6 +68,10 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	if got := asked(here.ID); got.ID != here.ID {
 		t.Errorf("the other app cannot be written to: asked at %+v", got)
 	}
+	waits := core.AccountSubject{Change: core.ChangeExport}
+	if at, _ := h.sure(core.Session{ID: 1}, waits); at.ID != here.ID {
+		t.Errorf("an export is asked about at %+v", at)
+	}
 	for _, i := range []core.Identity{here, phone} {
 		_, err := h.Store.Note(ctx, core.Note{User: h.owner.ID, Now: h.now,
 			Effects: []core.Effect{core.Unlink{Identity: i.ID, At: h.now}}})
@@ -75,6 +79,9 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	}
 	if got := asked(0); got.ID != door.ID {
 		t.Errorf("with nothing but the page: asked at %+v", got)
+	}
+	if at, ok := h.sure(core.Session{ID: 1}, waits); ok || at.ID != door.ID {
+		t.Errorf("where it was asked is no more: asked again at %+v", at)
 	}
 }
 

@@ -39,6 +39,7 @@ type gotMessage struct {
 	SentAt  string         `json:"sent_at"`
 	Channel string         `json:"channel"`
 	Foreign bool           `json:"foreign,omitempty"` // words that the user did not write are in it
+	Task    bool           `json:"task,omitempty"`    // a task that was due: nobody typed it then
 }
 
 type gotRange struct {
@@ -87,7 +88,8 @@ func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageI
 }
 
 func got(m core.Message, location *time.Location) gotMessage {
-	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign()}
+	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign(),
+		m.Task != nil}
 }
 
 func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentID) (core.ToolResult, error) {

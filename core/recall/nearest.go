@@ -20,6 +20,7 @@ import (
 type nearness struct {
 	ok      bool
 	note    string // why not ok
+	asked   embedding
 	windows []near // nearest first
 	least   float64
 	said    map[core.MessageID][]stretch // passages of the windows, by message
@@ -54,7 +55,7 @@ func (s *search) nearest(ctx context.Context) nearness {
 	}
 	neighbours, note := s.neighbours(ctx, s.q.User, asked, core.VectorWindow, s.Settings.Candidates)
 	if note != "" {
-		return nearness{note: note}
+		return nearness{note: note, asked: asked}
 	}
 	ids := make([]core.WindowID, len(neighbours))
 	distance := make(map[core.WindowID]float64, len(neighbours))
@@ -67,7 +68,7 @@ func (s *search) nearest(ctx context.Context) nearness {
 		s.Log.Warn("windows were not read", zap.Int64("user", int64(s.q.User)), zap.Error(err))
 		return nearness{note: wordsOnly + "the vectors could not be read."}
 	}
-	out := nearness{ok: len(windows) > 0, least: 1}
+	out := nearness{ok: len(windows) > 0, least: 1, asked: asked}
 	for _, w := range windows {
 		n := near{TextWindow: w, similarity: similarity(distance[w.ID])}
 		out.windows = append(out.windows, n)

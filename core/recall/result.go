@@ -148,8 +148,8 @@ func (s *search) summary(m core.Summary, x float64, terms map[string]float64) co
 // are shown and says what there is to say.
 func (s *search) result(hits []core.Hit) core.SearchResult {
 	out := core.SearchResult{Mode: modeFTS, Note: s.near.note}
-	if s.near.ok {
-		out.Mode = modeHybrid
+	if s.near.ok || slices.ContainsFunc(hits, func(h core.Hit) bool { return h.Kind == core.DocFile && h.Near }) {
+		out.Mode, out.Note = modeHybrid, ""
 	}
 	best := 0.0
 	if len(hits) > 0 {
@@ -204,6 +204,9 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 func (s *search) snippet(h *core.Hit) string {
 	if h.Kind == core.DocSummary {
 		return s.Analyzer.snippet(h.Summary.Markdown, s.rank.words, s.Settings.Snippet)
+	}
+	if h.Kind == core.DocFile {
+		return s.Analyzer.snippet(h.Page.Text, s.rank.words, s.Settings.Snippet)
 	}
 	text := h.Message.Text
 	if h.Near {

@@ -18,6 +18,7 @@ type Searcher struct {
 	Store core.RecallStore
 	Days  Days
 	Plain Threads
+	Files Files // nil: no documents are searched
 	// Embedders: of a user without one full text alone is searched. nil: nobody has one.
 	Embedders core.EmbedderOf
 	Analyzer  *Analyzer // the one that the store indexes with
@@ -42,6 +43,20 @@ type search struct {
 	near nearness
 	from core.MessageID // bounds of what is searched; to 0: none
 	to   core.MessageID
+	// files: the user has documents, which are searched.
+	files bool
+}
+
+// hasFiles reports whether documents are to be searched.
+func (s *Searcher) hasFiles(ctx context.Context, q core.SearchQuery) (bool, error) {
+	if s.Files == nil || q.Kind != "" && q.Kind != core.DocFile {
+		return false, nil
+	}
+	yes, err := s.Files.HasFilePages(ctx, q.User)
+	if err != nil {
+		return false, fmt.Errorf("look for documents: %w", err)
+	}
+	return yes, nil
 }
 
 // Search returns the best hits of a query, nothing of another user's ever. A
@@ -57,8 +72,12 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 	if err != nil {
 		return core.SearchResult{}, fmt.Errorf("read directory: %w", err)
 	}
+	files, err := s.hasFiles(ctx, q)
+	if err != nil {
+		return core.SearchResult{}, err
+	}
 	dir = until(dir, q.Before)
-	run := &search{Searcher: s, q: q, dir: dir}
+	run := &search{Searcher: s, q: q, dir: dir, files: files}
 	run.in = s.Analyzer.understand(q.Query, q.Names, dir.Channels, q.Now, q.Location, &s.Settings)
 	if note := run.begin(); note != "" {
 		return core.SearchResult{Mode: modeFTS, Note: note}, nil
@@ -107,10 +126,10 @@ func (s *search) begin() string {
 	if len(s.in.words) == 0 && len(s.in.spans) == 0 {
 		return "The query has no words to search for."
 	}
-	if len(s.dir.Messages) == 0 {
+	if len(s.dir.Messages) == 0 && !s.files {
 		return "Nothing was said yet."
 	}
-	if s.q.Before > 0 {
+	if s.q.Before > 0 && len(s.dir.Messages) > 0 {
 		s.to = s.dir.Messages[len(s.dir.Messages)-1].ID
 	}
 	s.rank = newRanking(&s.Settings, s.dir, &s.in)
@@ -138,7 +157,7 @@ func (s *search) filter() string {
 	if s.q.Day == "" && s.q.Recency == 0 && s.q.From == "" && s.q.To == "" {
 		return ""
 	}
-	since := s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
+	since := s.since()
 	s.rank.allowed = make([]bool, len(s.dir.Segments))
 	for i, segment := range s.dir.Segments {
 		s.rank.allowed[i] = (s.q.Day == "" || segment.Label == s.q.Day) && (s.q.Recency == 0 || segment.Label >= since) &&
@@ -156,7 +175,7 @@ func (s *search) filter() string {
 		s.to = e.ID
 	}
 	switch {
-	case s.rank.count > 0:
+	case s.rank.count > 0 || s.files:
 		return ""
 	case s.q.Day != "":
 		return "Nothing was said on " + s.q.Day + "."
@@ -164,6 +183,11 @@ func (s *search) filter() string {
 		return "Nothing was said in these days."
 	}
 	return fmt.Sprintf("Nothing was said in the last %d days.", s.q.Recency)
+}
+
+// since is the first of the newest days that are asked for.
+func (s *search) since() string {
+	return s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
 }
 
 // said reports whether a message is by the side and on the channel that are asked for.
@@ -189,18 +213,23 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var hits, summaries []core.Hit
-	if s.q.Kind != core.DocSummary {
+	var hits, summaries, pages []core.Hit
+	if s.q.Kind == "" || s.q.Kind == core.DocMessage {
 		if hits, err = s.messages(ctx, found); err != nil {
 			return nil, err
 		}
 	}
-	if s.q.Kind != core.DocMessage && s.rank.shown == nil {
+	if (s.q.Kind == "" || s.q.Kind == core.DocSummary) && s.rank.shown == nil {
 		if summaries, err = s.summaries(ctx); err != nil {
 			return nil, err
 		}
 	}
-	hits = append(hits, summaries...)
+	if s.files {
+		if pages, err = s.pages(ctx); err != nil {
+			return nil, err
+		}
+	}
+	hits = slices.Concat(hits, summaries, pages)
 	slices.SortStableFunc(hits, compareHits)
 	return hits, nil
 }

@@ -58,7 +58,7 @@ type searchTool struct {
 func (searchTool) Spec() core.ToolSpec {
 	return core.ToolSpec{
 		Name:        "conversation_search",
-		Description: "Search everything said with the user on earlier days, by words and meaning. Name days and who spoke in the query.",
+		Description: "Search everything said with the user on earlier days, and files they sent (kind file, with page), by words and meaning. Name days and who spoke in the query.",
 		Schema: json.RawMessage(
 			`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},` +
 				`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`),

@@ -16,7 +16,7 @@ type TrialStore interface {
 	DeleteUser(ctx context.Context, user core.UserID) (files []string, err error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Append(ctx context.Context, a core.Append) (core.Appended, error)
-	Index(ctx context.Context, users int) (int, error)
+	Index(ctx context.Context, users int, share core.Share) (int, error)
 }
 
 // Trial measures a searcher over a store for trying things out, which keeps each
@@ -83,6 +83,6 @@ func (t *trial) Load(ctx context.Context, user core.UserID, s Session) ([]core.M
 	if err != nil {
 		return nil, err
 	}
-	_, err = t.Store.Index(ctx, len(t.users))
+	_, err = t.Store.Index(ctx, len(t.users), core.Share{})
 	return out.Messages, err
 }

@@ -92,7 +92,7 @@ func TestAtMostSoMany(t *testing.T) {
 	}
 	w.use("reminder_cancel", `{"id":5}`)
 	if got := w.use("reminder_set",
-		`{"text":"one more","when":"every hour"}`); got != "Error: that is too often; a reminder recurs at most every 120 minutes" {
+		`{"text":"one more","when":"every hour"}`); got != "Error: that is too often; it recurs at most every 120 minutes" {
 		t.Error(got)
 	}
 	if got := w.use("reminder_set", `{"text":"one more","when":"tomorrow"}`); !strings.Contains(got, `"status":"set"`) {

@@ -1,5 +1,5 @@
-// Package seal encrypts what is stored but must not be read by somebody who gets
-// hold of the database: keys of services, and tokens.
+// Package seal encrypts secrets at rest, so that a copy of the database does not reveal
+// them: keys of services, and tokens.
 package seal
 
 import (

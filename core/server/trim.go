@@ -18,6 +18,7 @@ import (
 // When a process that has nothing to do gives memory back.
 const (
 	trimLook = 3 * time.Second // how often it is looked
+	trimRest = time.Minute     // of idleness, but for the first time: somebody may be about to answer
 	trimIdle = 512 << 10       // bytes allocated between two looks: less is idle
 	trimWork = 8 << 20         // bytes allocated since the last time that make it worthwhile
 )
@@ -25,17 +26,22 @@ const (
 // Trim gives memory back when the process has become idle after work: what the
 // heap keeps in reserve, and the pages of the program that only the start or the
 // loading of the vocabulary read. An idle process takes 28 MB that way in place
-// of 51; the next turn finds what it needs in the page cache.
+// of 51; the next turn finds what it needs in the page cache, but that takes it 20 ms, so
+// that a short silence changes nothing.
 func Trim(ctx context.Context, log *zap.Logger) error {
 	last, trimmed := uint64(0), uint64(0)
-	for {
+	var idle time.Duration
+	for rest := trimLook; ; {
 		job.Wait(ctx, trimLook)
 		if ctx.Err() != nil {
 			return nil
 		}
 		total := allocated()
-		if total-last < trimIdle && total-trimmed > trimWork {
-			trimmed = total
+		if idle += trimLook; total-last >= trimIdle {
+			idle = 0
+		}
+		if idle >= rest && total-trimmed > trimWork {
+			trimmed, rest = total, trimRest
 			debug.FreeOSMemory()
 			if err := dropProgram(); err != nil {
 				log.Debug("memory not given back", zap.Error(err))
@@ -61,8 +67,8 @@ const (
 )
 
 // crowd counts open connections. While there are many, garbage is collected earlier:
-// the memory that each holds for its buffers would be kept twice otherwise, whoever it
-// is that opens them and sends nothing. GOGC in the environment is left as it is.
+// otherwise the memory that each holds for its buffers would be kept twice, even for
+// connections that send nothing. GOGC in the environment is left as it is.
 type crowd struct {
 	mu    sync.Mutex
 	open  int

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// service is somebody who runs models.
+// service is a provider of models.
 type service struct {
 	name     string
 	provider string

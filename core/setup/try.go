@@ -101,7 +101,7 @@ func unaddressed(err error) error {
 	return server.Cause(err)
 }
 
-// unreached is the fault of somebody who does not answer.
+// unreached is the fault of a service that does not answer.
 func unreached(where string, err error) *Fault {
 	f := &Fault{Wrong: WrongUnreached, Where: where, Reason: reason(err), Err: err}
 	var m *core.ModelError

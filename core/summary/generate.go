@@ -170,6 +170,7 @@ type (
 		At        string         `json:"at"`
 		Forwarded string         `json:"forwarded_from,omitempty"`
 		Foreign   bool           `json:"foreign,omitempty"`
+		Task      bool           `json:"task,omitempty"` // it was due: nobody typed it then
 		Text      string         `json:"text"`
 	}
 )
@@ -181,7 +182,7 @@ func (s *Summarizer) question(w *work, soFar string, chunk []core.Message) strin
 	for _, m := range chunk {
 		if spoken(m) {
 			lines = append(lines, core.DataLine(messageLine{m.ID, m.Role, m.SentAt.In(zone).Format("Mon 2 Jan 15:04"),
-				m.ForwardedFrom, m.Foreign(), s.cut(m)}))
+				m.ForwardedFrom, m.Foreign(), m.Task != nil, s.cut(m)}))
 		}
 	}
 	return strings.Join(append(lines, "Write the summary of these lines now."), "\n")

@@ -116,7 +116,7 @@ func (n *night) exchange(texts ...string) core.MessageID {
 func (n *night) work() {
 	n.t.Helper()
 	for {
-		refs, _, err := n.store.Due(n.t.Context(), []string{core.QueueSummarize}, n.now, 10)
+		refs, _, err := n.store.Due(n.t.Context(), []string{core.QueueSummarize}, n.now, 10, core.Share{})
 		must(n.t, err)
 		if len(refs) == 0 {
 			return

@@ -48,8 +48,8 @@ var languages = sync.OnceValue(func() []string {
 // Languages returns the languages that are spoken: English, then the others by code.
 func Languages() []string { return slices.Clone(languages()) }
 
-// Match returns the language that is spoken with somebody who wants the one of a tag:
-// fr for fr, FR_fr and fr-CA, English for what is not spoken.
+// Match returns the language to speak for a language tag: fr for fr, FR_fr and fr-CA,
+// English for languages that have no catalogue.
 func Match(tag string) string {
 	base, _, _ := strings.Cut(strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(tag)), "-")
 	if slices.Contains(languages(), base) {

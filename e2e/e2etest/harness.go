@@ -234,22 +234,28 @@ type Gateway struct {
 func (w *Town) Start(env ...string) *Gateway {
 	w.T.Helper()
 	g := w.Launch(env...)
+	g.Ready()
+	return g
+}
+
+// Ready waits until the process is ready.
+func (g *Gateway) Ready() {
+	g.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) {
 		select {
 		case err := <-g.exit:
-			w.T.Fatalf("the gateway ended: %v\n%s", err, g.Log)
+			g.t.Fatalf("the gateway ended: %v\n%s", err, g.Log)
 		default:
 		}
 		if status, _ := g.Get("/readyz"); status == http.StatusOK {
-			return g
+			return
 		}
 		time.Sleep(20 * time.Millisecond) // a process has no event to wait for
 	}
 	_ = g.Cmd.Process.Signal(syscall.SIGQUIT) // shows what it waits for
 	g.Wait(5 * time.Second)
-	w.T.Fatalf("the gateway is not ready\n%s", g.Log)
-	return nil
+	g.t.Fatalf("the gateway is not ready\n%s", g.Log)
 }
 
 // Launch starts the gateway without waiting.

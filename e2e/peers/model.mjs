@@ -73,8 +73,8 @@ const loosely = (written) => written.replaceAll(/ \[(?:#\d+(?:, )?|\?)+\]/g, "")
 
 const call = (name, args) => ({ toolCalls: [{ name, arguments: typeof args === "string" ? args : JSON.stringify(args) }] });
 
-// unstamped is a user message without the local time before it.
-const unstamped = (said) => said.replace(/^\[\w{3} \d+ \w{3}(?: \d{4})? \d\d:\d\d\] /, "");
+// unstamped is a user message without what stands before it: the local time, that it is a task.
+const unstamped = (said) => said.replace(/^\[\w{3} \d+ \w{3}(?: \d{4})? \d\d:\d\d\] /, "").replace(/^\[A task [^\]]*\]\n/, "");
 
 // lookedUp goes on after a search of the conversation: it reads the first
 // message that serves, then answers with it.

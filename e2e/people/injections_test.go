@@ -79,7 +79,7 @@ func (x *trusting) places(key string) []func(text string) {
 			_, out := x.g.Request(http.MethodPost, "/v1/chat/completions", key,
 				map[string]any{"model": "everthread", "messages": []any{
 					map[string]any{"role": "system", "content": text}, map[string]any{"role": "user", "content": "what is new?"}}})
-			if strings.Contains(out, "An answer through a program does not count") {
+			for range strings.Count(out, "An answer through a program does not count") { // a call, and tasks
 				x.Receive()
 			}
 		},
@@ -134,6 +134,9 @@ func TestAttackTwoHundredInjections(t *testing.T) {
 			n, made, untold, unmarked, asked, len(writing(e2etest.Calls(t, x.path))))
 		if n < 200 || made < 100 || untold > 0 || unmarked > 0 || asked < 20 || len(writing(e2etest.Calls(t, x.path))) > 0 {
 			t.Errorf("calls: %q", writing(e2etest.Calls(t, x.path)))
+		}
+		if set := l.Count(`SELECT COUNT(*) FROM tasks`); set > 0 {
+			t.Errorf("%d tasks are set without a yes", set)
 		}
 		if got := l.Lines(`SELECT content FROM items WHERE user_id <> 1`); len(bobs) != 1 ||
 			strings.Join(got, "|") != strings.Join(bobs, "|") {

@@ -49,7 +49,7 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 	}
 	v := g.NewGuest(link[1])
 	for path, want := range map[string][]string{
-		"/":         {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben …"},
+		"/":         {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht …"},
 		"/settings": {"Einstellungen", "Zusammenfassungen der Tage", `<option value="de" selected>Deutsch`, "Alles löschen"},
 		"/memory":   {"Gedächtnis", "Noch ist nichts gemerkt"},
 		"/threads":  {"Noch keine Threads"},

@@ -15,7 +15,6 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
 	w.UseModel(e2etest.StartModel(t, 5*time.Millisecond))
-	w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=10s")
 	first := w.Start()
 	w.Telegram.Say(e2etest.Ada, "one")
 	w.Sent(e2etest.Ada, 1)
@@ -33,11 +32,34 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	}
 	second.Logged("telegram is up")
 	l := w.Ledger()
+	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 0, second)
+	if d := time.Since(died); d > e2etest.Takeover+e2etest.NineHundredWords {
+		t.Errorf("the turn that ran was taken over after %s", d-e2etest.NineHundredWords)
+	}
 	w.Settle(l, second)
 	w.Check(l, e2etest.Ada, []string{"one", "two", "say 900 words", "three"})
 	if strings.Contains(second.Log.String(), "another program polls") {
 		t.Errorf("two processes polled at once\n%s", second.Log)
 	}
+}
+
+func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	right := w.Start()
+	w.Telegram.Say(e2etest.Ada, "one")
+	w.Sent(e2etest.Ada, 1)
+	wrong := w.Start("EVERTHREAD_TEST_WRONG=1h")
+	wrong.Logged("this machine's clock is not that of the database")
+	right.Stop() // the other has to go on with it
+	w.Telegram.Say(e2etest.Ada, "two")
+	w.Sent(e2etest.Ada, 2)
+	l := w.Ledger()
+	if n := l.Count(`SELECT COUNT(*) FROM turns WHERE started_at > ` + fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())); n > 0 {
+		t.Errorf("%d turns began in the future", n)
+	}
+	w.Settle(l, wrong)
+	w.Check(l, e2etest.Ada, []string{"one", "two"})
 }
 
 func TestAProcessThatIsStoppedHandsTheAccountOverAtOnce(t *testing.T) {
@@ -56,4 +78,32 @@ func TestAProcessThatIsStoppedHandsTheAccountOverAtOnce(t *testing.T) {
 	if got := w.Check(l, e2etest.Ada, said); got != (e2etest.Repeats{}) {
 		t.Errorf("got %+v", got)
 	}
+}
+
+func TestAStormOfNotificationsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w.Start()
+	g := w.Start()
+	w.Telegram.Say(e2etest.Ada, "one")
+	w.Sent(e2etest.Ada, 1)
+	l := w.Ledger()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 40 { // of this user's work, of others', and of nothing
+			l.Lines(`SELECT COUNT(pg_notify('everthread', CASE n % 4 WHEN 0 THEN 'turn@' || n WHEN 1 THEN 'turn@1'
+				WHEN 2 THEN 'members' ELSE repeat('x', 5000) || n END)) FROM generate_series(1, 500) n`)
+		}
+	}()
+	for n := 2; n < 8; n++ {
+		begin := time.Now()
+		w.Telegram.Say(e2etest.Ada, fmt.Sprint("message ", n))
+		w.Sent(e2etest.Ada, n)
+		if d := time.Since(begin); d > 5*time.Second {
+			t.Errorf("an answer took %s", d)
+		}
+	}
+	<-ended
+	w.Settle(l, g)
 }

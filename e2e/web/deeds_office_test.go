@@ -52,7 +52,8 @@ var (
 		{"/", ".account summary | .account form[action='/signout'] button", says("main", "You are signed out"), false},
 	}
 	endsAll   = []deed{{"/settings", "#sessions > .sure > summary | #sessions .sure-form button", says("main", "You are signed out"), false}}
-	leavesAll = []deed{{"/settings", ".danger-zone summary | #word = DELETE | .danger-zone form button", "document.querySelector('.confirm')", false}}
+	leavesAll = []deed{{"/settings", ".danger-zone summary | #word = DELETE | .danger-zone form button | .confirm button[name=yes]",
+		"document.querySelector('.farewell .note.good')", false}}
 )
 
 // withoutNetwork: what waits on the device.

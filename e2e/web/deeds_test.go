@@ -40,8 +40,7 @@ var arrives = []deed{
 	{"", "#clocks label:nth-of-type(2) input", "document.querySelector('#clocks input[value=UTC]').checked", false},
 	{"", "#signin button", "document.querySelector('#write')", false},
 	{"/settings", "#keys details.fold:last-of-type > summary | #key-name = robot | #keys input[value=admin] | #keys .form .button",
-		"document.querySelector('.confirm')", false},
-	{"", ".confirm .button.primary", fresh("document.querySelector('.confirm')"), true},
+		"document.querySelector('.confirm')", true},
 	{"/", ".answer button >> Yes", gone(".answer button"), false},
 	{"/settings", "#keys details.fold:last-of-type > summary | #key-name = robot | #keys input[value=admin] | #keys .form .button",
 		"document.querySelector('#secret')", true},
@@ -90,6 +89,9 @@ var writes = []deed{
 	{"", "#promises .snooze > summary | .snooze[open] button >> Tomorrow", says("#promises li:first-child .promise", "feed the cat"), false},
 	{"", "#promises form[action$=cancel] button", "!" + says("#promises", "feed the cat"), false},
 	{"", "#promises form[action$=done] button", "!" + says("#promises", "choose the paint"), false},
+	{"", "#promises details[id^=runs] > summary | #promises details[id^=runs] a", "location.pathname.endsWith('/why')", false},
+	{"/", "?#promises:not([open]) > summary | #promises form[action$=resume] button", toast("It goes on"), false},
+	{"", "#promises form[action^='/tasks'][action$=cancel] button", "!" + says("#promises", "tell the news"), false},
 	{"", "#promises li[id^=l] a[href]", "document.querySelector('.entry.found')", false},
 }
 

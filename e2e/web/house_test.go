@@ -105,6 +105,15 @@ func (v *house) talks() {
 	}
 	v.g.NewGuest(v.SignInCode("1")).Upload("notes.txt", []byte("two notes"))
 	v.l.Quiet(e2etest.Patience, v.g.Log)
+	for _, into := range []string{ // a task that failed, and stands still
+		`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, created_at, last_due)
+			VALUES (1, 400000, 'tell the news', 1761300000000, '0 9 * * *', 'UTC', 'paused', 1, 1000)`,
+		`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, message_id, turn_id, started_at, ended_at)
+			VALUES (1, 400000, 1000, 'failed', 'model', 1, 1, 1000, 1000)`,
+	} {
+		_, err := v.l.DB.Exec(into)
+		e2etest.Must(v.T, err)
+	}
 }
 
 // grows adds what takes long to come about: many people and things, and what failed.
@@ -226,9 +235,11 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, splits)
 	v.g.NewTab(t).SignIn(v.SignInCode("1"))
 	v.run(t, goes)
-	v.comesBack(t, v.AddUser("Bea"))
-	v.run(t, leavesAll)
+	bea := v.AddUser("Bea")
+	v.comesBack(t, bea)
 	v.run(t, endsAll)
+	v.comesBack(t, bea)
+	v.run(t, leavesAll)
 }
 
 // retries asks again for an answer that did not come.

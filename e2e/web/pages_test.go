@@ -71,6 +71,8 @@ func (v *gallery) stay(p *e2etest.Tab) {
 	p.Do(chromedp.SetUploadFiles(chromedp.CSS("#write input[type=file]"), []string{path}))
 	p.Send(onThePage[0][0][:strings.Index(onThePage[0][0], "\n")])
 	p.Sees(".entry.agent", "bench")
+	own := "/m/" + e2etest.Js[string](p, "[...document.querySelectorAll('.entry.user.said')].pop().id.slice(1)")
+	v.pages = append(v.pages, own+"/edit", own+"/unsend", "/commands", "/admin/audit", "/settings/export", "/offline")
 	p.Open(v.pages[10])
 	p.Press("main", "Remember")
 	p.Sees("#toast", "Remembered.")
@@ -124,8 +126,67 @@ func pageName(path string) string {
 	return path
 }
 
-// Every page, as it is seen on a phone and on a desktop, light and dark, in every
-// language: nobody is shut out, nothing is cut off. The screenshots are kept.
+// look is how a page is seen.
+type look struct {
+	width int64
+	theme string
+}
+
+// looks are how pages are seen in each language, by the width that they are loaded at:
+// a window may change its width, a phone does not.
+func looks(language string) map[int64][]look {
+	switch language {
+	case "fr":
+		return map[int64][]look{360: {{360, "dark"}, {768, "light"}}, 1280: {{1280, "light"}, {1920, "dark"}}}
+	case "de":
+		return map[int64][]look{360: {{360, "light"}, {768, "dark"}}, 1280: {{1280, "dark"}, {1920, "light"}}}
+	}
+	return map[int64][]look{
+		360:  {{360, "light"}, {360, "dark"}, {768, "light"}, {768, "dark"}},
+		1280: {{1280, "light"}, {1280, "dark"}, {1920, "light"}, {1920, "dark"}}}
+}
+
+// inspection collects what is wrong with pages, and where.
+type inspection struct {
+	*gallery
+	axe    string
+	markup *markup
+	wrong  map[string][]string
+}
+
+func (n *inspection) is(wrong, where string) { n.wrong[wrong] = append(n.wrong[wrong], where) }
+
+// see looks at a page in a language, loaded at a width.
+func (n *inspection) see(p *e2etest.Tab, path, language string, loaded int64) {
+	n.T.Helper()
+	p.Look(loaded, "light", language)
+	p.Open(path)
+	if lang := e2etest.Js[string](p, "document.documentElement.lang"); lang != language {
+		n.is("is in another language", pageName(path)+"-"+language)
+	}
+	if loaded == 1280 {
+		n.markup.keep(p, pageName(path)+"-"+language)
+	}
+	for _, look := range looks(language)[loaded] {
+		p.Look(look.width, look.theme, language)
+		name := fmt.Sprintf("%s-%d-%s-%s.png", pageName(path), look.width, look.theme, language)
+		if look.width == loaded {
+			n.Artefact(name, p.Picture(look.width))
+		}
+		if wide := e2etest.Js[int](p, "document.documentElement.scrollWidth"); wide > int(look.width) {
+			n.is("is too wide", fmt.Sprintf("%s (%d)", name, wide))
+		}
+		for _, f := range p.Check(n.axe) {
+			for _, at := range f.Nodes {
+				n.is(fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, at.HTML,
+					strings.ReplaceAll(at.Summary, "\n", " ")), name)
+			}
+		}
+	}
+}
+
+// Every page, as it is seen on a phone, a tablet and on desktops, light and dark, in
+// every language: nobody is shut out, nothing is cut off. The screenshots are kept.
 func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
@@ -145,51 +206,26 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 		v.Artefact(name, b)
 	}
 	stranger := v.g.NewTab(t).Allow("401")
-	markup := newMarkup(t)
-	all := map[string][]string{} // what is wrong, and where
-	for i, look := range []struct {
-		width           int64
-		theme, language string
-	}{
-		{1280, "light", "en"}, {360, "dark", "fr"}, {1280, "dark", "en"}, {360, "light", "fr"}, {1280, "light", "fr"},
-		{360, "dark", "en"},
-		{1280, "dark", "fr"}, {360, "light", "en"}, {1280, "light", "de"}, {360, "dark", "de"},
-	} {
-		for _, who := range []struct {
-			*e2etest.Tab
-			pages []string
-		}{{p, v.pages}, {stranger, []string{"/signin", "/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"}}} {
-			who.Look(look.width, look.theme, look.language)
-			for _, path := range who.pages {
-				who.Open(path)
-				name := fmt.Sprintf("%s-%d-%s-%s.png", pageName(path), look.width, look.theme, look.language)
-				v.Artefact(name, who.Picture(look.width))
-				if wide := e2etest.Js[int](who.Tab, "document.documentElement.scrollWidth"); wide > int(look.width) {
-					all["is too wide"] = append(all["is too wide"], fmt.Sprintf("%s (%d)", name, wide))
-				}
-				if look.width == 1280 && look.theme == "light" {
-					markup.keep(who.Tab, pageName(path)+"-"+look.language)
-				}
-				if lang := e2etest.Js[string](who.Tab, "document.documentElement.lang"); lang != look.language {
-					all["is in another language"] = append(all["is in another language"], name)
-				}
-				if i < 4 {
-					for _, f := range who.Check(string(axe)) {
-						for _, n := range f.Nodes {
-							said := fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, n.HTML,
-								strings.ReplaceAll(n.Summary, "\n", " "))
-							all[said] = append(all[said], name)
-						}
-					}
-				}
+	n := &inspection{gallery: v, axe: string(axe), markup: newMarkup(t), wrong: map[string][]string{}}
+	for _, language := range []string{"en", "fr", "de"} {
+		for _, loaded := range []int64{1280, 360} {
+			for _, path := range v.pages {
+				n.see(p, path, language, loaded)
+			}
+			for _, path := range strangersPages() {
+				n.see(stranger, path, language, loaded)
 			}
 		}
 	}
-	for wrong, where := range markup.faults() {
-		all[wrong] = append(all[wrong], where...)
+	for wrong, where := range n.markup.faults() {
+		n.wrong[wrong] = append(n.wrong[wrong], where...)
 	}
-	for wrong, where := range all {
+	for wrong, where := range n.wrong {
 		t.Errorf("%s: %s", wrong, strings.Join(where, ", "))
 	}
 	t.Logf("%d pages: %q", len(v.pages)+2, v.pages)
+	v.judge()
 }
+
+// strangersPages are for somebody who is not signed in.
+func strangersPages() []string { return []string{"/signin", "/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"} }

@@ -308,13 +308,13 @@ func (v *visitor) signsOut() {
 	}
 }
 
-// aPicture is a PNG of a few pixels.
+// aPicture is a PNG, as sharp as a phone shows it.
 func aPicture(t *testing.T) []byte {
 	t.Helper()
-	img := image.NewRGBA(image.Rect(0, 0, 320, 180))
-	for x := range 320 {
-		for y := range 180 {
-			img.Set(x, y, color.RGBA{uint8(40 + x/4), uint8(90 + y/2), 160, 255})
+	img := image.NewRGBA(image.Rect(0, 0, 1280, 720))
+	for x := range 1280 {
+		for y := range 720 {
+			img.Set(x, y, color.RGBA{uint8(40 + x/16), uint8(90 + y/8), 160, 255})
 		}
 	}
 	var b bytes.Buffer

@@ -79,13 +79,14 @@ func changesOf(changelog, version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, section, ok := strings.Cut(string(text), "\n## "+version+"\n")
+	_, section, ok := strings.Cut(string(text), "\n## "+version+" - ") // and the date
 	if !ok && released.MatchString(version) {
-		return "", fmt.Errorf("%s has no section %q", changelog, "## "+version)
+		return "", fmt.Errorf("%s has no section %q with its date", changelog, "## "+version)
 	}
 	if !ok {
 		return "A build between two releases.", nil
 	}
+	_, section, _ = strings.Cut(section, "\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	return strings.TrimSpace(section), nil
 }

@@ -105,7 +105,8 @@ func editing(m core.Message) (text string, can bool) {
 			return "", false
 		}
 	}
-	return captions(m.Text, m.Attachments), m.Role == core.RoleUser && m.Kind == core.KindChat && m.ForwardedFrom == ""
+	return captions(m.Text, m.Attachments), m.Role == core.RoleUser && m.Kind == core.KindChat &&
+		m.ForwardedFrom == "" && m.Task == nil
 }
 
 func (r *Room) editPage(v *web.Visit) error {
@@ -228,7 +229,7 @@ func (r *Room) unsend(v *web.Visit) error {
 
 // answerTo lists what was said to a message of the visitor's by the turn that read it.
 func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
-	if m.Role != core.RoleUser || m.Kind != core.KindChat {
+	if m.Role != core.RoleUser || m.Kind != core.KindChat || m.Task != nil {
 		return nil, core.ErrNotFound
 	}
 	if m.Turn == 0 {

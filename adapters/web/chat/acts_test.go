@@ -56,7 +56,7 @@ func TestAReplyQuotes(t *testing.T) {
 			t.Errorf("it quotes %+v", got)
 		}
 	}
-	p.Get("/").Wants(t, 200, "In reply to the assistant</b> an **answer**")
+	p.Get("/").Wants(t, 200, "In reply to the assistant</b> an answer")
 	foreign := url.Values{"text": {"x"}, "nonce": {"0123456789abcdef9"}, "reply": {fmt.Sprint(a)}}
 	w.Bob.SignedIn().Post("/messages", foreign).Wants(t, http.StatusConflict, "was deleted")
 }

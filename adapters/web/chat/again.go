@@ -188,5 +188,5 @@ func (r *Room) doneBy(v *web.Visit, s stretch, a core.Answered) ([]string, error
 // looking are the tools that change nothing.
 func looking() []string {
 	return []string{"conversation_get", "conversation_search", "memory_get", "memory_list_themes", "memory_search",
-		"reminder_list", "time_now"}
+		"reminder_list", "task_list", "time_now"}
 }

@@ -71,7 +71,7 @@ func TestTheZoneDecidesTheClock(t *testing.T) {
 	_, err := w.Gate.Act(w.Context, p.User.ID,
 		core.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Language: "fr"}})
 	w.Must(err)
-	p.Get("/day/2026-01-31").Wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Écrivez un message…",
+	p.Get("/day/2026-01-31").Wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Message…",
 		"Pourquoi a-t-il dit cela\u00a0?")
 }
 
@@ -240,7 +240,7 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	done := p.Post("/day/2026-01-31/summary", nil)
 	done.Wants(t, http.StatusSeeOther)
 	p.Get(done.Header.Get("Location")).Wants(t, 200, "A new summary is on its way.", "being rewritten")
-	refs, _, err := w.Store.Due(w.Context, []string{core.QueueSummarize}, w.Clock.Now(), 10)
+	refs, _, err := w.Store.Due(w.Context, []string{core.QueueSummarize}, w.Clock.Now(), 10, core.Share{})
 	w.Must(err)
 	if len(refs) != 1 {
 		t.Fatalf("%d jobs are due", len(refs))

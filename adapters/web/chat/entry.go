@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -184,7 +185,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	speaker(v, e, m)
 	e.text = func() template.HTML { return r.markdown.message(captions(m.Text, m.Attachments)) }
 	if q := m.Quote; q != nil && q.Text != "" {
-		e.Quote = &quoted{say(v.Lang).InReply, web.Short(q.Text, 300)}
+		e.Quote = &quoted{say(v.Lang).InReply, web.Short(web.OneLine(markup.Plain(q.Text)), 300)}
 		if q.Mine {
 			e.Quote.Title = say(v.Lang).InReplyMine
 		}
@@ -212,6 +213,11 @@ func speaker(v *web.Visit, e *entry, m core.Message) {
 	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent
 	if m.Role == core.RoleUser {
 		e.Who, e.Name = "user", say(v.Lang).You
+		if m.Task != nil { // nobody typed it then
+			e.Name = fmt.Sprintf(say(v.Lang).TaskDue, momentOf(v, m.Task.Due, v.Zone))
+		}
+	} else if m.Task != nil {
+		e.Who, e.Name = "system", say(v.Lang).TaskSaid
 	}
 	if m.Role == core.RoleTool || m.Role == core.RoleAssistant && m.Text == "" && len(m.ToolCalls) > 0 {
 		e.Kind = "tools"

@@ -15,11 +15,10 @@ import (
 
 // How much of a conversation a page shows.
 const (
-	pageSize  = 50   // messages at a time; what is before them comes as somebody scrolls up
-	liveSize  = 50   // newest ones that open pages keep up to date
-	readSize  = 1000 // messages of a day that are read at once
-	besides   = 300  // commands and notices of a page
-	versions  = 50   // of a summary
+	pageSize  = 50  // messages at a time; what is before them comes as somebody scrolls up
+	liveSize  = 50  // newest ones that open pages keep up to date
+	besides   = 300 // commands and notices of a page
+	versions  = 50  // of a summary
 	farFuture = math.MaxInt64
 )
 
@@ -170,26 +169,11 @@ func (r *Room) dayStretch(v *web.Visit, p place, w want, limit int) (stretch, er
 // more before them.
 func (r *Room) lastBefore(v *web.Visit, p place, before core.MessageID, limit int) (last []core.Message, more bool,
 	err error) {
-	for after := core.MessageID(0); ; {
-		ms, err := r.Store.DayMessages(v.Context(), v.User.ID, p.segment.ID, after, readSize)
-		if err != nil {
-			return nil, false, fmt.Errorf("read the day: %w", err)
-		}
-		full := len(ms) == readSize
-		if full {
-			after = ms[len(ms)-1].ID
-		}
-		if n := slices.IndexFunc(ms, func(m core.Message) bool { return m.ID >= before }); n >= 0 {
-			ms, full = ms[:n], false
-		}
-		last = append(last, ms...)
-		if len(last) > limit {
-			last, more = slices.Clone(last[len(last)-limit:]), true
-		}
-		if !full {
-			return last, more, nil
-		}
+	ms, err := r.Store.DayMessagesBefore(v.Context(), v.User.ID, p.segment.ID, before, limit+1)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the day: %w", err)
 	}
+	return ms[max(len(ms)-limit, 0):], len(ms) > limit, nil
 }
 
 // firstAfter reads the first messages of a day after one, and reports whether there are

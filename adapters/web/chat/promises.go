@@ -27,6 +27,8 @@ func (r *Room) promiseRoutes() []web.Route {
 		{Pattern: "POST /loops/{id}/done", Serve: r.closeLoop},
 		{Pattern: "POST /reminders/{id}/snooze", Serve: r.snoozeReminder},
 		{Pattern: "POST /reminders/{id}/cancel", Serve: r.cancelReminder},
+		{Pattern: "POST /tasks/{id}/cancel", Serve: r.cancelTask},
+		{Pattern: "POST /tasks/{id}/resume", Serve: r.resumeTask},
 	}
 }
 
@@ -35,6 +37,7 @@ type promises struct {
 	Day              string // of the page
 	Brief            string // both in a line
 	Reminders, Loops promised
+	Tasks            []shownTask
 	Snoozes          []snooze
 }
 
@@ -71,15 +74,21 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 			out.Snoozes = append(out.Snoozes, snooze{s.Name, snoozeName(v, s.Name, s.At)})
 		}
 	}
-	out.Brief = brief(v, len(loops), next)
+	if out.Tasks, err = r.shownTasks(v); err != nil {
+		return nil, err
+	}
+	out.Brief = brief(v, len(loops), len(out.Tasks), next)
 	return out, nil
 }
 
 // brief says in a line what is promised.
-func brief(v *web.Visit, loops int, next []core.Reminder) string {
+func brief(v *web.Visit, loops, tasks int, next []core.Reminder) string {
 	var out []string
 	if loops > 0 {
 		out = append(out, say(v.Lang).OpenCount.Of(loops))
+	}
+	if tasks > 0 {
+		out = append(out, say(v.Lang).TaskCount.Of(tasks))
 	}
 	if len(next) > 0 {
 		out = append(out, fmt.Sprintf(say(v.Lang).NextReminder, momentOf(v, next[0].DueAt, v.Zone)))
@@ -118,10 +127,7 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
 	var all []promise
 	for _, x := range next {
-		one := promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: momentOf(v, x.DueAt, v.Zone), Foreign: x.Tainted}
-		if x.Cron != "" {
-			one.When = r.recurs(v, x)
-		}
+		one := promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: r.recurs(v, x), Foreign: x.Tainted}
 		if m := cmp.Or(x.Source, x.Message); m > 0 {
 			one.Source = fmt.Sprintf("/m/%d", m)
 		}
@@ -130,14 +136,25 @@ func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
 	return fold(v, all, promisesShown)
 }
 
-// recurs says when a reminder comes next and how often, by the clock that it was set by.
+// recurs says when a reminder or task comes next and how often, by the clock that it was
+// set by.
 func (r *Room) recurs(v *web.Visit, x core.Reminder) string {
+	if x.Cron == "" {
+		return momentOf(v, x.DueAt, v.Zone)
+	}
 	zone := core.Settings{Zone: x.Zone}.Location(v.Zone)
-	out := momentOf(v, x.DueAt, zone) + " · " + r.Reminders.Describe(x.Cron, v.Lang)
+	out := momentOf(v, x.DueAt, zone) + " · " + r.describe(x.Cron, v.Lang)
 	if zone.String() != v.Zone.String() {
 		out += " (" + zone.String() + ")"
 	}
 	return out
+}
+
+func (r *Room) describe(cron, language string) string {
+	if r.Reminders != nil {
+		return r.Reminders.Describe(cron, language)
+	}
+	return r.Tasks.Describe(cron, language)
 }
 
 // momentOf is a day and time by the clock of a zone.
@@ -184,11 +201,21 @@ func (r *Room) closeLoop(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("read open loops: %w", err)
 	}
-	i := slices.IndexFunc(all, func(l core.Loop) bool { return fmt.Sprint(l.ID) == v.R.PathValue("id") })
-	if i < 0 {
-		return settled(v)
+	l, err := asked(v, all, func(l core.Loop) int64 { return int64(l.ID) })
+	if err != nil {
+		return err
 	}
-	return r.settle(v, core.CloseLoop{Loop: all[i].ID, At: v.Now, Text: all[i].Text}, say(v.Lang).LoopDone)
+	return r.settle(v, core.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
+}
+
+// asked is the one of a list whose id stands in the path.
+func asked[T any](v *web.Visit, all []T, id func(T) int64) (T, error) {
+	i := slices.IndexFunc(all, func(x T) bool { return fmt.Sprint(id(x)) == v.R.PathValue("id") })
+	if i < 0 {
+		var none T
+		return none, settled(v)
+	}
+	return all[i], nil
 }
 
 // askedReminder is the active reminder of the path.
@@ -200,11 +227,7 @@ func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
 	if err != nil {
 		return core.Reminder{}, fmt.Errorf("read reminders: %w", err)
 	}
-	i := slices.IndexFunc(all, func(x core.Reminder) bool { return fmt.Sprint(x.ID) == v.R.PathValue("id") })
-	if i < 0 {
-		return core.Reminder{}, settled(v)
-	}
-	return all[i], nil
+	return asked(v, all, func(x core.Reminder) int64 { return int64(x.ID) })
 }
 
 func (r *Room) cancelReminder(v *web.Visit) error {

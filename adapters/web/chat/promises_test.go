@@ -98,3 +98,42 @@ func TestAPageFollowsPromises(t *testing.T) {
 		t.Errorf("got %s", e.Data)
 	}
 }
+
+// TestTasksStandBesideTheDay: with their next time, what became of the last ones and why,
+// and they are cancelled and resumed there.
+func TestTasksStandBesideTheDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	now := w.Clock.Now()
+	set := func(text, cron string, due time.Time) core.TaskID {
+		id, err := p.Store.NewID(p.Context, p.User.ID)
+		p.Must(err)
+		acts(p, core.SetTask{Task: core.Task{ID: core.TaskID(id), Text: text, Cron: cron, DueAt: due, Zone: "Europe/Paris"},
+			At: now})
+		return core.TaskID(id)
+	}
+	news := set("Tell the <news>", "0 9 * * 1-5", now)
+	set("Only once", "", now.Add(2*time.Hour))
+	home, err := p.Store.Identities(p.Context, p.User.ID)
+	p.Must(err)
+	p.Must(p.Store.FireTask(p.Context, core.FireTask{User: p.User.ID, Due: now, Next: now.AddDate(0, 0, 2), Now: now,
+		Identity: home[0].ID, Run: core.Run{Task: news, Due: now, State: core.RunSkipped, Cause: core.CauseLate}}))
+	p.Get("/").Wants(t, 200, "Tell the &lt;news&gt;", "every weekday at 09:00", "Only once", "skipped (too late)",
+		"2 tasks")
+	form := url.Values{"day": {"2026-01-30"}}
+	p.Post(fmt.Sprintf("/tasks/%d/resume", news), form).Wants(t, 422, "stands still")
+	acts(p, core.PauseTask{Task: news, At: now})
+	p.Get("/").Wants(t, 200, "Stands still", "Let it go on")
+	f := w.Bob.SignedIn()
+	for _, path := range []string{fmt.Sprintf("/tasks/%d/cancel", news), fmt.Sprintf("/tasks/%d/resume", news),
+		"/tasks/x/cancel"} {
+		f.Post(path, form).Wants(t, 404)
+	}
+	p.Post(fmt.Sprintf("/tasks/%d/resume", news), form).Elsewhere(t, "/day/2026-01-30")
+	p.Get("/").Wants(t, 200, "every weekday at 09:00")
+	p.Post(fmt.Sprintf("/tasks/%d/cancel", news), form).Elsewhere(t, "/day/2026-01-30")
+	if page := p.Get("/"); strings.Contains(page.Body, "news&gt;") {
+		t.Error("a cancelled task is listed")
+	}
+}

@@ -24,6 +24,8 @@ type Store interface {
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
 		limit int) ([]core.Message, error)
+	DayMessagesBefore(ctx context.Context, user core.UserID, id core.SegmentID, before core.MessageID,
+		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
@@ -74,6 +76,18 @@ type Reminders interface {
 	Describe(expression, language string) string
 }
 
+// Tasks are what is to be done for people at a time.
+type Tasks interface {
+	// Tasks lists those that are to come or stand still, soonest first.
+	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
+	// Runs lists the runs of a task, newest first.
+	Runs(ctx context.Context, user core.UserID, id core.TaskID, limit int) ([]core.Run, error)
+	// Resume prepares that one which stands still goes on; what cannot be is core.ErrRefused.
+	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
+	// Describe says a cron expression in words.
+	Describe(expression, language string) string
+}
+
 // Options configure a Room. Those without a remark are required.
 type Options struct {
 	Store   Store
@@ -86,6 +100,8 @@ type Options struct {
 	Memory  Memory   // nil: nothing can be remembered
 	// Reminders are listed beside a day; nil: there are none.
 	Reminders Reminders
+	// Tasks are listed beside a day, too; nil: there are none.
+	Tasks Tasks
 	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
 	Prompt    func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
 	MediaDir  string // where attachments lie

@@ -74,7 +74,8 @@ const (
 // sides are whom a search can be narrowed to, and kinds what.
 var (
 	sides = map[string]core.Role{"me": core.RoleUser, "assistant": core.RoleAssistant}
-	kinds = map[string]core.DocKind{"message": core.DocMessage, "summary": core.DocSummary}
+	kinds = map[string]core.DocKind{"message": core.DocMessage, "summary": core.DocSummary,
+		"file": core.DocFile}
 )
 
 func (r *Room) searchBox(v *web.Visit) searchBox {
@@ -115,7 +116,7 @@ func (r *Room) searchPage(v *web.Visit) error {
 	page.Who = []option{{"", w.AnyOne, page.Box.Who == ""}, {"me", w.FromMe, page.Box.Who == "me"},
 		{"assistant", w.FromAssistant, page.Box.Who == "assistant"}}
 	page.Kinds = []option{{"", w.AnyKind, page.Box.Kind == ""}, {"message", w.OnlyMessages, page.Box.Kind == "message"},
-		{"summary", w.OnlySummaries, page.Box.Kind == "summary"}}
+		{"summary", w.OnlySummaries, page.Box.Kind == "summary"}, {"file", w.OnlyFiles, page.Box.Kind == "file"}}
 	var err error
 	if page.Sources, err = r.sources(v, page.Box.Channel); err != nil {
 		return err
@@ -190,6 +191,12 @@ func (r *Room) hit(v *web.Visit, n int, h core.Hit, query string) hit {
 	if h.Kind == core.DocSummary {
 		return hit{N: n, Title: fmt.Sprintf(w.DaySummary, v.DayName(h.Label)), Path: "/day/" + h.Label + "#summary",
 			Snippet: r.marked(web.OneLine(markup.Excerpt(h.Snippet)), query), Why: whyFound(v, h)}
+	}
+	if h.Kind == core.DocFile {
+		out := r.said(v, n, h.Message, "", query)
+		out.Title, out.Why = fmt.Sprintf(w.FilePage, h.Page.Name, h.Page.Number), whyFound(v, h)
+		out.Snippet = r.marked(web.OneLine(h.Snippet), query)
+		return out
 	}
 	out := r.said(v, n, h.Message, h.Snippet, query)
 	out.Before, out.After, out.Why = beside(v, h.Before), beside(v, h.After), whyFound(v, h)

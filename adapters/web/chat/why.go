@@ -49,7 +49,7 @@ func (r *Room) whyPage(v *web.Visit) error {
 		return err
 	}
 	out := why{Back: path}
-	if m.Turn != 0 && m.Role == core.RoleAssistant {
+	if m.Turn != 0 && (m.Role == core.RoleAssistant || m.Task != nil) {
 		t, s, err := r.Store.Turn(v.Context(), v.User.ID, m.Turn)
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return fmt.Errorf("read the turn: %w", err)

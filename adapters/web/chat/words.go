@@ -1,6 +1,9 @@
 package chat
 
-import "github.com/everthread/everthread/core/words"
+import (
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
 
 // texts are what the conversation says in one language. Verbs are filled in the order in
 // which they stand in the comments.
@@ -39,10 +42,16 @@ type texts struct {
 
 	// Promises beside a day.
 	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign     string
-	OpenCount                                                             words.Counted // number
+	OpenCount, TaskCount                                                  words.Counted // number
 	NextReminder                                                          string        // day and time
 	MorePromises                                                          string        // number
 	LoopIsDone, LoopDone, CancelReminder, ReminderCancelled, Settled      string
+	Tasks, TaskRuns, TaskStopped, TaskCancelled, ResumeTask               string
+	TaskResumed                                                           string // day and time
+	TaskStates                                                            map[core.RunState]string
+	TaskCauses                                                            map[core.RunCause]string
+	TaskDue                                                               string // day and time
+	TaskSaid                                                              string
 	Snooze, SnoozeHour, SnoozeEvening, SnoozeMorning, Snoozed, SnoozePast string // SnoozeEvening, SnoozeMorning: time; Snoozed: day and time
 
 	// Voice.
@@ -62,14 +71,14 @@ type texts struct {
 	EarlierTitle, EarlierLead, EarlierUntil                                                           string
 
 	// Search.
-	SearchTitle, SearchHint, SearchNone, SearchNoneHint, SearchOff         string
-	HitScore, HitCovered, HitWords, HitMeaning, HitDate, WhyFound, Yes, No string
-	HitCount                                                               words.Counted // number
-	HitsBest                                                               string        // number
-	Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom        string
-	FilterTo, AnyOne, FromMe, FromAssistant, AnyChannel, AnyKind           string
-	OnlyMessages, OnlySummaries, SearchNarrowHint, SearchWide              string
-	SearchInThreads, SearchThreadsMore                                     string
+	SearchTitle, SearchHint, SearchNone, SearchNoneHint, SearchOff                 string
+	HitScore, HitCovered, HitWords, HitMeaning, HitDate, WhyFound, Yes, No         string
+	HitCount                                                                       words.Counted // number
+	HitsBest                                                                       string        // number
+	Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom                string
+	FilterTo, AnyOne, FromMe, FromAssistant, AnyChannel, AnyKind                   string
+	OnlyMessages, OnlySummaries, OnlyFiles, FilePage, SearchNarrowHint, SearchWide string
+	SearchInThreads, SearchThreadsMore                                             string
 
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew string

@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/task"
 )
 
 // finder finds the messages and summaries that hold the query; threads are searched for
@@ -19,7 +20,7 @@ type finder struct {
 	*recall.Searcher
 }
 
-func newFinder(t *testing.T, w *webtest.World) finder {
+func newFinder(t testing.TB, w *webtest.World) finder {
 	t.Helper()
 	analyzer, err := recall.NewAnalyzer([]string{"en"})
 	if err != nil {
@@ -72,11 +73,12 @@ func (finder) Marks(text, query string) [][2]int {
 }
 
 // newWorld is the room in the page. Options may be changed before it is made.
-func newWorld(t *testing.T, change ...func(o *Options)) *webtest.World {
+func newWorld(t testing.TB, change ...func(o *Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {
 		o := Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate, Keeper: w.Gate, Search: newFinder(t, w),
 			Memory: w.Memory, Reminders: &remind.Reminders{Store: w.Store},
+			Tasks:    &task.Tasks{Store: w.Store, Times: remind.Times{}, Settings: task.Settings{MaxActive: 9, Language: "en"}},
 			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
 		for _, f := range change {
 			f(&o)

@@ -18,6 +18,8 @@ type Store interface {
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 }
 
 // Memory is what the page of memory reads and adds to, as memory.Memory does.

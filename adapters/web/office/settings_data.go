@@ -34,7 +34,8 @@ const (
 func (r *Room) dataRoutes() []web.Route {
 	var all []web.Route
 	if r.Settings.Export != nil {
-		all = append(all, web.Route{Pattern: "GET /settings/export", Serve: r.export})
+		all = append(all, web.Route{Pattern: "GET /settings/export", Serve: r.export},
+			web.Route{Pattern: "POST /settings/export", Serve: r.export})
 	}
 	if r.Settings.Delete != nil {
 		all = append(all, web.Route{Pattern: "POST /settings/delete", Serve: r.deleteMe})

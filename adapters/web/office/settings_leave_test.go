@@ -215,7 +215,8 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	f.Bob.Talks("The ostrich is Bob's", "It is")
 	look := func(text string) webtest.Answer { return p.Post("/settings/data", url.Values{"text": {text}}) }
 	a := look(" heron ")
-	a.Wants(t, 200, "It still stands in", fmt.Sprintf(`<a href="/m/%d">#%d</a>`, m, m), "Messages", "Memory",
+	a.Wants(t, 200, "It still stands in", fmt.Sprintf(
+		`<a href="/m/%d">31 January 2026, 14:40: The &lt;b&gt;Heron&lt;/b&gt; stands there</a>`, m), "Messages", "Memory",
 		`value="heron"`, "Only what is yours")
 	for _, path := range regexp.MustCompile(`<p class="places"><a href="([^"]+)"`).FindAllStringSubmatch(a.Body, -1) {
 		if s := p.Get(path[1]).Status; s != 200 && s != http.StatusSeeOther {
@@ -229,13 +230,17 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	look("x").Wants(t, http.StatusUnprocessableEntity, "at least 2 letters")
 	look(strings.Repeat("é", 501)).Wants(t, http.StatusUnprocessableEntity, "at most 500 letters")
 	p.Get("/settings/data").Elsewhere(t, "/settings#data")
+	var many []core.MessageID
+	for n := range 40 {
+		many = append(many, p.Says(fmt.Sprint("thing ", n+1)))
+	}
 	f.room.Settings.Traces = func(context.Context, core.UserID, string) (found []core.Trace, files bool, err error) {
-		for n := range 40 {
-			found = append(found, core.Trace{Where: "messages.body", ID: int64(n + 1)})
+		for _, id := range many {
+			found = append(found, core.Trace{Where: "messages.body", ID: int64(id)})
 		}
 		return append(found, core.Trace{Where: "file everthread.db, 3 times"}, core.Trace{Where: "news.body"}), true, nil
 	}
-	look("many").Wants(t, 200, "It still stands in 42 places.", "#30", "and 10 more", "Files of the database",
+	look("many").Wants(t, 200, "It still stands in 42 places.", "thing 30<", "and 10 more", "Files of the database",
 		"news.body", "byte by byte")
 	f.room.looks <- struct{}{}
 	look("busy").Wants(t, http.StatusTooManyRequests, "Somebody else has everything looked through")

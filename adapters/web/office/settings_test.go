@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -285,6 +286,47 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 		t.Error("one person's exports take everybody's seats")
 	}
 }
+
+func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	f.People.Channels = noChannels{}
+	f.room.Sure = f.People.Sure
+	yes := regexp.MustCompile(`name="yes" value="([^"]+)"`)
+	p := f.Ana.SignedIn() // and on Telegram, where she is asked
+	elsewhere := p.Get("/settings/export")
+	elsewhere.Wants(t, 200, "Say yes first", "Telegram", "I said yes, go on")
+	elsewhere.Lacks(t, `name="yes"`)
+	all, err := f.Store.Approvals(f.Context, p.User.ID, 0, 1)
+	f.Must(err)
+	p.Post("/settings/export", url.Values{"yes": {all[0].Code}}).Wants(t, 200, "Say yes first") // it is no answer from there
+
+	f.Clock.Pass(core.ApprovalLife + time.Minute)
+	_, err = f.Gate.Act(f.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID})
+	f.Must(err)
+	p.SignedIn() // the browser that was signed in through it no longer is
+	asked := p.Get("/settings/export")
+	asked.Wants(t, 200, "Say yes first", "everything that you said along in one file", `method="post"`)
+	code := yes.FindStringSubmatch(asked.Body)[1]
+	p.Get("/settings/export?yes="+code).Wants(t, 200, "Say yes first") // a link says nothing
+	p.Post("/settings/export", url.Values{"yes": {"A00000000"}}).Wants(t, 200, "Say yes first", code)
+	f.Bob.SignedIn().Post("/settings/export", url.Values{"yes": {code}}).Wants(t, 200, "Say yes first")
+	got := p.Post("/settings/export", url.Values{"yes": {code}})
+	if got.Status != 200 || got.Header.Get("Content-Type") != "application/zip" {
+		t.Errorf("after the yes it answers %d: %v", got.Status, got.Header)
+	}
+	again := p.Post("/settings/export", url.Values{"yes": {code}})
+	again.Wants(t, 200, "Say yes first")
+	f.Clock.Pass(core.ApprovalLife + time.Minute)
+	late := yes.FindStringSubmatch(again.Body)[1]
+	p.Post("/settings/export", url.Values{"yes": {late}}).Wants(t, 200, "Say yes first")
+}
+
+// noChannels are channels that can do nothing special.
+type noChannels struct{ core.Channels }
+
+// Capabilities are none.
+func (noChannels) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
 func TestEverythingCanBeDeleted(t *testing.T) {
 	t.Parallel()

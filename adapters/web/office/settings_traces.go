@@ -117,7 +117,7 @@ func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) 
 	w := say(v.Lang).Settings
 	switch kind {
 	case "messages", "revisions", "events", "index of message":
-		return messageLink(core.MessageID(id))
+		return r.messageLink(v, core.MessageID(id))
 	case "summaries", "segments", "index of summary":
 		g, err := r.Store.Segment(v.Context(), v.User.ID, core.SegmentID(id))
 		return traceLink{"/day/" + g.Day.Label, v.DayName(g.Day.Label)}, err == nil
@@ -126,7 +126,7 @@ func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) 
 		if err != nil || len(t.Inputs) == 0 {
 			return traceLink{}, false
 		}
-		return messageLink(t.Inputs[len(t.Inputs)-1])
+		return r.messageLink(v, t.Inputs[len(t.Inputs)-1])
 	case "threads":
 		h, err := r.Store.Thread(v.Context(), v.User.ID, core.ThreadID(id))
 		return traceLink{fmt.Sprintf("/threads/%d", h.ID), web.Short(h.Title, 60)}, err == nil &&
@@ -141,6 +141,15 @@ func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) 
 	return traceLink{}, false
 }
 
-func messageLink(id core.MessageID) (traceLink, bool) {
-	return traceLink{fmt.Sprintf("/m/%d", id), fmt.Sprintf("#%d", id)}, id > 0
+// messageLink leads to a message by its day, time and first words; false: it is gone.
+func (r *Room) messageLink(v *web.Visit, id core.MessageID) (traceLink, bool) {
+	ms, err := r.Store.Messages(v.Context(), v.User.ID, []core.MessageID{id})
+	if err != nil || len(ms) == 0 {
+		return traceLink{}, false
+	}
+	name := v.Moment(ms[0].SentAt)
+	if text := web.Short(web.OneLine(ms[0].Text), 60); text != "" {
+		name += ": " + text
+	}
+	return traceLink{fmt.Sprintf("/m/%d", id), name}, true
 }

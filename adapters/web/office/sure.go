@@ -1,13 +1,17 @@
 package office
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -19,14 +23,22 @@ type askedView struct {
 	Post   bool
 	Fields []field
 	Back   string
+	Yes    string // names the question, where it can be answered on this page; empty: elsewhere
+	Label  string // of the button that does
 }
 
 type field struct{ Name, Value string }
 
 // sure reports whether the visitor has just said yes to a change on an identity
 // that was trusted before, and effects have made it. If not, the visitor is asked
-// there, and the page that answers says so.
+// there, and the page that answers says so. A visitor who has no identity but the page
+// is asked on that page, whose form brings the yes.
 func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ...core.Effect) (bool, error) {
+	if code := v.R.PostForm.Get("yes"); v.R.Method == http.MethodPost && code != "" {
+		if err := r.agree(v, c, code); err != nil {
+			return false, err
+		}
+	}
 	at, sure, err := r.Sure(v.Context(), v.User, v.Session, c, effects...)
 	if err != nil {
 		return false, v.Refusal(fmt.Errorf("ask about an account change: %w", err))
@@ -36,9 +48,11 @@ func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ..
 	}
 	w := say(v.Lang).Settings
 	page := askedView{Lead: fmt.Sprintf(w.AskedLead, v.ChannelName(at.Address.Channel), trust.Line(at.Name)),
-		Path: v.R.URL.Path, Post: v.R.Method == "POST", Back: back}
+		Path: v.R.URL.Path, Post: v.R.Method == http.MethodPost, Back: back}
 	if at.Address.Channel == web.Name {
-		page.Lead = w.AskedHere
+		if page, err = r.askedHere(v, c, at, page); err != nil {
+			return false, err
+		}
 	}
 	if page.Post {
 		page.Fields = fields(v.R.PostForm)
@@ -46,10 +60,72 @@ func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ..
 	return false, v.Page("asked", w.AskedTitle, page)
 }
 
+// askedHere is the question about a change on the page itself.
+func (r *Room) askedHere(v *web.Visit, c core.AccountSubject, at core.Identity, page askedView) (askedView, error) {
+	q, err := r.question(v, c)
+	if err != nil || q.Identity != at.ID {
+		return page, err
+	}
+	ms, err := r.Store.Messages(v.Context(), v.User.ID, []core.MessageID{q.Message})
+	if err != nil {
+		return page, fmt.Errorf("read the question: %w", err)
+	}
+	for _, m := range ms {
+		page.Lead = markup.Plain(m.Text)
+	}
+	page.Yes, page.Label, page.Post = q.Code, trust.YesNo(v.Lang, q.Code, false)[0].Label, true
+	return page, nil
+}
+
+// recentQuestions is how many of a person's newest questions are looked at.
+const recentQuestions = 50
+
+// question is the open question to this browser's user about a change; the zero one:
+// there is none.
+func (r *Room) question(v *web.Visit, c core.AccountSubject) (core.Approval, error) {
+	c.Session = v.Session.ID
+	subject, err := json.Marshal(c)
+	if err != nil {
+		return core.Approval{}, err
+	}
+	all, err := r.Store.Approvals(v.Context(), v.User.ID, 0, recentQuestions)
+	if err != nil {
+		return core.Approval{}, fmt.Errorf("read questions: %w", err)
+	}
+	n := slices.IndexFunc(all, func(a core.Approval) bool {
+		return a.Kind == core.ApproveAccount && a.Subject == string(subject) && a.Open(v.Now)
+	})
+	if n < 0 {
+		return core.Approval{}, nil
+	}
+	return all[n], nil
+}
+
+// agree says yes to the open question about a change, if it is the one of a code and
+// was asked on the page: a question elsewhere is answered there only.
+func (r *Room) agree(v *web.Visit, c core.AccountSubject, code string) error {
+	q, err := r.question(v, c)
+	if err != nil || q.Code != code {
+		return err
+	}
+	here, err := r.People.Door(v.Context(), v.User.ID, web.Name)
+	if err != nil || here.ID != q.Identity {
+		return err
+	}
+	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.Decide{Approval: q.ID, Identity: here.ID, Yes: true, At: v.Now})
+	if errors.Is(err, core.ErrRefused) {
+		return nil // it was answered meanwhile
+	}
+	return err
+}
+
 // fields are what a form held, to be sent once more.
 func fields(form url.Values) []field {
 	var out []field
 	for _, name := range slices.Sorted(maps.Keys(form)) {
+		if name == "yes" { // to this question, or an earlier one
+			continue
+		}
 		for _, value := range form[name] {
 			out = append(out, field{name, value})
 		}

@@ -40,7 +40,7 @@ type standingWords struct {
 // settingsWords are the words of the page of settings.
 type settingsWords struct {
 	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: what was said
-	AskedTitle, AskedLead, AskedHere, AskedGoOn                      string // AskedLead: channel, name
+	AskedTitle, AskedLead, AskedGoOn                                 string // AskedLead: channel, name
 
 	// Profile.
 	Profile, Name, NameHint, NameEmpty, NameLong,

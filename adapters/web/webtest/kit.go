@@ -115,7 +115,7 @@ type event struct{ id, name, Data string }
 
 // watching is an open page.
 type watching struct {
-	t      *testing.T
+	t      testing.TB
 	Events chan event
 	Status int
 	Header http.Header
@@ -331,7 +331,7 @@ func (p *Person) Dies(why string) core.Job {
 	now := p.Clock.Now()
 	p.Must(p.Store.Enqueue(p.Context, core.NewJob{User: p.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: now}))
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueEmbed}, now, 100)
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueEmbed}, now, 100, core.Share{})
 	p.Must(err)
 	for _, ref := range refs {
 		if ref.User == p.User.ID {

@@ -43,7 +43,7 @@ func (p *Person) Says(text string, more ...func(*Said)) core.MessageID {
 func (p *Person) Turn() *core.Turn {
 	p.T.Helper()
 	claim := core.Claim{Worker: "test", Now: p.Clock.Now(), Until: p.Clock.Now().Add(time.Minute)}
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueTurn}, p.Clock.Now(), 10)
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueTurn}, p.Clock.Now(), 10, core.Share{})
 	p.Must(err)
 	for _, ref := range refs {
 		if ref.User != p.User.ID {
@@ -113,7 +113,7 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 	now := p.Clock.Now()
 	p.Must(p.Store.Enqueue(p.Context, core.NewJob{User: p.User.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
 		Ref: int64(g.ID), RunAt: now, Unique: true}))
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueSummarize}, now, 10)
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueSummarize}, now, 10, core.Share{})
 	p.Must(err)
 	j, err := p.Store.Claim(p.Context, refs[0], core.Claim{Worker: "test", Now: now, Until: now.Add(time.Minute)})
 	p.Must(err)
@@ -129,7 +129,7 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 // Deliver settles what is on its way to the person's chat.
 func (p *Person) Deliver(state core.DeliveryState, why string) {
 	p.T.Helper()
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueDeliver + "telegram"}, p.Clock.Now(), 100)
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueDeliver + "telegram"}, p.Clock.Now(), 100, core.Share{})
 	p.Must(err)
 	for _, ref := range refs {
 		d, err := p.Store.ClaimDelivery(p.Context, ref, core.Claim{Worker: "test", Now: p.Clock.Now(),

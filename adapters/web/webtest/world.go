@@ -36,7 +36,7 @@ import (
 
 // World is the page over a real store, with a gateway that stores what it is told.
 type World struct {
-	T       *testing.T
+	T       testing.TB
 	Context context.Context
 	Store   *sqlite.Store
 	Clock   *clock
@@ -187,7 +187,7 @@ func (g *gate) KeepVoice(ctx context.Context, user core.UserID, f core.File,
 
 // New has two people, Ana and Bob, on a Saturday afternoon in Paris. Options may be
 // changed before the page is made of the rooms.
-func New(t *testing.T, rooms func(w *World) []web.Room, change ...func(o *web.Options)) *World {
+func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Options)) *World {
 	t.Helper()
 	w := &World{T: t, Context: context.Background(), Media: t.TempDir(), Log: zaptest.NewLogger(t),
 		Clock: &clock{at: time.Date(2026, 1, 31, 14, 40, 0, 0, Paris())}}

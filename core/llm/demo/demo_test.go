@@ -95,6 +95,7 @@ func TestSearchesForAnotherDay(t *testing.T) {
 		{"What did I say about the dentist on 2026-11-18?", `{"query":"dentist","day":"2026-11-18"}`},
 		{"Qu'est-ce que j'ai dit hier sur l'hôtel ?", `{"query":"hôtel"}`},
 		{"What is my dog's name?", `{"query":"dog"}`},
+		{"What is the rent?\n[Files of this message: data]\n<files-k3>\n{\"name\":\"lease.pdf\"}\n</files-k3>", `{"query":"rent"}`},
 		{"What did we talk about yesterday?", `{"query":"What did we talk about yesterday?"}`},
 	}
 	for _, c := range cases {
@@ -111,6 +112,8 @@ func TestAnswersFromTheSearch(t *testing.T) {
 	cases := []struct{ name, result, want string }{
 		{"hits",
 			`{"results":[{"kind":"summary","day_label":"2026-11-18","summary_snippet":"Biscuit came."},{"kind":"message","day_label":"2026-11-18","message_id":12,"role":"user","snippet":"My dog is called Biscuit."}]}`, "Demo model: I searched our conversation and found:\n- 2026-11-18, from the summary: “Biscuit came.”\n- 2026-11-18, you said: “My dog is called Biscuit.”"},
+		{"a file", `{"results":[{"kind":"file","day_label":"2026-11-18","message_id":12,"role":"user","name":"lease.pdf","page":3,"snippet":"Rent 930"}]}`,
+			"Demo model: I searched our conversation and found:\n- lease.pdf, page 3: “Rent 930”"},
 		{"nothing", `{"results":[]}`, "Demo model: I searched our conversation and found nothing about it."},
 		{"an error", `Error: no store`, "Demo model: the search gave no list of results but: “Error: no store”"},
 	}

@@ -6,6 +6,7 @@ type phrases struct {
 
 	found, foundNothing, searchFailed string
 	hitYours, hitMine, hitSummary     string
+	hitFile                           string // name, page, text
 
 	nothingSaid, began, ended string
 }
@@ -24,6 +25,7 @@ var english = phrases{
 	hitYours:     "- %s, you said: “%s”",
 	hitMine:      "- %s, I said: “%s”",
 	hitSummary:   "- %s, from the summary: “%s”",
+	hitFile:      "- %s, page %d: “%s”",
 
 	nothingSaid: "Nothing was said.",
 	began:       "The person began with “%s”.",
@@ -44,6 +46,7 @@ var french = phrases{
 	hitYours:     "- %s, vous avez dit : « %s »",
 	hitMine:      "- %s, j'ai dit : « %s »",
 	hitSummary:   "- %s, d'après le résumé : « %s »",
+	hitFile:      "- %s, page %d : « %s »",
 
 	nothingSaid: "Rien n'a été dit.",
 	began:       "La personne a commencé par « %s ».",

@@ -56,10 +56,19 @@ func (v *view) heard(m core.ModelMessage) {
 	if v.question != "" {
 		v.before = append(v.before, v.question)
 	}
-	v.question, v.result = withoutTime(m.Content), ""
+	v.question, v.result = withoutTime(withoutFiles(m.Content)), ""
 }
 
 var timeMark = regexp.MustCompile(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
+
+// filesMark stands before what the gateway shows of the files of a message.
+const filesMark = "\n[Files of this message"
+
+// withoutFiles leaves what the person said themselves.
+func withoutFiles(text string) string {
+	said, _, _ := strings.Cut(text, filesMark)
+	return said
+}
 
 // withoutTime takes the local time off the front of a message.
 func withoutTime(text string) string { return strings.TrimSpace(timeMark.ReplaceAllString(text, "")) }
@@ -199,6 +208,9 @@ func (v *view) repeat() string {
 // found is a result of conversation_search as far as it is shown.
 type found struct {
 	Day     string `json:"day_label"`
+	Kind    string `json:"kind"`
+	Name    string `json:"name"` // of a file
+	Page    int    `json:"page"` // of a file
 	Role    string `json:"role"`
 	Snippet string `json:"snippet"`
 	Summary string `json:"summary_snippet"`
@@ -224,6 +236,8 @@ func (v *view) hit(f found) string {
 	switch {
 	case f.Summary != "":
 		return fmt.Sprintf(v.phrases.hitSummary, f.Day, excerpt(f.Summary))
+	case f.Kind == "file":
+		return fmt.Sprintf(v.phrases.hitFile, f.Name, f.Page, excerpt(f.Snippet))
 	case f.Role == string(core.RoleAssistant):
 		return fmt.Sprintf(v.phrases.hitMine, f.Day, excerpt(f.Snippet))
 	}

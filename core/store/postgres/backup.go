@@ -52,7 +52,7 @@ func (s *Store) Unload(ctx context.Context, sink core.TableSink) error {
 
 // alone is a connection outside of the pool, for what takes long.
 func (s *Store) alone(ctx context.Context) (*pgx.Conn, error) {
-	cfg := s.pool.Config().ConnConfig
+	cfg := s.direct.Copy()
 	cfg.RuntimeParams["statement_timeout"] = "0"
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
 	c, err := pgx.ConnectConfig(ctx, cfg)

@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -27,15 +29,14 @@ import (
 // channel is the one that processes tell each other of work on.
 const channel = "everthread"
 
-// pendingTerms bounds what a search reads one by one: documents that the index
-// did not take in yet, about 300 of them.
-const pendingTerms = `SET gin_pending_list_limit = '128kB'`
-
 // Options say how to reach the database.
 type Options struct {
-	URL   string // postgres://…
-	Conns int    // most connections; 0: 16
-	Trace bool   // OpenTelemetry spans for statements
+	URL string // postgres://…, of one or several hosts
+	// Direct leads to the same database where URL leads through a pooler, which may give
+	// each transaction another connection; empty: URL does.
+	Direct string
+	Conns  int  // most connections; 0: 16
+	Trace  bool // OpenTelemetry spans for statements
 	// Patience bounds every transaction: a server that went away without a word is an
 	// error after it; 0: 10 s.
 	Patience time.Duration
@@ -60,10 +61,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Trace {
 		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
-	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, pendingTerms)
-		return err
+	direct := cfg.ConnConfig.Copy()
+	if o.Direct != "" {
+		if direct, err = pgx.ParseConfig(o.Direct); err != nil {
+			return nil, fmt.Errorf("database_listen_url: %w", errors.Unwrap(err))
+		}
+		direct.ConnectTimeout, direct.DialFunc = cfg.ConnConfig.ConnectTimeout, cfg.ConnConfig.DialFunc
+		// A prepared statement is of one connection, a described one of any.
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
+	primary(cfg.ConnConfig)
+	primary(direct)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -77,11 +85,21 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
-		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
+		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },
 		Terms:    terms{}, Vector: vectors{}, Scrub: []string{`VACUUM`},
 	}
-	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, beside: o.Library,
-		schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
+	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, direct: direct,
+		pooled: o.Direct != "", beside: o.Library,
+		schema: direct.RuntimeParams["search_path"]}, nil
+}
+
+// primary has connections go to the one host of several that takes writes.
+func primary(c *pgx.ConnConfig) {
+	if c.ValidateConnect == nil && slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != c.Host || f.Port != c.Port
+	}) {
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 }
 
 // Beside opens the database once more, for a library that keeps tables of its own
@@ -95,9 +113,24 @@ type Store struct {
 	*sqlstore.Store
 	db     *sql.DB
 	pool   *pgxpool.Pool
-	schema string // the search path, if one is chosen
+	direct *pgx.ConnConfig // where no pooler stands between
+	pooled bool            // a pooler stands before the pool
+	schema string          // the search path, if one is chosen
 	beside func(ctx context.Context, db *sql.DB, dialect string) error
 }
+
+// Clock is the time of the database server.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
+	defer cancel()
+	var at time.Time
+	if err := s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&at); err != nil {
+		return at, fmt.Errorf("read the clock of the database: %w", err)
+	}
+	return at, nil
+}
+
+const clockTimeout = 5 * time.Second
 
 // Close ends all work with the database.
 func (s *Store) Close() error {
@@ -130,6 +163,9 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error 
 // Migrate brings the schema up to date; one process at a time does it. One that
 // was not restored whole is an error.
 func (s *Store) Migrate(ctx context.Context) error {
+	if err := s.sameDatabase(ctx); err != nil {
+		return err
+	}
 	unfinished, err := marked(ctx, s.pool)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
@@ -137,29 +173,34 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if unfinished {
 		return core.ErrUnfinished
 	}
-	p, err := s.provider()
+	p, shut, err := s.provider()
 	if err != nil {
 		return err
 	}
+	defer shut()
 	return sqlstore.Migrate(ctx, p)
 }
 
 // Schema reads the schema's version.
 func (s *Store) Schema(ctx context.Context) (core.Schema, error) {
-	p, err := s.provider()
+	p, shut, err := s.provider()
 	if err != nil {
 		return core.Schema{}, err
 	}
+	defer shut()
 	return sqlstore.SchemaOf(ctx, p)
 }
 
-func (s *Store) provider() (*goose.Provider, error) {
+// provider migrates on connections of its own, whose locks live as long as they do.
+func (s *Store) provider() (p *goose.Provider, shut func(), err error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60), lock.WithLockID(lockID(s.schema)))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return goose.NewProvider(goose.DialectPostgres, s.db, migrations.Postgres(),
+	db := stdlib.OpenDB(*s.direct)
+	p, err = goose.NewProvider(goose.DialectPostgres, db, migrations.Postgres(),
 		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	return p, func() { _ = db.Close() }, err
 }
 
 // lockID is the lock that those take who migrate a schema: they do not wait for

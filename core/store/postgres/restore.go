@@ -31,10 +31,11 @@ func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table,
 	if err := s.claim(ctx, c); err != nil {
 		return nil, err
 	}
-	p, err := s.provider()
+	p, shut, err := s.provider()
 	if err != nil {
 		return nil, err
 	}
+	defer shut()
 	if _, err := p.UpTo(ctx, schema); err != nil {
 		return nil, fmt.Errorf("make the schema: %w", err)
 	}

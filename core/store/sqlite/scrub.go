@@ -21,6 +21,7 @@ func scrub() []string {
 		`INSERT INTO message_terms (message_terms) VALUES ('optimize')`,
 		`INSERT INTO summary_terms (summary_terms) VALUES ('optimize')`,
 		`INSERT INTO item_terms (item_terms) VALUES ('optimize')`,
+		`INSERT INTO file_terms (file_terms) VALUES ('optimize')`,
 		`PRAGMA wal_checkpoint(TRUNCATE)`,
 	}
 }

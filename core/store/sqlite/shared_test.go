@@ -51,7 +51,7 @@ func TestCommitsTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), all)
+	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), all, core.Share{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestFailedCommit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), 100)
+	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), 100, core.Share{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestLocked(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Errorf("the one that waits: %v", err)
 	}
-	refs, _, err := other.Due(t.Context(), []string{"q"}, time.Now(), 10)
+	refs, _, err := other.Due(t.Context(), []string{"q"}, time.Now(), 10, core.Share{})
 	if err != nil || len(refs) != 1 || refs[0].Ref != 1 {
 		t.Errorf("got %v, %v, want the first job only", refs, err)
 	}

@@ -86,7 +86,7 @@ func open(path, lock string, conns int) (*sql.DB, error) {
 	q := url.Values{
 		"_txlock": {lock},
 		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4000)", "secure_delete(ON)",
-			"temp_store(MEMORY)"},
+			"temp_store(MEMORY)", autocheckpoint},
 	}
 	c, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 	if err != nil {

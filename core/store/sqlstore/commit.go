@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -181,7 +182,10 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 	if err != nil {
 		return err
 	}
-	if err := t.forgetCalls(r.Turn.ID); err != nil || r.State != core.TurnFailed {
+	if err := t.endRun(r.Turn, runState(r), r.Cause, r.Now); err != nil {
+		return err
+	}
+	if err := t.forgetCalls(r.Turn.ID); err != nil || r.State != core.TurnFailed || r.Turn.Task != 0 {
 		return err
 	}
 	return t.unreadAgain(*r.Turn)
@@ -211,7 +215,15 @@ func (t *tx) settle(r core.Reply) error {
 			return err
 		}
 	}
-	return t.spend(day, r.Usage, reserved, 1)
+	return t.spendTurn(r.Turn, day, r.Usage, reserved, 1)
+}
+
+// spendTurn counts what a turn took of a day, in the place of what was reserved for it.
+func (t *tx) spendTurn(turn *core.Turn, day string, u core.Usage, reserved, turns int) error {
+	if err := t.spend(day, u, reserved, turns); err != nil || turn.Task == 0 {
+		return err
+	}
+	return t.spendTask(day, u, reserved)
 }
 
 func (t *tx) spend(day string, u core.Usage, reserved, turns int) error {
@@ -244,7 +256,7 @@ func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 	if st.waiting {
 		return true, t.promote(r.Turn.Lease.Key)
 	}
-	if !st.pending || r.State == core.TurnFailed {
+	if !st.pending || r.State == core.TurnFailed && r.Turn.Task == 0 {
 		return false, nil
 	}
 	return true, t.enqueue(turnJob(r.Turn.Thread, r.Now))
@@ -297,20 +309,33 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 			return err
 		}
 		var day string
-		if err := t.row(`SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day); err != nil {
+		err := t.row(`SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day)
+		if err != nil {
 			return found(err)
 		}
 		b.Day = day
-		p, err := t.reserve(&b)
-		if ok = p == nil; err != nil || !ok {
+		if ok, err = t.reserveFor(turn, &b); err != nil || !ok {
 			return err
 		}
 		return t.exec(`UPDATE turns SET reserved = reserved + $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, b.Reserve)
 	})
-	if ok && err == nil && b.TokensPerDay > 0 {
+	if ok && err == nil && (b.TokensPerDay > 0 || turn.Task != 0) {
 		turn.Reserved += b.Reserve
 	}
 	return ok, err
+}
+
+// reserveFor takes b.Reserve of the day for a turn; false: the day does not have it.
+func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
+	if turn.Task != 0 {
+		err := t.reserveTask(b)
+		if errors.Is(err, core.ErrRefused) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	p, err := t.reserve(b)
+	return p == nil, err
 }
 
 // ReserveCall takes tokens of a day's budget for one call; see core.UsageStore.

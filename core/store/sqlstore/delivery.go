@@ -98,7 +98,7 @@ func (t *tx) deliveryJob(d *core.Delivery, busy bool, c *core.Claim, now time.Ti
 	case busy:
 		_, err = t.insertJob(job, core.JobWaiting, core.Lease{}, "")
 	case c == nil:
-		t.wake = append(t.wake, job.Queue)
+		t.awaken(job.Queue)
 		_, err = t.insertJob(job, core.JobReady, core.Lease{}, "")
 	default:
 		d.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: c.Until}

@@ -96,8 +96,11 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 	return t.applyKept(e)
 }
 
-// applyKept applies an effect on memory or standing instructions.
+// applyKept applies an effect on tasks, memory or standing instructions.
 func (t *tx) applyKept(e core.Effect) error {
+	if known, err := t.applyTask(e); known || err != nil {
+		return err
+	}
 	switch e := e.(type) {
 	case core.AddItem:
 		return t.addItem(e)
@@ -227,15 +230,22 @@ func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
 func (t *tx) dropTurn(id core.TurnID, l core.Lease) error {
 	var day string
 	var reserved int
-	err := t.row(`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved`,
-		t.user, id).Scan(&day, &reserved)
+	var due, started int64
+	turn := core.Turn{ID: id}
+	err := t.row(
+		`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved, task_id, task_due, started_at`,
+		t.user, id).Scan(&day, &reserved, &turn.Task, &due, &started)
 	if err != nil {
 		return err
 	}
 	if reserved > 0 {
-		if err := t.spend(day, core.Usage{}, reserved, 0); err != nil {
+		if err := t.spendTurn(&turn, day, core.Usage{}, reserved, 0); err != nil {
 			return err
 		}
+	}
+	turn.Due = at(due)
+	if err := t.endRun(&turn, core.RunStopped, "", at(started)); err != nil {
+		return err
 	}
 	if err := t.forgetCalls(id); err != nil {
 		return err
@@ -281,7 +291,7 @@ func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
 		`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready'`,
 		t.user, threadKey(e.Thread), ms(e.At))
 	if err != nil || n > 0 {
-		t.wake = append(t.wake, core.QueueTurn)
+		t.awaken(core.QueueTurn)
 		return err
 	}
 	if _, busy, err := t.head(threadKey(e.Thread)); err != nil || busy {

@@ -126,6 +126,13 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 	if e.Kind == core.VectorItem {
 		return found(q.row(`SELECT content FROM items WHERE user_id = $1 AND id = $2`, user, e.ID).Scan(&e.Text))
 	}
+	if e.Kind == core.VectorFile {
+		var name, title, body string
+		err := q.row(`SELECT name, title, substr(body, 1, 6000) FROM file_pages WHERE user_id = $1 AND id = $2`, user,
+			e.ID).Scan(&name, &title, &body)
+		e.Text = shownAs(name, title, body)
+		return found(err)
+	}
 	rows, err := q.rows(`SELECT `+prefixed("m", messageColumns)+
 		` FROM windows w JOIN messages m ON m.user_id = w.user_id AND m.segment_id = w.segment_id
 		AND m.id BETWEEN w.first_message AND w.last_message WHERE w.user_id = $1 AND w.id = $2 AND m.segment_id > 0 AND m.kind = 'chat'
@@ -200,12 +207,13 @@ func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dr
 	total := 0
 	err := s.unbounded(ctx, "reembed", user, func(t *tx) error {
 		err := t.row(
-			`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1)`,
+			`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
 			user).Scan(&total)
 		if err != nil || dry {
 			return err
 		}
-		for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items"} {
+		for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items",
+			core.VectorFile: "file_pages"} {
 			err := t.exec(
 				`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+table+` WHERE user_id = $1
 				ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,

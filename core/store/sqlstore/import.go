@@ -283,6 +283,13 @@ func (in *importing) store() error {
 	if err := in.insertAll(importedMessages(), messages); err != nil {
 		return err
 	}
+	for _, m := range in.fresh {
+		for part, a := range m.Attachments {
+			if err := in.readLater(m.id, part, a, in.b.Now); err != nil {
+				return err
+			}
+		}
+	}
 	return in.insertAll(importedKeys(), keys)
 }
 
@@ -290,7 +297,7 @@ func (in *importing) store() error {
 func (in *importing) columns(m incoming) []any {
 	x := "{}"
 	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil, nil,
-		nil, m.Tainted}); !e.empty() {
+		nil, m.Tainted, m.Task}); !e.empty() {
 		x = text(e)
 	}
 	shown := m.position

@@ -24,25 +24,32 @@ func plans(q reader, user core.UserID) (out core.Plans, err error) {
 		return out, err
 	}
 	rows, err = q.rows(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user)
-	out.Reminders, err = collect(rows, err, scanReminder)
+	if out.Reminders, err = collect(rows, err, scanReminder); err != nil {
+		return out, err
+	}
+	rows, err = q.rows(selectTasks+` WHERE k.user_id = $1 ORDER BY k.id`, user)
+	out.Tasks, err = collect(rows, err, scanTask)
 	return out, err
 }
 
-// ImportPlans stores loops and reminders that are not here; see core.ImportStore.
-func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans) (loops, reminders int, err error) {
+// ImportPlans stores loops, reminders and tasks that are not here; see core.ImportStore.
+func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans) (in core.PlansIn, err error) {
 	err = s.update(ctx, "import plans", user, func(t *tx) error {
-		loops, reminders = 0, 0
+		in = core.PlansIn{}
 		here, err := plans(t, t.user)
 		if err != nil {
 			return err
 		}
-		if loops, err = t.importLoops(p.Loops, here.Loops); err != nil {
+		if in.Loops, err = t.importLoops(p.Loops, here.Loops); err != nil {
 			return err
 		}
-		reminders, err = t.importReminders(p.Reminders, here.Reminders)
+		if in.Reminders, err = t.importReminders(p.Reminders, here.Reminders); err != nil {
+			return err
+		}
+		in.Tasks, err = t.importTasks(p.Tasks, here.Tasks)
 		return err
 	})
-	return loops, reminders, err
+	return in, err
 }
 
 func (t *tx) importLoops(list, here []core.Loop) (n int, err error) {
@@ -85,6 +92,29 @@ func (t *tx) importReminders(list, here []core.Reminder) (n int, err error) {
 			`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
 			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt),
 			r.Message); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (t *tx) importTasks(list, here []core.Task) (n int, err error) {
+	for _, k := range list {
+		same := func(o core.Task) bool {
+			return o.Text == k.Text && o.Cron == k.Cron && o.CreatedAt.Equal(k.CreatedAt)
+		}
+		forgotten, err := t.forgotten(k.Source)
+		if err != nil {
+			return n, err
+		}
+		if forgotten || slices.ContainsFunc(here, same) {
+			continue
+		}
+		here = append(here, k)
+		n++
+		if err := t.exec(
+			`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)`,
+			t.user, t.nextID(), k.Text, ms(k.DueAt), k.Cron, k.Zone, string(k.State), k.Source, ms(k.CreatedAt)); err != nil {
 			return n, err
 		}
 	}

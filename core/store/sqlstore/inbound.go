@@ -219,6 +219,9 @@ func (t *tx) refer(identity core.IdentityID, native string, m core.MessageID) er
 func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) error {
 	for i, f := range m.Attachments {
 		if f.Ref == "" {
+			if err := t.readLater(id, i, f, m.SentAt); err != nil {
+				return err
+			}
 			continue
 		}
 		err := t.enqueue(core.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel,

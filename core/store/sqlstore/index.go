@@ -20,23 +20,23 @@ type rota struct {
 }
 
 // Index brings the index up to date; see core.IndexStore.
-func (s *Store) Index(ctx context.Context, users int) (int, error) {
+func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, error) {
 	if s.analyze == nil {
 		return 0, nil
 	}
-	ids, err := s.unindexed(ctx, users)
+	ids, err := s.unindexed(ctx, users, share)
 	if err != nil {
 		return 0, wrap("list what is not indexed", err)
 	}
 	total, err := s.indexAll(ctx, ids)
 	for _, query := range []string{
-		`SELECT id FROM users WHERE index_version < $2 AND id > 0 AND moving IN (0, 3) LIMIT $1`,
-		`SELECT id FROM users WHERE index_version > $2 AND id > 0 AND moving IN (0, 3) LIMIT $1`,
+		`SELECT id FROM users WHERE index_version < $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
+		`SELECT id FROM users WHERE index_version > $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
 	} {
 		if err != nil {
 			return total, err
 		}
-		if ids, err = s.userIDs(ctx, query, users, s.analyze.Version()); err != nil {
+		if ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.analyze.Version()); err != nil {
 			return total, wrap("list what is not indexed", err)
 		}
 		var n int
@@ -47,13 +47,13 @@ func (s *Store) Index(ctx context.Context, users int) (int, error) {
 }
 
 // unindexed lists users with new messages, in turn.
-func (s *Store) unindexed(ctx context.Context, users int) ([]core.UserID, error) {
+func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]core.UserID, error) {
 	s.rota.mu.Lock()
 	defer s.rota.mu.Unlock()
-	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > $2 AND moving IN (0, 3) ORDER BY id LIMIT $1`
-	ids, err := s.userIDs(ctx, query, users, s.rota.after)
+	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > $4 AND moving IN (0, 3) AND id % $3 = $2 ORDER BY id LIMIT $1`
+	ids, err := s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.rota.after)
 	if err == nil && len(ids) == 0 && s.rota.after > 0 {
-		ids, err = s.userIDs(ctx, query, users, 0)
+		ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), 0)
 	}
 	if s.rota.after = 0; len(ids) == users {
 		s.rota.after = ids[len(ids)-1]
@@ -101,9 +101,9 @@ type indexing struct {
 
 // progress says how far a user's index is, and of how many edits the texts are.
 type progress struct {
-	indexed, reindexed int64
-	version            string
-	last, edits        int64
+	indexed, reindexed, filed int64
+	version                   string
+	last, edits               int64
 }
 
 // doc is a text and its terms.
@@ -118,9 +118,9 @@ func scanDoc(r Row) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
 
 func (p *progress) read(user core.UserID) Statement {
 	return Statement{
-		Query: `SELECT u.indexed, u.reindexed, u.index_version, u.last_message, coalesce(h.edits, 0) FROM users u LEFT JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`,
+		Query: `SELECT u.indexed, u.reindexed, u.filed, u.index_version, u.last_message, coalesce(h.edits, 0) FROM users u LEFT JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`,
 		Args:  []any{user},
-		All:   func(r Row) error { return r.Scan(&p.indexed, &p.reindexed, &p.version, &p.last, &p.edits) },
+		All:   func(r Row) error { return r.Scan(&p.indexed, &p.reindexed, &p.filed, &p.version, &p.last, &p.edits) },
 	}
 }
 
@@ -141,7 +141,9 @@ func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, e
 	case p.now.reindexed < p.now.indexed:
 		p.next.reindexed, err = s.readDocs(ctx, &p, p.now.reindexed, p.now.indexed)
 	default:
-		p.next.reindexed, p.next.version = 0, s.analyze.Version()
+		if p.next.filed, err = s.readFilePages(ctx, &p); p.next.filed == 0 {
+			p.next.reindexed, p.next.version = 0, s.analyze.Version()
+		}
 	}
 	return p, err
 }
@@ -189,7 +191,8 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 // indexed since it was read: it is read again later then.
 func (t *tx) putIndexing(p indexing) (n int, err error) {
 	var now progress
-	err = t.row(p.now.read(t.user).Query, t.user).Scan(&now.indexed, &now.reindexed, &now.version, &now.last, &now.edits)
+	err = t.row(p.now.read(t.user).Query, t.user).Scan(&now.indexed, &now.reindexed, &now.filed, &now.version,
+		&now.last, &now.edits)
 	if errors.Is(found(err), core.ErrNotFound) {
 		return 0, nil
 	}
@@ -210,8 +213,8 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 			return n, err
 		}
 	}
-	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4 WHERE id = $1`,
-		t.user, p.next.indexed, p.next.reindexed, p.next.version)
+	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5 WHERE id = $1`,
+		t.user, p.next.indexed, p.next.reindexed, p.next.version, p.next.filed)
 }
 
 // indexRest indexes all summaries and items of a user.

@@ -48,7 +48,7 @@ func (t *tx) enqueue(j core.NewJob) error {
 		n, err := t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
 			WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt), j.Ref)
 		if err != nil || n > 0 {
-			t.wake = append(t.wake, j.Queue)
+			t.awaken(j.Queue)
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (t *tx) enqueue(j core.NewJob) error {
 	if busy {
 		state = core.JobWaiting
 	} else {
-		t.wake = append(t.wake, j.Queue)
+		t.awaken(j.Queue)
 	}
 	_, err = t.insertJob(j, state, core.Lease{}, "")
 	return err
@@ -158,7 +158,7 @@ func (t *tx) promote(k string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	t.wake = append(t.wake, queue)
+	t.awaken(queue)
 	return err
 }
 
@@ -167,22 +167,23 @@ func (t *tx) again(l core.Lease, at time.Time, cause string) error {
 	var queue string
 	err := t.row(`UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
 		t.user, l.Job, ms(at), cause).Scan(&queue)
-	t.wake = append(t.wake, queue)
+	t.awaken(queue)
 	return err
 }
 
 // Due returns heads that may run now; see core.JobStore.
-func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit int) ([]core.JobRef, time.Time, error) {
+func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit int,
+	share core.Share) ([]core.JobRef, time.Time, error) {
 	var refs []core.JobRef
 	var next int64
 	err := s.view(ctx, "due jobs", func(q querier) error {
 		for _, queue := range queues {
-			more, err := dueOf(q, queue, now, limit-len(refs))
+			more, err := dueOf(q, queue, now, limit-len(refs), share)
 			if err != nil {
 				return err
 			}
 			refs = append(refs, more...)
-			soon, err := nextOf(q, queue, now)
+			soon, err := nextOf(q, queue, now, share)
 			if err != nil {
 				return err
 			}
@@ -195,12 +196,19 @@ func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit i
 	return refs, at(next), err
 }
 
-func dueOf(q reader, queue string, now time.Time, limit int) ([]core.JobRef, error) {
+// inShare is the condition that the work of a row's user is in a share, whose numbers are
+// the parameters n and of, or has been due since the time in since.
+func inShare(n, of, due, since string) string {
+	return `(user_id % ` + of + ` = ` + n + ` OR ` + due + ` <= ` + since + `)`
+}
+
+func dueOf(q reader, queue string, now time.Time, limit int, share core.Share) ([]core.JobRef, error) {
 	var refs []core.JobRef
-	for _, where := range []string{`state = 'running' AND lease_until <= $2 ORDER BY lease_until`,
-		`state = 'ready' AND run_at <= $2 ORDER BY run_at`} {
-		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = $1 AND `+where+` LIMIT $3`, queue,
-			ms(now), max(limit-len(refs), 0))
+	for _, due := range []string{`state = 'running' AND lease_until`, `state = 'ready' AND run_at`} {
+		column := due[strings.LastIndexByte(due, ' ')+1:]
+		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = $1 AND `+due+` <= $2 AND `+
+			inShare("$4", "$5", column, "$6")+` ORDER BY `+column+` LIMIT $3`, queue, ms(now), max(limit-len(refs), 0),
+			share.N, max(share.Of, 1), ms(now.Add(-share.Grace)))
 		more, err := collect(rows, err, func(r scanner) (ref core.JobRef, err error) {
 			return ref, r.Scan(&ref.User, &ref.ID, &ref.Queue, &ref.Key, &ref.Ref)
 		})
@@ -212,12 +220,13 @@ func dueOf(q reader, queue string, now time.Time, limit int) ([]core.JobRef, err
 	return refs, nil
 }
 
-// nextOf is when the next job of a queue is due after now, or 0.
-func nextOf(q reader, queue string, now time.Time) (int64, error) {
+// nextOf is when the next job of a queue in a share is due after now, or 0.
+func nextOf(q reader, queue string, now time.Time, share core.Share) (int64, error) {
+	const after = ` > $2 AND user_id % $4 = $3`
 	var run, lapse sql.NullInt64
-	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = $1 AND state = 'ready' AND run_at > $2),
-		(SELECT MIN(lease_until) FROM jobs WHERE queue = $1 AND state = 'running' AND lease_until > $2)`, queue,
-		ms(now)).Scan(&run, &lapse)
+	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = $1 AND state = 'ready' AND run_at`+after+`),
+		(SELECT MIN(lease_until) FROM jobs WHERE queue = $1 AND state = 'running' AND lease_until`+after+`)`, queue,
+		ms(now), share.N, max(share.Of, 1)).Scan(&run, &lapse)
 	if run.Valid && (!lapse.Valid || run.Int64 < lapse.Int64) {
 		return run.Int64, err
 	}
@@ -357,3 +366,6 @@ func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
 		return q, err
 	})
 }
+
+// awaken tells those who take work of a queue that there is some of this user.
+func (t *tx) awaken(queue string) { t.wake = append(t.wake, core.WakeTopic(queue, t.user)) }

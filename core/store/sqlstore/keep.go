@@ -97,6 +97,7 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 		if gone = m.Redacted || f.Index >= len(m.Attachments); gone {
 			return t.end(f.Lease, "")
 		}
+		was := m.Attachments[f.Index].Document
 		m.Attachments[f.Index] = f.Attachment
 		x := text(extraOf(m))
 		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, f.Message, x); err != nil {
@@ -107,7 +108,8 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 				return err
 			}
 		}
-		if err := t.refresh(m.Thread); err != nil {
+		if err := errors.Join(t.readLater(m.ID, f.Index, f.Attachment, m.SentAt), t.wasRead(m, was, f.Attachment.Document),
+			t.refresh(m.Thread)); err != nil {
 			return err
 		}
 		if again := f.Attachment.Unheard; !again.IsZero() {

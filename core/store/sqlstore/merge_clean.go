@@ -46,7 +46,7 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 // cleanPage removes a page of rows with what is found of them.
 func (p pair) cleanPage(m *move, c copying, g keyRange) error {
 	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries",
-		core.DocItem: "items"} {
+		core.DocItem: "items", core.DocFile: "file_pages"} {
 		if table != c.table {
 			continue
 		}
@@ -55,7 +55,8 @@ func (p pair) cleanPage(m *move, c copying, g keyRange) error {
 			return err
 		}
 	}
-	for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items"} {
+	for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items",
+		core.VectorFile: "file_pages"} {
 		if table != c.table {
 			continue
 		}

@@ -36,6 +36,7 @@ const (
 	came       = `@.identity_id = ?`
 	cameWith   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id) = ?`
 	cameFrom   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.source_message) = ?`
+	setWith    = `(SELECT c.identity_id FROM messages c JOIN tasks k ON k.user_id = c.user_id AND k.message_id = c.id WHERE c.user_id = @.user_id AND k.user_id = @.user_id AND k.id = @.task_id) = ?`
 	cameToSend = `@.identity_id = ? AND COALESCE((SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id), ?) = ?`
 	all        = `CAST(? AS bigint) > 0`
 )
@@ -67,6 +68,7 @@ func copyings() []copying {
 		{table: "approvals", key: "id", split: came, page: 500, rows: pair.copyApprovals},
 		{table: "audit", key: "id", page: 250, rows: pair.copyAudit},
 		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},
+		{table: "file_pages", key: "id", split: cameWith, page: 50, rows: pair.copyFilePages},
 		{table: "usage", key: "day", page: 500, rows: pair.copyUsage},
 	}...)
 	return append(list, plainly(func(t Table) bool { return t.Split == "" })...)

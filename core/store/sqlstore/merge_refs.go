@@ -90,7 +90,7 @@ var named = regexp.MustCompile(`"((?:[a-z]+_)*(?:message_id|day_segment_id|threa
 
 // ours reports whether a tool is one whose numbers are known.
 func ours(tool string) bool {
-	for _, prefix := range []string{"conversation_", "memory_", "loops_", "reminder_"} {
+	for _, prefix := range []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "file_"} {
 		if strings.HasPrefix(tool, prefix) {
 			return true
 		}
@@ -98,8 +98,15 @@ func ours(tool string) bool {
 	return false
 }
 
+// attached matches the reference to an attachment under its key of JSON.
+var attached = regexp.MustCompile(`("attachment": ?"?#?)(\d+)`)
+
 // json renumbers what the arguments or the result of one of our own tools name.
 func (r renumbering) json(s string) string {
+	s = attached.ReplaceAllStringFunc(s, func(m string) string {
+		at := len(m) - len(strings.TrimLeft(m[strings.IndexByte(m, ':'):], `: "#`))
+		return m[:at] + plus(m[at:], r.message)
+	})
 	return r.text(named.ReplaceAllStringFunc(s, func(m string) string {
 		at := strings.LastIndexAny(m, ": ") + 1
 		head, n := m[:at], m[at:]

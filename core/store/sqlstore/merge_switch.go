@@ -132,8 +132,8 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 			{Query: `UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, t.Thread, last}},
 			{Query: `INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
 				Args: []any{m.From, m.Into, m.plan.ID, id}},
-			{Query: `INSERT INTO usage (user_id, day, reserved) SELECT user_id, day, reserved FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
-				ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`,
+			{Query: `INSERT INTO usage (user_id, day, reserved, task_reserved) SELECT user_id, day, reserved, CASE WHEN task_id > 0 THEN reserved ELSE 0 END FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
+				ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved, task_reserved = usage.task_reserved + excluded.task_reserved`,
 				Args: []any{m.Into, there}},
 		} {
 			if err := p.exec(st.Query, st.Args...); err != nil {
@@ -146,7 +146,7 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 	}
 	for _, query := range []string{`DELETE FROM journal WHERE user_id = $1`,
 		`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`,
-		`UPDATE usage SET reserved = 0 WHERE user_id = $1 AND reserved > 0`} {
+		`UPDATE usage SET reserved = 0, task_reserved = 0 WHERE user_id = $1 AND reserved > 0`} {
 		if err := p.exec(query, m.From); err != nil {
 			return err
 		}
@@ -195,6 +195,8 @@ func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
 	case strings.HasPrefix(j.Queue, core.QueueFetch):
 		n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
 		n.Key = "fetch:" + numberCursor(int(n.Ref)) + j.Key[strings.LastIndexByte(j.Key, ':'):]
+	case j.Queue == core.QueueDocument:
+		n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
 	default:
 		n.Ref = r.other(j.Ref)
 	}

@@ -7,17 +7,18 @@ import (
 // copyTurns copies turns; those that come along running are not so before the switch.
 func (p pair) copyTurns(m *move, g keyRange) error {
 	rows, err := p.rows(
-		`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot
+		`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot, task_id, task_due
 		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("turns", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type turn struct {
-		id, identity, epoch, stop, restarts, failures, reserved, started, ended int64
-		thread                                                                  core.ThreadID
-		segment                                                                 core.SegmentID
-		state, inputs, cause, day, snapshot                                     string
+		id, identity, epoch, stop, restarts, failures, reserved, started, ended, task, due int64
+		thread                                                                             core.ThreadID
+		segment                                                                            core.SegmentID
+		state, inputs, cause, day, snapshot                                                string
 	}
 	list, err := collect(rows, err, func(r scanner) (t turn, err error) {
 		return t, r.Scan(&t.id, &t.thread, &t.identity, &t.segment, &t.state, &t.inputs, &t.stop, &t.restarts, &t.failures,
-			&t.cause, &t.reserved, &t.day, &t.started, &t.ended, &t.epoch, &t.snapshot)
+			&t.cause, &t.reserved, &t.day, &t.started, &t.ended, &t.epoch, &t.snapshot,
+			&t.task, &t.due)
 	})
 	r := g.numbers
 	for _, t := range list {
@@ -28,10 +29,11 @@ func (p pair) copyTurns(m *move, g keyRange) error {
 			t.state = string(core.TurnStopped)
 		}
 		err = p.exec(
-			`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, m.Into, r.other(t.id),
+			`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot, task_id, task_due)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`, m.Into, r.other(t.id),
 			r.thread(t.thread), r.other(t.identity), r.segment(t.segment), t.state, r.ids(t.inputs), t.stop, t.restarts,
-			t.failures, t.cause, t.reserved, t.day, t.started, t.ended, r.other(t.epoch), r.snapshot(t.snapshot))
+			t.failures, t.cause, t.reserved, t.day, t.started, t.ended, r.other(t.epoch), r.snapshot(t.snapshot),
+			r.other(t.task), t.due)
 	}
 	m.Rows += len(list)
 	return err
@@ -222,10 +224,10 @@ func (p pair) copyWindows(m *move, g keyRange) error {
 
 // copyUsage adds up what was used. What is reserved comes with the turns that run.
 func (p pair) copyUsage(m *move, g keyRange) error {
-	return p.exec(`INSERT INTO usage (user_id, day, reserved, prompt, cached, completion, turns, calls, bytes)
-		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns, calls, bytes FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4
+	return p.exec(`INSERT INTO usage (user_id, day, reserved, prompt, cached, completion, turns, calls, bytes, task_tokens)
+		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns, calls, bytes, task_tokens FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4
 		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,
 			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
-			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`, m.From, m.Into,
+			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes, task_tokens = usage.task_tokens + excluded.task_tokens`, m.From, m.Into,
 		g.after[0], g.through[0])
 }

@@ -20,6 +20,7 @@ type extra struct {
 	Decides   *core.Decision    `json:"decides,omitempty"`
 	News      *core.News        `json:"news,omitempty"`
 	Tainted   bool              `json:"tainted,omitempty"`
+	Task      *core.TaskMark    `json:"task,omitempty"`
 }
 
 // place says where a new message belongs.
@@ -47,23 +48,37 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 	}
 	x := "{}"
 	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, nil, m.Tainted}); !e.empty() {
+		m.Decides, nil, m.Tainted, m.Task}); !e.empty() {
 		x = text(e)
 	}
 	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel,
 		string(m.Role), string(m.Kind), m.Text, m.Tokens, x, p.position, shown, ms(m.SentAt), ms(m.PlatformAt),
-		flag(p.covered), flag(m.Solo))
+		flag(p.covered), solo(m))
+}
+
+// What keeps a message from being read in one turn with others: its sender wants that,
+// or it is a task.
+const (
+	soloAsked = 1
+	soloTask  = 2
+)
+
+func solo(m core.NewMessage) int64 {
+	if m.Task != nil && m.Role == core.RoleUser {
+		return soloTask
+	}
+	return flag(m.Solo)
 }
 
 // extraOf is the part of a stored message that no query looks into.
 func extraOf(m core.Message) extra {
 	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, m.News, m.Tainted}
+		m.Decides, m.News, m.Tainted, m.Task}
 }
 
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
-		e.Request == nil && e.Decides == nil && !e.Tainted
+		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -87,6 +102,7 @@ func scanMessage(row scanner) (core.Message, error) {
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
 	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
 		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
+	m.Task = e.Task
 	return m, nil
 }
 

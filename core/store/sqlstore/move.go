@@ -317,6 +317,8 @@ func (t *tx) wakeJobs(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	t.wake = append(append(t.wake, queues...), core.QueueTurn)
+	for _, queue := range append(queues, core.QueueTurn) {
+		t.awaken(queue)
+	}
 	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
 }

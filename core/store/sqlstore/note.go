@@ -100,6 +100,11 @@ func (t *tx) sourced(n core.Note) []core.Effect {
 				e.Instruction.Source = command
 			}
 			out[i] = e
+		case core.SetTask:
+			if e.Task.Source == 0 {
+				e.Task.Source = command
+			}
+			out[i] = e
 		case core.SetReminder:
 			if e.Reminder.Source == 0 {
 				e.Reminder.Source = command

@@ -187,7 +187,7 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 
 // deleteIndex removes what is found of a user by words and by meaning.
 func (t *tx) deleteIndex() error {
-	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem} {
+	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem, core.VectorFile} {
 		rows, err := t.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2`, t.user, string(kind))
 		ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 		for _, id := range ids {
@@ -199,7 +199,7 @@ func (t *tx) deleteIndex() error {
 			return err
 		}
 	}
-	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile} {
 		if err := t.all([]Statement{t.s.dialect.Terms.DropUser(kind, t.user)}); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func (t *tx) goOn(d *core.Delivery, now time.Time) error {
 		`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
 		t.user, core.AddressKey(d.To), d.ID, ms(now))
 	if n > 0 {
-		t.wake = append(t.wake, core.QueueDeliver+d.To.Channel)
+		t.awaken(core.QueueDeliver + d.To.Channel)
 	}
 	return err
 }

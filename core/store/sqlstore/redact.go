@@ -24,8 +24,11 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.blank, t.disturbed,
-		t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
+	if err := t.redactTasks(m, e.At, out); err != nil {
+		return err
+	}
+	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.redactFiles, t.blank,
+		t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
 		t.redactApprovals} {
 		if err := step(m); err != nil {
 			return err
@@ -128,7 +131,7 @@ func (t *tx) redactTools(m core.Message, turn core.Turn) error {
 
 // redactStep empties calls or the result of a call.
 func (t *tx) redactStep(s core.Message) error {
-	if s.Role == core.RoleTool {
+	if s.Role == core.RoleTool || s.Task != nil { // that is what the gateway said of a task
 		s.Text, s.Tokens = deletedResult, 1
 	}
 	for i := range s.ToolCalls {
@@ -282,7 +285,7 @@ func (t *tx) redactShown(shows func(body string) bool, prefix string) error {
 	if t.shown == nil {
 		rows, err := t.rows(`SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND role = 'tool' AND body <> $2
-			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%')`, t.user, deletedResult)
+			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%' OR extra LIKE '%"tool":"file_%')`, t.user, deletedResult)
 		if t.shown, err = collect(rows, err, scanMessage); err != nil {
 			return err
 		}

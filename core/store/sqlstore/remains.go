@@ -25,7 +25,7 @@ func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error)
 			out = append(out, fmt.Sprintf("%s: %d", table.Name, n))
 		}
 	}
-	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile} {
 		st := s.dialect.Terms.Count(kind, user)
 		var n int
 		if err := q.row(st.Query, st.Args...).Scan(&n); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 )
@@ -122,6 +123,17 @@ func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.Segme
 		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`,
 		user, id, after, limit)
 	return collect(rows, err, scanMessage)
+}
+
+// DayMessagesBefore returns the last messages of a day's conversation before one, in order.
+func (s *Store) DayMessagesBefore(ctx context.Context, user core.UserID, id core.SegmentID, before core.MessageID,
+	limit int) ([]core.Message, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages
+		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id < $3 AND kind = 'chat' ORDER BY id DESC LIMIT $4`,
+		user, id, before, limit)
+	out, err := collect(rows, err, scanMessage)
+	slices.Reverse(out)
+	return out, err
 }
 
 const summaryColumns = `user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted`

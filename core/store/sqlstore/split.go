@@ -243,7 +243,8 @@ func (p pair) stopHere(m *move) error {
 	for _, id := range m.plan.Turns {
 		for _, query := range []string{
 			`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`,
-			`UPDATE usage SET reserved = reserved - (SELECT t.reserved FROM turns t WHERE t.user_id = $1 AND t.id = $2)
+			`UPDATE usage SET reserved = reserved - (SELECT t.reserved FROM turns t WHERE t.user_id = $1 AND t.id = $2),
+				task_reserved = task_reserved - (SELECT CASE WHEN t.task_id > 0 THEN t.reserved ELSE 0 END FROM turns t WHERE t.user_id = $1 AND t.id = $2)
 				WHERE user_id = $1 AND day = (SELECT t.day FROM turns t WHERE t.user_id = $1 AND t.id = $2 AND t.reserved > 0)`,
 			`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND id = $2`,
 		} {
@@ -265,7 +266,7 @@ func (p pair) splitJobs(m *move, list []core.Job) ([]core.Job, error) {
 			yes = yes && slices.Contains(m.plan.Turns, core.TurnID(j.Ref))
 		case strings.HasPrefix(j.Queue, core.QueueDeliver):
 			yes = yes && slices.Contains(m.plan.Live, core.DeliveryID(j.Ref))
-		case strings.HasPrefix(j.Queue, core.QueueFetch):
+		case strings.HasPrefix(j.Queue, core.QueueFetch) || j.Queue == core.QueueDocument:
 			left, err := p.notGoing(m, []core.MessageID{core.MessageID(j.Ref)})
 			if err != nil {
 				return nil, err

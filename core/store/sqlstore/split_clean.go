@@ -17,6 +17,7 @@ func splitRules() []copying {
 	list := []copying{
 		{table: "segments", key: "id", page: 20, split: movedDay, rows: pair.partDays},
 		{table: "items", key: "id", page: 50, split: cameFrom, rows: pair.partItems},
+		{table: "file_pages", key: "id", page: 50, split: cameWith, rows: pair.partFilePages},
 		{table: "reminders", key: "id", page: 200, split: cameFrom, rows: deleteOf("reminders", "id")},
 		{table: "standing", key: "id", page: 200, split: cameWith, rows: deleteOf("standing", "id")},
 		{table: "approvals", key: "id", page: 200, split: came, rows: deleteOf("approvals", "id")},

@@ -125,6 +125,9 @@ func tablesOfConversation() []Table {
 		owned(Table{Name: "revisions", Export: "messages.jsonl", Key: "message_id", Forget: ForgetRows, Page: 500,
 			Split: cameWith, Numbers: []string{"revision", "replaced_at"}, Row: "message_id", Words: []string{"body"},
 			Refs: refs("message_id", "messages"), Merge: MergeCopied}),
+		owned(Table{Name: "file_pages", Export: "files.jsonl", Key: "id", Forget: ForgetRows, Row: "id",
+			Words: []string{"name", "title", "body"}, Refs: refs("message_id", "messages"), Plain: []string{"kind"},
+			Numbers: []string{"part", "number", "tokens"}, Merge: MergeCopied}),
 		owned(Table{Name: "refs", Key: "identity_id, native_id", Page: 1500, Split: came, Row: "message_id",
 			Refs: refs("message_id", "messages", "identity_id", "identities"), Plain: []string{"native_id"},
 			Merge: MergeCopied}),
@@ -143,7 +146,7 @@ func tablesOfConversation() []Table {
 			Plain: []string{"state", "sources"}, Merge: MergeCopied}),
 		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
-			Loose: []string{"identity_id", "segment_id", "epoch_id"}, Plain: []string{"state", "inputs", "day"},
+			Loose: []string{"identity_id", "segment_id", "epoch_id", "task_id"}, Plain: []string{"state", "inputs", "day"},
 			Merge: MergeCopied}),
 		owned(Table{Name: "answers", Key: "message_id, turn_id", Page: 500, Split: cameWith, Row: "message_id",
 			Refs:  refs("message_id", "messages", "first_message", "messages", "last_message", "messages", "turn_id", "turns"),
@@ -186,6 +189,12 @@ func tablesBeside() []Table {
 		owned(Table{Name: "reminders", Export: "reminders.jsonl", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"},
 			Merge: MergeCopied}),
+		owned(Table{Name: "task_runs", Key: "task_id, due_at", Page: 500, Split: setWith, Row: "task_id",
+			Refs: refs("task_id", "tasks"), Loose: []string{"message_id", "turn_id"}, Plain: []string{"state", "cause", "day"},
+			Numbers: []string{"due_at", "passed", "reserved", "started_at", "ended_at"}, Merge: MergeCopied}),
+		owned(Table{Name: "tasks", Export: "tasks.jsonl", Key: "id", Forget: ForgetRows, Page: 250, Row: "id",
+			Split: cameWith, Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"},
+			Numbers: []string{"due_at", "created_at", "tainted", "failures", "last_due"}, Merge: MergeCopied}),
 		owned(Table{Name: "standing", Export: "standing.jsonl", Key: "id", Forget: ForgetRows, Row: "id",
 			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"digest"}, Merge: MergeCopied}),
 		owned(Table{Name: "approvals", Export: "- messages ask and answer it", Key: "id", Forget: ForgetMade, Row: "id",
@@ -210,6 +219,12 @@ func tablesBeside() []Table {
 		{Name: "rates", Plain: []string{"key"}},
 		{Name: "grants", Plain: []string{"day", "worker"}},
 	}
+}
+
+// tableOf is a table by its name.
+func tableOf(name string) Table {
+	all := Tables()
+	return all[slices.IndexFunc(all, func(t Table) bool { return t.Name == name })]
 }
 
 // owned is a table whose rows belong to users.

@@ -67,7 +67,7 @@ func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string
 		return nil, nil
 	}
 	var out []core.Trace
-	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile} {
 		q := TermQuery{User: user, Kind: kind, Exprs: [][][]string{all}, To: 1<<seqBits - 1, Limit: tailMost}
 		lists := make([][]int64, 1)
 		if err := s.reads(ctx, "trace", s.idLists(q, lists)); err != nil {

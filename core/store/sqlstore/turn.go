@@ -23,7 +23,7 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) error {
 	case out.Postponed != nil:
 		job.RunAt = out.Postponed.Until
 	}
-	t.wake = append(t.wake, core.QueueTurn)
+	t.awaken(core.QueueTurn)
 	_, err := t.insertJob(job, core.JobReady, core.Lease{}, "")
 	return err
 }
@@ -45,17 +45,17 @@ func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget) error {
 		return err
 	}
 	return t.exec(
-		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
-		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)`,
+		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due)
+		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
-		b.Day, ms(turn.StartedAt))
+		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due))
 }
 
 // behind makes sure that a job follows the head of a thread: a head without a
 // turn is put off to runAt, as more was written; one with a turn gets a successor.
 func (t *tx) behind(h head, thread core.ThreadID, runAt time.Time) error {
 	if h.ref == 0 && h.state == core.JobReady {
-		t.wake = append(t.wake, core.QueueTurn)
+		t.awaken(core.QueueTurn)
 		return t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
 	}
 	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user,
@@ -84,11 +84,13 @@ func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
 	if len(run) == 0 {
 		return nil, nil, t.end(l, "")
 	}
-	if p, err := t.postpone(&b, now); err != nil || p != nil {
-		if err == nil {
-			err = t.again(l, p.Until, "")
+	if run[0].solo != soloTask { // for a task it was reserved when it was due
+		if p, err := t.postpone(&b, now); err != nil || p != nil {
+			if err == nil {
+				err = t.again(l, p.Until, "")
+			}
+			return nil, p, err
 		}
-		return nil, p, err
 	}
 	turn, err := t.newTurn(thread, run, l, now, b)
 	if err != nil {
@@ -101,7 +103,7 @@ type pendingMessage struct {
 	id       core.MessageID
 	identity core.IdentityID
 	segment  core.SegmentID
-	solo     bool
+	solo     int64 // 0, soloAsked or soloTask
 }
 
 // unread is the condition of messages that wait for a turn: a person's, and
@@ -117,7 +119,7 @@ func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
 		return p, r.Scan(&p.id, &p.identity, &p.segment, &p.solo)
 	})
 	for n, p := range all {
-		if n > 0 && (p.identity != all[0].identity || p.solo || all[0].solo) {
+		if n > 0 && (p.identity != all[0].identity || p.solo != 0 || all[0].solo != 0) {
 			return all[:n], err
 		}
 	}
@@ -128,6 +130,12 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	b core.Budget) (*core.Turn, error) {
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
 		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
+	if run[0].solo == soloTask {
+		turn.Reserved = 0
+		if err := t.beginRun(turn, run[0].id, &b); err != nil {
+			return nil, err
+		}
+	}
 	var last int64
 	var failed core.MessageID
 	if err := t.row(`SELECT mode, last_position, failed FROM threads WHERE user_id = $1 AND id = $2`, t.user,
@@ -270,19 +278,19 @@ func countLeft(user, lowest, highest, turn string) string {
 		` AND turn_id = ` + turn + ` AND role <> 'assistant' AND redacted = 0 AND position > 0`
 }
 
-const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = t.user_id AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot`
+const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = t.user_id AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn
 	var inputs, snapshot string
-	var started int64
+	var started, due int64
 	err := row.Scan(&t.User, &t.ID, &t.Thread, (*string)(&t.Mode), &t.Identity, &t.Segment, (*string)(&t.State), &inputs,
 		&t.Failures, &t.LastError,
-		&t.Reserved, &started, &snapshot)
+		&t.Reserved, &started, &snapshot, &t.Task, &due)
 	if err != nil {
 		return t, "", found(err)
 	}
-	t.StartedAt = at(started)
+	t.StartedAt, t.Due = at(started), at(due)
 	return t, snapshot, unjson(inputs, &t.Inputs)
 }
 
@@ -314,7 +322,7 @@ func (t *tx) spent(turn *core.Turn) (back int, err error) {
 			back = 0
 		}
 	}
-	return back, t.spend(turn.Today, turn.Used, back, 0)
+	return back, t.spendTurn(turn, turn.Today, turn.Used, back, 0)
 }
 
 // RetryTurn gives a failed turn back to run again.

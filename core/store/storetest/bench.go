@@ -82,7 +82,7 @@ func (b *bench) indexEvery(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			if _, err := b.Index(ctx, 100); err != nil && ctx.Err() == nil {
+			if _, err := b.Index(ctx, 100, core.Share{}); err != nil && ctx.Err() == nil {
 				b.t.Error(err)
 			}
 		}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -17,6 +18,7 @@ func dayCases() []testCase {
 		{"a reply into a final day makes it stale", testReplyFinal},
 		{"days are listed before a label, newest first", testDays},
 		{"a day's messages are read in order from one on", testDayMessages},
+		{"a day's last messages before one are read in order", testDayMessagesBefore},
 	}
 }
 
@@ -153,4 +155,22 @@ func testDayMessages(b *bench) {
 	b.must(err)
 	equal(b, "after", some[0].Text, "two")
 	equal(b, "limit", len(some), 1)
+}
+
+func testDayMessagesBefore(b *bench) {
+	b.exchange("one", "1")
+	b.summary(b.segment(), false, "entry", 1)
+	q, _ := b.exchange("two", "2")
+	id := b.segment().ID
+	b.now = b.now.Add(24 * time.Hour)
+	b.exchange("three", "3")
+	last, err := b.DayMessagesBefore(b.ctx, b.user.ID, id, math.MaxInt64, 3)
+	b.must(err)
+	equal(b, "messages", len(last), 3)
+	equal(b, "first of them", last[0].Text, "1")
+	equal(b, "last of them", last[2].Text, "2")
+	some, err := b.DayMessagesBefore(b.ctx, b.user.ID, id, q, 10)
+	b.must(err)
+	equal(b, "before", len(some), 2)
+	equal(b, "order", some[0].Text, "one")
 }

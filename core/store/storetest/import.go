@@ -56,13 +56,16 @@ func testImportPlans(b *bench) {
 				CreatedAt: b.now, Cron: "0 9 * * *"},
 			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.ReminderActive,
 				Source: out.Messages[1], CreatedAt: b.now}},
+		Tasks: []core.Task{{Text: "news", DueAt: b.now.Add(time.Hour), State: core.TaskPaused, CreatedAt: b.now,
+			Source: out.Messages[0], Cron: "0 9 * * *", Zone: "UTC"},
+			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.TaskPaused, Source: out.Messages[1],
+				CreatedAt: b.now}},
 	}
 	b.effects(core.Redact{Message: out.Messages[1], At: b.now})
 	for n := range 2 {
-		loops, reminders, err := b.ImportPlans(b.ctx, b.user.ID, p)
+		in, err := b.ImportPlans(b.ctx, b.user.ID, p)
 		b.must(err)
-		equal(b, "loops", loops, 2-2*n)
-		equal(b, "reminders", reminders, 2-2*n)
+		equal(b, "in", in, core.PlansIn{Loops: 2 - 2*n, Reminders: 2 - 2*n, Tasks: 1 - n})
 	}
 	got := one(b, b.Plans, b.user.ID)
 	var texts []string
@@ -72,7 +75,10 @@ func testImportPlans(b *bench) {
 	for _, r := range got.Reminders {
 		texts = append(texts, r.Text+" "+string(r.State))
 	}
-	equal(b, "plans", strings.Join(texts, ", "), "open open, closed closed, done done, active active")
+	for _, k := range got.Tasks {
+		texts = append(texts, k.Text+" "+string(k.State))
+	}
+	equal(b, "plans", strings.Join(texts, ", "), "open open, closed closed, done done, active active, news paused")
 	open, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "open", len(open), 1)
@@ -353,7 +359,7 @@ func testImportFound(b *bench) {
 	b.exchange("is it green", "no")
 	b.bring(b.line(49*time.Hour, core.RoleUser, "an umbrella is lost"))
 	for n := 1; n > 0; {
-		n, err = b.Index(b.ctx, 10)
+		n, err = b.Index(b.ctx, 10, core.Share{})
 		b.must(err)
 	}
 	postings, err = b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage,

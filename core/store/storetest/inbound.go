@@ -110,7 +110,7 @@ func testDebounce(b *bench) {
 		b.now = b.now.Add(700 * time.Millisecond)
 		equal(b, "due", len(b.due(turns)), 0)
 	}
-	_, next, err := b.Due(b.ctx, []string{turns}, b.now, 10)
+	_, next, err := b.Due(b.ctx, []string{turns}, b.now, 10, core.Share{})
 	b.must(err)
 	equal(b, "next", next.Equal(b.now.Add(300*time.Millisecond)), true)
 	b.now = b.now.Add(300 * time.Millisecond)

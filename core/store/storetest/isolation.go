@@ -12,6 +12,7 @@ func isolationCases() []testCase {
 		{"reads find nothing of another user", testForeignReads},
 		{"writes change nothing of another user", testForeignWrites},
 		{"a turn of another user cannot be answered", testForeignTurn},
+		{"tasks of another user are not changed", testForeignTasks},
 	}
 }
 
@@ -27,6 +28,7 @@ type theirs struct {
 	job      core.Job
 	item     core.ItemID
 	reminder core.Reminder
+	task     core.Task
 	window   core.Embeddable
 	session  core.Session
 	key      core.APIKey
@@ -62,6 +64,7 @@ func (b *bench) victim() (*bench, theirs) {
 	b.put1(x.window, vector(7))
 	x.item = b.item("secret item", x.message)
 	x.reminder = b.remind("secret reminder", "", x.message)
+	x.task = b.task("secret task", "0 * * * *", x.message)
 	for _, table := range []string{"loops", "items", "reminders", "summaries"} {
 		_, err := b.DB().Exec(`UPDATE ` + table + ` SET tainted = 1`)
 		b.must(err)
@@ -130,6 +133,8 @@ func (b *bench) foreignLists(me core.UserID, x theirs) {
 	b.notFound("history before", err)
 	ms, err = b.DayMessages(b.ctx, me, x.segment, 0, 10)
 	none("day's messages", len(ms), err)
+	ms, err = b.DayMessagesBefore(b.ctx, me, x.segment, x.message+1, 10)
+	none("day's last messages", len(ms), err)
 	ss, err := b.Summaries(b.ctx, me, x.segment, 10)
 	none("summaries", len(ss), err)
 	ts, err := b.Turns(b.ctx, me, 10)
@@ -202,6 +207,10 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	counted("themes", len(themes), err)
 	rs, err := b.Reminders(b.ctx, me, 10)
 	counted("reminders", len(rs), err)
+	ks, err := b.Tasks(b.ctx, me, 10)
+	counted("tasks", len(ks), err)
+	runs, err := b.Runs(b.ctx, me, x.task.ID, 10)
+	counted("runs", len(runs), err)
 	ds, err := b.DeliveriesOf(b.ctx, me, x.delivery.Message)
 	counted("deliveries of a message", len(ds), err)
 	traces, err := b.Traces(b.ctx, me, "secret")
@@ -212,7 +221,8 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	_, err2 := b.SameItem(b.ctx, me, "secret item")
 	_, err3 := b.Reminder(b.ctx, me, x.reminder.ID)
 	_, _, _, err4 := b.Unwindowed(b.ctx, me, 10)
-	for _, err := range []error{err, err2, err3, err4} {
+	_, err5 := b.Task(b.ctx, me, x.task.ID)
+	for _, err := range []error{err, err2, err3, err4, err5} {
 		if !errors.Is(err, core.ErrNotFound) {
 			b.t.Errorf("got %v, want ErrNotFound", err)
 		}
@@ -314,4 +324,27 @@ func testForeignTurn(b *bench) {
 		Lease: x.job.Lease, Now: b.now}
 	equal(b, "put summary", b.PutSummary(b.ctx, p) != nil, true)
 	b.unchanged(before)
+}
+
+func testForeignTasks(b *bench) {
+	_, x := b.victim()
+	u, i := b.person("Mallory", core.RoleMember, "666")
+	b.now = b.now.Add(time.Hour)
+	before := second2(b.DueTasks(b.ctx, b.now, 10))
+	note := func(e core.Effect) error {
+		return second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now}))
+	}
+	for what, err := range map[string]error{
+		"fire": b.FireTask(b.ctx, core.FireTask{User: u.ID, Due: x.task.DueAt, Now: b.now,
+			Run: core.Run{Task: x.task.ID, Due: x.task.DueAt, State: core.RunSkipped}}),
+		"cancel": note(core.CancelTask{Task: x.task.ID, At: b.now}),
+		"resume": note(core.ResumeTask{Task: x.task.ID, Due: b.now, At: b.now}),
+	} {
+		if err == nil {
+			b.t.Errorf("%s: no error", what)
+		}
+	}
+	b.must(note(core.PauseTask{Task: x.task.ID, At: b.now}))
+	equal(b, "due before", len(before), 1)
+	equal(b, "due after", len(second2(b.DueTasks(b.ctx, b.now, 10))), 1)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ func jobCases() []testCase {
 		{"Due tells when the next job is due", testNextDue},
 		{"queue stats count by queue and state", testStats},
 		{"of two who claim a job one gets it", testClaimOnce},
+		{"a process takes the jobs of its share, and others that are late", testShares},
+		{"a process that is gone loses its jobs at once", testMembers},
 	}
 }
 
@@ -112,13 +115,13 @@ func testDueOrder(b *bench) {
 	for n, want := range []int64{1, 3, 2} {
 		equal(b, "ref", b.due("q")[n].Ref, want)
 	}
-	refs, _, err := b.Due(b.ctx, []string{"q", turns}, b.now, 2)
+	refs, _, err := b.Due(b.ctx, []string{"q", turns}, b.now, 2, core.Share{})
 	b.must(err)
 	equal(b, "limited", len(refs), 2)
 }
 
 func testNextDue(b *bench) {
-	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10)
+	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10, core.Share{})
 	b.must(err)
 	equal(b, "none", next.IsZero(), true)
 	j := b.job("k", 1)
@@ -126,10 +129,10 @@ func testNextDue(b *bench) {
 	b.must(b.Enqueue(b.ctx, j, b.job("l", 2)))
 	_, err = b.Claim(b.ctx, b.only("q"), core.Claim{Worker: "w", Now: b.now, Until: b.now.Add(30 * time.Minute)})
 	b.must(err)
-	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10)
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10, core.Share{})
 	b.must(err)
 	equal(b, "a lease lapses first", next.Equal(b.now.Add(30*time.Minute)), true)
-	_, next, err = b.Due(b.ctx, []string{"q"}, b.now.Add(45*time.Minute), 10)
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now.Add(45*time.Minute), 10, core.Share{})
 	b.must(err)
 	equal(b, "then the other", next.Equal(b.now.Add(time.Hour)), true)
 }
@@ -167,6 +170,71 @@ func testClaimOnce(b *bench) {
 	}
 }
 
+func testShares(b *bench) {
+	mine, foreign := b.shares()
+	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+	due := func(s core.Share) int {
+		refs, _, err := b.Due(b.ctx, []string{"q"}, b.now, 10, s)
+		b.must(err)
+		return len(refs)
+	}
+	equal(b, "of the share", due(mine), 1)
+	equal(b, "of another", due(foreign), 0)
+	b.now = b.now.Add(foreign.Grace)
+	equal(b, "of another, late", due(foreign), 1)
+	later := b.job("l", 2)
+	later.RunAt = b.now.Add(time.Hour)
+	b.must(b.Enqueue(b.ctx, later))
+	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10, foreign)
+	b.must(err)
+	equal(b, "what is next is not of another", next.IsZero(), true)
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10, mine)
+	b.must(err)
+	equal(b, "what is next", next.Equal(later.RunAt), true)
+}
+
+// shares are the parts of two processes: the one of the bench's person, and the other.
+func (b *bench) shares() (mine, foreign core.Share) {
+	n := int(b.user.ID % 2)
+	return core.Share{N: n, Of: 2, Grace: time.Second}, core.Share{N: 1 - n, Of: 2, Grace: time.Second}
+}
+
+func testMembers(b *bench) {
+	join := func(worker string, leaving bool, wantFreed int, want ...string) {
+		b.t.Helper()
+		live, freed, err := b.Join(b.ctx, core.Membership{Worker: worker, Leaving: leaving, Now: b.now,
+			Until: b.now.Add(10 * time.Second)})
+		b.must(err)
+		equal(b, "live", strings.Join(live, " "), strings.Join(want, " "))
+		equal(b, "freed", freed, wantFreed)
+	}
+	claim := func(worker string) *core.Job {
+		b.t.Helper()
+		j, err := b.Claim(b.ctx, b.only("q"), core.Claim{Worker: worker, Now: b.now, Until: b.now.Add(time.Hour)})
+		b.must(err)
+		return j
+	}
+	join("b", false, 0, "b")
+	join("a", false, 0, "a", "b")
+	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+	lost := claim("a")
+	b.now = b.now.Add(6 * time.Second)
+	join("b", false, 0, "a", "b")
+	b.now = b.now.Add(6 * time.Second)
+	join("b", false, 1, "b")
+	equal(b, "taken over", claim("b").Lease.Attempt, 2)
+	err := b.Finish(b.ctx, b.user.ID, lost.Lease, "")
+	equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
+
+	join("a", false, 0, "a", "b")
+	join("b", true, 0, "a")
+	equal(b, "what a leaving process does", len(b.due("q")), 0)
+	b.must(b.Leave(b.ctx, "b"))
+	equal(b, "taken over from one that left", claim("a").Lease.Attempt, 3)
+	b.must(b.Leave(b.ctx, "a"))
+	join("c", false, 0, "c")
+}
+
 func wakeCases() []testCase {
 	return []testCase{
 		{"a wake-up reaches workers of the process", testWakes},
@@ -177,13 +245,13 @@ func wakeCases() []testCase {
 func testWakes(b *bench) {
 	wakes := b.Wakes(b.ctx)
 	b.say(false, "hello")
-	b.wantWake(wakes, turns)
+	b.wantWake(wakes, core.WakeTopic(turns, b.user.ID))
 	t := b.take()
 	b.effects(core.StopTurn{})
 	b.wantWake(wakes, core.TurnTopic(b.user.ID, t.ID))
 	_, err := b.Commit(b.ctx, b.reply(t, "ok"), nil)
 	b.must(err)
-	b.wantWake(wakes, deliveries)
+	b.wantWake(wakes, core.WakeTopic(deliveries, b.user.ID))
 }
 
 // wantWake waits for a topic.
@@ -218,7 +286,7 @@ func TestWakeBetween(t *testing.T, open Open) {
 		b.must(b.Enqueue(b.ctx, b.job(fmt.Sprint("k", n), 1))) // what waits behind another job wakes nobody
 		select {
 		case topic := <-wakes:
-			heard = topic == "q"
+			heard = topic == core.WakeTopic("q", b.user.ID)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -33,6 +33,7 @@ func rare() []string {
 		`GROUP BY queue, state`,                              // statistics over the queue, which is short
 		`d.channel AND i.account`,                            // deletes a user's traces as a stranger
 		`FROM codes WHERE `,                                  // few
+		`lease_until = 0 WHERE state = 'running' AND worker`, // as many as run
 		`DELETE FROM rates`,                                  // swept
 		`FROM users WHERE id > 0`,                            // the owner's list of users
 		`FROM users WHERE role = 'owner'`,                    // the first start
@@ -158,7 +159,7 @@ func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]stri
 }
 
 // growing are the tables that grow with use.
-const growing = `users|addresses|tokens|event_ids|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|standing|audit|approvals|pages|page_forms|prints|repeats|message_terms|summary_terms|item_terms`
+const growing = `users|addresses|tokens|event_ids|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|tasks|task_runs|standing|audit|approvals|pages|page_forms|prints|repeats|file_pages|message_terms|summary_terms|item_terms|file_terms`
 
 var (
 	sqliteScan = regexp.MustCompile(`^SCAN (\w+)`)
@@ -172,10 +173,10 @@ var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE IN
 
 // few are partial indexes and limited reads that hold or read few rows of a user.
 var few = regexp.MustCompile(
-	`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
+	`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|tasks_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser are tables of which a user has few rows.
-const perUser = ` i identities reminders loops threads h once jobs themes sessions api_keys addresses tokens standing `
+const perUser = ` i identities reminders tasks k loops threads h once jobs themes sessions api_keys addresses tokens standing `
 
 // checkSQLite says what is wrong with a plan, if anything.
 func checkSQLite(plan []string) string {

@@ -69,7 +69,7 @@ func (b *bench) wantFound(what string, kind core.DocKind, term string, want ...i
 func (b *bench) indexAll() {
 	b.t.Helper()
 	for {
-		n, err := b.Index(b.ctx, 100)
+		n, err := b.Index(b.ctx, 100, core.Share{})
 		b.must(err)
 		if n == 0 {
 			return
@@ -95,7 +95,7 @@ func testFindTail(b *bench) {
 func testFindIndexed(b *bench) {
 	q, a := b.exchange("the blue heron", "a heron on a heron")
 	b.indexAll()
-	n, err := b.Index(b.ctx, 100)
+	n, err := b.Index(b.ctx, 100, core.Share{})
 	b.must(err)
 	equal(b, "left to index", n, 0)
 	q2, _ := b.exchange("another heron", "yes")
@@ -197,7 +197,7 @@ func testIndexInTurn(b *bench) {
 	other.exchange("their heron", "theirs")
 	for range 3 {
 		b.exchange("my heron", "mine")
-		_, err := b.Index(b.ctx, 1)
+		_, err := b.Index(b.ctx, 1, core.Share{})
 		b.must(err)
 	}
 	var behind int64

@@ -64,8 +64,9 @@ func testContract(t *testing.T, open Open, of int) {
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(), askCases(),
 		windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(),
 		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
-		memoryCases(), standingCases(), reminderCases(), linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
-		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), tableCases(),
+		memoryCases(), standingCases(), reminderCases(), taskCases(),
+		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
+		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), tableCases(),
 	} {
 		for _, c := range group {
 			if n++; n%of > 0 {
@@ -257,7 +258,7 @@ const (
 // due lists what is due now.
 func (b *bench) due(queues ...string) []core.JobRef {
 	b.t.Helper()
-	refs, _, err := b.Due(b.ctx, queues, b.now, 100)
+	refs, _, err := b.Due(b.ctx, queues, b.now, 100, core.Share{})
 	b.must(err)
 	return refs
 }

@@ -23,7 +23,7 @@ func tableCases() []testCase {
 type column struct{ table, name, kind string }
 
 // unclassified matches tables of the indexes and of what keeps the schema.
-var unclassified = regexp.MustCompile(`^(message|summary|item)_terms|^(window|item)_vectors|^goose_|^sqlite_`)
+var unclassified = regexp.MustCompile(`^(message|summary|item|file)_terms|^(window|item|file)_vectors|^goose_|^sqlite_`)
 
 // schema reads the columns of all tables from the database itself.
 func (b *bench) schema() []column {

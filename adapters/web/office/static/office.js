@@ -30,7 +30,12 @@
     here.value = zone;
     [...zones.options].find((o) => o.value === zone)?.remove();
     zones.prepend(here);
-    document.querySelectorAll("[data-zone]").forEach((b) => { b.textContent += ": " + zone; });
+    document.querySelectorAll("[data-zone]").forEach((b) => {
+      b.textContent += ": " + zone;
+      const field = document.getElementById(b.dataset.zone), offer = () => { b.hidden = field.value === zone; };
+      field.addEventListener("input", offer);
+      offer();
+    });
   }
   // The part that is being read is marked in the list of sections.
   const links = [...document.querySelectorAll(".side a[href^='#']")];

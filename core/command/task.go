@@ -1,0 +1,173 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Tasks is what commands read and set of tasks. What cannot be is a plain sentence in
+// use.Language, core.ErrRefused.
+type Tasks interface {
+	// New prepares a task from words that say when and what to do.
+	New(ctx context.Context, use core.ToolUse, words string) (core.SetTask, error)
+	// Accept prepares the tasks of a question that was answered with yes, all or none.
+	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]core.SetTask, error)
+	// Resume prepares that a task which stands still goes on.
+	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
+	// Tasks lists those that are to come or stand still, soonest first.
+	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
+	// Describe says a cron expression in words.
+	Describe(expression, language string) string
+}
+
+// mostTasks is how many tasks are looked through.
+const mostTasks = 1000
+
+// task lists, sets, cancels and resumes tasks.
+func (c *Commands) task(ctx context.Context, r *request) (core.Outcome, error) {
+	verb, rest, _ := strings.Cut(r.arg, " ")
+	ids, numbered := numbers(rest)
+	cancel := means(verb, func(t *typed) []string { return t.Cancel })
+	resume := means(verb, func(t *typed) []string { return t.Resume })
+	switch {
+	case c.Tasks == nil:
+		return r.say(r.words.Unavailable), nil
+	case r.arg == "" || means(r.arg, func(t *typed) []string { return t.List }):
+		return c.tasks(ctx, r)
+	case cancel && numbered:
+		return c.cancelTasks(ctx, r, ids)
+	case resume && numbered && len(ids) == 1:
+		return c.resumeTask(ctx, r, core.TaskID(ids[0]))
+	case (cancel || resume) && strings.TrimSpace(rest) == "":
+		return r.say(r.words.TaskCancelWhich), nil
+	}
+	set, err := c.Tasks.New(ctx, c.toolUse(r), r.arg)
+	if errors.Is(err, core.ErrRefused) {
+		return core.Outcome{Text: sentence(err.Error())}, nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.sayf(r.words.TaskSet, c.whenTask(r, set.Task), oneLine(set.Task.Text), set.Task.ID)
+	out.Effects = []core.Effect{set}
+	return out, nil
+}
+
+func (c *Commands) toolUse(r *request) core.ToolUse {
+	return core.ToolUse{User: r.user.ID, Thread: r.at.Thread, Now: r.now, Location: c.location(r), Language: r.lang}
+}
+
+// whenTask says the next time of a task, and how it recurs.
+func (c *Commands) whenTask(r *request, k core.Task) string {
+	return c.when(r, core.Reminder{DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone})
+}
+
+func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) {
+	list, err := c.Tasks.Tasks(ctx, r.user.ID, mostTasks)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(list) == 0 {
+		return r.say(r.words.NoTasks), nil
+	}
+	lines := []string{r.words.TasksTitle, ""}
+	for _, k := range list[:min(len(list), listed)] {
+		when := c.whenTask(r, k)
+		if k.State == core.TaskPaused {
+			when = fmt.Sprintf(r.words.TaskPaused, k.ID)
+		}
+		lines = append(lines, "- **"+strconv.FormatInt(int64(k.ID), 10)+"** "+oneLine(k.Text)+" · "+when+c.lastRun(r, k)+
+			r.origin(k.Tainted))
+	}
+	lines = append(lines, "")
+	if more := len(list) - listed; more > 0 {
+		lines = append(lines, r.words.RemindersHidden.Of(more))
+	}
+	lines = append(lines, fmt.Sprintf(r.words.TasksMore, list[0].ID))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// lastRun says what became of the last time of a task.
+func (c *Commands) lastRun(r *request, k core.Task) string {
+	if k.Last.Due.IsZero() {
+		return ""
+	}
+	at := k.Last.Due.In(c.location(r))
+	state := r.words.TaskRuns[k.Last.State]
+	if cause := r.words.TaskCauses[k.Last.Cause]; cause != "" {
+		state += " (" + cause + ")"
+	}
+	return " · " + fmt.Sprintf(r.words.TaskLast, c.name(r, at.Format(time.DateOnly)), at.Format("15:04"), state)
+}
+
+func (c *Commands) cancelTasks(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
+	list, err := c.Tasks.Tasks(ctx, r.user.ID, mostTasks)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	var out core.Outcome
+	var lines []string
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		n := slices.IndexFunc(list, func(k core.Task) bool { return k.ID == core.TaskID(id) })
+		if n < 0 {
+			lines = append(lines, fmt.Sprintf(r.words.NoTask, id))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf(r.words.TaskCancelled, oneLine(list[n].Text)))
+		out.Effects = append(out.Effects, core.CancelTask{Task: list[n].ID, At: r.now})
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
+}
+
+func (c *Commands) resumeTask(ctx context.Context, r *request, id core.TaskID) (core.Outcome, error) {
+	k, resume, err := c.Tasks.Resume(ctx, c.toolUse(r), id)
+	if errors.Is(err, core.ErrRefused) {
+		return core.Outcome{Text: sentence(err.Error())}, nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.sayf(r.words.TaskResumed, c.whenTask(r, k), oneLine(k.Text))
+	out.Effects = []core.Effect{resume}
+	return out, nil
+}
+
+// acceptTask answers a proposal of the assistant, or whether a task that failed goes on.
+func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
+	var s core.TaskSubject
+	if err := json.Unmarshal([]byte(q.Subject), &s); err != nil {
+		return core.Outcome{}, err
+	}
+	switch {
+	case c.Tasks == nil || len(s.Tasks) == 0 && s.Resume == 0: // it was forgotten meanwhile
+		return r.say(r.words.Unavailable), nil
+	case s.Resume != 0 && !yes:
+		return r.sayf(r.words.TaskStays, s.Resume, s.Resume), nil
+	case s.Resume != 0:
+		return c.resumeTask(ctx, r, s.Resume)
+	case !yes:
+		return r.say(r.words.TaskDeclined), nil
+	}
+	sets, err := c.Tasks.Accept(ctx, c.toolUse(r), s)
+	if errors.Is(err, core.ErrRefused) {
+		return core.Outcome{Text: sentence(err.Error())}, nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.say(r.words.TasksSet.Of(len(sets)))
+	for _, set := range sets {
+		out.Effects = append(out.Effects, set)
+	}
+	return out, nil
+}

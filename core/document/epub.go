@@ -1,0 +1,95 @@
+package document
+
+import (
+	"encoding/xml"
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// maxChapter is how many bytes a chapter of a book has at most.
+const maxChapter = 8 << 20
+
+// readEPUB reads the chapters of a book in the order in which they are read.
+func readEPUB(data []byte, s *sink) error {
+	a, err := openArchive(data)
+	if err != nil {
+		return err
+	}
+	if a.files["META-INF/rights.xml"] != nil { // of a shop that sells it with a lock
+		return &Fault{Problem: core.DocumentEncrypted}
+	}
+	chapters, err := spine(a)
+	if err != nil {
+		return err
+	}
+	for _, name := range chapters {
+		data, err := a.bytes(name, maxChapter)
+		if errors.Is(err, errPart) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		title, text, err := webText(decoded(data, "text/html"))
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if err := s.flow(heading(title, text), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heading is what a chapter is called: its first line if that is short, else the title
+// of its file.
+func heading(title, text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if len(first) <= 100 {
+		return first
+	}
+	return title
+}
+
+// spine lists the files of the chapters.
+func spine(a *archive) ([]string, error) {
+	root := ""
+	err := a.elements("META-INF/container.xml", func(t xml.Token) error {
+		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "rootfile" && root == "" {
+			root = attribute(e, "full-path")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fault(core.DocumentDamaged, err)
+	}
+	files := map[string]string{}
+	var out []string
+	err = a.elements(root, func(t xml.Token) error {
+		e, ok := t.(xml.StartElement)
+		switch {
+		case !ok:
+		case e.Name.Local == "item":
+			href, err := url.PathUnescape(attribute(e, "href"))
+			if err == nil {
+				files[attribute(e, "id")] = path.Join(path.Dir(root), href)
+			}
+		case e.Name.Local == "itemref":
+			if name := files[attribute(e, "idref")]; name != "" && len(out) < maxParts {
+				out = append(out, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fault(core.DocumentDamaged, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,157 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/everthread/everthread/core"
+)
+
+// readHTML reads a page of the web: what is shown of it, without scripts.
+func readHTML(data []byte, s *sink) error {
+	title, text, err := webText(decoded(data, "text/html"))
+	if err != nil {
+		return err
+	}
+	return s.flow(title, text)
+}
+
+// unseen are elements whose content is not shown.
+var unseen = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true,
+	atom.Iframe: true, atom.Object: true, atom.Svg: true, atom.Head: true, atom.Select: true, atom.Textarea: true,
+	atom.Title: true}
+
+// blocks are elements that stand on lines of their own.
+var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Br: true, atom.Li: true, atom.Ul: true,
+	atom.Ol: true,
+	atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Table: true,
+	atom.Tr:      true,
+	atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true, atom.Blockquote: true, atom.Pre: true,
+	atom.Hr: true, atom.Dt: true, atom.Dd: true, atom.Figcaption: true, atom.Main: true, atom.Nav: true, atom.Aside: true}
+
+// web takes the text out of tokens of HTML, which no depth of nesting makes expensive.
+type web struct {
+	out    strings.Builder
+	title  strings.Builder
+	hidden []atom.Atom // elements that are open and not shown
+	named  bool        // within the title
+	cells  int         // of the row so far
+	gap    bool        // white space was left out
+}
+
+// webText returns the title and the text of HTML.
+func webText(source string) (title, text string, err error) {
+	z := html.NewTokenizer(bytes.NewReader([]byte(source)))
+	z.SetMaxBuf(4 << 20)
+	w := &web{}
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			if err := z.Err(); !errors.Is(err, io.EOF) {
+				return "", "", fault(core.DocumentDamaged, err)
+			}
+			return strings.TrimSpace(w.title.String()), w.out.String(), nil
+		}
+		w.token(kind, z.Token())
+		if w.out.Len() > maxText {
+			return strings.TrimSpace(w.title.String()), w.out.String(), nil
+		}
+	}
+}
+
+func (w *web) token(kind html.TokenType, t html.Token) {
+	switch kind {
+	case html.TextToken:
+		w.text(t.Data)
+	case html.StartTagToken, html.SelfClosingTagToken:
+		w.named = t.DataAtom == atom.Title
+		if unseen[t.DataAtom] && kind == html.StartTagToken && len(w.hidden) < maxDepth {
+			w.hidden = append(w.hidden, t.DataAtom)
+		}
+		w.begin(t)
+	case html.EndTagToken:
+		w.named = false
+		for i := len(w.hidden) - 1; i >= 0; i-- {
+			if w.hidden[i] == t.DataAtom {
+				w.hidden = w.hidden[:i]
+				break
+			}
+		}
+		if t.DataAtom == atom.Tr {
+			w.cells = 0
+		}
+		if blocks[t.DataAtom] && t.DataAtom != atom.Br {
+			w.line()
+		}
+	case html.ErrorToken, html.CommentToken, html.DoctypeToken:
+	}
+}
+
+func (w *web) begin(t html.Token) {
+	if len(w.hidden) > 0 {
+		return
+	}
+	switch {
+	case t.DataAtom == atom.Td || t.DataAtom == atom.Th:
+		if w.cells > 0 {
+			w.out.WriteString(" | ")
+		}
+		w.cells++
+		w.gap = false
+	case w.cells > 0 && t.DataAtom != atom.Tr && t.DataAtom != atom.Table: // a cell stays on its line
+		w.gap = true
+	case blocks[t.DataAtom]:
+		w.line()
+		if t.DataAtom == atom.Tr {
+			w.cells = 0
+		}
+		if t.DataAtom == atom.Li {
+			w.out.WriteString("- ")
+		}
+	case t.DataAtom == atom.Img:
+		for _, a := range t.Attr {
+			if a.Key == "alt" && strings.TrimSpace(a.Val) != "" {
+				w.text("[" + a.Val + "]")
+			}
+		}
+	}
+}
+
+// line begins a line, unless one has just begun.
+func (w *web) line() {
+	w.gap = false
+	if w.cells > 0 {
+		w.gap = true
+		return
+	}
+	if s := w.out.String(); s != "" && s[len(s)-1] != '\n' {
+		w.out.WriteByte('\n')
+	}
+}
+
+func (w *web) text(data string) {
+	if w.named {
+		w.title.WriteString(data)
+	}
+	if len(w.hidden) > 0 {
+		return
+	}
+	words := strings.Fields(data)
+	if len(words) == 0 {
+		w.gap = w.gap || data != ""
+		return
+	}
+	if w.gap || data[0] == ' ' || data[0] == '\n' || data[0] == '\t' {
+		if s := w.out.String(); s != "" && s[len(s)-1] != '\n' && s[len(s)-1] != ' ' {
+			w.out.WriteByte(' ')
+		}
+	}
+	w.out.WriteString(strings.Join(words, " "))
+	last := data[len(data)-1]
+	w.gap = last == ' ' || last == '\n' || last == '\t'
+}

@@ -1,0 +1,188 @@
+package document
+
+import (
+	"encoding/xml"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// readODF reads a text, sheets or slides of OpenDocument.
+func readODF(data []byte, s *sink) error {
+	a, err := openArchive(data)
+	if err != nil {
+		return err
+	}
+	locked := false
+	err = a.elements("META-INF/manifest.xml", func(t xml.Token) error {
+		e, ok := t.(xml.StartElement)
+		locked = locked || ok && e.Name.Local == "encryption-data"
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPart) {
+		return err
+	}
+	if locked {
+		return &Fault{Problem: core.DocumentEncrypted}
+	}
+	o := open{sink: s, breaks: map[string]bool{}}
+	if err := a.elements("content.xml", o.token); err != nil {
+		return err
+	}
+	return o.flow("", o.text.take())
+}
+
+// open is an OpenDocument under way.
+type open struct {
+	*sink
+	text   prose
+	sheet  *table // of a spreadsheet; nil: there is none
+	breaks map[string]bool
+	style  string
+	calc   bool
+	inside int // of paragraphs and headings
+	quiet  int // of annotations and what was deleted
+	repeat int // of the cell
+	cells  []string
+	blank  int // empty cells that may be followed by others
+	slide  string
+	again  int // of the row
+}
+
+// Repeated rows and cells fill a sheet to its end; no more of them than these count.
+const (
+	mostCells = 1000
+	mostRows  = 50
+)
+
+// token takes one token of the document.
+func (o *open) token(t xml.Token) error {
+	switch e := t.(type) {
+	case xml.StartElement:
+		return o.begin(e)
+	case xml.EndElement:
+		return o.end(e.Name)
+	case xml.CharData:
+		if o.inside > 0 && o.quiet == 0 {
+			o.text.add(strings.Join(strings.FieldsFunc(" "+string(e)+" ", func(r rune) bool { return r == '\n' }), " ")[1:])
+		}
+	}
+	return nil
+}
+
+func (o *open) begin(e xml.StartElement) error {
+	switch e.Name.Local {
+	case "style":
+		o.style = attribute(e, "name")
+	case "paragraph-properties":
+		if attribute(e, "break-before") == "page" {
+			o.breaks[o.style] = true
+		}
+	case "spreadsheet":
+		o.calc = true
+	case "annotation", "tracked-changes", "notes", "forms":
+		o.quiet++
+	case "page":
+		o.slide = attribute(e, "name")
+	case "p", "h":
+		o.inside++
+		if o.breaks[attribute(e, "style-name")] && o.text.table == 0 && o.quiet == 0 {
+			return o.flow("", o.text.take())
+		}
+	case "s":
+		n, _ := strconv.Atoi(attribute(e, "c"))
+		o.text.add(strings.Repeat(" ", min(max(1, n), 80)))
+	case "tab":
+		o.text.add("\t")
+	case "line-break":
+		o.text.add("\n")
+	case "table":
+		o.text.table++
+		if o.calc && o.text.table == 1 {
+			o.sheet = &table{sink: o.sink, title: attribute(e, "name")}
+		}
+	case "table-row":
+		o.again, _ = strconv.Atoi(attribute(e, "number-rows-repeated"))
+	case "table-cell", "covered-table-cell":
+		o.repeat, _ = strconv.Atoi(attribute(e, "number-columns-repeated"))
+	}
+	return nil
+}
+
+func (o *open) end(name xml.Name) error {
+	switch name.Local {
+	case "annotation", "tracked-changes", "notes", "forms":
+		o.quiet = max(0, o.quiet-1)
+		if name.Local == "notes" {
+			return nil
+		}
+	case "p", "h":
+		o.inside = max(0, o.inside-1)
+		if o.quiet == 0 {
+			o.text.endParagraph()
+		}
+	case "table-cell", "covered-table-cell":
+		o.endCell()
+	case "table-row":
+		return o.endRow()
+	case "table":
+		o.text.table = max(0, o.text.table-1)
+		if o.sheet != nil && o.text.table == 0 {
+			sheet := o.sheet
+			o.sheet = nil
+			return sheet.end()
+		}
+	case "page":
+		if name.Space == "draw" {
+			return o.page(Page{Title: o.slide, Text: o.text.take()})
+		}
+	}
+	return nil
+}
+
+// endCell adds a cell as often as it stands there.
+func (o *open) endCell() {
+	if o.text.table > 1 {
+		o.text.cell.WriteByte(' ')
+		return
+	}
+	text := strings.TrimSpace(o.text.cell.String())
+	o.text.cell.Reset()
+	n := min(max(1, o.repeat), mostCells)
+	o.repeat = 0
+	if text == "" {
+		o.blank += n
+		return
+	}
+	for ; o.blank > 0 && len(o.cells) < mostCells; o.blank-- {
+		o.cells = append(o.cells, "")
+	}
+	for ; n > 0 && len(o.cells) < mostCells; n-- {
+		o.cells = append(o.cells, text)
+	}
+}
+
+func (o *open) endRow() error {
+	if o.text.table > 1 {
+		return nil
+	}
+	cells := o.cells
+	o.cells, o.blank = nil, 0
+	if o.sheet == nil {
+		if len(cells) > 0 {
+			o.text.out.WriteString(row(cells) + "\n")
+		}
+		return nil
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	for range min(max(1, o.again), mostRows) {
+		if err := o.sheet.add(append([]string(nil), cells...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

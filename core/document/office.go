@@ -1,0 +1,252 @@
+package document
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// prose takes the text out of the XML of office programs: paragraphs on lines of their
+// own, a row of a table on one.
+type prose struct {
+	out   strings.Builder
+	cell  strings.Builder
+	cells []string
+	table int // how deep
+	size  int
+}
+
+// add adds to what is written now.
+func (p *prose) add(text string) {
+	if p.size += len(text); p.size > maxText {
+		return
+	}
+	if p.table > 0 {
+		p.cell.WriteString(text)
+		return
+	}
+	p.out.WriteString(text)
+}
+
+// endParagraph ends a paragraph; those of a cell stay on one line.
+func (p *prose) endParagraph() {
+	if p.table > 0 {
+		p.cell.WriteByte(' ')
+		return
+	}
+	p.out.WriteByte('\n')
+}
+
+func (p *prose) endCell() {
+	if p.table > 1 {
+		p.cell.WriteByte(' ')
+		return
+	}
+	p.cells = append(p.cells, p.cell.String())
+	p.cell.Reset()
+}
+
+func (p *prose) endRow() {
+	if p.table > 1 {
+		return
+	}
+	p.out.WriteString(row(p.cells) + "\n")
+	p.cells = nil
+}
+
+// take returns what was written since the last call.
+func (p *prose) take() string {
+	out := p.out.String()
+	p.out.Reset()
+	return out
+}
+
+// readDOCX reads a text of Word. A page is what Word broke last when it was saved, or
+// else about as much as one holds.
+func readDOCX(data []byte, s *sink) error {
+	a, err := openArchive(data)
+	if err != nil {
+		return err
+	}
+	w := word{sink: s}
+	if err := a.elements("word/document.xml", w.token); err != nil {
+		return err
+	}
+	if err := w.turn(); err != nil {
+		return err
+	}
+	for _, notes := range []string{"word/footnotes.xml", "word/endnotes.xml"} {
+		w.text = prose{}
+		err := a.elements(notes, w.token)
+		if errors.Is(err, errPart) {
+			continue
+		}
+		if err == nil {
+			err = s.flow("Notes", w.text.take())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// word is a text of Word under way.
+type word struct {
+	*sink
+	text    prose
+	written bool // within a run's text
+	deleted int  // within what was deleted, as tracked
+}
+
+// token takes one token of the text.
+func (w *word) token(t xml.Token) error {
+	switch e := t.(type) {
+	case xml.StartElement:
+		switch e.Name.Local {
+		case "t":
+			w.written = true
+		case "tab":
+			w.text.add("\t")
+		case "br", "cr":
+			if attribute(e, "type") == "page" {
+				return w.turn()
+			}
+			w.text.add("\n")
+		case "lastRenderedPageBreak":
+			return w.turn()
+		case "tbl":
+			w.text.table++
+		case "del", "moveFrom":
+			w.deleted++
+		}
+	case xml.EndElement:
+		w.end(e.Name.Local)
+	case xml.CharData:
+		if w.written && w.deleted == 0 {
+			w.text.add(string(e))
+		}
+	}
+	return nil
+}
+
+func (w *word) end(name string) {
+	switch name {
+	case "t":
+		w.written = false
+	case "p":
+		w.text.endParagraph()
+	case "tc":
+		w.text.endCell()
+	case "tr":
+		w.text.endRow()
+	case "tbl":
+		w.text.table = max(0, w.text.table-1)
+	case "del", "moveFrom":
+		w.deleted = max(0, w.deleted-1)
+	}
+}
+
+// turn turns the page, unless there is next to nothing on it or a table goes on.
+func (w *word) turn() error {
+	if w.text.table > 0 || strings.TrimSpace(w.text.out.String()) == "" {
+		return nil
+	}
+	return w.flow("", w.text.take())
+}
+
+// readPPTX reads the slides of a presentation in their order, with their notes.
+func readPPTX(data []byte, s *sink) error {
+	a, err := openArchive(data)
+	if err != nil {
+		return err
+	}
+	named, err := a.relations("ppt/presentation.xml")
+	if err != nil {
+		return err
+	}
+	var slides []string
+	err = a.elements("ppt/presentation.xml", func(t xml.Token) error {
+		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "sldId" {
+			for _, x := range e.Attr {
+				if x.Name.Local == "id" && x.Name.Space != "" {
+					slides = append(slides, named[x.Value])
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range slides {
+		if err := readSlide(a, name, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSlide(a *archive, name string, s *sink) error {
+	text, err := drawn(a, name)
+	if err != nil {
+		return err
+	}
+	named, err := a.relations(name)
+	if err != nil && !errors.Is(err, errPart) {
+		return err
+	}
+	for _, target := range named {
+		if !strings.Contains(target, "notesSlides/") {
+			continue
+		}
+		notes, err := drawn(a, target)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(notes) != "" {
+			text += fmt.Sprintf("\nNotes:\n%s", notes)
+		}
+	}
+	title, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return s.page(Page{Title: clip(title, 120), Text: text})
+}
+
+// drawn is the text of a slide.
+func drawn(a *archive, name string) (string, error) {
+	var p prose
+	written := false
+	err := a.elements(name, func(t xml.Token) error {
+		switch e := t.(type) {
+		case xml.StartElement:
+			switch e.Name.Local {
+			case "t":
+				written = true
+			case "br":
+				p.add("\n")
+			case "tbl":
+				p.table++
+			}
+		case xml.EndElement:
+			switch e.Name.Local {
+			case "t":
+				written = false
+			case "p":
+				p.endParagraph()
+			case "tc":
+				p.endCell()
+			case "tr":
+				p.endRow()
+			case "tbl":
+				p.table = max(0, p.table-1)
+			}
+		case xml.CharData:
+			if written {
+				p.add(string(e))
+			}
+		}
+		return nil
+	})
+	return p.take(), err
+}

@@ -1,0 +1,208 @@
+package document
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Reader reads files, each in a process of its own. It is safe for concurrent use.
+type Reader struct {
+	// Command starts a process that calls Serve.
+	Command []string
+	// Cache is a folder for the machine code of PDFium, which is made once.
+	Cache  string
+	Limits Limits
+
+	mu       sync.Mutex
+	prepared bool
+}
+
+// How the machine code of PDFium is made: by no file, so it has limits of its own.
+const (
+	prepareTime   = 3 * time.Minute
+	prepareMemory = 640 << 20
+)
+
+// Read takes the text out of a file and hands it to put, page by page, until ctx ends. The
+// error is a *Fault, or that of put or ctx; the pages before it were read.
+func (r *Reader) Read(ctx context.Context, src Source, data []byte, put func(Page) error) (kind string, err error) {
+	kind = Kind(src.Name, src.Media, data)
+	if len(r.Command) == 0 {
+		return kind, &Fault{Problem: core.DocumentUnread, Err: errors.New("documents are not read here")}
+	}
+	if kind == PDF {
+		if err := r.prepare(ctx); err != nil {
+			return kind, err
+		}
+	}
+	src.Cache = r.Cache
+	err = r.run(ctx, order{Source: src, Limits: r.Limits}, data, put)
+	return kind, err
+}
+
+// prepare makes the machine code of PDFium, once.
+func (r *Reader) prepare(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.prepared {
+		return nil
+	}
+	if err := os.MkdirAll(r.Cache, 0o700); err != nil {
+		return &Fault{Problem: core.DocumentUnread, Err: err}
+	}
+	o := order{Source: Source{Cache: r.Cache}, Limits: Limits{Time: prepareTime, Memory: prepareMemory}, Prepare: true}
+	if err := r.run(ctx, o, nil, nil); err != nil {
+		var f *Fault
+		if errors.As(err, &f) {
+			return &Fault{Problem: core.DocumentUnread, Err: fmt.Errorf("prepare the reader of PDF: %w", f)}
+		}
+		return err
+	}
+	r.prepared = true
+	return nil
+}
+
+// run starts the process and takes what it says.
+func (r *Reader) run(ctx context.Context, o order, data []byte, put func(Page) error) error {
+	first, err := json.Marshal(o)
+	if err != nil {
+		return &Fault{Problem: core.DocumentUnread, Err: err}
+	}
+	dir, err := os.MkdirTemp("", "everthread-document-")
+	if err != nil {
+		return &Fault{Problem: core.DocumentUnread, Err: err}
+	}
+	defer os.RemoveAll(dir)
+	within, cancel := context.WithTimeout(ctx, o.Limits.Time)
+	defer cancel()
+	cmd := exec.CommandContext(within, r.Command[0], r.Command[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(dir), time.Second
+	cmd.Stdin = io.MultiReader(bytes.NewReader(append(first, '\n')), bytes.NewReader(data))
+	said := &tail{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return &Fault{Problem: core.DocumentUnread, Err: err}
+	}
+	if err := cmd.Start(); err != nil {
+		return &Fault{Problem: core.DocumentUnread, Err: err}
+	}
+	end, err := take(out, put)
+	late := within.Err() != nil
+	cancel() // whatever it still does is not wanted
+	ended := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && !errors.Is(err, errCut):
+		return err
+	case end != nil && end.Problem != "":
+		return &Fault{Problem: end.Problem, Err: errors.New(end.Error)}
+	case end != nil:
+		return nil
+	}
+	return died(late, ended, said.String())
+}
+
+// environment is that of the process: nothing of the gateway's own.
+func environment(dir string) []string {
+	env := []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir, "HOME=" + dir}
+	if root := os.Getenv("SYSTEMROOT"); root != "" { // nothing starts without it on Windows
+		env = append(env, "SYSTEMROOT="+root)
+	}
+	return env
+}
+
+// died says why a process ended without saying so.
+func died(late bool, ended error, said string) error {
+	problem := core.DocumentDamaged
+	var exit *exec.ExitError
+	code := 0
+	if errors.As(ended, &exit) {
+		code = exit.ExitCode()
+	}
+	switch {
+	case late || code == exitTime:
+		problem = core.DocumentSlow
+	case code == exitMemory || outOfMemory(said):
+		problem = core.DocumentLarge
+	case code == exitUsage || exit == nil && ended != nil:
+		problem = core.DocumentUnread
+	}
+	return &Fault{Problem: problem, Err: fmt.Errorf("the process that reads ended: %w: %s", ended, said)}
+}
+
+// outOfMemory reports whether the runtime says that the limit of memory ended a process: the
+// stack of a thread needs some, too.
+func outOfMemory(said string) bool {
+	return slices.ContainsFunc([]string{"out of memory", "cannot allocate memory", "pthread_create failed",
+		"failed to create new OS thread"}, func(sign string) bool { return strings.Contains(said, sign) })
+}
+
+// errCut: the output ended before the end was said.
+var errCut = errors.New("the output breaks off")
+
+// maxLine is how many bytes a line of output has at most.
+const maxLine = 8*maxPage + 10_000
+
+// take reads the output of the process. What passes its own bounds ends it.
+func take(out io.Reader, put func(Page) error) (*answer, error) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	total := 0
+	for lines.Scan() {
+		if total += len(lines.Bytes()); total > 8*maxText {
+			return nil, &Fault{Problem: core.DocumentDamaged, Err: errors.New("too much output")}
+		}
+		var a answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			return nil, errCut
+		}
+		switch {
+		case a.End:
+			return &a, nil
+		case a.Page != nil && put != nil:
+			if err := put(*a.Page); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return nil, &Fault{Problem: core.DocumentDamaged, Err: lines.Err()}
+	}
+	return nil, errCut
+}
+
+// tail keeps the beginning of what a process says on its standard error.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write keeps the first bytes.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(p[:min(len(p), max(0, 2000-t.buf.Len()))])
+	return len(p), nil
+}
+
+// String is what was kept, on one line.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(strings.Fields(t.buf.String()), " ")
+}

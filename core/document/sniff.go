@@ -1,0 +1,186 @@
+package document
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kinds of documents, as people and models read them.
+const (
+	PDF      = "pdf"
+	DOCX     = "docx"
+	PPTX     = "pptx"
+	XLSX     = "xlsx"
+	ODT      = "odt"
+	ODS      = "ods"
+	ODP      = "odp"
+	EPUB     = "epub"
+	HTML     = "html"
+	CSV      = "csv"
+	Markdown = "markdown"
+	Text     = "text"
+	Code     = "code"
+)
+
+// names are the endings of files that are text, and what kind each is.
+var names = map[string]string{".csv": CSV, ".tsv": CSV, ".md": Markdown, ".markdown": Markdown, ".html": HTML,
+	".htm": HTML, ".xhtml": HTML, ".txt": Text, ".text": Text, ".log": Text, ".rst": Text, ".tex": Text, ".org": Text,
+	".srt": Text, ".vtt": Text, ".ics": Text, ".vcf": Text, ".eml": Text}
+
+// programs are the endings of source code.
+var programs = []string{".go", ".py", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp",
+	".hpp", ".cs", ".rs", ".rb", ".php", ".pl", ".lua", ".r", ".jl", ".swift", ".scala", ".sh", ".bash", ".zsh", ".fish",
+	".ps1", ".sql", ".css", ".scss", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".svg",
+	".diff", ".patch", ".proto", ".tf", ".nix", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".vue", ".svelte",
+	".asm", ".s", ".zig", ".bat", ".cmake", ".gradle", ".properties", ".env"}
+
+// Kind says what kind of document a file is, by its content first and then by its name
+// and type; empty: none that can be read.
+func Kind(name, media string, data []byte) string {
+	if len(data) == 0 {
+		return ""
+	}
+	head := data[:min(len(data), 1024)]
+	switch {
+	case bytes.Contains(head, []byte("%PDF-")):
+		return PDF
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+		return zipped(data)
+	case bytes.HasPrefix(data, []byte("\xD0\xCF\x11\xE0")):
+		return container(name, data)
+	}
+	seen := http.DetectContentType(data)
+	if !strings.HasPrefix(seen, "text/") || !textual(data) {
+		return ""
+	}
+	ending := strings.ToLower(path.Ext(name))
+	if k := names[ending]; k != "" {
+		return k
+	}
+	if slices.Contains(programs, ending) {
+		return Code
+	}
+	return byType(media, seen)
+}
+
+// byType is the kind of a text whose name says nothing.
+func byType(media, seen string) string {
+	base, _, _ := mime.ParseMediaType(media)
+	switch {
+	case base == "text/csv" || base == "text/tab-separated-values":
+		return CSV
+	case base == "text/markdown":
+		return Markdown
+	case strings.HasPrefix(seen, "text/html") || base == "text/html" || base == "application/xhtml+xml":
+		return HTML
+	case strings.HasPrefix(seen, "text/xml"), base == "application/json", strings.HasSuffix(base, "+json"),
+		base == "application/xml":
+		return Code
+	}
+	return Text
+}
+
+// zipped says what kind of document a zipped file is, by its parts.
+func zipped(data []byte) string {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return broken(data)
+	}
+	for _, f := range z.File[:min(len(z.File), 200)] {
+		switch {
+		case f.Name == "mimetype" && f.UncompressedSize64 < 200:
+			return ofMimetype(f)
+		case f.Name == "word/document.xml":
+			return DOCX
+		case f.Name == "ppt/presentation.xml":
+			return PPTX
+		case f.Name == "xl/workbook.xml":
+			return XLSX
+		}
+	}
+	return ""
+}
+
+// broken is the kind of a zipped file whose list of parts is gone, by what its bytes name.
+func broken(data []byte) string {
+	for kind, part := range map[string]string{DOCX: "word/document.xml", PPTX: "ppt/slides/", XLSX: "xl/worksheets/",
+		ODT: "application/vnd.oasis.opendocument.text", ODS: "application/vnd.oasis.opendocument.spreadsheet",
+		ODP: "application/vnd.oasis.opendocument.presentation", EPUB: "application/epub+zip"} {
+		if bytes.Contains(data, []byte(part)) {
+			return kind
+		}
+	}
+	return ""
+}
+
+func ofMimetype(f *zip.File) string {
+	r, err := f.Open()
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	said, err := io.ReadAll(io.LimitReader(r, 200))
+	if err != nil {
+		return ""
+	}
+	switch strings.TrimSuffix(strings.TrimSpace(string(said)), "-template") {
+	case "application/vnd.oasis.opendocument.text":
+		return ODT
+	case "application/vnd.oasis.opendocument.spreadsheet":
+		return ODS
+	case "application/vnd.oasis.opendocument.presentation":
+		return ODP
+	case "application/epub+zip":
+		return EPUB
+	}
+	return ""
+}
+
+// container is the kind of an office document with a password, which is wrapped in the
+// container of older formats. Those formats themselves are not read.
+func container(name string, data []byte) string {
+	if !bytes.Contains(data, utf16("EncryptedPackage")) {
+		return ""
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".xlsx", ".xlsm":
+		return XLSX
+	case ".pptx", ".pptm":
+		return PPTX
+	}
+	return DOCX
+}
+
+func utf16(s string) []byte {
+	out := make([]byte, 0, 2*len(s))
+	for _, c := range []byte(s) {
+		out = append(out, c, 0)
+	}
+	return out
+}
+
+// textual reports whether data is text in an encoding that is read: UTF-8, UTF-16 with
+// a mark, or one of a byte a character.
+func textual(data []byte) bool {
+	if bytes.HasPrefix(data, []byte{0xFF, 0xFE}) || bytes.HasPrefix(data, []byte{0xFE, 0xFF}) {
+		return true
+	}
+	head := data[:min(len(data), 64<<10)]
+	if bytes.IndexByte(head, 0) >= 0 {
+		return false
+	}
+	odd := 0
+	for _, c := range head {
+		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != 0x1B {
+			odd++
+		}
+	}
+	return odd*100 <= len(head) || utf8.Valid(head) && odd*20 <= len(head)
+}

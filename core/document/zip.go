@@ -1,0 +1,159 @@
+package document
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// archive is a zipped document whose parts are inflated within a bound over all of them.
+type archive struct {
+	files map[string]*zip.File
+	left  int64 // bytes that may still be inflated
+}
+
+func openArchive(data []byte) (*archive, error) {
+	if bytes.HasPrefix(data, []byte("\xD0\xCF\x11\xE0")) {
+		return nil, &Fault{Problem: core.DocumentEncrypted}
+	}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fault(core.DocumentDamaged, err)
+	}
+	if len(z.File) > maxParts {
+		return nil, &Fault{Problem: core.DocumentBomb, Err: fmt.Errorf("%d parts", len(z.File))}
+	}
+	a := &archive{files: make(map[string]*zip.File, len(z.File)), left: maxInflated}
+	for _, f := range z.File {
+		if f.Flags&1 != 0 {
+			return nil, &Fault{Problem: core.DocumentEncrypted}
+		}
+		if _, twice := a.files[f.Name]; !twice {
+			a.files[f.Name] = f
+		}
+	}
+	return a, nil
+}
+
+// errPart is the error of a part that a document does not have.
+var errPart = errors.New("a part is missing")
+
+// part opens a part; reading more of it than is left ends with DocumentBomb.
+func (a *archive) part(name string) (io.ReadCloser, error) {
+	f := a.files[strings.TrimPrefix(path.Clean("/"+name), "/")]
+	if f == nil {
+		return nil, fmt.Errorf("%w: %s", errPart, name)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, fault(core.DocumentDamaged, err)
+	}
+	return &bounded{ReadCloser: r, archive: a}, nil
+}
+
+// bytes reads a part whole, at most max bytes of it.
+func (a *archive) bytes(name string, most int64) ([]byte, error) {
+	r, err := a.part(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, fault(core.DocumentDamaged, err)
+	}
+	if int64(len(data)) > most {
+		return nil, &Fault{Problem: core.DocumentBomb, Err: fmt.Errorf("%s is larger than %d bytes", name, most)}
+	}
+	return data, nil
+}
+
+// bounded counts what is inflated.
+type bounded struct {
+	io.ReadCloser
+	archive *archive
+}
+
+// Read reads on, or says that it is too much.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.archive.left <= 0 {
+		return 0, &Fault{Problem: core.DocumentBomb}
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.archive.left)])
+	b.archive.left -= int64(n)
+	return n, err
+}
+
+// elements walks through the XML of a part, without entities of its own. See is asked
+// about each token, with how deep it stands.
+func (a *archive) elements(name string, see func(xml.Token) error) error {
+	r, err := a.part(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return walk(r, see)
+}
+
+func walk(r io.Reader, see func(xml.Token) error) error {
+	d := xml.NewDecoder(r)
+	d.Strict = false
+	d.CharsetReader = func(string, io.Reader) (io.Reader, error) {
+		return nil, errors.New("an encoding that is not UTF-8")
+	}
+	depth := 0
+	for {
+		t, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fault(core.DocumentDamaged, err)
+		}
+		switch t.(type) {
+		case xml.StartElement:
+			if depth++; depth > 10*maxDepth {
+				return &Fault{Problem: core.DocumentDamaged, Err: errors.New("elements nest too deep")}
+			}
+		case xml.EndElement:
+			depth--
+		}
+		if err := see(t); err != nil {
+			return err
+		}
+	}
+}
+
+// attribute is that of an element by its name without a prefix.
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// relations are the targets of a part's relations, by their ids.
+func (a *archive) relations(of string) (map[string]string, error) {
+	dir, file := path.Split(of)
+	out := map[string]string{}
+	err := a.elements(dir+"_rels/"+file+".rels", func(t xml.Token) error {
+		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "Relationship" {
+			target := attribute(e, "Target")
+			if !strings.HasPrefix(target, "/") {
+				target = path.Join(dir, target)
+			}
+			out[attribute(e, "Id")] = strings.TrimPrefix(target, "/")
+		}
+		return nil
+	})
+	return out, err
+}

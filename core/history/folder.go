@@ -1,0 +1,78 @@
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Why files of a folder are left out.
+const (
+	oddKind   = "files of its kind are not read"
+	tooLarge  = "it is larger than media.max_bytes"
+	unread    = "it cannot be read"
+	emptyFile = "it is empty"
+)
+
+// readFiles reads a folder of documents. Each is a message of the person's own, of the
+// time at which the file was changed last, and known by its name and content.
+func readFiles(a *Archive, o Options, out output) error {
+	for _, name := range a.find(func(string) bool { return true }) {
+		data, err := a.whole(name, o.Max)
+		switch {
+		case errors.Is(err, errLarge):
+			out.left(name, tooLarge)
+			continue
+		case err != nil:
+			out.left(name, unread)
+			continue
+		case len(data) == 0:
+			out.left(name, emptyFile)
+			continue
+		case o.Kind == nil || o.Kind(name, data) == "":
+			out.left(name, oddKind)
+			continue
+		}
+		at := a.changed(name)
+		if at.Year() < earliest || at.After(o.Now) {
+			at = o.Now
+		}
+		digest := sha256.Sum256(data)
+		base := path.Base(name)
+		err = out.line(Line{Chat: "files", ID: name + " " + hex.EncodeToString(digest[:12]), At: at, Role: core.RoleUser,
+			Told: true, Text: "[document " + base + "]", Place: name,
+			Files: []File{{Kind: "document", Name: base, Entry: name}}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole reads a file of at most limit bytes.
+func (a *Archive) whole(name string, limit int64) ([]byte, error) {
+	r, err := a.file(name, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// changed is when a file was changed last; the zero time: that is unknown.
+func (a *Archive) changed(name string) time.Time {
+	if a.zip != nil {
+		return a.files[name].Modified
+	}
+	info, err := fs.Stat(a.root.FS(), name)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

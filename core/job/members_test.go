@@ -1,0 +1,183 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+)
+
+// register is what processes say of themselves, as a database keeps it.
+type register struct {
+	mu    sync.Mutex
+	until map[string]time.Time // of those that take work
+	done  map[string]time.Time // of those that finish it
+	away  bool
+	subs  map[string]chan string
+	freed []string
+}
+
+// seat is the register as one process sees it.
+type seat struct {
+	*register
+	name string
+}
+
+func (s seat) Join(_ context.Context, m core.Membership) (live []string, freed int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return nil, 0, errors.New("the database is away")
+	}
+	delete(s.until, m.Worker)
+	delete(s.done, m.Worker)
+	own := s.until
+	if m.Leaving {
+		own = s.done
+	}
+	own[m.Worker] = m.Until
+	for _, list := range []map[string]time.Time{s.until, s.done} {
+		for name, until := range list {
+			if !until.After(m.Now) {
+				delete(list, name)
+				s.freed = append(s.freed, name)
+				freed++
+			}
+		}
+	}
+	for name := range s.until {
+		live = append(live, name)
+	}
+	slices.Sort(live)
+	return live, freed, nil
+}
+
+func (s seat) Leave(_ context.Context, worker string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.until, worker)
+	delete(s.done, worker)
+	return nil
+}
+
+func (s seat) Tell(string) {}
+
+func (s seat) Publish(_ context.Context, topic string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ch := range s.subs {
+		ch <- topic
+	}
+	return nil
+}
+
+func (s seat) Wakes(context.Context) <-chan string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subs[s.name] = make(chan string, 100)
+	return s.subs[s.name]
+}
+
+// process is one that runs.
+type process struct {
+	*job.Members
+	leave context.CancelFunc // it finishes what it began
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+func (r *register) start(t *testing.T, name string) *process {
+	p := &process{Members: &job.Members{Store: seat{r, name}, Worker: name, Now: time.Now, Log: zap.NewNop(),
+		Known: func() bool { return true }}, ended: make(chan struct{})}
+	ctx, end := context.WithCancel(t.Context())
+	leaving, leave := context.WithCancel(t.Context())
+	p.leave, p.end = leave, end
+	go func() { defer close(p.ended); p.Run(ctx, leaving) }()
+	synctest.Wait()
+	return p
+}
+
+func newRegister() *register {
+	return &register{until: map[string]time.Time{}, done: map[string]time.Time{}, subs: map[string]chan string{}}
+}
+
+func shareOf(p *process) [2]int { s := p.Share(); return [2]int{s.N, s.Of} }
+
+func TestUsersAreDividedAmongTheLiveProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegister()
+		a, b := r.start(t, "a"), r.start(t, "b")
+		c := r.start(t, "c")
+		for i, p := range []*process{a, b, c} { // at once, not at the next tick
+			if got := shareOf(p); got != [2]int{i, 3} {
+				t.Errorf("process %d has the share %v of 3", i, got)
+			}
+		}
+		for user := core.UserID(1); user < 20; user++ {
+			n := 0
+			for _, p := range []*process{a, b, c} {
+				if p.Share().Mine(user) {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("user %d is in the share of %d processes", user, n)
+			}
+		}
+		b.leave()
+		synctest.Wait()
+		if a, b, c := shareOf(a), shareOf(b), shareOf(c); a != [2]int{0, 2} || b[0] != -1 || c != [2]int{1, 2} {
+			t.Errorf("while b leaves the shares are %v, %v, %v", a, b, c)
+		}
+		for _, p := range []*process{a, b, c} {
+			p.end()
+			<-p.ended
+		}
+		if len(r.until)+len(r.done)+len(r.freed) > 0 {
+			t.Errorf("after all have left there are %v, %v and %v", r.until, r.done, r.freed)
+		}
+	})
+}
+
+func TestAProcessThatDiesIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegister()
+		a := r.start(t, "a")
+		if _, _, err := (seat{r, "dead"}).Join(t.Context(), core.Membership{Worker: "dead", Now: time.Now(),
+			Until: time.Now().Add(8 * time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second) // a's next look, on the test's own clock
+		if got := shareOf(a); got[1] != 2 {
+			t.Errorf("before its time is over the share is %v", got)
+		}
+		time.Sleep(8 * time.Second) // its time, on the test's own clock
+		if got := shareOf(a); got != [2]int{0, 1} || !slices.Equal(r.freed, []string{"dead"}) {
+			t.Errorf("11 s after its last word the share is %v, and freed are %v", got, r.freed)
+		}
+		r.mu.Lock()
+		r.away = true
+		r.mu.Unlock()
+		time.Sleep(time.Minute) // the database is away, on the test's own clock
+		if got := shareOf(a); got != [2]int{0, 1} {
+			t.Errorf("without the database the share is %v", got)
+		}
+		a.end()
+		<-a.ended
+	})
+}
+
+func TestWithoutTheTimeNothingIsTaken(t *testing.T) {
+	m := &job.Members{Known: func() bool { return false }}
+	if s := m.Share(); s.Mine(1) || s.N >= 0 || s.Grace < 1000*time.Hour {
+		t.Errorf("the share is %+v", s)
+	}
+}

@@ -1,0 +1,221 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Files are the pages of documents that a user sent.
+type Files interface {
+	HasFilePages(ctx context.Context, user core.UserID) (bool, error)
+	FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]core.FilePage, error)
+}
+
+const (
+	// leastPages is the number of pages that there are taken to be at least: the store
+	// does not say how many, and the rarest words decide either way.
+	leastPages = 1_000
+	// pageCandidates is how many pages are read for each that is kept of a signal.
+	pageCandidates = 3
+	// ofFile is what the best other page of its file adds to a page, of what that holds:
+	// a question often names the file by words of another page.
+	ofFile = 0.15
+)
+
+// filePage is a page as a candidate.
+type filePage struct {
+	core.FilePage
+	message core.Message
+	terms   map[string]float64
+	raw     float64 // BM25
+	near    float64 // similarity; 0: unknown
+}
+
+// pages returns the hits among pages of documents. What a message carries is found from
+// the moment that it was read, also by the question that came with it.
+func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
+	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocFile, Limit: s.Settings.Matches},
+		s.in.words)
+	if err != nil {
+		return nil, err
+	}
+	near := s.nearPages(ctx)
+	loaded, err := s.Files.FilePagesOf(ctx, s.q.User, s.pageIDs(postings, near))
+	if err != nil {
+		return nil, fmt.Errorf("read pages of files: %w", err)
+	}
+	pages, err := s.carried(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	most := s.scorePages(pages, postings)
+	least, bar := s.standOut(pages, near)
+	var hits []core.Hit
+	for _, p := range pages {
+		h := core.Hit{Kind: core.DocFile, Label: s.labelOf(p.message.Segment), Segment: p.message.Segment, Message: p.message,
+			Page: p.FilePage, FTS: p.raw > 0, Near: p.near > 0 && p.near >= bar}
+		if !h.FTS && !h.Near {
+			continue
+		}
+		x := (p.raw + ofFile*others(pages, p)) / max(most, 1e-9)
+		if s.quotes(p.Text) {
+			x *= s.Settings.Phrase
+		}
+		h.Explain = core.Explanation{Terms: p.terms, Named: 1, Lexical: x / (x + 1), Semantic: max(p.near, least)}
+		h.Score = h.Explain.Lexical
+		if s.near.ok || len(near) > 0 {
+			h.Score = s.Settings.Semantic*h.Explain.Semantic + s.Settings.Lexical*h.Explain.Lexical
+		}
+		hits = append(hits, h)
+	}
+	slices.SortStableFunc(hits, compareHits)
+	return hits[:min(len(hits), s.Settings.Candidates)], nil
+}
+
+// nearPages returns the pages nearest to the query, and how near.
+func (s *search) nearPages(ctx context.Context) map[int64]float64 {
+	if s.near.asked.vector == nil {
+		return nil
+	}
+	found, note := s.neighbours(ctx, s.q.User, s.near.asked, core.VectorFile, s.Settings.Candidates)
+	if note != "" {
+		return nil
+	}
+	out := make(map[int64]float64, len(found))
+	for _, n := range found {
+		out[n.ID] = similarity(n.Distance)
+	}
+	return out
+}
+
+// pageIDs are the pages that may be among the best of a signal.
+func (s *search) pageIDs(postings map[string]core.Posting, near map[int64]float64) []int64 {
+	scores := map[int64]float64{}
+	for _, w := range s.in.words {
+		often := documents(w, postings)
+		weight := w.Weight * idf(max(leastPages, len(often)), len(often))
+		for id, tf := range often {
+			scores[id] += weight * s.Settings.frequency(float64(tf), 1, 1)
+		}
+	}
+	ids := make([]int64, 0, len(scores))
+	for id := range scores {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a)) })
+	ids = ids[:min(len(ids), pageCandidates*s.Settings.Candidates)]
+	for id := range near {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// carried returns those pages whose messages are searched, with them.
+func (s *search) carried(ctx context.Context, loaded []core.FilePage) ([]filePage, error) {
+	ids := make([]core.MessageID, 0, len(loaded))
+	for _, p := range loaded {
+		ids = append(ids, p.File.Message)
+	}
+	slices.Sort(ids)
+	ms, err := s.Store.Messages(ctx, s.q.User, slices.Compact(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	byID := make(map[core.MessageID]core.Message, len(ms))
+	for _, m := range ms {
+		byID[m.ID] = m
+	}
+	var out []filePage
+	for _, p := range loaded {
+		if m, ok := byID[p.File.Message]; ok && !m.Redacted && s.within(m) {
+			out = append(out, filePage{FilePage: p, message: m})
+		}
+	}
+	return out, nil
+}
+
+// within reports whether a message is of the days, the side and the channel that are
+// asked for.
+func (s *search) within(m core.Message) bool {
+	label := s.labelOf(m.Segment)
+	return label != "" && (s.q.Role == "" || m.Role == s.q.Role) && (s.q.Channel == "" || m.Channel == s.q.Channel) &&
+		(s.q.Day == "" || label == s.q.Day) && (s.q.Recency == 0 || label >= s.since()) && label >= s.q.From &&
+		(s.q.To == "" || label <= s.q.To)
+}
+
+// labelOf is the label of a day; empty: it is none.
+func (s *search) labelOf(id core.SegmentID) string {
+	if i, ok := s.place(id); ok {
+		return s.dir.Segments[i].Label
+	}
+	return ""
+}
+
+// scorePages gives pages the BM25 of their words, and returns what a page of average
+// length would have with each word once.
+func (s *search) scorePages(pages []filePage, postings map[string]core.Posting) (most float64) {
+	average := 1.0
+	for _, p := range pages {
+		average += float64(p.Tokens) / float64(len(pages))
+	}
+	for _, w := range s.in.words {
+		often := documents(w, postings)
+		weight := w.Weight * idf(max(leastPages, len(often)), len(often))
+		most += weight
+		for i := range pages {
+			p := &pages[i]
+			if tf := often[p.ID]; tf > 0 {
+				part := weight * s.Settings.frequency(float64(tf), float64(p.Tokens), average)
+				if p.terms == nil {
+					p.terms = map[string]float64{}
+				}
+				p.terms[w.Text] += part
+				p.raw += part
+			}
+		}
+	}
+	return most
+}
+
+// standOut notes how near pages are, and returns how near all others are at most and
+// from where on one matches by its meaning.
+func (s *search) standOut(pages []filePage, near map[int64]float64) (least, bar float64) {
+	least = s.near.least
+	if len(near) == 0 {
+		return least, 0
+	}
+	var all []float64
+	for _, x := range near {
+		all = append(all, x)
+	}
+	slices.Sort(all)
+	middle, best := all[(len(all)-1)/2], all[len(all)-1]
+	for i := range pages {
+		pages[i].near = near[pages[i].ID]
+	}
+	return all[0], max(s.Settings.LeastMatch, middle+s.Settings.StandOut*(best-middle))
+}
+
+// others is what the words of the best other page of a file weigh that a page lacks.
+func others(pages []filePage, p filePage) float64 {
+	best := 0.0
+	for _, o := range pages {
+		if o.File != p.File || o.ID == p.ID {
+			continue
+		}
+		sum := 0.0
+		for term, x := range o.terms {
+			if p.terms[term] == 0 {
+				sum += x
+			}
+		}
+		best = max(best, sum)
+	}
+	return best
+}

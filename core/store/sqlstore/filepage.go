@@ -1,0 +1,222 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+const filePageColumns = `id, message_id, part, number, name, kind, title, body, tokens`
+
+func scanFilePage(r scanner) (p core.FilePage, err error) {
+	return p, r.Scan(&p.ID, &p.File.Message, &p.File.Part, &p.Number, &p.Name, &p.Kind, &p.Title, &p.Text, &p.Tokens)
+}
+
+// FilePages returns pages of an attachment; see core.DocumentStore.
+func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileRef, from,
+	to int) ([]core.FilePage, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND message_id = $2
+		AND part = $3 AND number >= $4 AND number <= $5 ORDER BY number`, user, file.Message, file.Part, from, to)
+	out, err := collect(rows, err, scanFilePage)
+	return out, wrap("read pages of a file", err)
+}
+
+// FilePagesOf returns pages by their ids; see core.DocumentStore.
+func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]core.FilePage, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := []any{user}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	rows, err := s.one(ctx).rows(`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
+		placeholders(2, len(ids))+`) ORDER BY id`, args...)
+	out, err := collect(rows, err, scanFilePage)
+	return out, wrap("read pages of files", err)
+}
+
+// HasFilePages reports whether a user has any; see core.DocumentStore.
+func (s *Store) HasFilePages(ctx context.Context, user core.UserID) (bool, error) {
+	rows, err := s.one(ctx).rows(`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
+	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	return len(ids) > 0, wrap("look for pages of files", err)
+}
+
+// PutFilePages stores pages; see core.DocumentStore.
+func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
+	return s.update(ctx, "put pages of a file", p.User, func(t *tx) error {
+		if err := t.holds(p.Lease); err != nil {
+			return err
+		}
+		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
+			p.File.Message))
+		if err != nil {
+			return err
+		}
+		if m.Redacted || p.File.Part >= len(m.Attachments) {
+			return core.ErrNotFound
+		}
+		if p.First {
+			if err := t.loseFilePages(p.File.Message, p.File.Part, p.File.Part); err != nil {
+				return err
+			}
+		}
+		for _, page := range p.Pages {
+			if err := t.putFilePage(page, m.Segment != 0, p); err != nil {
+				return err
+			}
+		}
+		if p.Config == "" || len(p.Pages) == 0 || m.Segment == 0 {
+			return nil
+		}
+		return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
+	})
+}
+
+// putFilePage stores a page and has it found, unless it belongs to a plain thread.
+func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) error {
+	id := t.nextID()
+	err := t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.user, id, p.File.Message, p.File.Part, page.Number, page.Name,
+		page.Kind, page.Title, page.Text, page.Tokens)
+	if err != nil || !found || page.Text == "" {
+		return err
+	}
+	if err := t.index(core.DocFile, id, shownAs(page.Name, page.Title, page.Text)); err != nil || p.Config == "" {
+		return err
+	}
+	return t.embed(core.VectorFile, id, p.Config, p.Now)
+}
+
+// shownAs is a page as it is found: with the name of its file and what it is called.
+func shownAs(name, title, body string) string {
+	if strings.HasPrefix(body, title) {
+		title = ""
+	}
+	return name + "\n" + title + "\n" + body
+}
+
+// loseFilePages removes the pages of attachments of a message with all that is found of
+// them; the last part may be any.
+func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
+	rows, err := t.rows(`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
+		t.user, m, first, last)
+	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.loseFilePage(id)
+	}
+	return err
+}
+
+func (t *tx) loseFilePage(id int64) error {
+	if err := t.unindex(core.DocFile, id); err != nil {
+		return err
+	}
+	if err := t.all(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)); err != nil {
+		return err
+	}
+	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
+		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`} {
+		if err := t.exec(query, t.user, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manyParts is more attachments than a message has.
+const manyParts = 1 << 30
+
+// redactFiles removes the text of a message's attachments, and what was shown of it.
+func (t *tx) redactFiles(m core.Message) error {
+	if err := t.loseFilePages(m.ID, 0, manyParts); err != nil {
+		return err
+	}
+	return t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "file_")
+}
+
+// readLater has an attachment read whose text is wanted.
+func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Time) error {
+	if !a.Document.Unread() || a.Path == "" {
+		return nil
+	}
+	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueDocument, Key: core.DocumentKey, Ref: int64(m),
+		Payload: json.RawMessage(text(part)), RunAt: at})
+}
+
+// wasRead ends the epoch that showed an attachment as one that is still being read.
+func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
+	if !was.Unread() || is.Unread() || m.Turn == 0 {
+		return nil
+	}
+	turn, _, err := turnByID(t, t.user, m.Turn)
+	if err != nil || turn.State == core.TurnRunning {
+		return err
+	}
+	return t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread)
+}
+
+// copyFilePages copies pages with what they are found by.
+func (p pair) copyFilePages(m *move, g keyRange) error {
+	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
+		return err
+	}
+	rows, err := p.rows(`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = f.user_id AND m.id = f.message_id
+		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
+		g.args(m.From, g.after[0], g.through[0])...)
+	docs, err := collect(rows, err, scanPageDoc)
+	for _, d := range docs {
+		if err != nil {
+			return err
+		}
+		if err = p.into.index(core.DocFile, g.numbers.other(d.id), d.body); err == nil {
+			err = p.into.send()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
+}
+
+func scanPageDoc(r scanner) (d doc, err error) {
+	var name, title, body string
+	err = r.Scan(&d.id, &name, &title, &body)
+	d.kind, d.body = core.DocFile, shownAs(name, title, body)
+	return d, err
+}
+
+// partFilePages removes the pages that went with a split.
+func (p pair) partFilePages(m *move, g keyRange) error {
+	rows, err := p.rows(`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
+		g.args(m.From, g.after[0], g.through[0])...)
+	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err == nil {
+			err = p.from.loseFilePage(id)
+		}
+	}
+	return err
+}
+
+// pagesAtOnce is how many pages of documents are indexed again in one transaction.
+const pagesAtOnce = 50
+
+// readFilePages reads the pages that are to be indexed again next, and returns the last.
+func (s *Store) readFilePages(ctx context.Context, p *indexing) (through int64, err error) {
+	rows, err := s.one(ctx).rows(`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+		p.user, p.now.filed, pagesAtOnce)
+	p.docs, err = collect(rows, err, scanPageDoc)
+	for i := range p.docs {
+		p.docs[i].terms = s.analyzed(p.docs[i].body)
+		through = p.docs[i].id
+	}
+	return through, wrap("read what is not indexed", err)
+}

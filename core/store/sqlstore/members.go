@@ -1,0 +1,90 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Names of the leases of live processes: those that take work, and those that finish
+// what they began.
+const (
+	memberPrefix  = "process:"
+	leavingPrefix = "leaving:"
+)
+
+// withPrefix is the condition that a lease's name begins with a prefix that ends with a
+// colon, as an index can look it up.
+func withPrefix(prefix string) string {
+	return `name > '` + prefix + `' AND name < '` + prefix[:len(prefix)-1] + `;'`
+}
+
+// Join takes or renews a membership; see core.MemberStore.
+func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, freed int, err error) {
+	own, other := memberPrefix, leavingPrefix
+	if m.Leaving {
+		own, other = other, own
+	}
+	err = s.writeShared(ctx, "join", func(q querier) error {
+		live, freed = nil, 0
+		if _, err := q.exec(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
+			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, ms(m.Until)); err != nil {
+			return err
+		}
+		if m.Leaving {
+			if _, err := q.exec(`DELETE FROM leases WHERE name = $1`, other+m.Worker); err != nil {
+				return err
+			}
+		}
+		if freed, err = s.bury(q, m); err != nil {
+			return err
+		}
+		rows, err := q.rows(`SELECT worker FROM leases WHERE ` + withPrefix(memberPrefix) + ` ORDER BY name`)
+		live, err = collect(rows, err, func(r scanner) (name string, err error) { return name, r.Scan(&name) })
+		return err
+	})
+	return live, freed, err
+}
+
+// bury ends the memberships whose time is over, and the leases of their jobs.
+func (s *Store) bury(q querier, m core.Membership) (freed int, err error) {
+	for _, prefix := range []string{memberPrefix, leavingPrefix} {
+		rows, err := q.rows(`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now))
+		gone, err := collect(rows, err, func(r scanner) (name string, err error) { return name, r.Scan(&name) })
+		if err != nil {
+			return freed, err
+		}
+		for _, worker := range gone {
+			n, err := endLeases(q, worker)
+			if freed += n; err != nil {
+				return freed, err
+			}
+		}
+	}
+	return freed, nil
+}
+
+// endLeases ends the leases of the jobs of a process.
+func endLeases(q querier, worker string) (int, error) {
+	res, err := q.exec(`UPDATE jobs SET lease_until = 0 WHERE state = 'running' AND worker = $1`, worker)
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	return int(n), err
+}
+
+// Leave ends a membership; see core.MemberStore.
+func (s *Store) Leave(ctx context.Context, worker string) error {
+	return s.writeShared(ctx, "leave", func(q querier) error {
+		if _, err := q.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker,
+			leavingPrefix+worker); err != nil {
+			return err
+		}
+		_, err := endLeases(q, worker)
+		return err
+	})
+}
+
+// Tell passes a topic to the Wakes of this process; see core.MemberStore.
+func (s *Store) Tell(topic string) { s.bus.publish(topic) }

@@ -1,0 +1,366 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+const runColumns = `r.task_id, r.due_at, r.state, r.cause, r.passed, r.message_id, r.turn_id, r.started_at, r.ended_at`
+
+// selectTasks selects tasks with their newest runs.
+const selectTasks = `SELECT k.user_id, k.id, k.body, k.due_at, k.cron, k.zone, k.state, k.message_id, k.created_at, k.tainted, k.failures,
+	COALESCE(r.due_at, 0), COALESCE(r.state, ''), COALESCE(r.cause, ''), COALESCE(r.passed, 0), COALESCE(r.message_id, 0), COALESCE(r.turn_id, 0),
+	COALESCE(r.started_at, 0), COALESCE(r.ended_at, 0)
+	FROM tasks k LEFT JOIN task_runs r ON r.user_id = k.user_id AND r.task_id = k.id AND r.due_at = k.last_due`
+
+func scanTask(row scanner) (core.Task, error) {
+	var k core.Task
+	var due, created, tainted, last, started, ended int64
+	err := row.Scan(&k.User, &k.ID, &k.Text, &due, &k.Cron, &k.Zone, (*string)(&k.State), &k.Source, &created, &tainted,
+		&k.Failures, &last, (*string)(&k.Last.State), (*string)(&k.Last.Cause), &k.Last.Passed, &k.Last.Message,
+		&k.Last.Turn, &started, &ended)
+	k.DueAt, k.CreatedAt, k.Tainted = at(due), at(created), tainted != 0
+	k.Last.Due, k.Last.Started, k.Last.Ended = at(last), at(started), at(ended)
+	if last != 0 {
+		k.Last.Task = k.ID
+	}
+	return k, found(err)
+}
+
+func scanRun(row scanner) (r core.Run, err error) {
+	var due, started, ended int64
+	err = row.Scan(&r.Task, &due, (*string)(&r.State), (*string)(&r.Cause), &r.Passed, &r.Message, &r.Turn, &started,
+		&ended)
+	r.Due, r.Started, r.Ended = at(due), at(started), at(ended)
+	return r, found(err)
+}
+
+// Tasks lists active and paused tasks, soonest first.
+func (s *Store) Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error) {
+	rows, err := s.one(ctx).rows(selectTasks+
+		` WHERE k.user_id = $1 AND k.state IN ('active', 'paused') ORDER BY k.due_at LIMIT $2`, user, limit)
+	return collect(rows, err, scanTask)
+}
+
+// Task returns a task, or ErrNotFound.
+func (s *Store) Task(ctx context.Context, user core.UserID, id core.TaskID) (core.Task, error) {
+	return scanTask(s.one(ctx).row(selectTasks+` WHERE k.user_id = $1 AND k.id = $2`, user, id))
+}
+
+// DueTasks lists active tasks that are due, oldest first.
+func (s *Store) DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error) {
+	rows, err := s.one(ctx).rows(selectTasks+` WHERE k.state = 'active' AND k.due_at <= $1
+		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = k.user_id AND users.moving IN (1, 2)) ORDER BY k.due_at LIMIT $2`,
+		ms(now), limit)
+	return collect(rows, err, scanTask)
+}
+
+// Runs lists the runs of a task, newest first.
+func (s *Store) Runs(ctx context.Context, user core.UserID, task core.TaskID, limit int) ([]core.Run, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+runColumns+
+		` FROM task_runs r WHERE r.user_id = $1 AND r.task_id = $2 ORDER BY r.due_at DESC LIMIT $3`, user, task, limit)
+	return collect(rows, err, scanRun)
+}
+
+// FireTask claims one time of a task; see core.TaskStore.
+func (s *Store) FireTask(ctx context.Context, f core.FireTask) error {
+	return s.update(ctx, "fire task", f.User, func(t *tx) error {
+		if err := t.claimTask(f); err != nil {
+			return err
+		}
+		b, run := f.Budget, f.Run
+		if f.Instruction == nil {
+			b.Reserve, b.Day = 0, ""
+		} else if err := t.reserveTask(&b); err != nil {
+			return err
+		}
+		var message core.MessageID
+		if f.Notice != nil {
+			if err := t.tellOfTask(f); err != nil {
+				return err
+			}
+		}
+		if f.Instruction != nil {
+			var err error
+			if message, err = t.instruct(f); err != nil {
+				return err
+			}
+		}
+		ended := f.Now
+		if run.State == core.RunStarted {
+			ended = time.Time{}
+		}
+		err := t.exec(`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, passed, message_id, reserved, day, started_at, ended_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, run.Task, ms(run.Due), string(run.State),
+			string(run.Cause), run.Passed, message, b.Reserve, b.Day, ms(f.Now), ms(ended))
+		if err != nil {
+			return err
+		}
+		return t.apply(f.Effects, nil)
+	})
+}
+
+// claimTask moves a task on to its next time.
+func (t *tx) claimTask(f core.FireTask) error {
+	state, due := core.TaskActive, f.Next
+	switch {
+	case f.Next.IsZero():
+		state, due = core.TaskDone, f.Due
+	case f.Pause:
+		state = core.TaskPaused
+	}
+	n, err := t.count(`UPDATE tasks SET state = $4, due_at = $5, last_due = $6, failures = failures + $7
+		WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`, t.user, f.Run.Task, ms(f.Due), string(state),
+		ms(due), ms(f.Run.Due), flag(f.Run.State == core.RunFailed))
+	if err == nil && n == 0 {
+		err = core.ErrChanged
+	}
+	return err
+}
+
+// instruct stores the instruction of a run like a message of its person, and makes sure
+// that a turn will answer it.
+func (t *tx) instruct(f core.FireTask) (core.MessageID, error) {
+	thread, err := threadOr(t, t.user, 0)
+	if err != nil {
+		return 0, err
+	}
+	a := core.Append{User: t.user, Identity: f.Identity, Thread: thread, Messages: []core.NewMessage{*f.Instruction},
+		Now: f.Now, RunAt: f.Now}
+	var to route
+	if err := t.ask(toRoute(a, &to)); err != nil {
+		return 0, err
+	}
+	if to.identity.ID == 0 {
+		return 0, core.ErrNotFound
+	}
+	id, err := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
+	if err != nil {
+		return 0, err
+	}
+	return id, t.wantTurn(a, to, core.Appended{})
+}
+
+// tellOfTask stores what the person is told about a run.
+func (t *tx) tellOfTask(f core.FireTask) error {
+	thread, err := threadOr(t, t.user, 0)
+	if err != nil {
+		return err
+	}
+	id, err := t.insert(*f.Notice, place{thread: thread})
+	if err != nil {
+		return err
+	}
+	_, err = t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
+	return err
+}
+
+// reserveTask takes a reservation of the day's tokens and of what tasks may take of them:
+// b.Reserve, or else b.Least, which is then what b.Reserve says. ErrRefused: the day does
+// not have them.
+func (t *tx) reserveTask(b *core.Budget) error {
+	used, reserved, err := usageOf(t, t.user, b.Day)
+	if err != nil {
+		return err
+	}
+	var tasks int
+	if err := t.row(`SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+		t.user, b.Day).Scan(&tasks); err != nil {
+		return err
+	}
+	within := func(n int) bool {
+		return (b.TokensPerDay <= 0 || used+reserved+n <= b.TokensPerDay) &&
+			(b.TaskTokensPerDay <= 0 || tasks+n <= b.TaskTokensPerDay)
+	}
+	if !within(b.Reserve) && b.Least > 0 {
+		b.Reserve = b.Least
+	}
+	if !within(b.Reserve) {
+		return core.ErrRefused
+	}
+	return t.exec(`INSERT INTO usage (user_id, day, reserved, task_reserved) VALUES ($1, $2, $3, $3)
+		ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved,
+			task_reserved = usage.task_reserved + excluded.task_reserved`, t.user, b.Day, b.Reserve)
+}
+
+// spendTask counts what the turn of a task took, beside what it took of the day.
+func (t *tx) spendTask(day string, u core.Usage, reserved int) error {
+	return t.exec(`UPDATE usage SET task_tokens = task_tokens + $3,
+		task_reserved = CASE WHEN task_reserved > $4 THEN task_reserved - $4 ELSE 0 END WHERE user_id = $1 AND day = $2`,
+		t.user, day, u.Prompt+u.Completion, reserved)
+}
+
+// beginRun lets a turn run the task that its message is of, with what was reserved for it.
+func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *core.Budget) error {
+	var due int64
+	err := t.row(
+		`SELECT task_id, due_at, reserved, day FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND state = 'started'`,
+		t.user, message).Scan(&turn.Task, &due, &b.Reserve, &b.Day)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	turn.Due, turn.Reserved = at(due), b.Reserve
+	return t.exec(`UPDATE task_runs SET turn_id = $4, reserved = 0 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
+		t.user, turn.Task, due, turn.ID)
+}
+
+// endRun says what became of a run whose turn ended.
+func (t *tx) endRun(turn *core.Turn, state core.RunState, cause core.RunCause, now time.Time) error {
+	if turn.Task == 0 {
+		return nil
+	}
+	if err := t.exec(`UPDATE task_runs SET state = $4, cause = $5, ended_at = $6 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
+		t.user, turn.Task, ms(turn.Due), string(state), string(cause), ms(now)); err != nil {
+		return err
+	}
+	switch state {
+	case core.RunDone:
+		return t.exec(`UPDATE tasks SET failures = 0 WHERE user_id = $1 AND id = $2 AND failures > 0`, t.user, turn.Task)
+	case core.RunFailed:
+		return t.exec(`UPDATE tasks SET failures = failures + 1 WHERE user_id = $1 AND id = $2`, t.user, turn.Task)
+	}
+	return nil
+}
+
+// runState is what a reply makes of the run of its turn.
+func runState(r core.Reply) core.RunState {
+	switch {
+	case r.Cause == core.CauseLate:
+		return core.RunSkipped
+	case r.State == core.TurnFailed:
+		return core.RunFailed
+	case r.State == core.TurnStopped:
+		return core.RunStopped
+	}
+	return core.RunDone
+}
+
+func (t *tx) setTask(e core.SetTask) error {
+	k := e.Task
+	if e.Max > 0 {
+		var n int
+		if err := t.row(`SELECT COUNT(*) FROM tasks WHERE user_id = $1 AND state IN ('active', 'paused')`,
+			t.user).Scan(&n); err != nil {
+			return err
+		}
+		if n >= e.Max {
+			return core.ErrRefused
+		}
+	}
+	if k.ID == 0 {
+		k.ID = core.TaskID(t.nextID())
+	}
+	return t.exec(`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9) ON CONFLICT (user_id, id) DO NOTHING`, t.user, k.ID, k.Text,
+		ms(k.DueAt), k.Cron, k.Zone, k.Source, ms(e.At), flag(k.Tainted))
+}
+
+func (t *tx) cancelTask(e core.CancelTask) error {
+	n, err := t.count(
+		`UPDATE tasks SET state = 'cancelled' WHERE user_id = $1 AND id = $2 AND state IN ('active', 'paused')`, t.user, e.Task)
+	if err == nil && n == 0 {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+func (t *tx) pauseTask(e core.PauseTask) error {
+	return t.exec(`UPDATE tasks SET state = 'paused' WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Task)
+}
+
+func (t *tx) resumeTask(e core.ResumeTask) error {
+	n, err := t.count(
+		`UPDATE tasks SET state = 'active', failures = 0, due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'paused'`,
+		t.user, e.Task, ms(e.Due))
+	if err == nil && n == 0 {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+// applyTask applies an effect on tasks.
+func (t *tx) applyTask(e core.Effect) (known bool, err error) {
+	switch e := e.(type) {
+	case core.SetTask:
+		return true, t.setTask(e)
+	case core.CancelTask:
+		return true, t.cancelTask(e)
+	case core.PauseTask:
+		return true, t.pauseTask(e)
+	case core.ResumeTask:
+		return true, t.resumeTask(e)
+	case core.ProposeTask:
+		return true, nil // the reply asks
+	}
+	return false, nil
+}
+
+// redactTasks deletes the tasks that a message asked for or is an instruction of, and
+// empties what their other runs and notices said.
+func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) error {
+	query, id := ` WHERE k.user_id = $1 AND k.message_id = $2 AND k.message_id > 0`, int64(m.ID)
+	if m.Task != nil {
+		err := t.row(`SELECT task_id FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
+			m.ID).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		query = ` WHERE k.user_id = $1 AND k.id = $2`
+	}
+	rows, err := t.rows(selectTasks+query, t.user, id)
+	made, err := collect(rows, err, scanTask)
+	for _, k := range made {
+		if err != nil {
+			return err
+		}
+		err = t.dropTask(k, m.ID, now, out)
+	}
+	return err
+}
+
+// dropTask deletes a task with its runs. What these had reserved and not yet begun is
+// given back.
+func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *core.Noted) error {
+	type run struct {
+		message  core.MessageID
+		reserved int
+		day      string
+	}
+	rows, err := t.rows(`SELECT message_id, reserved, day FROM task_runs WHERE user_id = $1 AND task_id = $2 ORDER BY due_at`,
+		t.user, k.ID)
+	runs, err := collect(rows, err, func(r scanner) (x run, err error) {
+		return x, r.Scan(&x.message, &x.reserved, &x.day)
+	})
+	if err != nil {
+		return err
+	}
+	for _, query := range []string{`DELETE FROM tasks WHERE user_id = $1 AND id = $2`,
+		`DELETE FROM task_runs WHERE user_id = $1 AND task_id = $2`} {
+		if err := t.exec(query, t.user, k.ID); err != nil {
+			return err
+		}
+	}
+	for _, r := range runs {
+		if r.reserved > 0 {
+			if err := t.spendTurn(&core.Turn{Task: k.ID}, r.day, core.Usage{}, r.reserved, 0); err != nil {
+				return err
+			}
+		}
+		if r.message > 0 && r.message != redacted {
+			if err := t.redact(core.Redact{Message: r.message, At: now}, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

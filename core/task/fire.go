@@ -1,0 +1,240 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// DueStore is what firing needs of a store.
+type DueStore interface {
+	// DueTasks lists active ones of all users that are due, oldest first.
+	DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error)
+	// FireTask claims one time of a task; core.ErrChanged: it is no longer due,
+	// core.ErrRefused: the day has too few tokens.
+	FireTask(ctx context.Context, f core.FireTask) error
+}
+
+// Users tells who a user is, and where they are.
+type Users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	// Identities lists a user's identities, last used first.
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
+// Planner picks where something proactive goes.
+type Planner interface {
+	Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error)
+}
+
+// Firer begins the turns of tasks that are due. All fields but Count are required.
+type Firer struct {
+	*Tasks
+	Due      DueStore
+	Users    Users
+	Planner  Planner
+	Calendar day.Calendar
+	Tokens   core.Tokenizer
+	Channels core.Channels
+	// Budget is what a turn of a task reserves, and of how much.
+	Budget func(s core.Settings, now time.Time) core.Budget
+	Count  func(name string, n float64, labels ...string)
+	Log    *zap.Logger
+}
+
+// batch is how many tasks one look takes.
+const batch = 100
+
+// Run begins every task that is due. It may run in any number of processes at any time.
+// One that cannot begin is logged, stays due and holds up no other.
+func (f *Firer) Run(ctx context.Context, now time.Time) error {
+	type key struct {
+		user core.UserID
+		id   core.TaskID
+	}
+	tried, failed := map[key]bool{}, 0
+	for {
+		due, err := f.Due.DueTasks(ctx, now, batch+failed)
+		if err != nil {
+			return fmt.Errorf("due tasks: %w", err)
+		}
+		before := len(tried)
+		for _, t := range due {
+			k := key{t.User, t.ID}
+			if tried[k] {
+				continue
+			}
+			tried[k] = true
+			err := f.fire(ctx, t, now)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				failed++
+				f.Log.Warn("task not begun", zap.Int64("user", int64(t.User)), zap.Int64("task", int64(t.ID)), zap.Error(err))
+			}
+		}
+		if len(tried) == before || len(due) < batch {
+			return nil
+		}
+	}
+}
+
+// fire claims the newest time of a task: a turn runs it, or the person is told why none
+// does.
+func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
+	u, err := f.Users.User(ctx, k.User)
+	if err != nil {
+		return fmt.Errorf("user: %w", err)
+	}
+	to, err := f.target(ctx, u)
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	out := core.FireTask{User: k.User, Due: k.DueAt, Next: f.Times.Next(k.Cron, k.Zone, now), Identity: to.Identity.ID,
+		Budget: f.Budget(u.Settings, now), Now: now, Run: core.Run{Task: k.ID, State: core.RunStarted}}
+	out.Run.Due, out.Run.Passed = f.newest(k, now)
+	out.Run.State, out.Run.Cause = f.hindered(u, to, out.Run, out.Budget, now)
+	if out.Run.Cause == "" {
+		err = f.begin(ctx, k, u, to, out)
+		if !errors.Is(err, core.ErrRefused) {
+			return ignoreChanged(err)
+		}
+		out.Run.State, out.Run.Cause = core.RunFailed, core.CauseTokens
+	}
+	f.count(string(out.Run.Cause))
+	return ignoreChanged(f.tell(ctx, k, u, to, out))
+}
+
+// ignoreChanged is for what another process did first.
+func ignoreChanged(err error) error {
+	if errors.Is(err, core.ErrChanged) {
+		return nil
+	}
+	return err
+}
+
+func (f *Firer) count(result string) {
+	if f.Count != nil {
+		f.Count("everthread_tasks_total", 1, result)
+	}
+}
+
+// target is where a turn of the user answers when nobody wrote: where something proactive
+// goes, else where they are read.
+func (f *Firer) target(ctx context.Context, u core.User) (core.Target, error) {
+	targets, err := f.Planner.Plan(ctx, u, false)
+	if err != nil {
+		return core.Target{}, err
+	}
+	if len(targets) > 0 {
+		return targets[0], nil
+	}
+	ids, err := f.Users.Identities(ctx, u.ID)
+	for _, i := range ids {
+		if !f.Channels.Capabilities(i.Address.Channel).Program {
+			return core.Target{Identity: i, Why: "there is nowhere else"}, err
+		}
+	}
+	return core.Target{}, err
+}
+
+// newest is the newest time of a task up to now, and how many before it were missed.
+func (f *Firer) newest(k core.Task, now time.Time) (due time.Time, passed int) {
+	const month = 32 * 24 * time.Hour
+	due = k.DueAt
+	if now.Sub(due) > month {
+		if t := f.Times.Next(k.Cron, k.Zone, now.Add(-month)); !t.IsZero() && !t.After(now) {
+			due, passed = t, 1
+		}
+	}
+	for t := f.Times.Next(k.Cron, k.Zone, due); !t.IsZero() && !t.After(now); t = f.Times.Next(k.Cron, k.Zone, t) {
+		due = t
+		passed++
+	}
+	return due, passed
+}
+
+// hindered says why a run does not begin; no cause: it does.
+func (f *Firer) hindered(u core.User, to core.Target, run core.Run, b core.Budget,
+	now time.Time) (core.RunState, core.RunCause) {
+	switch {
+	case now.Sub(run.Due) > f.Settings.Expires:
+		return core.RunSkipped, core.CauseLate
+	case u.Settings.Paused:
+		return core.RunSkipped, core.CausePaused
+	case to.Identity.ID == 0:
+		return core.RunSkipped, core.CauseNowhere
+	case to.Identity.Blocked:
+		return core.RunSkipped, core.CauseBlocked
+	case !b.Closed.IsZero():
+		return core.RunFailed, core.CauseAll
+	}
+	return core.RunStarted, ""
+}
+
+// begin stores the instruction of a run. That earlier times were missed is told with it.
+func (f *Firer) begin(ctx context.Context, k core.Task, u core.User, to core.Target, out core.FireTask) error {
+	out.Instruction = &core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: k.Text,
+		Tokens: f.Tokens.Count(k.Text), SentAt: out.Now, Day: f.Calendar.Day(u.Settings, out.Now), Tainted: k.Tainted,
+		Task: &core.TaskMark{Due: out.Run.Due, Set: k.CreatedAt}}
+	if out.Run.Passed > 0 {
+		told, err := f.told(u, k, core.Run{Task: k.ID, Due: k.DueAt, State: core.RunSkipped, Cause: core.CauseLate,
+			Passed: out.Run.Passed - 1}, 0, "", out.Run.Due.Add(-time.Second))
+		if err != nil {
+			return err
+		}
+		f.notice(&out, told, to)
+	}
+	err := f.Due.FireTask(ctx, out)
+	if err == nil {
+		f.count("begun")
+	}
+	return err
+}
+
+// tell stores why a run did not begin.
+func (f *Firer) tell(ctx context.Context, k core.Task, u core.User, to core.Target, out core.FireTask) error {
+	if out.Run.Cause == core.CausePaused && k.Cron != "" { // they know
+		return f.Due.FireTask(ctx, out)
+	}
+	told, err := f.told(u, k, out.Run, to.Identity.ID, "", out.Now)
+	if err != nil {
+		return err
+	}
+	f.notice(&out, told, to)
+	return f.Due.FireTask(ctx, out)
+}
+
+// notice has a person told, unless they paused or cannot be written to: it stands in the
+// transcript then.
+func (f *Firer) notice(out *core.FireTask, told core.Outcome, to core.Target) {
+	out.Notice = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindNotice, Text: told.Text,
+		Tokens: f.Tokens.Count(told.Text), SentAt: out.Now}
+	for _, e := range told.Effects {
+		if _, pause := e.(core.PauseTask); pause {
+			out.Pause = true
+			continue
+		}
+		out.Effects = append(out.Effects, e)
+	}
+	caps := f.Channels.Capabilities(to.Identity.Address.Channel)
+	if to.Identity.ID == 0 || to.Identity.Blocked || out.Run.Cause == core.CausePaused || !caps.Push {
+		return
+	}
+	kind := core.DeliverTask
+	parts := markup.Parts(told.Text, caps)
+	if len(told.Buttons) > 0 { // who is asked answers there
+		kind, parts = core.DeliverReply, trust.WithButtons(parts, told.Buttons)
+	}
+	out.Deliveries = []core.NewDelivery{{To: to.Identity.Address, Identity: to.Identity.ID, Kind: kind, Parts: parts,
+		Why: to.Why}}
+}

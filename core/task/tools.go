@@ -1,0 +1,188 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
+)
+
+var (
+	_ core.Tool = setTool{}
+	_ core.Tool = listTool{}
+	_ core.Tool = cancelTool{}
+)
+
+// Tools returns task_set, task_list and task_cancel.
+func (m *Tasks) Tools() []core.Tool { return []core.Tool{setTool{m}, listTool{m}, cancelTool{m}} }
+
+type setTool struct{ *Tasks }
+
+// Spec describes task_set.
+func (setTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "task_set",
+		Description: "Do something later with a model and tools, once or recurring, and send the result. Give when or cron. " +
+			"To only say a text later, use reminder_set.",
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"do":{"type":"string","description":"the whole instruction"},"when":{"type":"string","description":"as for reminder_set"},"cron":{"type":"string","description":"five fields"}},"required":["do"]}`)}
+}
+
+// shown is a task as the model sees it.
+type shown struct {
+	ID      core.TaskID `json:"id,omitempty"`
+	Status  string      `json:"status,omitempty"` // set, asked, exists, cancelled, or the state of a listed one
+	Do      string      `json:"do"`
+	At      string      `json:"at"`    // of the next time, RFC 3339
+	Local   string      `json:"local"` // the same in words
+	Zone    string      `json:"zone"`
+	Repeats string      `json:"repeats,omitempty"`
+	Last    string      `json:"last,omitempty"`    // what became of the last time
+	Foreign bool        `json:"foreign,omitempty"` // words that the user did not write went into it
+	Note    string      `json:"note,omitempty"`
+}
+
+const awaited = "The person is asked below your answer. Do not ask them yourself, and do not say that it is set: it counts once they say yes."
+
+func (m *Tasks) show(k core.Task, status, language string) shown {
+	zone := zoneOf(k)
+	out := shown{ID: k.ID, Status: status, Do: k.Text, At: k.DueAt.In(zone).Format(time.RFC3339), Zone: k.Zone,
+		Local: m.Times.Moment(k.DueAt, zone, language), Foreign: k.Tainted,
+		Last: strings.TrimSpace(string(k.Last.State) + " " + string(k.Last.Cause))}
+	if k.Cron != "" {
+		out.Repeats = m.Times.Describe(k.Cron, language)
+	}
+	return out
+}
+
+// Use sets a task, unless one of the same text and times is there. In a turn that read
+// words which its person did not write the person is asked; a task sets none.
+func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Do   string `json:"do"`
+		When string `json:"when"`
+		Cron string `json:"cron"`
+	}
+	if err := use.Read(&in); err != nil {
+		return core.ToolResult{}, err
+	}
+	language := t.language(use)
+	if use.Task != 0 {
+		return core.ToolResult{}, errors.New(say(language).Faults.Nested)
+	}
+	at, cron, err := t.Times.ReadExactly(use, in.When, in.Cron)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	k := core.Task{Text: text.Clean(in.Do), DueAt: at, Cron: cron, Zone: zoneName(use.Location)}
+	same, err := t.same(ctx, use.User, k)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	if same.ID != 0 {
+		return marked(t.show(same, "exists", language), same.Tainted)
+	}
+	set, err := t.prepare(ctx, use, k)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	if use.Tainted {
+		out := t.show(set.Task, "asked", language)
+		out.ID, out.Note = 0, awaited
+		return core.ResultOf(out, core.Taint(set))
+	}
+	return core.ResultOf(t.show(set.Task, "set", language), set)
+}
+
+// same returns the task that does the same at the same times.
+func (m *Tasks) same(ctx context.Context, user core.UserID, k core.Task) (core.Task, error) {
+	list, err := m.Store.Tasks(ctx, user, mostTasks)
+	if err != nil {
+		return core.Task{}, fmt.Errorf("list tasks: %w", err)
+	}
+	plain := func(s string) string { return text.OneLine(text.Fold(s)) }
+	for _, o := range list {
+		times := o.DueAt.Equal(k.DueAt) || k.Cron != "" && o.Zone == k.Zone
+		if o.Cron == k.Cron && times && plain(o.Text) == plain(k.Text) {
+			return o, nil
+		}
+	}
+	return core.Task{}, nil
+}
+
+type listTool struct{ *Tasks }
+
+// Spec describes task_list.
+func (listTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "task_list", Description: "The tasks, soonest first, with what became of the last time.",
+		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+// listed is how many tasks the model is shown at most.
+const listed = 50
+
+// Use lists tasks.
+func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	list, err := t.Store.Tasks(ctx, use.User, listed)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list tasks: %w", err)
+	}
+	out, foreign := []shown{}, false
+	for _, k := range list {
+		out, foreign = append(out, t.show(k, string(k.State), t.language(use))), foreign || k.Tainted
+	}
+	return marked(map[string]any{"tasks": out}, foreign)
+}
+
+type cancelTool struct{ *Tasks }
+
+// Spec describes task_cancel.
+func (cancelTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "task_cancel", Description: "Cancel a task.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
+}
+
+// Use cancels a task. One that never was, is over or is another user's are told alike.
+// What others wrote cancels none.
+func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		ID number `json:"id"`
+	}
+	if err := use.Read(&in); err != nil {
+		return core.ToolResult{}, err
+	}
+	w := say(t.language(use)).Faults
+	list, err := t.Store.Tasks(ctx, use.User, mostTasks)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list tasks: %w", err)
+	}
+	n := slices.IndexFunc(list, func(k core.Task) bool { return k.ID == core.TaskID(in.ID) })
+	switch {
+	case n < 0:
+		return core.ToolResult{}, faultf(w.None, in.ID)
+	case use.Tainted:
+		return core.ToolResult{}, faultf(w.Tainted, in.ID)
+	}
+	k := list[n]
+	return marked(t.show(k, "cancelled", t.language(use)), k.Tainted, core.CancelTask{Task: k.ID, At: use.Now})
+}
+
+// marked is an answer that says whether words that the user did not write are in it.
+func marked(answer any, foreign bool, effects ...core.Effect) (core.ToolResult, error) {
+	out, err := core.ResultOf(answer, effects...)
+	out.Tainted = foreign
+	return out, err
+}
+
+// number is a whole number, which some models write as a string.
+type number int64
+
+// UnmarshalJSON reads 7, "7" or null.
+func (n *number) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal([]byte(strings.Trim(string(b), `"# `)), (*int64)(n))
+}

@@ -1,0 +1,406 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/task"
+)
+
+// How much is simulated; `make soak` asks for more.
+var (
+	soakPeople = flag.Int("soak.people", 6, "how many people have tasks and reminders")
+	soakDays   = flag.Int("soak.days", 12, "for how many days")
+	soakKills  = flag.Int("soak.kills", 20, "how often what runs dies")
+	soakSeed   = flag.Uint64("soak.seed", 1, "which fate")
+)
+
+// zones are thirty, with changes of the clock at different times, of half an hour, at
+// midnight, and none.
+func zones() []string {
+	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kathmandu",
+		"Pacific/Apia", "Europe/London", "Africa/Cairo", "Asia/Kolkata", "America/St_Johns", "Asia/Tokyo",
+		"Australia/Sydney", "Pacific/Auckland", "Pacific/Chatham", "America/Los_Angeles", "America/Havana",
+		"Asia/Jerusalem", "Asia/Beirut", "Europe/Chisinau", "America/Asuncion", "Atlantic/Azores", "Africa/Casablanca",
+		"America/Nuuk", "America/Sao_Paulo", "Asia/Tehran", "Pacific/Kiritimati", "Pacific/Honolulu", "UTC",
+		"Europe/Lisbon", "America/Halifax"}
+}
+
+// every are the wall times of a recurring task: its minute of the day, on some weekdays.
+type every struct {
+	cron    string
+	minutes []int
+	only    func(time.Weekday) bool
+}
+
+func always(time.Weekday) bool { return true }
+
+func schedules() []every {
+	night := func(w time.Weekday) bool { return w == time.Sunday }
+	work := func(w time.Weekday) bool { return w != time.Saturday && w != time.Sunday }
+	hourly := make([]int, 6)
+	for n := range hourly {
+		hourly[n] = n * 240
+	}
+	return []every{{"30 2 * * *", []int{150}, always}, {"30 7 * * 1-5", []int{450}, work},
+		{"0 0 * * *", []int{0}, always}, {"0 */4 * * *", hourly, always}, {"15 1 * * 0", []int{75}, night},
+		{"45 23 * * *", []int{1425}, always}}
+}
+
+// fates is a simulated time of people with tasks, told from outside: what must have
+// happened is found here without the code that is tested.
+type fates struct {
+	*sqlite.Store
+	t      *testing.T
+	rnd    *rand.Rand
+	now    time.Time
+	begun  time.Time
+	firers []*task.Firer // of two processes
+	remind *remind.Firer
+	tasks  *task.Tasks
+	people []*person
+	kills  int
+	limit  int
+}
+
+type person struct {
+	core.User
+	at    core.Identity
+	tasks []wanted
+}
+
+// wanted is a task as it was set.
+type wanted struct {
+	id       core.TaskID
+	reminder core.ReminderID
+	zone     *time.Location
+	every    every
+}
+
+// User returns a user.
+func (f *fates) User(ctx context.Context, id core.UserID) (core.User, error) {
+	return f.Store.User(ctx, id)
+}
+
+// Plan is the one address of a user.
+func (f *fates) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
+	ids, err := f.Identities(ctx, u.ID)
+	return []core.Target{{Identity: ids[0], Why: "home"}}, err
+}
+
+// Capabilities are those of a chat.
+func (f *fates) Capabilities(string) core.Capabilities {
+	return core.Capabilities{Push: true, MaxText: 4000}
+}
+
+type counter struct{}
+
+// Count counts words, about.
+func (counter) Count(s string) int { return len(s)/4 + 1 }
+
+func newFates(t *testing.T) *fates {
+	f := &fates{Store: sqlitetest.Open(t, t.TempDir()), t: t, rnd: rand.New(rand.NewPCG(*soakSeed, 7)), limit: 2000,
+		now: time.Date(2026, 3, 3, 11, 7, 0, 0, time.UTC)}
+	if *soakDays < 30 { // the clocks of Europe change on the 29th
+		f.now = time.Date(2026, 3, 24, 11, 7, 0, 0, time.UTC)
+	}
+	f.begun = f.now
+	times := remind.Times{Settings: remind.Settings{Language: "en"}}
+	f.tasks = &task.Tasks{Store: f.Store, Times: times, Settings: task.Settings{Expires: 2 * time.Hour, MaxActive: 20,
+		Language: "en"}}
+	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
+	for range 2 {
+		f.firers = append(f.firers, &task.Firer{Tasks: f.tasks, Due: f.Store, Users: f, Planner: f, Calendar: cal,
+			Tokens: counter{}, Channels: f, Log: zap.NewNop(),
+			Budget: func(s core.Settings, now time.Time) core.Budget {
+				return core.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
+			}})
+	}
+	f.remind = &remind.Firer{Store: f.Store, Users: f, Planner: f, Tokens: counter{}, Channels: f,
+		Settings: remind.Settings{Language: "en"}, Log: zap.NewNop()}
+	return f
+}
+
+// add brings a person with two recurring tasks and a reminder at the same times.
+func (f *fates) add(n int) {
+	ctx, zone := f.t.Context(), zones()[n%len(zones())]
+	u, err := f.AddUserAt(ctx, core.User{Name: fmt.Sprint("p", n), Role: core.RoleMember, CreatedAt: f.now,
+		Settings: core.Settings{Zone: zone}}, core.Identity{LastUsed: f.now,
+		Address: core.Address{Channel: "telegram", Account: "42", External: fmt.Sprint(n + 1)}})
+	f.must(err)
+	ids, err := f.Identities(ctx, u.ID)
+	f.must(err)
+	p := &person{User: u, at: ids[0]}
+	f.people = append(f.people, p)
+	for k := range 2 {
+		f.set(p, schedules()[(n+3*k)%len(schedules())])
+	}
+}
+
+// set sets a task and a reminder by the person's clock of now.
+func (f *fates) set(p *person, e every) {
+	ctx := f.t.Context()
+	u, err := f.Store.User(ctx, p.ID)
+	f.must(err)
+	w := wanted{zone: u.Settings.Location(time.UTC), every: e}
+	set, err := f.tasks.New(ctx, core.ToolUse{User: p.ID, Now: f.now, Location: w.zone, Language: "en"},
+		e.cron+" tell the news")
+	f.must(err)
+	rid, err := f.NewID(ctx, p.ID)
+	f.must(err)
+	w.id, w.reminder = set.Task.ID, core.ReminderID(rid)
+	f.effect(p.ID, set, core.SetReminder{At: f.now, Reminder: core.Reminder{ID: w.reminder, Text: fmt.Sprint("call ", rid),
+		DueAt: set.Task.DueAt, Cron: e.cron, Zone: set.Task.Zone}})
+	p.tasks = append(p.tasks, w)
+}
+
+func (f *fates) effect(user core.UserID, effects ...core.Effect) {
+	_, err := f.Note(f.t.Context(), core.Note{User: user, Now: f.now, Effects: effects})
+	f.must(err)
+}
+
+func (f *fates) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// look is what each process does every few seconds; both may do it at once.
+func (f *fates) look() {
+	ctx, done := f.t.Context(), make(chan error, len(f.firers))
+	for _, x := range f.firers {
+		go func() { done <- errors.Join(x.Run(ctx, f.now), f.remind.Run(ctx, f.now)) }()
+	}
+	for range f.firers {
+		f.must(<-done)
+	}
+	f.answer()
+}
+
+// answer runs the turns that are due, as a gateway does: some die before their reply is
+// stored, some models fail, and what is too late is skipped.
+func (f *fates) answer() {
+	ctx := f.t.Context()
+	for range 1000 {
+		refs, _, err := f.Due(ctx, []string{core.QueueTurn}, f.now, 100, core.Share{})
+		f.must(err)
+		if len(refs) == 0 {
+			return
+		}
+		for _, ref := range refs {
+			t, _, err := f.ClaimTurn(ctx, ref, core.Claim{Worker: "w", Now: f.now, Until: f.now.Add(time.Minute)}, core.Budget{})
+			f.must(err)
+			if t == nil {
+				continue
+			}
+			f.within(t.User, t.StartedAt)
+			if f.kills < *soakKills && f.rnd.IntN(4) == 0 {
+				f.kills++
+				continue // its lease lapses
+			}
+			f.commit(t)
+		}
+	}
+	f.t.Fatal("turns without end")
+}
+
+// commit stores what the turn of a task came to.
+func (f *fates) commit(t *core.Turn) {
+	ctx, text := f.t.Context(), "the news"
+	r := core.Reply{Turn: t, State: core.TurnDone, Now: f.now, Day: f.now.Format(time.DateOnly),
+		Usage: core.Usage{Prompt: f.rnd.IntN(t.Reserved), Completion: 1}}
+	late := f.tasks.Late(t, f.now)
+	if late || f.rnd.IntN(12) == 0 {
+		r.State, r.Cause, r.Usage = core.TurnFailed, core.CauseModel, core.Usage{}
+		if late {
+			r.Cause = core.CauseLate
+		}
+		u, err := f.Store.User(ctx, t.User)
+		f.must(err)
+		told, err := f.tasks.Failed(ctx, u, t, r.Cause, "", f.now)
+		f.must(err)
+		text, r.Effects = told.Text, told.Effects
+		if len(told.Buttons) > 0 { // a yes, later
+			defer f.goOn(t)
+		}
+	}
+	r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: text, Tokens: 3, SentAt: f.now}}
+	_, err := f.Commit(ctx, r, nil)
+	f.must(err)
+}
+
+// goOn lets a task go on that stands still.
+func (f *fates) goOn(t *core.Turn) {
+	k, err := f.Task(f.t.Context(), t.User, t.Task)
+	f.must(err)
+	_, resume, err := f.tasks.Resume(f.t.Context(), core.ToolUse{User: t.User, Now: f.now}, k.ID)
+	f.must(err)
+	f.effect(t.User, resume)
+}
+
+// within checks that nothing took more than was reserved for tasks on a day.
+func (f *fates) within(user core.UserID, at time.Time) {
+	f.t.Helper()
+	var most int
+	f.must(f.DB().QueryRow(`SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1`,
+		user).Scan(&most))
+	if most > f.limit {
+		f.t.Fatalf("user %d has %d tokens for tasks at %s, of %d", user, most, at, f.limit)
+	}
+}
+
+// live lets the days go by: most minutes are quiet, now and then nothing runs for hours,
+// and people travel.
+func (f *fates) live() {
+	end := f.begun.AddDate(0, 0, *soakDays)
+	for f.now.Before(end) {
+		step := 5 * time.Minute
+		switch f.rnd.IntN(200) {
+		case 0:
+			step = time.Duration(1+f.rnd.IntN(9)) * time.Hour // nothing runs
+		case 1:
+			p := f.people[f.rnd.IntN(len(f.people))]
+			f.effect(p.ID, core.SetSettings{Settings: core.Settings{Zone: zones()[f.rnd.IntN(len(zones()))]}})
+		}
+		f.now = f.now.Add(step)
+		f.look()
+	}
+	f.now = f.now.Add(2 * time.Minute)
+	f.answer() // what died is taken up
+}
+
+// times are when a wall clock shows what was wanted, found minute by minute: once each
+// date, at the first instant at which it shows that or later.
+func (w wanted) times(after, until time.Time) (out []time.Time) {
+	first := after.In(w.zone).AddDate(0, 0, -1)
+	for d := range int(until.Sub(after).Hours()/24) + 3 {
+		date := time.Date(first.Year(), first.Month(), first.Day()+d, 12, 0, 0, 0, time.UTC)
+		if !w.every.only(date.Weekday()) {
+			continue
+		}
+		for _, minute := range w.every.minutes {
+			wall := time.Date(date.Year(), date.Month(), date.Day(), 0, minute, 0, 0, time.UTC)
+			at, shows := wall.Add(-16*time.Hour), time.Time{}
+			for ; shows.Before(wall); at = at.Add(5 * time.Minute) {
+				l := at.In(w.zone)
+				shows = time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), 0, 0, time.UTC)
+			}
+			if at = at.Add(-5 * time.Minute); at.After(after) && !at.After(until) {
+				out = append(out, at)
+			}
+		}
+	}
+	slices.SortFunc(out, time.Time.Compare)
+	return slices.CompactFunc(out, time.Time.Equal)
+}
+
+// check compares what happened to what was wanted.
+func (f *fates) check() {
+	ctx, runs, passed := f.t.Context(), 0, 0
+	states := map[core.RunState]int{}
+	for _, p := range f.people {
+		notices := 0
+		for _, w := range p.tasks {
+			all, err := f.Runs(ctx, p.ID, w.id, 100_000)
+			f.must(err)
+			slices.Reverse(all)
+			n, r := f.compare(p, w, all)
+			runs, passed = runs+n, passed+r
+			for _, x := range all {
+				states[x.State]++
+				if x.Turn == 0 || x.Passed > 0 {
+					notices++
+				}
+			}
+		}
+		var told int
+		f.must(f.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND kind = 'notice'`, p.ID).Scan(&told))
+		if told != notices {
+			f.t.Errorf("user %d was told %d times that nothing came of a time, want %d", p.ID, told, notices)
+		}
+		var left int
+		f.must(f.DB().QueryRow(`SELECT COALESCE(SUM(task_reserved), 0) FROM usage WHERE user_id = $1`, p.ID).Scan(&left))
+		if left != 0 {
+			f.t.Errorf("user %d has %d tokens reserved in the end", p.ID, left)
+		}
+		f.within(p.ID, f.now)
+	}
+	f.t.Logf("%d people, %d days, %d kills: %d times, %d passed over, %v", len(f.people), *soakDays, f.kills, runs, passed,
+		states)
+	if f.kills < *soakKills || states[core.RunFailed] == 0 || states[core.RunSkipped] == 0 {
+		f.t.Errorf("too little happened: %d kills, %v", f.kills, states)
+	}
+}
+
+// compare holds the runs of a task to its times: each is one of these, or was passed over
+// and counted; each turn has one instruction, and each that ended one answer.
+func (f *fates) compare(p *person, w wanted, all []core.Run) (times, passed int) {
+	f.t.Helper()
+	want := w.times(f.begun, f.now.Add(-5*time.Minute))
+	for _, r := range all {
+		n := slices.IndexFunc(want, r.Due.Equal)
+		if n < 0 {
+			f.t.Errorf("user %d, task %d: ran for %s, which was never wanted or twice", p.ID, w.id, r.Due)
+			continue
+		}
+		if n != r.Passed {
+			f.t.Errorf("user %d, task %d: %d times before %s were missed, %d were told", p.ID, w.id, n, r.Due, r.Passed)
+		}
+		times, passed, want = times+1, passed+r.Passed, want[n+1:]
+		if r.State == core.RunStarted {
+			f.t.Errorf("user %d, task %d: the run for %s never ended", p.ID, w.id, r.Due)
+		}
+		var said int
+		f.must(f.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND turn_id = $2 AND turn_id > 0`, p.ID,
+			r.Turn).Scan(&said))
+		if want := map[bool]int{true: 2}[r.Turn != 0]; said != want {
+			f.t.Errorf("user %d, task %d: the run for %s has %d messages, want %d", p.ID, w.id, r.Due, said, want)
+		}
+	}
+	if len(want) > 0 {
+		f.t.Errorf("user %d, task %d in %s: %d times never came, the first %s", p.ID, w.id, w.zone, len(want), want[0])
+	}
+	f.reminded(p, w)
+	return times, passed
+}
+
+// reminded checks that a reminder came at its times, those that were missed together once.
+func (f *fates) reminded(p *person, w wanted) {
+	f.t.Helper()
+	var told int
+	f.must(f.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND kind = 'reminder' AND (body = $2 OR body LIKE $3)`,
+		p.ID, fmt.Sprint("⏰ call ", w.reminder), fmt.Sprint("⏰ call ", w.reminder, "\n%")).Scan(&told))
+	r, err := f.Reminder(f.t.Context(), p.ID, w.reminder)
+	f.must(err)
+	want := w.times(f.begun, f.now)
+	if told > len(want) || told == 0 && len(want) > 0 || !r.DueAt.After(f.now.Add(-5*time.Minute)) {
+		f.t.Errorf("user %d, reminder %d: told %d times of %d, next %s", p.ID, w.reminder, told, len(want), r.DueAt)
+	}
+}
+
+// TestTimesGoBy lives through days with changes of the clock, journeys, hours in which
+// nothing runs, and deaths: no time is missed or comes twice, each failure is told once,
+// and nothing takes more than tasks may. `make soak` lives through a year.
+func TestTimesGoBy(t *testing.T) {
+	t.Parallel()
+	f := newFates(t)
+	for n := range *soakPeople {
+		f.add(n)
+	}
+	f.live()
+	f.check()
+}

@@ -1,0 +1,98 @@
+//go:build e2e
+
+package channels
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// librarian is a model that searches for the question, and answers with the first page
+// of a file that was found.
+type librarian struct {
+	mu   sync.Mutex
+	seen []string // what it was shown first of each turn
+}
+
+func (l *librarian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Messages []struct{ Role, Content string }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	last := q.Messages[len(q.Messages)-1]
+	delta, finish := map[string]any{"content": "I found nothing."}, "stop"
+	switch last.Role {
+	case "user":
+		l.mu.Lock()
+		l.seen = append(l.seen, last.Content)
+		l.mu.Unlock()
+		asked, _ := json.Marshal(map[string]any{"query": strings.SplitN(last.Content, "?", 2)[0]}) // it is a string
+		delta, finish = map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "c1", "type": "function",
+			"function": map[string]any{"name": "conversation_search", "arguments": string(asked)}}}}, "tool_calls"
+	case "tool":
+		var found struct {
+			Results []struct {
+				Kind, Name, Snippet string
+				Page                int
+			}
+		}
+		if json.Unmarshal([]byte(last.Content), &found) != nil {
+			break
+		}
+		for _, h := range found.Results {
+			if h.Kind == "file" {
+				delta["content"] = fmt.Sprintf("%s, page %d: %s", h.Name, h.Page, h.Snippet)
+				break
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, choice := range []map[string]any{{"index": 0, "delta": delta}, {"index": 0, "delta": struct{}{},
+		"finish_reason": finish}} {
+		b, _ := json.Marshal(map[string]any{"id": "x", "object": "chat.completion.chunk", "choices": []any{choice}}) // likewise
+		fmt.Fprintf(w, "data: %s\n\n", b)
+	}
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+// A PDF that is sent with a question: the answer waits for its text and names file and
+// page, and so does one to a later question.
+func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
+	t.Parallel()
+	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	e2etest.Must(t, err)
+	l := &librarian{}
+	model := httptest.NewServer(l)
+	defer model.Close()
+	w := e2etest.NewTown(t, "")
+	w.UseModel(model.URL + "/v1")
+	w.Telegram.AddFile("doc", "files/doc", pdf)
+	g := w.Start()
+	w.Telegram.Write(e2etest.Ada, map[string]any{"document": map[string]any{"file_id": "doc", "file_unique_id": "d",
+		"file_name": "lease.pdf", "mime_type": "application/pdf"}, "caption": "How much is the deposit?"})
+	if got := w.Sent(e2etest.Ada, 1)[0].Text; !strings.Contains(got, "lease.pdf, page 1") ||
+		!strings.Contains(got, "1,450") {
+		t.Errorf("the first answer is %q\n%s", got, g.Log)
+	}
+	w.Telegram.Write(e2etest.Ada, map[string]any{"text": "How many months of notice are there?"})
+	if got := w.Sent(e2etest.Ada, 2)[1].Text; !strings.Contains(got, "lease.pdf, page 3") {
+		t.Errorf("the second answer is %q", got)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := l.seen[0]; !strings.Contains(first, `"name":"lease.pdf","kind":"pdf","pages":3`) ||
+		!strings.Contains(first, "Anna Müller") {
+		t.Errorf("the model was shown %q", first)
+	}
+}

@@ -1,0 +1,122 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// NewDatabase makes an empty database in the test server, for what cannot be done in a
+// schema of a shared one, and returns its URL.
+func NewDatabase(t *testing.T) string {
+	t.Helper()
+	dsn := os.Getenv("TEST_POSTGRES_DSN")
+	if dsn == "" {
+		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
+	}
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, dsn)
+	Must(t, err)
+	name := "e2e_" + strings.ToLower(rand.Text())
+	_, err = c.Exec(ctx, "CREATE DATABASE "+name)
+	Must(t, err)
+	t.Cleanup(func() {
+		_, err := c.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+		Must(t, err)
+		Must(t, c.Close(ctx))
+	})
+	u, err := url.Parse(dsn)
+	Must(t, err)
+	u.Path = "/" + name
+	in, err := pgx.Connect(ctx, u.String())
+	Must(t, err)
+	defer in.Close(ctx)
+	_, err = in.Exec(ctx, "CREATE EXTENSION vector; CREATE EXTENSION btree_gin")
+	Must(t, err)
+	return u.String()
+}
+
+// NewPooler starts PgBouncer before the server of a database, which gives every
+// transaction another connection, and returns the URL that leads through it.
+func NewPooler(t *testing.T, database string) string {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		t.Skip("pgbouncer is not installed; `make test` installs it")
+	}
+	u, err := url.Parse(database)
+	Must(t, err)
+	password, _ := u.User.Password()
+	addr := FreeAddress(t)
+	host, port, err := net.SplitHostPort(addr)
+	Must(t, err)
+	dir, err := os.MkdirTemp("", "pooler")
+	Must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	name := strings.TrimPrefix(u.Path, "/")
+	ini := filepath.Join(dir, "pgbouncer.ini")
+	Must(t, os.WriteFile(ini, []byte(fmt.Sprintf(`[databases]
+%s = host=%s port=%s user=%s password=%s
+[pgbouncer]
+listen_addr = %s
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 8
+max_client_conn = 300
+server_check_delay = 0
+`, name, u.Hostname(), u.Port(), u.User.Username(), password, host, port)), 0o600))
+	cmd := exec.Command(program, ini)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: nobody(t, dir, ini)}
+	log := &logBuffer{}
+	cmd.Stdout, cmd.Stderr = log, log
+	Must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) { // it has no event to wait for
+		if c, err := net.Dial("tcp", addr); err == nil {
+			Must(t, c.Close())
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("PgBouncer does not answer\n%s", log)
+		}
+	}
+	u.Host = addr
+	u.RawQuery = "sslmode=disable"
+	return u.String()
+}
+
+// nobody is a user without rights that owns the files: some programs refuse to run as
+// root. Nil: the test has no rights either.
+func nobody(t *testing.T, files ...string) *syscall.Credential {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	who, err := user.Lookup("nobody")
+	Must(t, err)
+	uid, err := strconv.Atoi(who.Uid)
+	Must(t, err)
+	gid, err := strconv.Atoi(who.Gid)
+	Must(t, err)
+	for _, f := range files {
+		Must(t, os.Chown(f, uid, gid))
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}

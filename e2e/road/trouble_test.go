@@ -1,0 +1,164 @@
+//go:build e2e
+
+package road
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+const (
+	emptyAnswer = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":""}}]}`
+	secretKey   = "sk-nobody-may-read-this-key"
+)
+
+// What goes wrong between the services and us costs no message and no answer, and the
+// log tells of it without a key.
+func TestTroubleOnTheWayCostsNothing(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		m := newMoody(t)
+		w.UseModel(m.URL)
+		w.Env = append(w.Env, "EVERTHREAD_LLM_TIMEOUT=2s", "EVERTHREAD_LLM_API_KEY="+secretKey)
+		g := w.Start()
+		var said []string
+		for _, c := range []struct {
+			name   string
+			before func()
+		}{
+			{"an empty answer", func() { m.trouble(1, answers(200, emptyAnswer, "Content-Type", "application/json")) }},
+			{"an answer that is cut off", func() { m.trouble(1, cuts) }},
+			{"a busy model", func() { m.trouble(1, answers(429, refusal, "Retry-After", "1")) }},
+			{"a model that tells the key", func() { m.trouble(1, answers(500, `{"error":{"message":"no: `+secretKey+`"}}`)) }},
+			{"a flood", func() { w.Telegram.Fail("sendMessage", 1, telegramtest.Failure{Code: 429, RetryAfter: 1}) }},
+			{"polls that fail", func() { w.Telegram.Fail("getUpdates", 2, telegramtest.Failure{Code: 502}) }},
+			{"after polls that failed", func() { w.Telegram.Fail("getUpdates", 2, telegramtest.Failure{Drop: true}) }},
+			{"after polls without an answer", func() {}},
+		} {
+			c.before()
+			said = append(said, c.name)
+			w.Telegram.Say(e2etest.Ada, c.name)
+			w.Answered(t, g, "echo: "+c.name)
+		}
+		l := w.Ledger()
+		w.Settle(l, g)
+		if got := w.Check(l, e2etest.Ada, said); got != (e2etest.Repeats{}) {
+			t.Errorf("got %+v", got)
+		}
+
+		w.Telegram.Fail("sendMessage", 1, telegramtest.Failure{Code: 400,
+			Description: "Bad Request: can't parse entities: Can't find end of the entity starting at byte offset 7"})
+		w.Telegram.Say(e2etest.Bob, "**bold** and `code`")
+		if got := w.Sent(e2etest.Bob, 1)[0]; got.Text != "echo: bold and code" || len(got.Entities) > 0 {
+			t.Errorf("markup that was refused: got %q with %v", got.Text, got.Entities)
+		}
+		for _, secret := range []string{secretKey, telegramtest.Token} {
+			if strings.Contains(g.Log.String(), secret) {
+				t.Errorf("the log holds %q", secret)
+			}
+		}
+	})
+}
+
+// While nobody says anything no model is asked, however much time goes by: the day is
+// closed once, and what comes by the clock is not made by a model.
+func TestNobodyPaysForSilence(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewClock(t, database(t))
+		m := newMoody(t)
+		w.UseModel(m.URL)
+		g := w.Start()
+		for n := range 5 {
+			w.Ask(fmt.Sprint("the boat, part ", n))
+		}
+		w.RemindIn("every day at 9", "stretch")
+		w.Set(time.Date(2026, 10, 25, 3, 5, 0, 0, time.UTC))
+		w.Until("2026-10-24", func(d e2etest.DayJSON) bool { return d.State == "final" })
+		w.Set(time.Date(2026, 10, 25, 8, 0, 30, 0, time.UTC))
+		if got := w.Receive().Text; !strings.HasPrefix(got, "Summary: ") {
+			t.Fatalf("got %q\n%s", got, g.Log)
+		}
+		w.Settle(w.Ledger(), g)
+		asked := m.requests()
+		for day := 25; day < 32; day++ {
+			w.Set(time.Date(2026, 10, day, 9, 0, 1, 0, time.UTC))
+			if got := w.Receive().Text; got != "⏰ stretch" {
+				t.Errorf("on the %dth: got %q\n%s", day, got, g.Log)
+			}
+		}
+		time.Sleep(lookedTwice) // nothing may be asked, which has no event
+		if n := m.requests(); asked < 6 || n != asked {
+			t.Errorf("the model was asked %d times, and %d times more in a week of silence\n%s", asked, n-asked, g.Log)
+		}
+	})
+}
+
+// typingAgain is longer than it takes until typing would be shown again.
+const typingAgain = 6 * time.Second
+
+// Nobody is shown that an answer is being written when none is: neither after it came
+// nor after it was given up.
+func TestTypingEndsWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		m := newMoody(t)
+		w.UseModel(m.URL)
+		w.Env = append(w.Env, "EVERTHREAD_LLM_TIMEOUT=1s", "EVERTHREAD_TURN_GIVE_UP_AFTER=3s")
+		g := w.Start()
+		m.trouble(1, hangs)
+		w.Telegram.Say(e2etest.Ada, "hello")
+		w.Answered(t, g, "echo: hello")
+		m.trouble(0, hangs)
+		w.Telegram.Say(e2etest.Bob, "hello")
+		if got := w.Sent(e2etest.Bob, 1)[0].Text; !strings.Contains(got, "/retry") {
+			t.Errorf("got %q", got)
+		}
+		ada, bob := w.Telegram.Actions(e2etest.Ada), w.Telegram.Actions(e2etest.Bob)
+		if ada == 0 || bob == 0 {
+			t.Errorf("typing was shown %d and %d times", ada, bob)
+		}
+		time.Sleep(typingAgain) // nothing may be shown, which has no event
+		if a, b := w.Telegram.Actions(e2etest.Ada)-ada, w.Telegram.Actions(e2etest.Bob)-bob; a+b > 0 {
+			t.Errorf("typing was shown %d times after an answer and %d times after none\n%s", a, b, g.Log)
+		}
+	})
+}
+
+// A network that is away for days keeps what was to be sent.
+func TestANetworkThatIsAwayForDaysLosesNoReminder(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewClock(t, database(t))
+		u, err := url.Parse(w.Telegram.URL())
+		e2etest.Must(t, err)
+		c := newCord(t, u.Host)
+		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_API_URL=http://"+c.address)
+		g := w.Start()
+		w.RemindIn("in 2 hours", "water the plants")
+		w.Settle(w.Ledger(), g)
+		c.pull()
+		for _, after := range []time.Duration{2*time.Hour + time.Second, 3 * 24 * time.Hour} {
+			w.Set(w.Now().Add(after))
+			tries := func() int { return strings.Count(g.Log.String(), "part not sent") }
+			before := tries() // one more may be under way
+			for deadline := time.Now().Add(30 * time.Second); tries() < before+2; time.Sleep(50 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("it was not tried\n%s", g.Log)
+				}
+			}
+		}
+		c.plug()
+		if got := w.Receive().Text; got != "⏰ water the plants" {
+			t.Errorf("got %q\n%s", got, g.Log)
+		}
+	})
+}
