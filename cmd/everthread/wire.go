@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -104,13 +106,26 @@ func (h *holder) engine(channels []core.Channel) (*engine.Engine, error) {
 	if c.OpenAI.Enabled {
 		channels = append(channels, openaidoor.Door(), api.Door())
 	}
-	self, err := os.Executable()
+	self, err := itself()
 	if err != nil {
 		return nil, fmt.Errorf("find the program itself, which reads documents: %w", err)
 	}
 	return engine.New(h.Process, engine.Options{Channels: channels, Version: version, Backup: maker, Crash: crash,
 		ReadDocument: []string{self, readDocument},
 		Ticks:        engine.Ticks{Usual: tick, Reminders: remindTick, Embeddings: embedTick}})
+}
+
+// itself is the path of this program: as the system says, else, where no /proc is, as it
+// was called.
+func itself() (string, error) {
+	if path, err := os.Executable(); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }
 
 // app is a process that serves: the engine with its doors.

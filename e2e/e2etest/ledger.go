@@ -103,6 +103,9 @@ func (l *Ledger) Quiet(within time.Duration, log fmt.Stringer) {
 			`SELECT 'job ' || id || ' ' || key || ' ' || state || ' ' || worker || ' ' || run_at || ' ' || lease_until FROM jobs`), log)
 }
 
+// settled is longer than a channel that tells later what became of a part is waited for.
+const settled = 90 * time.Second
+
 // Settle waits until everything that was said is taken and done.
 func (w *Town) Settle(l *Ledger, g *Gateway) {
 	w.T.Helper()
@@ -111,7 +114,7 @@ func (w *Town) Settle(l *Ledger, g *Gateway) {
 	if err := w.Telegram.Wait(ctx, func() bool { return w.Telegram.Pending() == 0 }); err != nil {
 		w.T.Fatalf("%d updates are not taken\n%s", w.Telegram.Pending(), g.Log)
 	}
-	l.Quiet(30*time.Second, g.Log)
+	l.Quiet(settled, g.Log)
 }
 
 // Repeats counts what arrived at a chat with a mark, and how much of that had

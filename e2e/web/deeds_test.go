@@ -90,7 +90,8 @@ var writes = []deed{
 	{"", "#promises form[action$=cancel] button", "!" + says("#promises", "feed the cat"), false},
 	{"", "#promises form[action$=done] button", "!" + says("#promises", "choose the paint"), false},
 	{"", "#promises details[id^=runs] > summary | #promises details[id^=runs] a", "location.pathname.endsWith('/why')", false},
-	{"/", "?#promises:not([open]) > summary | #promises form[action$=resume] button", toast("It goes on"), false},
+	{"/", "?#promises:not([open]) > summary | #promises form[action$=resume] button",
+		toast("It goes on") + "&&" + gone("#promises form[action$=resume]"), false},
 	{"", "#promises form[action^='/tasks'][action$=cancel] button", "!" + says("#promises", "tell the news"), false},
 	{"", "#promises li[id^=l] a[href]", "document.querySelector('.entry.found')", false},
 }
