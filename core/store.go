@@ -19,8 +19,8 @@ type InboundStore interface {
 	// and if the thread is idle, the turn is claimed in the same transaction.
 	Append(ctx context.Context, a Append) (Appended, error)
 	// Edit replaces the text of the message that e.Target means, keeps the earlier
-	// one as a revision and asks a running turn of it to restart. ErrNotFound if
-	// the message was never seen: the caller then appends it.
+	// one as a revision and asks a running turn of it to restart; one that waits without
+	// a turn gets one. ErrNotFound if the message was never seen: the caller then appends it.
 	Edit(ctx context.Context, user UserID, identity IdentityID, e Inbound, m NewMessage, now time.Time) error
 	// Note stores events that are not conversation, with the effects, messages and
 	// deliveries that answer them. A repeated event does nothing (Noted.Duplicate).

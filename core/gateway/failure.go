@@ -124,11 +124,14 @@ func (g *Gateway) apology(u core.User, cause error) string {
 	if !errors.As(cause, &m) || !hopeless(m) {
 		return w.GaveUp
 	}
+	owner := u.Role == core.RoleOwner
 	switch {
-	case u.Role == core.RoleOwner:
+	case owner && operators(m):
 		return fmt.Sprintf(w.GaveUpOwner, quoted(m.Err))
 	case operators(m):
 		return w.GaveUpSetup
+	case owner:
+		return w.GaveUpRefused + "\n" + quoted(m.Err)
 	}
 	return w.GaveUpRefused
 }

@@ -3,9 +3,11 @@
 package road
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
@@ -272,4 +274,53 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 		}
 		w.Check(l, 7, []string{"of somebody else"})
 	})
+}
+
+// refuses says no to every request with a word in it, and passes the others on.
+func refuses(t *testing.T, word string) http.HandlerFunc {
+	t.Helper()
+	target, err := url.Parse(e2etest.Common.URL(t))
+	e2etest.Must(t, err)
+	model := httputil.NewSingleHostReverseProxy(target)
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte(word)) {
+			answers(400, refusal)(w, r)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		model.ServeHTTP(w, r)
+	}
+}
+
+// The person is told what to do with words that the model's server never takes, and
+// that is true: edited or forgotten, the conversation goes on.
+func TestWordsThatAModelRefusesCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, takeBack := range map[string]func(w *e2etest.Town, message int64){
+		"edited": func(w *e2etest.Town, message int64) { w.Telegram.Edit(e2etest.Ada, message, "something else") },
+		"forgotten": func(w *e2etest.Town, message int64) {
+			w.Telegram.Write(e2etest.Ada, map[string]any{"text": "/forget", "reply_to_message": map[string]any{
+				"message_id": message, "date": time.Now().Unix(), "chat": map[string]any{"id": e2etest.Ada, "type": "private"},
+				"from": map[string]any{"id": e2etest.Ada, "is_bot": false, "first_name": "Ada"}, "text": "an abracadabra"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2etest.NewTown(t, "")
+			m := newMoody(t)
+			w.UseModel(m.URL)
+			g := w.Start()
+			m.trouble(0, refuses(t, "abracadabra"))
+			message := w.Telegram.Say(e2etest.Ada, "an abracadabra")
+			if got := w.Sent(e2etest.Ada, 1)[0].Text; !strings.Contains(got, "edit it") || !strings.Contains(got, "/forget") {
+				t.Errorf("got %q", got)
+			}
+			takeBack(w, message)
+			w.Sent(e2etest.Ada, 2)
+			w.Settle(w.Ledger(), g)
+			w.Telegram.Say(e2etest.Ada, "and now?")
+			w.Answered(t, g, "echo: and now?")
+		})
+	}
 }

@@ -271,8 +271,21 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 		if err := t.keep(e, how, old.ID, "done", now); err != nil || old.Redacted || old.Text == m.Text {
 			return err
 		}
-		return t.rewrite(old, m, now)
+		if err := t.rewrite(old, m, now); err != nil || old.Position != 0 {
+			return err
+		}
+		return t.answerEdited(old.Thread, now)
 	})
+}
+
+// answerEdited makes sure that a message which was edited before a turn read it gets one:
+// that of its first text may have failed.
+func (t *tx) answerEdited(thread core.ThreadID, now time.Time) error {
+	var settings core.Settings
+	if err := unjson(t.settings, &settings); err != nil || settings.Paused {
+		return err
+	}
+	return t.turnIfPending(thread, now)
 }
 
 // Referred returns the message that a service knows by native, or ErrNotFound.

@@ -321,6 +321,7 @@ func editCases() []testCase {
 		}},
 		{"an edit keeps the earlier text as a revision, once", testEdit},
 		{"an edit of a running turn restarts it", testEditRunning},
+		{"an edit of a message that got no answer begins a turn", testEditUnanswered},
 		{"an edit of a covered message makes its day stale", testEditCovered},
 		{"an edit moves no other message of that id", testEditOther},
 	}
@@ -371,6 +372,20 @@ func testEditRunning(b *bench) {
 	f, err = b.Flags(b.ctx, b.user.ID, t.ID)
 	b.must(err)
 	equal(b, "flags afterwards", f, core.TurnFlags{Restart: 1})
+}
+
+func testEditUnanswered(b *bench) {
+	t := b.turn("a word that is refused")
+	target := b.native()
+	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "refused"}, nil)
+	b.must(err)
+	equal(b, "turns that are due", len(b.due(core.QueueTurn)), 0)
+	b.must(b.edit(target, "e1", "another word"))
+	equal(b, "turns that are due after the edit", len(b.due(core.QueueTurn)), 1)
+	b.must(b.edit(target, "e2", "yet another"))
+	equal(b, "inputs", len(b.take().Inputs), 1)
+	equal(b, "turns that are due in the end", len(b.due(core.QueueTurn)), 0)
 }
 
 func testEditCovered(b *bench) {
