@@ -111,7 +111,7 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 		return d
 	}
 	if r.Journal != nil && r.outside(call.Name) {
-		return r.journalled(ctx, tool, call, c)
+		return r.journalled(ctx, tool, call, c, "")
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
 	if err != nil {
@@ -127,15 +127,31 @@ func (r *run) outside(name string) bool {
 	return ok && x.Outside()
 }
 
-// journalled replays the call if it was made before, else makes and records it.
-func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
+// begunMark is what the journal holds of a call that was begun and whose end is
+// not known.
+const begunMark = "begun\n"
+
+// journalled replays the call if it was made before, else makes and records it. One that
+// may change something is noted before it is made, for the audit with the result begun
+// (empty: the audit tells of its end alone): if the process dies in between it is not
+// made twice, and the model is told that nobody knows whether it took effect.
+func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse,
+	begun core.AuditResult) done {
 	mark := fingerprint(call)
 	text, ok, err := r.Journal.Lookup(ctx, c.User, c.Turn, c.Step, c.Index)
 	if err != nil {
 		return done{err: fmt.Errorf("look up tool call: %w", err)}
 	}
-	if recorded, same := strings.CutPrefix(text, mark); ok && same {
+	switch recorded, same := strings.CutPrefix(text, mark); {
+	case ok && (text == begunMark || same && recorded == begunMark):
+		return r.unknown(ctx, tool, call, c)
+	case ok && same:
 		return replayed(recorded)
+	}
+	if changes(tool) {
+		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, mark+begunMark, begun)); err != nil {
+			return done{err: fmt.Errorf("record tool call: %w", err)}
+		}
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
 	d := done{ToolResult: res}
@@ -143,7 +159,7 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		d = r.excuse(tool, res, err)
 	}
 	if err != nil && ctx.Err() != nil {
-		return d // interrupted: a re-run calls again
+		return d // interrupted: a re-run calls again what only reads
 	}
 	d.Text = Truncate(d.Text, r.ResultTokens, r.Tokenizer)
 	r.keep(ctx, c, &d)
@@ -151,6 +167,17 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, mark+d.recorded(), d.result())); err != nil {
+		return done{err: fmt.Errorf("record tool call: %w", err)}
+	}
+	return d
+}
+
+// unknown tells of a call that was begun, and never ended.
+func (r *run) unknown(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
+	d := failed("the call was begun, and the process that made it died: it may have taken effect or not. " +
+		"Tell the person so, and do not repeat it by yourself")
+	if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, fingerprint(call)+d.Text,
+		core.ResultUnknown)); err != nil {
 		return done{err: fmt.Errorf("record tool call: %w", err)}
 	}
 	return d

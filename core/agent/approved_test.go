@@ -22,6 +22,36 @@ func (j *auditJournal) Record(ctx context.Context, u core.UserID, c core.CallRec
 	return j.memoryJournal.Record(ctx, u, c)
 }
 
+// A call that the owner allowed, and the process dies while it is made: nobody knows of
+// that one, and another call is made.
+func TestAnAllowedCallThatWasBegunIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	calls, journal := 0, &auditJournal{}
+	run := func(arguments string) string {
+		req := request(llmtest.Replies(llmtest.Call(wish("1", "mail", arguments)), llmtest.Say("so it is")),
+			registry(t, counted(&calls, func() { panic("the power is gone") })))
+		req.Journal = journal
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Messages[1].Text
+	}
+	run(`{"to":"ann"}`)
+	for key, entry := range journal.entries {
+		journal.entries[key] = entry[:17] + begunMark // as if it had died in between
+	}
+	if got := run(`{"to":"ann"}`); calls != 1 || !strings.Contains(got, "may have taken effect or not") {
+		t.Errorf("%d calls, %q", calls, got)
+	}
+	if run(`{"to":"bob"}`); calls != 2 {
+		t.Errorf("%d calls, want one to bob, too", calls)
+	}
+	if got := fmt.Sprint(journal.told); got != "[ failed unknown  failed]" {
+		t.Errorf("told %s", got)
+	}
+}
+
 // A process that dies after the yes and before the end of the call: the next one
 // says that nobody knows, and says the same when it dies, too.
 func TestACallThatWasBegunIsUnknownNotRepeated(t *testing.T) {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/everthread/everthread/core"
 )
@@ -73,13 +72,7 @@ func (r *run) decided(ctx context.Context) error {
 	return nil
 }
 
-// begunMark is what the journal holds of a call that was begun and whose end is
-// not known.
-const begunMark = "begun\n"
-
-// approved makes the call that the person said yes to. It is noted before it is
-// made: if the process dies in between it is not made twice, and the model is
-// told that nobody knows whether it took effect.
+// approved makes the call that the person said yes to.
 func (r *run) approved(ctx context.Context, call core.ToolCall) done {
 	tool, ok := r.Tools.tool(call.Name)
 	if !ok {
@@ -94,34 +87,24 @@ func (r *run) approved(ctx context.Context, call core.ToolCall) done {
 		}
 		return done{ToolResult: res}
 	}
-	text, ok, err := r.Journal.Lookup(ctx, c.User, c.Turn, c.Step, c.Index)
-	if err != nil {
-		return done{err: fmt.Errorf("look up tool call: %w", err)}
-	}
-	if ok && text == begunMark {
-		d := failed(
-			"the call was begun, and the process that made it died: it may have taken effect or not. Tell the person so, and do not repeat it by yourself")
-		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, fingerprint(call)+d.Text,
-			core.ResultUnknown)); err != nil {
-			return done{err: fmt.Errorf("record tool call: %w", err)}
-		}
-		return d
-	}
+	return r.journalled(ctx, tool, call, c, core.ResultBegun)
+}
+
+// changes reports whether an outside tool may change something: it is not known to read only.
+func changes(tool core.Tool) bool {
+	g, ok := tool.(core.GuardedTool)
 	if !ok {
-		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, begunMark, core.ResultBegun)); err != nil {
-			return done{err: fmt.Errorf("record tool call: %w", err)}
-		}
+		return true
 	}
-	return r.journalled(ctx, tool, call, c)
+	_, readOnly := g.Standing()
+	return !readOnly
 }
 
 // record is a call as the journal keeps it. Of one that only reads the audit tells
 // nothing.
 func (r *run) record(tool core.Tool, c core.ToolUse, name, text string, result core.AuditResult) core.CallRecord {
-	if g, ok := tool.(core.GuardedTool); ok {
-		if _, readOnly := g.Standing(); readOnly {
-			result = ""
-		}
+	if !changes(tool) {
+		result = ""
 	}
 	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name, Text: text,
 		At: r.Now(), Result: result}
