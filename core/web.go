@@ -126,6 +126,7 @@ type UsageDay struct {
 	User  UserID
 	Day   string // YYYY-MM-DD
 	Usage Usage
+	Tasks int // tokens of Usage that tasks took
 	Turns int
 }
 

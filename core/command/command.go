@@ -29,6 +29,7 @@ type Store interface {
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 }
 

@@ -97,10 +97,15 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 	if err != nil {
 		return core.Outcome{}, err
 	}
+	tasks, err := c.usageOfTasks(ctx, r)
+	if err != nil {
+		return core.Outcome{}, err
+	}
 	all, err := c.usageOfAll(ctx, r)
 	if err != nil {
 		return core.Outcome{}, err
 	}
+	all = tasks + all
 	limit := c.Defaults.TokensPerDay
 	if limit <= 0 {
 		return core.Outcome{Text: fmt.Sprintf(r.words.UsageFree, words.Number(r.lang, used)) + all}, nil
@@ -114,6 +119,15 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 		text += "\n" + fmt.Sprintf(r.words.UsageOver, r.today.End.In(c.location(r)).Format("15:04"))
 	}
 	return core.Outcome{Text: text + all}, nil
+}
+
+// usageOfTasks is a line of what tasks took of the day, if they took any.
+func (c *Commands) usageOfTasks(ctx context.Context, r *request) (string, error) {
+	days, err := c.Store.UsageDays(ctx, r.user.ID, r.today.Label, r.today.Label)
+	if err != nil || len(days) == 0 || days[0].Tasks == 0 {
+		return "", err
+	}
+	return "\n" + fmt.Sprintf(r.words.UsageOfTasks, words.Number(r.lang, days[0].Tasks)), nil
 }
 
 // usageOfAll is a line of what everybody used together, for an owner, if that has a limit.

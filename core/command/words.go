@@ -154,6 +154,7 @@ type texts struct {
 	UsageFree                            string // used
 	UsageOf                              string // used, budget, percent
 	UsageReserved                        string // reserved
+	UsageOfTasks                         string // tokens
 	UsageOver                            string // time
 	UsageOfAll                           string // used, budget, percent
 	ForgetWhat, ForgetUnknown, Forgotten string

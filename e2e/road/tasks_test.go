@@ -43,6 +43,9 @@ func TestATaskIsDoneOnce(t *testing.T) {
 		w.Settle(l, g)
 		l.Until(`SELECT COUNT(*) FROM task_runs WHERE state = 'done' AND turn_id > 0`, 1, g)
 		l.Until(`SELECT COUNT(*) FROM usage WHERE task_tokens > 0 AND task_reserved = 0`, 1, g)
+		if got := w.Ask("/usage").Text; !strings.Contains(got, "Tasks took ") {
+			t.Errorf("what it took: %q", got)
+		}
 		list := w.Ask("/task").Text
 		if !strings.Contains(list, "No task is set") {
 			t.Errorf("it is still there: %q", list)

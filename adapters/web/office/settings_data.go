@@ -69,19 +69,23 @@ func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
 	p := &page.Usage
 	p.Cost, p.None, p.Budget = r.Prices.known(), len(all) == 0, r.Settings.TokensPerDay
 	var sum core.UsageDay
+	var tasks int
 	values := map[string][]int{}
 	for _, d := range all {
 		p.Days = append(p.Days, r.usageRow(v, d, v.DayName(d.Day)))
 		sum = plus(sum, d)
 		values[d.Day] = []int{d.Usage.Prompt + d.Usage.Completion}
 		if d.Day == v.Today.Label {
-			p.Used = d.Usage.Prompt + d.Usage.Completion
+			p.Used, tasks = d.Usage.Prompt+d.Usage.Completion, d.Tasks
 		}
 	}
 	p.Sum = r.usageRow(v, sum, v.Words.Total)
 	p.Today = fmt.Sprintf(say(v.Lang).Settings.UsageToday, words.Number(v.Lang, p.Used))
 	if p.Budget > 0 {
 		p.Today = fmt.Sprintf(say(v.Lang).Settings.UsageBudget, words.Number(v.Lang, p.Used), words.Number(v.Lang, p.Budget))
+	}
+	if tasks > 0 {
+		p.Today += " " + fmt.Sprintf(say(v.Lang).Settings.UsageTasks, words.Number(v.Lang, tasks))
 	}
 	p.Chart = r.chart(v, from, values, p.Budget, say(v.Lang).Settings.Usage)
 	return nil

@@ -93,8 +93,8 @@ type settingsWords struct {
 	BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
 
 	// Usage and data.
-	Usage, UsageLead, UsageToday, UsageBudget, UsageNone, UsageTable,
-	UsageDay string // UsageToday: number; UsageBudget: number, number
+	Usage, UsageLead, UsageToday, UsageBudget, UsageTasks, UsageNone, UsageTable,
+	UsageDay string // UsageToday: number; UsageBudget: number, number; UsageTasks: number
 	UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost, UsageLimit         string
 	Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner string
 	ExportAbout,

@@ -407,7 +407,7 @@ func within(want, used, most int64) int64 {
 // UsageDays lists what was used; see core.UsageStore. Who became a part of
 // somebody else used it as they did.
 func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
-	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
+	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.task_tokens, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
 	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`
 	query, args := columns+`g.day >= $1 AND g.day <= $2`+used, []any{from, through}
 	if user != 0 {
@@ -415,6 +415,6 @@ func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through s
 	}
 	rows, err := s.one(ctx).rows(query, args...)
 	return collect(rows, err, func(r scanner) (d core.UsageDay, err error) {
-		return d, r.Scan(&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Turns)
+		return d, r.Scan(&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Tasks, &d.Turns)
 	})
 }

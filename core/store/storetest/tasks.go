@@ -47,6 +47,11 @@ func (b *bench) took() (tokens, reserved, all int) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT task_tokens, task_reserved, reserved FROM usage WHERE user_id = `+
 		itoa(int(b.user.ID))+` AND day = '`+dayOf(b.now).Label+`'`).Scan(&tokens, &reserved, &all))
+	days, err := b.UsageDays(b.ctx, b.user.ID, dayOf(b.now).Label, dayOf(b.now).Label)
+	b.must(err)
+	for _, d := range days {
+		equal(b, "what tasks took of the day", d.Tasks, tokens)
+	}
 	return tokens, reserved, all
 }
 
