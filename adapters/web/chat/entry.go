@@ -184,6 +184,9 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	stamp(v, e, m.SentAt)
 	speaker(v, e, m)
 	e.text = func() template.HTML { return r.markdown.message(captions(m.Text, m.Attachments)) }
+	if m.Kind == core.KindNotice {
+		e.text = func() template.HTML { return r.markdown.notice(m.Text) }
+	}
 	if q := m.Quote; q != nil && q.Text != "" {
 		e.Quote = &quoted{say(v.Lang).InReply, web.Short(web.OneLine(markup.Plain(q.Text)), 300)}
 		if q.Mine {

@@ -29,21 +29,23 @@ import (
 // bluemonday, whatever goldmark made. It is safe for concurrent use.
 type markdown struct {
 	plain goldmark.Markdown // of messages
+	own   goldmark.Markdown // of the gateway's own words: \[ is a bracket there, and no formula
 	refs  goldmark.Markdown // of summaries: [#123] is a link
 	clean *bluemonday.Policy
 }
 
 func newMarkdown() *markdown {
 	refs := util.Prioritized(refParser{notesKey()}, 50)
-	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(refs)), clean: policy()}
+	formulas := []parser.Option{parser.WithInlineParsers(util.Prioritized(mathParser{}, 60)),
+		parser.WithBlockParsers(util.Prioritized(mathBlockParser{}, 650))}
+	return &markdown{plain: newGoldmark(formulas...), own: newGoldmark(),
+		refs: newGoldmark(append(formulas, parser.WithInlineParsers(refs))...), clean: policy()}
 }
 
 func newGoldmark(more ...parser.Option) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.Strikethrough, extension.Linkify, extension.TaskList, extension.Table),
 		goldmark.WithParserOptions(more...),
-		goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(mathParser{}, 60)),
-			parser.WithBlockParsers(util.Prioritized(mathBlockParser{}, 650))),
 		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(safely{}, 1))),
 	)
 }
@@ -80,6 +82,9 @@ const (
 
 // message is the HTML of a message.
 func (m *markdown) message(md string) template.HTML { return m.html(m.plain, md) }
+
+// notice is the HTML of what the gateway itself says.
+func (m *markdown) notice(md string) template.HTML { return m.html(m.own, md) }
 
 // summary is the HTML of a summary, whose references lead to their messages.
 func (m *markdown) summary(md string) template.HTML { return m.html(m.refs, md) }

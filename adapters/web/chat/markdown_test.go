@@ -57,6 +57,16 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// What was found is quoted with its signs escaped.
+func TestANoticeHoldsNoFormulas(t *testing.T) {
+	t.Parallel()
+	const want = "<p><strong>Found</strong> the deposit? [document lease.pdf] (x) $a$</p>"
+	if got := strings.TrimSpace(string(newMarkdown().notice(
+		`**Found** the deposit? \[document lease.pdf\] \(x\) $a$`))); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestFormulas(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
