@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -225,6 +226,26 @@ func TestAReminderThatWasLookedUpIsNoPromise(t *testing.T) {
 	}
 }
 
+// allMarked fails for a pattern that matches a sentence without a mark: it would never be
+// asked.
+func allMarked(t *testing.T, answer string) {
+	t.Helper()
+	for _, l := range append(languages, language{reminders, []func() *regexp.Regexp{claimed}}) {
+		for _, s := range sentences(answer) {
+			for n, p := range l.patterns {
+				if !l.speaks(s.text) && p().MatchString(s.text) {
+					t.Errorf("pattern %d of %q matches %q, which has no mark", n, l.marks[0], s.text)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryPatternHasAMark(t *testing.T) {
+	t.Parallel()
+	allMarked(t, promised+harmless)
+}
+
 func FuzzPromise(f *testing.F) {
 	for _, s := range append(lines(promised), lines(harmless)...) {
 		f.Add(s)
@@ -233,6 +254,7 @@ func FuzzPromise(f *testing.F) {
 		if Promise(s, []string{"reminder_set"}) != "" {
 			t.Fatal("a kept promise")
 		}
+		allMarked(t, s)
 		_ = Promise(s, nil)
 	})
 }
