@@ -14,8 +14,7 @@ const promiseNudge = "[You told the person that you will come back to this later
 	"or loops_open if no time is known; then write your whole answer again. If no tool fits, write your whole answer again without the promise " +
 	"and say what the person can do instead. Do not mention this note.]"
 
-// Promise looks for a promise in an answer, in English or French: to remind,
-// to follow up, to get back to the person, to check later; or the claim that a
+// Promise looks for a promise in an answer, in English, French or German: to remind, to follow up, to get back to the person, to check later; or the claim that a
 // reminder was set. If there is one and no tool of used keeps it (reminder_set,
 // task_set, loops_open), it returns the nudge for Request.Guard, else nothing. Offers,
 // conditions, questions, quotations and what was done before are no promises.
@@ -69,7 +68,7 @@ func sentences(answer string) []sentence {
 	return out
 }
 
-// The parts of English and French that promises are made of.
+// The parts of English, French and German that promises are made of.
 const (
 	when = `(?:later|tomorrow|tonight|soon|this (?:afternoon|evening|week|weekend|month)|next (?:week|month|year|time|morning|\w+day)|` +
 		`(?:on |by |every )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?|in (?:an?|\d+|two|three|five|ten|a few|a couple of|some) (?:\w+ )?(?:minutes?|hours?|days?|weeks?|months?|bit|while)|` +
@@ -83,7 +82,18 @@ const (
 	futureJe = `\b(?:je|on|nous) (?:(?:te|vous|t'|vous l'|te l'|le|la|les|l'|lui|leur|en|y) ?)*`
 	vais     = `\b(?:(?:je|j'|on|nous) ?(?:vais|vas|va|allons|m'engage a|promets de|tacherai de|veillerai a|penserai a|essaierai de|n'oublierai pas de|ne manquerai pas de)|compte[rz]? sur moi pour|(?:je|nous) (?:te|vous) promets?(?:ons)? de)(?: (?:aussi|donc|bien sur|certainement|egalement|bien))* (?:(?:te|vous|t'|le|la|les|l'|lui|leur|en|y|de|d'|pas|ne) ?)*`
 	rappel   = `(?:un|une|le|ton|votre|ce) (?:petit |petite )?(?:rappel|alarme|alerte|notification)`
+
+	wann = `(?:^|[ ,])(?:(?:über)?morgen|heute (?:abend|nachmittag|nacht)|später|bald|nächste[nrsm]? |am (?:\d|mon|diens|mitt|donners|frei|sams|sonn|wochen|abend|nachmittag)|` +
+		`in (?:eine[rm]|zwei|drei|fünf|zehn|\d+|ein paar|einigen|wenigen) |um \d|gegen \d|jede[nrs]? |sobald |wenn |dann$)`
+	dich       = `(?:dich|euch|sie|ihnen|dir)`
+	gesetzt    = `(?:gesetzt|gestellt|eingerichtet|angelegt|erstellt|geplant|eingetragen|vorgemerkt)`
+	erinnerung = `(?:erinnerung|wecker|alarm|benachrichtigung)`
 )
+
+// ich is a German verb with its subject, before it or behind it.
+func ich(verbs string) string {
+	return `(?:\b(?:ich|wir) (?:` + verbs + `)|\b(?:` + verbs + `) (?:ich|wir))\b`
+}
 
 var (
 	englishPromise = text.Pattern(will +
@@ -113,29 +123,53 @@ var (
 		`\b(?:tu recevras|vous recevrez|tu auras|vous aurez|tu vas recevoir|vous allez recevoir) (?:bien )?(?:` + rappel +
 			`|mon rappel|un message de ma part|de mes nouvelles)`)
 
+	germanPromise = text.Pattern(ich(`erinnere|erinner|erinnern|benachrichtige|benachrichtigen|alarmiere|wecke`) + ` ` + dich + `\b|` +
+		ich(`melde|melden`) + ` (?:mich|uns) (?:.*)?\b(?:bei ` + dich + `|wieder|zurück|dazu|darauf)\b|` +
+		ich(`sage|sag|gebe|geb|geben|sagen`) + ` ` + dich + ` (?:.* )?bescheid\b|` +
+		ich(`halte|halten`) + ` ` + dich + ` (?:.* )?auf dem laufenden\b|` +
+		ich(`behalte|behalten`) + ` .*\bim (?:auge|blick)\b|` +
+		ich(`stelle|setze|lege|richte|plane|erstelle|trage|mache|schicke|sende`) + ` (?:\S+ ){0,4}` + erinnerung + `\b|` +
+		ich(`vergesse nicht|denke daran|denk daran`) + `, ` + dich + ` .*\berinnern\b`)
+	germanWill = text.Pattern(ich(`werde|werden|verspreche`) + `,? (?:.* )?(?:` + dich + ` (?:.* )?(?:zu )?(?:erinnern|benachrichtigen|wecken|bescheid (?:zu )?(?:geben|sagen)|` +
+		`auf dem laufenden (?:zu )?halten|informieren)|mich (?:.* )?(?:zu )?melden|` + erinnerung +
+		` (?:.* )?(?:stellen|setzen|anlegen|einrichten|erstellen|schicken|senden))\b`)
+	germanLater = text.Pattern(ich(`schaue|schau|sehe|frage|frag|prüfe|schreibe|schicke|sende|sage|erzähle|kümmere|komme|rufe|`+
+		`suche|teste|erledige|berichte|hake|melde|informiere`) + `\b.*` + wann + `|` + ich(`werde|werden`) + `\b.*` + wann +
+		`.*\b(?:nachsehen|nachschauen|nachfragen|prüfen|schreiben|schicken|zurückkommen|kümmern|berichten)\b`)
+	germanSoon = text.Pattern(wann + `.*\b(?:schaue|sehe|frage|prüfe|schreibe|schicke|sende|sage|erzähle|kümmere|komme|rufe|teste|erledige|` +
+		`berichte|hake|melde|informiere) ich\b`)
+	germanGet = text.Pattern(`\b(?:(?:du|ihr|sie) (?:bekommst|bekommt|bekommen|erhältst|erhaltet|erhalten|kriegst|hörst|hört|hören)|` +
+		`(?:bekommst|erhältst|kriegst|hörst) du|bekommen sie|erhalten sie|hören sie)\b.*\b(?:` + erinnerung + `|von mir)\b`)
+
 	// claimed are the words of a reminder that is said to be there.
 	claimed = text.Pattern(
 		`\b(?:i've|i have|i|we've) (?:just |now )?(?:set|scheduled|created|added|put)(?: up)?(?: you)?(?: (?:a|the|your|an|that))? (?:\w+ )?(?:reminder|alarm)\b|` +
 			`\b(?:your |the |a )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added) (?:for|to)\b|^(?:\w+,? )?(?:your |the )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added)\b|` +
 			`\bj'ai (?:bien )?(?:mis|programme|cree|note|regle|planifie|ajoute|place) (?:en place )?` + rappel +
-			`|(?:^|[,:] |\bton |\bvotre |\ble |\bun )rappel (?:est |a ete )?(?:bien )?(?:programme|cree|enregistre|note|planifie|mis en place|active)\b`)
+			`|(?:^|[,:] |\bton |\bvotre |\ble |\bun )rappel (?:est |a ete )?(?:bien )?(?:programme|cree|enregistre|note|planifie|mis en place|active)\b|` +
+			`\b(?:ich habe|ich hab|habe ich) (?:\S+ ){0,6}` + erinnerung + `\b.*\b` + gesetzt + `\b|` +
+			`\b` + erinnerung + ` (?:ist |wurde )?(?:\S+ ){0,4}` + gesetzt + `\b`)
 	notNew = text.Pattern(
-		`\b(?:already|deja|earlier|yesterday|hier|previously|last (?:week|time|month)|the other day|no|not|any|if|when|once|have one|si|aucun|pas|there(?:'s| is)|il y a)\b`)
+		`\b(?:already|deja|earlier|yesterday|hier|previously|last (?:week|time|month)|the other day|no|not|any|if|when|once|have one|si|aucun|pas|there(?:'s| is)|il y a|` +
+			`bereits|schon|gestern|vorhin|keine?n?|nicht|wenn|falls|es gibt|hast|hattest|kannst)\b`)
 )
 
 // Conditions: what the person has to do first, or may wish.
 var (
 	before = text.Pattern(
 		`\b(?:(?:if|when|once|whenever|as soon as|in case) (?:you|it|that|this)|should you|(?:tell|give|send|ask|ping|message|text|remind) me|let me know|just say|say (?:the word|yes|so)|(?:if|when) (?:needed|necessary)|you (?:can|could) (?:write|say|answer)|would you like|do you want|want me|` +
-			`si (?:tu|vous|besoin|ca|cela|c'est|necessaire)|s'il|dis-moi|dites-moi|donne-moi|donnez-moi|envoie-moi|envoyez-moi|quand (?:tu|vous)|des que (?:tu|vous)|une fois que (?:tu|vous)|il suffit|(?:voulez|veux|souhaites|souhaitez|preferes|preferez|aimerais|aimeriez)-(?:tu|vous)|(?:tu|vous) (?:veux|voulez|souhaites|souhaitez) que)\b`)
+			`si (?:tu|vous|besoin|ca|cela|c'est|necessaire)|s'il|dis-moi|dites-moi|donne-moi|donnez-moi|envoie-moi|envoyez-moi|quand (?:tu|vous)|des que (?:tu|vous)|une fois que (?:tu|vous)|il suffit|` +
+			`wenn (?:du|ihr|sie|nötig|gewünscht)|falls|sobald (?:du|ihr|sie)|sage? (?:mir|einfach)|sagen sie mir|(?:gib|nenne?|schicke?|schreibe?|frage?) mi(?:r|ch)|soll(?:en)? (?:ich|wir)|(?:möchten|wollen) sie|(?:möchtest|willst) du|bei bedarf|auf wunsch|` +
+			`(?:voulez|veux|souhaites|souhaitez|preferes|preferez|aimerais|aimeriez)-(?:tu|vous)|(?:tu|vous) (?:veux|voulez|souhaites|souhaitez) que)\b`)
 	after = text.Pattern(
 		`\b(?:(?:if|when|once|whenever|as soon as) (?:you(?:'d)?(?: would)?(?: \w+)? (?:want|like|wish|prefer|tell|ask|need|say|give|let|send|share|provide|confirm)|needed|necessary)|on request|` +
-			`(?:si|quand|des que|une fois que) (?:tu|vous)(?: (?:me|m'|le|la|l'))* ?(?:veux|voulez|souhaites?|souhaitez|preferes?|preferez|demandes?|demandez|dis|dites|donnes?|donnez|envoies?|envoyez|as donne|avez donne)|si besoin|si necessaire|sur demande|a la demande)\b`)
+			`(?:si|quand|des que|une fois que) (?:tu|vous)(?: (?:me|m'|le|la|l'))* ?(?:veux|voulez|souhaites?|souhaitez|preferes?|preferez|demandes?|demandez|dis|dites|donnes?|donnez|envoies?|envoyez|as donne|avez donne)|si besoin|si necessaire|sur demande|a la demande|` +
+			`(?:wenn|sobald) (?:du|ihr|sie)\b.* (?:willst|möchtest|magst|sagst|schreibst|brauchst|wünschst|wollt|wollen|möchten|gibst|bestätigst)|falls (?:du|ihr|sie|nötig|gewünscht)|sofern|wenn (?:nötig|gewünscht)|bei bedarf|auf wunsch|nicht (?:mehr|noch einmal|wieder))\b`)
 	// tag is the question behind a promise: "I'll remind you, ok?"
 	tag = text.Pattern(
-		`, ?(?:ok(?:ay)?|alright|all right|deal|good|right|sounds good|d'accord|ca (?:te|vous) va|ca marche|entendu) ?$`)
+		`, ?(?:ok(?:ay)?|alright|all right|deal|good|right|sounds good|d'accord|ca (?:te|vous) va|ca marche|entendu|in ordnung|einverstanden|ja|passt das|gut so) ?$`)
 	// thatIsNow is where the reminding is the sentence itself.
-	thatIsNow = text.Pattern(`^.*?(?:remind you|rappell?e(?:rai|rons|r)?) (?:that|que|qu') ?(\w*)`)
+	thatIsNow = text.Pattern(`^.*?(?:remind you|rappell?e(?:rai|rons|r)?) (?:that|que|qu') ?(\w*)|^.*?erinnere? (?:ich )?` + dich + `(?: \S+){0,2} ?daran,? dass\b`)
 	dayWords  = text.Pattern(`^(?:day|evening|morning|night|afternoon|week|time)$`)
 )
 
@@ -171,6 +205,8 @@ var languages = []language{
 		[]func() *regexp.Regexp{englishPromise, englishLater, englishGet}},
 	{[]string{"je", "j'", "on ", "onv", "ona", "nous", "tu ", "vous", "compte"},
 		[]func() *regexp.Regexp{frenchPromise, frenchSoon, frenchLater, frenchGet}},
+	{[]string{"ich", "wir ", "du ", "ihr ", "sie "},
+		[]func() *regexp.Regexp{germanPromise, germanWill, germanLater, germanSoon, germanGet}},
 }
 
 // speaks reports whether a sentence holds a mark.
@@ -191,10 +227,12 @@ func reminding(text string, at []int) bool {
 }
 
 // reminders are words of which one stands in whatever claimed matches.
-var reminders = []string{"reminder", "alarm", "rappel", "alerte", "notification"}
+var reminders = []string{"reminder", "alarm", "rappel", "alerte", "notification", "erinnerung", "wecker"}
 
 // claims reports whether a sentence says that a reminder was set just now.
 func claims(s sentence) bool {
-	return !s.question && slices.ContainsFunc(reminders, func(word string) bool { return strings.Contains(s.text, word) }) &&
-		claimed().MatchString(s.text) && !notNew().MatchString(s.text)
+	if s.question || !slices.ContainsFunc(reminders, func(w string) bool { return strings.Contains(s.text, w) }) {
+		return false
+	}
+	return claimed().MatchString(s.text) && !notNew().MatchString(s.text)
 }

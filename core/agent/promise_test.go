@@ -86,6 +86,34 @@ Pas de souci, je te le rappellerai.
 Je m'en occuperai demain.
 Je vous redirai cela lundi.
 Je penserai à te le rappeler.
+Ich erinnere dich morgen daran.
+Morgen früh erinnere ich dich daran.
+Ich werde dich am Freitag daran erinnern.
+Alles klar, ich erinnere Sie um 9 Uhr.
+Ich melde mich morgen wieder.
+Ich melde mich bei dir, sobald es etwas Neues gibt.
+Ich sage dir rechtzeitig Bescheid.
+Ich gebe dir am Montag Bescheid.
+Dann gebe ich Ihnen Bescheid.
+Ich halte dich auf dem Laufenden.
+Ich behalte den Preis im Auge.
+Ich stelle dir eine Erinnerung für 8 Uhr.
+Ich setze eine kurze Erinnerung für Freitag.
+Ich schaue morgen noch einmal nach.
+Ich frage dich nächste Woche danach.
+Nächste Woche frage ich nach.
+Ich kümmere mich übermorgen darum.
+Ich werde morgen noch einmal nachschauen.
+In zwei Stunden schaue ich nach.
+Ich benachrichtige dich, wenn das Paket da ist.
+Ich vergesse nicht, dich daran zu erinnern.
+Ich verspreche, dich daran zu erinnern.
+Du bekommst um 8 Uhr eine Erinnerung.
+Du hörst am Freitag von mir.
+Ich habe dir eine Erinnerung für morgen gestellt.
+Erledigt: Die Erinnerung ist eingerichtet.
+Ich erinnere dich morgen, ok?
+Wir melden uns nächste Woche bei Ihnen.
 `
 
 // harmless are sentences that nobody has to keep.
@@ -182,6 +210,33 @@ On se revoit demain ?
 Tu m'as dit que tu reviendrais vers moi lundi.
 Le médecin vous rappellera demain.
 I'll tell you what happens when water boils.
+Ich erinnere dich daran, dass das Büro montags geschlossen ist.
+Ich habe dich gestern schon erinnert.
+Soll ich dich morgen daran erinnern?
+Wenn du willst, erinnere ich dich morgen.
+Ich erinnere dich morgen, wenn du möchtest.
+Sag mir, wann, und ich erinnere dich.
+Ich kann dich morgen daran erinnern.
+Ich könnte dich erinnern, aber du weißt es ja.
+Ich erinnere dich nicht noch einmal.
+Ich erinnere mich an diesen Tag.
+Das erinnert mich an deine Kindheit.
+Dein Arzt meldet sich morgen bei dir.
+Sie sagte: „Ich erinnere dich morgen.“
+Du hast bereits eine Erinnerung für Freitag.
+Es gibt keine Erinnerung für morgen.
+Du kannst eine Erinnerung auf dem Handy stellen.
+Sag mir am Montag Bescheid.
+Bis morgen!
+Morgen wird es regnen.
+Ich erkläre es dir Schritt für Schritt.
+Ich schreibe dir hier das Rezept.
+Ich sehe, dass du müde bist.
+Ich komme aus dem Süden.
+Ich werde den Text um 3 Absätze kürzen.
+Setze eine Erinnerung mit /remind morgen 9.
+Der Kurier benachrichtigt dich am Montag.
+Ich suche dir die Stelle heraus: Sie steht im dritten Absatz.
 I'll write the summary after the list.
 I'll ask you three questions, one after another.
 I will look at this when we get to part two.
