@@ -17,20 +17,27 @@ import (
 // File is what Load reads if no path is given and it exists.
 const File = "everthread.yaml"
 
-// Load reads the configuration: the defaults, then the file, then the
-// environment. environ is like os.Environ, sections are as for Default. A path that is
+// Load reads the configuration: the defaults, which suit the window of the models that it
+// names, then the file, then the environment. environ is like os.Environ, sections are as for Default. A path that is
 // given must exist. What the values mean is not checked; see Validate. Errors repeat
 // nothing that looks like a key.
 func Load(path string, environ []string, sections ...section.Section) (Config, error) {
 	c := Default(sections...)
-	return c, redact(c.load(path, environ))
+	text, name, err := read(path)
+	if err == nil {
+		err = c.load(text, name, environ)
+	}
+	if window := c.LLM.Smallest(); err == nil && window < Default().LLM.ContextWindow {
+		given := c
+		c = Default(sections...)
+		c.suit(window, given)
+		err = c.load(text, name, environ)
+	}
+	return c, redact(err)
 }
 
-func (c *Config) load(path string, environ []string) error {
-	text, name, err := read(path)
-	if err != nil {
-		return err
-	}
+// load reads the text of a file and the environment over what is there.
+func (c *Config) load(text []byte, name string, environ []string) error {
 	if err := c.parse(text); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

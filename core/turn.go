@@ -284,6 +284,19 @@ type Prompt struct {
 	// runs parallel to Messages: these hold them.
 	Tainted bool
 	Foreign []bool
+	// Cut is what of the turn's own messages the prompt has no room for.
+	Cut Cut
+}
+
+// Cut is how many tokens of some messages are left out, and how many they have.
+type Cut struct{ Out, Of int }
+
+// Percent is how much is left out, of a hundred: 0 only if that is nothing.
+func (c Cut) Percent() int {
+	if c.Out <= 0 || c.Of <= 0 {
+		return 0
+	}
+	return max(1, c.Out*100/c.Of)
 }
 
 // Answer is what a model made of a prompt. It is valid, if incomplete, beside an error.

@@ -19,6 +19,7 @@ import (
 type done struct {
 	core.ToolResult
 	kept   []core.Attachment // of Files
+	gained []core.ToolSpec   // tools that can be called from now on
 	failed bool
 	err    error // ends the loop: the journal's
 }
@@ -55,6 +56,7 @@ func (r *run) act(ctx context.Context, a answer) error {
 		}
 		r.addResult(a.calls[i], d.ToolResult)
 		r.files = append(r.files, d.kept...)
+		r.gain(d.gained)
 		if !d.failed {
 			r.used = append(r.used, a.calls[i].Name)
 		}
@@ -80,7 +82,7 @@ func sendable(calls []core.ToolCall) []core.ToolCall {
 }
 
 func (r *run) addResult(call core.ToolCall, res core.ToolResult) {
-	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), full: res.Text})
+	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), step: r.step, full: res.Text})
 	text := Truncate(res.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
 	before := r.tainted
 	r.tainted = res.Tainted || r.outside(call.Name)
@@ -97,12 +99,15 @@ func (r *run) addResult(call core.ToolCall, res core.ToolResult) {
 
 // perform runs one call; whatever goes wrong is told to the model.
 func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
+	if err := wellFormed(call.Arguments); err != nil && r.Tools.has(call.Name) {
+		return failed("the arguments are not a JSON object (%v); they began with: %s", err, head(call.Arguments))
+	}
+	if call.Name == MoreTools && r.Tools.has(MoreTools) {
+		return r.more(call)
+	}
 	tool, ok := r.Tools.tool(call.Name)
 	if !ok {
 		return failed("there is no tool %q; there are: %s", head(call.Name), r.Tools.names())
-	}
-	if err := wellFormed(call.Arguments); err != nil {
-		return failed("the arguments are not a JSON object (%v); they began with: %s", err, head(call.Arguments))
 	}
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, index, r.Now(), json.RawMessage(call.Arguments)

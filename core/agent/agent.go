@@ -55,6 +55,8 @@ type Request struct {
 
 	MaxSteps        int           // calls of the model that may ask for tools (8)
 	ToolTokens      int           // bound of all results of the turn (8,000)
+	Window          int           // bound of every request, its answer included; 0: none
+	PromptTokens    int           // of Messages; 0: they are counted here, where there is a Window
 	ResultTokens    int           // bound of one result (4,000)
 	ToolTimeout     time.Duration // of one call of a tool (30 s)
 	MaxOutputTokens int           // of one completion; 0: the model's own
@@ -143,7 +145,7 @@ func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 		}
 		if ok, err := r.affordable(ctx, r.specs); err != nil {
 			return answer{}, err
-		} else if !ok {
+		} else if !ok || !r.fit(r.specs) {
 			break
 		}
 		a, err := r.ask(ctx, r.specs)
@@ -194,6 +196,7 @@ type run struct {
 	tainted bool   // what the model has read holds words that the person did not write
 	asked   bool   // it was so when the model asked for what is done now
 	foreign []bool // runs parallel to prompt
+	sizes   []int  // of the messages from base on, in tokens; none without a Window
 	second  second
 	mu      sync.Mutex // of out.Question, while calls run in parallel
 	out     Outcome
@@ -203,6 +206,7 @@ type run struct {
 type result struct {
 	message int // in out.Messages
 	shown   int // in prompt
+	step    int
 	full    string
 }
 
@@ -221,8 +225,11 @@ func newRun(req Request) *run {
 	}
 	foreign := make([]bool, len(prompt), cap(prompt))
 	copy(foreign, req.Foreign)
-	return &run{Request: req, tainted: req.Tainted, prompt: prompt, foreign: foreign, base: len(prompt),
-		specs: req.offered(), ids: ids, step: req.firstStep, started: req.Now()}
+	r := &run{Request: req, tainted: req.Tainted, prompt: prompt, foreign: foreign, base: len(prompt),
+		ids: ids, step: req.firstStep, started: req.Now()}
+	r.measure()
+	r.specs = req.offered()
+	return r
 }
 
 // offered are the tools that the model is told of, the client's last.
@@ -264,8 +271,7 @@ func (r *run) finish(a answer) Outcome {
 
 // note appends a message to the prompt that is not stored.
 func (r *run) note(role core.Role, text string) {
-	r.prompt, r.foreign = append(r.prompt, core.ModelMessage{Role: role, Content: text}),
-		append(r.foreign, r.tainted && role == core.RoleAssistant)
+	r.push(core.ModelMessage{Role: role, Content: text}, r.tainted && role == core.RoleAssistant)
 }
 
 // add appends a message to the prompt and to what is stored.
@@ -274,7 +280,7 @@ func (r *run) add(m core.ModelMessage, toolName string) {
 	for _, call := range m.ToolCalls {
 		tokens += r.Tokenizer.Count(call.Name) + r.Tokenizer.Count(call.Arguments)
 	}
-	r.prompt, r.foreign = append(r.prompt, m), append(r.foreign, r.tainted)
+	r.push(m, r.tainted)
 	r.out.Messages = append(r.out.Messages, core.NewMessage{
 		Role: m.Role, Kind: core.KindChat, Text: m.Content, Tokens: tokens,
 		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,

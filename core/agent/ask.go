@@ -25,6 +25,7 @@ type answer struct {
 // ask asks the model, and once more if it says nothing.
 func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	r.shrink()
+	r.fit(tools)
 	a, err := r.complete(ctx, tools)
 	if err != nil || a.text != "" || len(a.calls) > 0 {
 		return a, err

@@ -23,7 +23,8 @@ type Journal interface {
 // Registry is a set of tools, ordered by name. Nil is the empty one.
 type Registry struct {
 	tools map[string]core.Tool
-	specs []core.ToolSpec
+	specs []core.ToolSpec // that a model is told of
+	rest  []core.ToolSpec // that it gets by MoreTools
 }
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -66,7 +67,7 @@ func (r *Registry) With(more ...core.Tool) *Registry {
 func (r *Registry) Only(keep func(name string) bool) *Registry {
 	out := &Registry{tools: map[string]core.Tool{}}
 	for _, spec := range r.Specs() {
-		if keep(spec.Name) {
+		if keep(spec.Name) && spec.Name != MoreTools {
 			out.add(r.tools[spec.Name], spec)
 		}
 	}
@@ -106,9 +107,11 @@ func (r *Registry) Specs() []core.ToolSpec {
 
 // Tokens returns about how many tokens the descriptions take in a prompt, where
 // 3,000 are for them.
-func (r *Registry) Tokens(t core.Tokenizer) int {
+func (r *Registry) Tokens(t core.Tokenizer) int { return specsTokens(r.Specs(), t) }
+
+func specsTokens(specs []core.ToolSpec, t core.Tokenizer) int {
 	total := 0
-	for _, spec := range r.Specs() {
+	for _, spec := range specs {
 		total += t.Count(spec.Name) + t.Count(spec.Description) + t.Count(string(spec.Schema)) + specTokens
 	}
 	return total
@@ -123,6 +126,12 @@ func (r *Registry) tool(name string) (core.Tool, bool) {
 	}
 	tool, ok := r.tools[name]
 	return tool, ok
+}
+
+// has reports whether a model may call a tool of a name.
+func (r *Registry) has(name string) bool {
+	_, ok := r.tool(name)
+	return ok || name == MoreTools && r != nil && len(r.rest) > 0
 }
 
 // names lists the tools, for a model that asked for another one.

@@ -74,17 +74,22 @@ func (r *run) shrink() {
 // shorten takes up to over tokens off a result and returns how many.
 func (r *run) shorten(res result, over int) int {
 	const least = 64
+	before := r.out.Messages[res.message].Tokens
+	return before - r.shortenTo(res, max(before-over, min(least, r.ToolTokens/len(r.results))))
+}
+
+// shortenTo shortens a result to at most so many tokens and returns how many it has.
+func (r *run) shortenTo(res result, keep int) int {
 	stored := &r.out.Messages[res.message]
-	keep := max(stored.Tokens-over, min(least, r.ToolTokens/len(r.results)))
 	if keep >= stored.Tokens {
-		return 0
+		return stored.Tokens
 	}
-	before := stored.Tokens
 	stored.Text = Truncate(res.full, keep, r.Tokenizer)
 	if stored.Text == "" {
 		stored.Text = "[trimmed]"
 	}
 	stored.Tokens = r.Tokenizer.Count(stored.Text)
 	r.prompt[res.shown].Content = stored.Text
-	return before - stored.Tokens
+	r.weigh(res.shown)
+	return stored.Tokens
 }

@@ -24,7 +24,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	c := ts.Config.Agent
 	ts.reachServers(ctx)
-	tools, guard := ts.tools.of(u), agent.Promise
+	tools, guard := ts.told(u, p), agent.Promise
 	asked := core.Request{}
 	if p.Request != nil {
 		asked = *p.Request
@@ -47,6 +47,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
+		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p),
 		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, Client: asked.Tools, Choice: asked.Choice,
 		Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
 		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
@@ -153,18 +154,37 @@ func rejected(err error) bool {
 	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
 }
 
+// promptTokens is what a prompt takes of a window, with its pictures and the form of calls.
+func promptTokens(p core.Prompt) int {
+	n := p.Snapshot.Total + p.Snapshot.ClientTokens
+	for _, m := range p.Messages {
+		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.WishTokens
+	}
+	return n
+}
+
 // unseen stands for pictures that the model's server refused.
 const unseen = "[The model's server did not take the picture, so you cannot see it. Say so.]"
 
 // blind takes the pictures out of messages, and reports whether there were any.
 func blind(ms []core.ModelMessage) (had bool) {
 	for i := range ms {
-		if len(ms[i].Images) > 0 {
-			ms[i].Images, ms[i].Content, had = nil, ms[i].Content+"\n"+unseen, true
-		}
+		had = hide(&ms[i], unseen) || had
 	}
 	return had
 }
+
+// hide takes the pictures out of a message, and reports whether there were any.
+func hide(m *core.ModelMessage, why string) bool {
+	if len(m.Images) == 0 {
+		return false
+	}
+	m.Images, m.Content = nil, m.Content+"\n"+why
+	return true
+}
+
+// tooLarge stands for pictures that have no room in the window.
+const tooLarge = "[The pictures have no room in what you can read at once, so you cannot see them. Say so.]"
 
 // addImages puts the pictures of the turn's inputs into the prompt.
 func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
@@ -175,6 +195,12 @@ func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) er
 	for i, id := range p.Sources {
 		if id != 0 {
 			p.Messages[i].Images = images[id]
+		}
+	}
+	output := ts.maxOutput(core.Request{})
+	for i := range p.Messages { // the oldest give way
+		if over := promptTokens(*p) + p.Snapshot.ToolTokens + output + leastResults - ts.Config.LLM.Usable(); over > 0 {
+			hide(&p.Messages[i], tooLarge)
 		}
 	}
 	return nil

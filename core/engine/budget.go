@@ -15,48 +15,29 @@ func budgets(c configs.Config) prompt.Budgets {
 	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens,
 		Last: c.Context.LastConversationTokens, Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens,
 		Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens, MaxHistoryMessages: c.Context.MaxHistoryMessages,
-		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: SmallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
-		Results:    min(c.Agent.ToolTokens, SmallestWindow(c.LLM)/resultsShare),
+		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: c.LLM.Smallest(), MaxOutput: c.LLM.MaxOutputTokens,
+		Results:    c.Room().Results,
 		LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: LongRaw(c),
 		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
-// resultsShare is which part of a small window is kept for what tools return; leastResults
-// is what they may return in any, and callTokens what a call of one takes beside that.
-// Of the window a share of windowMargin is left for models that count otherwise.
+// leastResults is what tools may return in any turn, and callTokens what a call of one
+// takes beside that.
 const (
-	windowMargin = 20
-	resultsShare = 6
 	leastResults = 200
-	callTokens   = 80
+	callTokens   = 40
 )
 
 // results is what the tools of a turn may return: what is configured, or what its prompt
 // leaves of the window.
 func (ts *Turns) results(p core.Prompt, output int) int {
 	c := ts.Config.Agent
-	window := SmallestWindow(ts.Config.LLM)
-	window -= window / windowMargin
-	left := window - p.Snapshot.Total - p.Snapshot.ToolTokens - p.Snapshot.ClientTokens - output -
+	left := ts.Config.LLM.Usable() - promptTokens(p) - p.Snapshot.ToolTokens - output -
 		c.MaxSteps*callTokens
 	return max(leastResults, min(c.ToolTokens, left))
 }
 
 const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
-
-// SmallestWindow is the context window of whichever model may answer.
-func SmallestWindow(c configs.LLM) int {
-	w := c.ContextWindow
-	if w == 0 {
-		w = configs.Default().LLM.ContextWindow
-	}
-	for _, f := range c.Fallbacks {
-		if f.ContextWindow > 0 {
-			w = min(w, f.ContextWindow)
-		}
-	}
-	return w
-}
 
 // step is how many tokens one call of the model may take: prompt and answer.
 func step(c configs.Config, s core.Settings) int {
@@ -87,7 +68,10 @@ const maxSchema = 3000
 // LongBudget is what a prompt of the strategy long may take of the models' windows,
 // and of a day's tokens, so that these are enough for some turns.
 func LongBudget(c configs.Config) int {
-	most := min(c.Context.Long.Budget, SmallestWindow(c.LLM)-maxSchema-c.LLM.MaxOutputTokens)
+	most := min(c.Context.Long.Budget, c.LLM.Smallest()-maxSchema-c.LLM.MaxOutputTokens)
+	if r := c.Room(); r.Short() {
+		most = min(most, r.Prompt)
+	}
 	if c.Limits.TokensPerDay > 0 {
 		most = min(most, c.Limits.TokensPerDay/8)
 	}

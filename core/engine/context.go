@@ -25,7 +25,10 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		}
 	}
 	budgets := ts.budgets
-	budgets.ToolSchemaTokens = ts.tools.schema(u)
+	budgets.ToolSchemaTokens = ts.tools.of(u).Tokens()
+	if ts.tools.room.Tight() {
+		budgets.SchemaRoom = ts.tools.room.Schemas
+	}
 	always := standingPart{ts: ts, user: u}
 	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets,
 		Static: ts.parts(ctx, u, &always), Now: now,
@@ -48,9 +51,9 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 
 // parts are those of a prompt that do not depend on the conversation.
 func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) []prompt.Static {
-	parts := slices.Clone(ts.forgetful)
+	parts := ts.first(u)
 	if !u.Settings.MemoryOff {
-		parts = append(slices.Clone(ts.static), prompt.Static{Name: "memory", Text: memory.Guidance})
+		parts = append(parts, prompt.Static{Name: "memory", Text: memory.Guidance})
 	}
 	if u.Standing > 0 {
 		parts = append(parts, always.static(ctx))

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -42,7 +44,10 @@ func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 	if req.Messages, err = ts.withStanding(ctx, user, req.Messages); err != nil {
 		return core.Delta{}, err
 	}
-	most := cmp.Or(req.MaxTokens, ts.Config.LLM.MaxOutputTokens)
+	usable := ts.Config.LLM.Usable()
+	most := min(cmp.Or(req.MaxTokens, ts.Config.LLM.MaxOutputTokens), usable/2)
+	req.MaxTokens = min(req.MaxTokens, most)
+	req.Messages = ts.within(req.Messages, usable-most)
 	settle, err := ts.Afford(ctx, user, ts.promptTokens(req)+most)
 	if err != nil {
 		return core.Delta{}, err
@@ -63,6 +68,40 @@ func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 		err = &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
 	}
 	return out, cmp.Or(err, settle(ts.took(req, out)))
+}
+
+// within shortens messages in their middle, the longest first, until all take at most so
+// many tokens. Of very many the oldest are left out.
+func (ts *Turns) within(ms []core.ModelMessage, most int) []core.ModelMessage {
+	const form, least = 8, 24 // of a message
+	size := func(m core.ModelMessage) int { return ts.Tokens.Count(m.Content) + form }
+	total := 0
+	for _, m := range ms {
+		total += size(m)
+	}
+	if total <= most {
+		return ms
+	}
+	ms, total = slices.Clone(ms), 0
+	if many := len(ms) - most/(2*(form+least)); many > 0 {
+		ms = ms[many:]
+	}
+	sizes := make([]int, len(ms))
+	for i, m := range ms {
+		sizes[i] = size(m)
+		total += sizes[i]
+	}
+	for total > most {
+		longest := slices.Index(sizes, slices.Max(sizes))
+		keep := max(sizes[longest]-form-(total-most), least)
+		ms[longest].Content = prompt.Middle(ms[longest].Content, keep, ts.Tokens)
+		now := ts.Tokens.Count(ms[longest].Content) + form
+		if now >= sizes[longest] {
+			break // nothing is left to give
+		}
+		total, sizes[longest] = total-sizes[longest]+now, now
+	}
+	return ms
 }
 
 // promptTokens counts what a request shows the model.

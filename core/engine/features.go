@@ -124,7 +124,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	}
 	e.summary = &summary.Summarizer{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
-		Settings: summary.Settings{Window: SmallestWindow(llm), MaxOutput: llm.MaxOutputTokens,
+		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
@@ -133,8 +133,9 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	x := c.Context.Long
 	e.compress = &long.Worker{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens, long.Options{}),
-		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold, Raw: LongRaw(c),
-			MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
+		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
+			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.MaxOutputTokens,
+			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
 		Calendar: e.Calendar, Count: e.Meter.Count, Log: e.Log.Named("compress"), Now: e.Now,
 	}
 	return nil

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/prompt"
 )
 
 // toolbox is the set of tools of the moment. What a user may use of it is counted
@@ -19,33 +21,33 @@ type toolbox struct {
 	base      *agent.Registry // without those of memory for people who want none
 	outside   func() []core.Tool
 	tokenizer core.Tokenizer
+	room      configs.Room
 
 	mu   sync.Mutex
 	more int
-	sets map[string]*toolset // by the outside tools in it
+	sets map[string]*agent.Selection // by the outside tools in it
 }
 
-// toolset is what some users may use.
-type toolset struct {
-	tools  *agent.Registry
-	tokens int // of the descriptions; 0: not counted yet
+// usefulness orders tools for models that cannot be told of all. The tools of MCP servers
+// stand after the first of them, other ones last.
+var usefulness = []string{"conversation_search", "reminder_set", "memory_search", "memory_add", "time_now", "file_read",
+	"conversation_get", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
+	"reminder_cancel", "memory_archive", "task_list", "task_cancel", "memory_get", "memory_list_themes", "delegate"}
+
+// rank is lower for more useful tools.
+func rank(tool core.Tool) int {
+	name := tool.Spec().Name
+	if x, ok := tool.(core.OutsideTool); ok && x.Outside() {
+		name = ""
+	}
+	if n := slices.Index(usefulness, name); n >= 0 {
+		return n
+	}
+	return len(usefulness)
 }
 
 // of returns the tools that a user has at the moment.
-func (b *toolbox) of(u core.User) *agent.Registry { return b.set(u).tools }
-
-// schema returns how many tokens their descriptions take.
-func (b *toolbox) schema(u core.User) int {
-	s := b.set(u)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s.tokens == 0 {
-		s.tokens = s.tools.Tokens(b.tokenizer)
-	}
-	return s.tokens
-}
-
-func (b *toolbox) set(u core.User) *toolset {
+func (b *toolbox) of(u core.User) *agent.Selection {
 	all := b.outside()
 	var mine []core.Tool
 	var names strings.Builder
@@ -63,14 +65,40 @@ func (b *toolbox) set(u core.User) *toolset {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sets == nil || len(all) != b.more {
-		b.sets, b.more = map[string]*toolset{}, len(all)
+		b.sets, b.more = map[string]*agent.Selection{}, len(all)
 	}
 	s := b.sets[names.String()]
 	if s == nil {
-		s = &toolset{tools: base.With(mine...)}
+		s = b.chosen(base.With(mine...), 0)
 		b.sets[names.String()] = s
 	}
 	return s
+}
+
+// chosen is what a model is told of a set. In a small window a client's tools take their
+// part of the room.
+func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
+	budget := b.room.Schemas
+	if b.room.Tight() {
+		budget = max(budget-client, 1)
+	}
+	return agent.Select(all, budget, rank, b.tokenizer)
+}
+
+// told are the tools that the model is told of in a turn: those that the prompt shows calls
+// of stay.
+func (ts *Turns) told(u core.User, p core.Prompt) *agent.Registry {
+	chosen := ts.tools.of(u)
+	if p.Request != nil && len(p.Request.Tools) > 0 {
+		chosen = ts.tools.chosen(chosen.Set(), prompt.ToolTokens(p.Request.Tools, ts.Tokens))
+	}
+	var called []string
+	for _, m := range p.Messages {
+		for _, call := range m.ToolCalls {
+			called = append(called, call.Name)
+		}
+	}
+	return chosen.Tools(called...)
 }
 
 // toolsOf returns the tools that a user has at the moment; none if
@@ -80,7 +108,7 @@ func (ts *Turns) toolsOf(ctx context.Context, user core.UserID) *agent.Registry 
 	if err != nil {
 		return nil
 	}
-	return ts.tools.of(u)
+	return ts.tools.of(u).Tools()
 }
 
 // reachServers waits, for a while after the start, until every MCP server has been

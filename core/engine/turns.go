@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/configs"
@@ -68,12 +70,13 @@ func NewTurns(o TurnOptions) (*Turns, error) {
 	c := o.Config.Agent
 	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Standing: ts.standingOf, Journal: o.Store,
 		MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
+		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Window: o.Config.LLM.Usable(),
+		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
 	base, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, delegate}, o.Tools...)...)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	ts.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens}
+	ts.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens, room: o.Config.Room()}
 	var names, others []string
 	for _, s := range base.Specs() {
 		names = append(names, s.Name)
@@ -81,13 +84,28 @@ func NewTurns(o TurnOptions) (*Turns, error) {
 			others = append(others, s.Name)
 		}
 	}
-	instructions := c.Instructions
-	if instructions == "" {
-		instructions = defaultInstructions
-	}
-	head := func(tools []string) []prompt.Static {
-		return []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(tools)}}
-	}
-	ts.static, ts.forgetful = head(names), head(others)
+	ts.static, ts.forgetful = ts.head(names), ts.head(others)
 	return ts, nil
+}
+
+// head is what stands first in a prompt whose model is told of tools.
+func (ts *Turns) head(tools []string) []prompt.Static {
+	return []prompt.Static{{Name: "instructions", Text: cmp.Or(ts.Config.Agent.Instructions, defaultInstructions)},
+		{Name: "policy", Text: prompt.Policy(tools)}}
+}
+
+// first is what stands first in the prompts of a user.
+func (ts *Turns) first(u core.User) []prompt.Static {
+	chosen := ts.tools.of(u)
+	switch {
+	case !chosen.Whole():
+		var names []string
+		for _, s := range chosen.Tools().Specs() {
+			names = append(names, s.Name)
+		}
+		return ts.head(names)
+	case u.Settings.MemoryOff:
+		return slices.Clone(ts.forgetful)
+	}
+	return slices.Clone(ts.static)
 }

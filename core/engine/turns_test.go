@@ -40,19 +40,20 @@ func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var outside []core.Tool
-	b := &toolbox{base: base, outside: func() []core.Tool { return outside }, tokenizer: tokens.New()}
+	b := &toolbox{base: base, outside: func() []core.Tool { return outside }, tokenizer: tokens.New(),
+		room: configs.Default().Room()}
 	owner, member := core.User{Role: core.RoleOwner}, core.User{Role: core.RoleMember}
 	forgetful := core.User{Role: core.RoleMember, Settings: core.Settings{MemoryOff: true}}
 	for round, want := range [][3]int{{2, 2, 1}, {3, 2, 1}, {4, 3, 2}} {
 		for n, u := range []core.User{owner, member, forgetful} {
-			if got := len(b.of(u).Specs()); got != want[n] {
+			if got := len(b.of(u).Tools().Specs()); got != want[n] {
 				t.Errorf("round %d: user %d has %d tools, want %d", round, n, got, want[n])
 			}
-			if one, again := b.schema(u), b.schema(u); one == 0 || one != again {
+			if one, again := b.of(u).Tokens(), b.of(u).Tokens(); one == 0 || one != again {
 				t.Errorf("round %d: user %d: %d and %d tokens", round, n, one, again)
 			}
 		}
-		if b.schema(forgetful) >= b.schema(owner) {
+		if b.of(forgetful).Tokens() >= b.of(owner).Tokens() {
 			t.Errorf("round %d: fewer tools take no fewer tokens", round)
 		}
 		outside = append(outside, []core.Tool{guarded{tool: tool{"mail"}}, tool{"weather"}}[min(round, 1)])

@@ -53,6 +53,16 @@ func (t *told) add(w *texts, tainted bool, what string, id int64, text string) {
 // maxUndoButtons is how many things can be taken back with a tap; all can by words.
 const maxUndoButtons = 6
 
+// tellCut says below an answer how much of the person's words had no room in the prompt.
+func tellCut(language string, c core.Cut, a *core.Answer) {
+	n := len(a.Messages) - 1
+	if c.Percent() == 0 || n < 0 || a.Messages[n].Role != core.RoleAssistant || len(a.Messages[n].ToolCalls) > 0 {
+		return
+	}
+	m := &a.Messages[n]
+	m.Text, m.Tokens = strings.TrimSpace(m.Text+"\n\n"+fmt.Sprintf(say(language).ToldCut, c.Percent())), 0
+}
+
 // tell adds what was done to the last words of an answer.
 func (t *told) tell(language string, a *core.Answer) {
 	if len(t.lines) == 0 {

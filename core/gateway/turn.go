@@ -174,6 +174,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	}
 	done := did(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
+	tellCut(g.language(u.Settings), p.Cut, &a)
 	reply := g.reply(r.turn, u, p, a, now)
 	g.deliverTask(&reply, q)
 	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)

@@ -33,4 +33,5 @@ type texts struct {
 	ToldItem, ToldLoop, ToldReminder        string // %s: its text
 	ToldArchived, ToldClosed, ToldCancelled string // %s: its text
 	ToldUndo, ToldButton                    string // %d: its number
+	ToldCut                                 string // %d: how much of a hundred
 }

@@ -70,7 +70,7 @@ func Request(ms []core.Message, words ...string) []core.ModelMessage {
 	var lines []string
 	for i := range ms {
 		if m := &ms[i]; Wants(m) {
-			lines = append(lines, core.DataLine(askedLine{m.ID, m.Role, wanted(m), m.Text}))
+			lines = append(lines, line(m))
 		}
 	}
 	if len(lines) == 0 {
@@ -80,6 +80,8 @@ func Request(ms []core.Message, words ...string) []core.ModelMessage {
 	return []core.ModelMessage{{Role: core.RoleSystem, Content: system},
 		{Role: core.RoleUser, Content: strings.Join(lines, "\n")}}
 }
+
+func line(m *core.Message) string { return core.DataLine(askedLine{m.ID, m.Role, wanted(m), m.Text}) }
 
 // askedLine is a message in a request.
 type askedLine struct {

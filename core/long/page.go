@@ -186,7 +186,7 @@ func unlike(text string) string {
 // shorten asks the model for what it can make of messages; without it, or without
 // budget, nothing is given and extraction does it all.
 func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.MessageID]string, error) {
-	request := Request(ms)
+	request := Request(r.readable(ms))
 	if r.alone || request == nil {
 		return nil, nil
 	}
@@ -216,6 +216,29 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 	}
 	return Parse(text), err
 }
+
+// readable are those of messages that the model can read at once; the others it is not
+// asked about.
+func (r *round) readable(ms []core.Message) []core.Message {
+	if r.Settings.Window == 0 {
+		return ms
+	}
+	room := r.Settings.Window - r.Settings.MaxOutput - r.Tokens.Count(instructions) - 2*messageTokens
+	return slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool {
+		if !Wants(&m) {
+			return true
+		}
+		n := r.Tokens.Count(line(&m)) + 1
+		if n > room {
+			return true
+		}
+		room -= n
+		return false
+	})
+}
+
+// messageTokens is what the form around a message takes.
+const messageTokens = 4
 
 func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text string, usage core.Usage, err error) {
 	var b strings.Builder

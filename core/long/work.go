@@ -30,6 +30,7 @@ type Settings struct {
 	Budget       int     // tokens of a prompt
 	Threshold    float64 // of it, above which old messages are compressed
 	Raw          int     // newest tokens that stay as they are
+	Window       int     // of the model, in tokens; 0: it reads as much as there is
 	MaxOutput    int     // of the model
 	TokensPerDay int     // 0: no limit
 	Attempts     int     // after which the model is done without

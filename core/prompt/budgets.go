@@ -32,6 +32,9 @@ type Budgets struct {
 	MaxOutput        int // that the model may answer with
 	Results          int // of the window, for what tools return within the turn
 	ToolSchemaTokens int
+	// SchemaRoom is what descriptions of tools may take, if ours give way to those of a
+	// client; 0: they do not.
+	SchemaRoom int `json:",omitzero"`
 
 	MinTurns int // raw turns after which an epoch takes no more of earlier days (30)
 	KeepLast int // messages that always stay (4)
@@ -79,6 +82,14 @@ func (b Budgets) hardCap(strategy string) int {
 		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput-b.Results)
 	}
 	return hard
+}
+
+// schemas is what descriptions of tools take beside so many tokens of a client's.
+func (b Budgets) schemas(client int) int {
+	if client == 0 || b.SchemaRoom == 0 {
+		return b.ToolSchemaTokens + client
+	}
+	return client + min(b.ToolSchemaTokens, max(b.SchemaRoom-client, 0))
 }
 
 // target is where an epoch starts. A model's small window, and truncate, leave

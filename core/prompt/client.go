@@ -22,10 +22,15 @@ func clientTokens(r *core.Request, t core.Tokenizer) (instructions, tools int) {
 	if r == nil {
 		return 0, 0
 	}
-	for _, s := range r.Tools {
-		tools += t.Count(s.Name) + t.Count(s.Description) + t.Count(string(s.Schema)) + 8
+	return t.Count(r.Instructions), ToolTokens(r.Tools, t)
+}
+
+// ToolTokens is what the descriptions of a client's tools take.
+func ToolTokens(tools []core.ToolSpec, t core.Tokenizer) (n int) {
+	for _, s := range tools {
+		n += t.Count(s.Name) + t.Count(s.Description) + t.Count(string(s.Schema)) + 8
 	}
-	return t.Count(r.Instructions), tools
+	return n
 }
 
 // forClient adds what the client wants to a prompt. Its instructions follow the
@@ -36,7 +41,7 @@ func (b *builder) forClient(p Prompt) Prompt {
 	}
 	p.Request = b.request
 	instructions, tools := clientTokens(b.request, b.Tokens)
-	p.Snapshot.ClientTokens, p.Snapshot.ToolTokens = instructions, p.Snapshot.ToolTokens+tools
+	p.Snapshot.ClientTokens, p.Snapshot.ToolTokens = instructions, b.budgets.schemas(tools)
 	n := headLen(p.Messages)
 	if b.request.Instructions == "" {
 		return p

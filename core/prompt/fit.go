@@ -115,11 +115,28 @@ func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
 	p.Messages, p.Sources, p.Foreign = l.render()
 	p.CachePrefix = len(p.Messages)
 	p.Snapshot = b.snapshot(l, e)
-	p.Snapshot.NewEpoch = reason
+	p.Snapshot.NewEpoch, p.Cut = reason, l.cutOfInputs()
 	p.Compress = b.plan == Long && b.crowded(l, e, p.Snapshot)
 	p.Pressure = b.Turn.Segment != 0 && (reason != "" && p.Snapshot.Dropped > 0 || b.plan != Truncate &&
 		b.pressed(l, p.Snapshot.Total))
 	return p
+}
+
+// cutOfInputs is what of the turn's own messages is not shown.
+func (l *layout) cutOfInputs() (c core.Cut) {
+	for i := range l.all {
+		r := &l.all[i]
+		if !r.input {
+			continue
+		}
+		c.Of += r.text
+		if !l.kept(i) {
+			c.Out += r.text
+		} else if short := l.cuts[r.ID]; short > 0 && short < r.text {
+			c.Out += r.text - short
+		}
+	}
+	return c
 }
 
 // pressed reports whether the prompt is about to be full while messages are

@@ -165,8 +165,7 @@ func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {
 	if p.Name == partThemes { // half a line of JSON is none
 		return core.HeadPart{Name: p.Name, Error: noRoom}
 	}
-	text := middle(p.Text, p.Tokens, limit, b.Tokens,
-		func(n int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", n) })
+	text := middle(p.Text, p.Tokens, limit, b.Tokens, leftOutMark)
 	tokens := b.Tokens.Count(text)
 	return core.HeadPart{Name: p.Name, Text: text, Tokens: tokens,
 		Error: fmt.Sprintf("cut from %d to %d tokens: too long for the prompt", p.Tokens, tokens)}

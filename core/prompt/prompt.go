@@ -96,6 +96,7 @@ type Prompt struct {
 	Decides     *core.Decision // the turn goes on with the answer to a question
 	Tainted     bool           // it shows words that the person did not write there
 	Foreign     []bool         // runs parallel to Messages: these hold them
+	Cut         core.Cut       // of the turn's own messages
 }
 
 // Query returns what to ask the store for. Window and Tokens of in are not used.
@@ -192,7 +193,7 @@ func newBuilder(in Input) *builder {
 		request: request(in.Window.Messages, in.Turn.Inputs)}
 	room := b.budgets
 	instructions, tools := clientTokens(b.request, in.Tokens)
-	room.ToolSchemaTokens += instructions + tools
+	room.ToolSchemaTokens = room.schemas(tools) + instructions
 	b.cap = room.hardCap(b.plan)
 	return b
 }

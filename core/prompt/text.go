@@ -34,6 +34,14 @@ func middle(text string, total, limit int, t core.Tokenizer, mark func(tokens in
 	return ""
 }
 
+// Middle returns text in at most limit tokens: whole, or without its middle, which a mark
+// says.
+func Middle(text string, limit int, t core.Tokenizer) string {
+	return middle(text, t.Count(text), limit, t, leftOutMark)
+}
+
+func leftOutMark(tokens int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", tokens) }
+
 func toolMark(tokens int) string {
 	return fmt.Sprintf("\n[… %d tokens of tool output trimmed]\n", tokens)
 }

@@ -47,13 +47,15 @@ func (s *Summarizer) generate(ctx context.Context, w *work) (draft, error) {
 		soFar = w.previous.Markdown
 		allow(allowed, w.previous.Covers)
 	}
-	for _, chunk := range s.chunks(w.messages) {
+	for rest := w.messages; len(rest) > 0; {
 		s.Jobs.Yield(ctx)
-		for _, m := range chunk {
+		request, n := s.request(w, soFar, rest)
+		for _, m := range rest[:n] {
 			allowed[m.ID] = true
 		}
+		rest = rest[n:]
 		var err error
-		if d, err = s.once(ctx, w, soFar, chunk, allowed); err != nil {
+		if d, err = s.once(ctx, w, request, allowed); err != nil {
 			return d, err
 		}
 		soFar = d.markdown()
@@ -74,12 +76,8 @@ func allow(set map[core.MessageID]bool, ids core.IDSet) {
 
 // once asks for a summary, once more if bullets come without references, and
 // looks for the messages of those that still have none.
-func (s *Summarizer) once(ctx context.Context, w *work, soFar string, chunk []core.Message,
+func (s *Summarizer) once(ctx context.Context, w *work, request []core.ModelMessage,
 	allowed map[core.MessageID]bool) (draft, error) {
-	request := []core.ModelMessage{
-		{Role: core.RoleSystem, Content: instructions},
-		{Role: core.RoleUser, Content: s.question(w, soFar, chunk)},
-	}
 	text, err := s.ask(ctx, w, request)
 	if err != nil {
 		return draft{}, err
@@ -88,13 +86,25 @@ func (s *Summarizer) once(ctx context.Context, w *work, soFar string, chunk []co
 	if d.careless() {
 		request = append(request, core.ModelMessage{Role: core.RoleAssistant, Content: text},
 			core.ModelMessage{Role: core.RoleUser, Content: repair})
-		if again, err := s.ask(ctx, w, request); err == nil { // else the first answer has to do
-			if better := ground(again, allowed); better.betterThan(d) {
-				d = better
-			}
+		if better, ok := s.again(ctx, w, request, allowed); ok && better.betterThan(d) { // else the first answer has to do
+			d = better
 		}
 	}
 	return d, s.trace(ctx, w, &d, allowed)
+}
+
+// again asks once more, if there is room for it in the model's window.
+func (s *Summarizer) again(ctx context.Context, w *work, request []core.ModelMessage,
+	allowed map[core.MessageID]bool) (draft, bool) {
+	room := s.Settings.Window - s.Settings.MaxOutput
+	for _, m := range request {
+		room -= s.Tokens.Count(m.Content) + messageTokens
+	}
+	if room < 0 {
+		return draft{}, false
+	}
+	text, err := s.ask(ctx, w, request)
+	return ground(text, allowed), err == nil
 }
 
 // trace looks for the messages of bullets without references among all that was
@@ -175,25 +185,58 @@ type (
 	}
 )
 
-// question is the user message of a request: the transcript as data.
-func (s *Summarizer) question(w *work, soFar string, chunk []core.Message) string {
-	lines := []string{core.DataLine(dayLine{w.segment.Day.Label, soFar})}
-	zone := w.user.Settings.Location(s.Calendar.Zone)
-	for _, m := range chunk {
-		if spoken(m) {
-			lines = append(lines, core.DataLine(messageLine{m.ID, m.Role, m.SentAt.In(zone).Format("Mon 2 Jan 15:04"),
-				m.ForwardedFrom, m.Foreign(), m.Task != nil, s.cut(m)}))
-		}
+// request asks for the summary of the first n of messages, as many as the model's window
+// has room for: at least one, however long it is. The transcript is data in it.
+func (s *Summarizer) request(w *work, soFar string, ms []core.Message) (request []core.ModelMessage, n int) {
+	const last = "Write the summary of these lines now."
+	first := core.DataLine(dayLine{w.segment.Day.Label, soFar})
+	room := max(leastRoom, s.Settings.Window-s.Settings.MaxOutput-s.Tokens.Count(instructions)-s.Tokens.Count(last)-
+		2*messageTokens)
+	if s.Tokens.Count(first) > room/2 {
+		first = s.within(room/2, soFar, func(text string) string { return core.DataLine(dayLine{w.segment.Day.Label, text}) })
 	}
-	return strings.Join(append(lines, "Write the summary of these lines now."), "\n")
+	room -= s.Tokens.Count(first)
+	lines, left := []string{first}, room
+	for ; n < len(ms); n++ {
+		if !spoken(ms[n]) {
+			continue
+		}
+		line := s.line(w, ms[n], room/2)
+		if left -= s.Tokens.Count(line) + 1; left < 0 && len(lines) > 1 {
+			break
+		}
+		lines = append(lines, line)
+	}
+	return []core.ModelMessage{
+		{Role: core.RoleSystem, Content: instructions},
+		{Role: core.RoleUser, Content: strings.Join(append(lines, last), "\n")},
+	}, n
 }
 
-// cut is the text of a message, without its middle if it is far too long.
-func (s *Summarizer) cut(m core.Message) string {
-	if most := s.room() / 2; m.Tokens > most {
-		return shorten(m.Text, most*3)
+// messageTokens is what the form around a message takes, leastRoom what a day has in any
+// window.
+const (
+	messageTokens = 4
+	leastRoom     = 1000
+)
+
+// line is a message as a line of a request, in at most so many tokens.
+func (s *Summarizer) line(w *work, m core.Message, most int) string {
+	zone := w.user.Settings.Location(s.Calendar.Zone)
+	return s.within(most, m.Text, func(text string) string {
+		return core.DataLine(messageLine{m.ID, m.Role, m.SentAt.In(zone).Format("Mon 2 Jan 15:04"), m.ForwardedFrom,
+			m.Foreign(), m.Task != nil, text})
+	})
+}
+
+// within is a line of a text, without its middle if it would take more than so many tokens.
+func (s *Summarizer) within(most int, text string, line func(text string) string) string {
+	whole := line(text)
+	for keep := len(text); s.Tokens.Count(whole) > most && keep > 0; {
+		keep = min(keep*7/8, 8*most) // a token rarely has more than 8 bytes
+		whole = line(shorten(text, keep))
 	}
-	return m.Text
+	return whole
 }
 
 // shorten keeps the first and the last bytes of a text, at rune boundaries.
@@ -207,24 +250,3 @@ func shorten(text string, most int) string {
 
 // lineTokens is about what a message takes as a line of a request.
 func lineTokens(m core.Message) int { return m.Tokens*5/4 + 32 }
-
-// room is how many tokens of transcript fit in one request.
-func (s *Summarizer) room() int {
-	return max(1000, s.Settings.Window-2*s.Settings.MaxOutput-800)
-}
-
-// chunks cuts a transcript, in the order in which it was said, to what fits in
-// one request.
-func (s *Summarizer) chunks(ms []core.Message) [][]core.Message {
-	var out [][]core.Message
-	room, used := s.room(), 0
-	for _, m := range ms {
-		n := min(lineTokens(m), room)
-		if len(out) == 0 || used+n > room {
-			out, used = append(out, nil), 0
-		}
-		out[len(out)-1] = append(out[len(out)-1], m)
-		used += n
-	}
-	return out
-}

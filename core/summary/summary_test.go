@@ -379,7 +379,7 @@ func TestADayLargerThanTheWindowIsSummarisedInChunks(t *testing.T) {
 	n := newNight(t)
 	n.sum.Settings.Window = 100 // the least that a chunk takes is 1,000 tokens
 	for range 45 {
-		n.exchange("a word or two")
+		n.exchange(strings.Repeat("a word or two ", 10))
 	}
 	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nx\n## Goals\n- g [#1]") })
 	n.work()

@@ -1,0 +1,76 @@
+package configs
+
+// Room is how the window of the models that answer is shared out, in tokens. What is left
+// of the whole is a margin for models that count otherwise than our tokenizer.
+type Room struct {
+	Window  int // of whichever model may answer
+	Output  int // the answer
+	Schemas int // descriptions of tools, at most
+	Results int // what tools return within a turn, at least
+	Prompt  int // all else: what stands before the answer
+}
+
+// Shares of a window, and what they take at most.
+const (
+	windowMargin  = 20
+	schemasShare  = 5
+	mostSchemas   = 3000
+	resultsShare  = 6
+	outputShare   = 8
+	previewsShare = 12
+)
+
+// Smallest is the context window of whichever model may answer.
+func (l LLM) Smallest() int {
+	w := l.ContextWindow
+	if w == 0 {
+		w = Default().LLM.ContextWindow
+	}
+	for _, f := range l.Fallbacks {
+		if f.ContextWindow > 0 {
+			w = min(w, f.ContextWindow)
+		}
+	}
+	return w
+}
+
+// Usable is what a request may hold of the window, its answer included.
+func (l LLM) Usable() int { return l.Smallest() - l.Smallest()/windowMargin }
+
+// Room shares out the window of the models that answer.
+func (c Config) Room() Room {
+	w := c.LLM.Smallest()
+	r := Room{Window: w, Output: c.LLM.MaxOutputTokens, Schemas: min(w/schemasShare, mostSchemas),
+		Results: min(c.Agent.ToolTokens, w/resultsShare)}
+	r.Prompt = c.LLM.Usable() - r.Output - r.Schemas - r.Results
+	return r
+}
+
+// Short reports whether the defaults are too much for the window, so that they are chosen
+// after it.
+func (r Room) Short() bool { return r.Prompt < Default().Context.TotalTokens }
+
+// Tight reports whether not all tools may have room for their descriptions.
+func (r Room) Tight() bool { return r.Schemas < mostSchemas }
+
+// suit chooses the defaults that depend on the window of the models that answer: all that
+// a small one has no room for is less, in proportion. given has what is configured.
+func (c *Config) suit(window int, given Config) {
+	d := Default()
+	c.LLM.MaxOutputTokens = min(d.LLM.MaxOutputTokens, window/outputShare)
+	c.Agent.ResultTokens = min(d.Agent.ResultTokens, window/resultsShare)
+	if given.LLM.MaxOutputTokens == d.LLM.MaxOutputTokens {
+		given.LLM.MaxOutputTokens = c.LLM.MaxOutputTokens
+	}
+	r := given.Room()
+	if !r.Short() {
+		return
+	}
+	x := &c.Context
+	for _, n := range []*int{&x.TodayRawTokens, &x.TodaySummaryTokens, &x.LastConversationTokens, &x.OpenLoopsTokens,
+		&x.TargetTokens} {
+		*n = *n * r.Prompt / d.Context.TotalTokens
+	}
+	x.TotalTokens, x.MaxContextTokens = r.Prompt, min(x.MaxContextTokens, r.Prompt)
+	c.Documents.PreviewTokens = min(c.Documents.PreviewTokens, r.Prompt/previewsShare)
+}

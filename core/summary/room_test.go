@@ -1,0 +1,39 @@
+package summary_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/llmtest"
+)
+
+// However long messages are, and whatever the model answers, no request passes the window,
+// and every message is read.
+func TestNoRequestForASummaryPassesTheWindow(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.sum.Settings.Window, n.sum.Settings.MaxOutput = 3000, 300
+	bullets := strings.Repeat("- "+strings.Repeat("a fact of the day ", 8)+"\n", 7)
+	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nx\n## Goals\n" + bullets) })
+	for i := range 6 {
+		n.exchange(fmt.Sprintf("note %d", i), strings.Repeat("\t\"quoted\" and\nindented \\ ", 300),
+			strings.Repeat("a word or two ", 3000*(i%2)+20))
+	}
+	n.work()
+	largest := 0
+	for _, r := range n.model.Requests() {
+		size := r.MaxTokens
+		for _, m := range r.Messages {
+			size += n.sum.Tokens.Count(m.Content)
+		}
+		largest = max(largest, size)
+	}
+	if largest > 3000 || largest < 2000 {
+		t.Errorf("the largest of %d requests has %d tokens of 3,000", len(n.model.Requests()), largest)
+	}
+	if got := n.newest(first); got.Covers.Len() != 36 {
+		t.Errorf("%d messages are covered", got.Covers.Len())
+	}
+}
