@@ -176,6 +176,10 @@ func (n *inspection) see(p *e2etest.Tab, path, language string, loaded int64) {
 		if wide := e2etest.Js[int](p, "document.documentElement.scrollWidth"); wide > int(look.width) {
 			n.is("is too wide", fmt.Sprintf("%s (%d)", name, wide))
 		}
+		if look.width >= 1280 && p.Is(`[...document.querySelectorAll(".scroll")].some((x) =>
+			x.scrollWidth > x.clientWidth + 1 && x.clientWidth < innerWidth / 2)`) {
+			n.is("is cut off beside empty room", name)
+		}
 		for _, f := range p.Check(n.axe) {
 			for _, at := range f.Nodes {
 				n.is(fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, at.HTML,
