@@ -95,6 +95,23 @@ func onto(base parsed) (*template.Template, error) {
 	return t.Clone()
 }
 
+// coded is plain text in which `words between backticks` are code.
+func coded(text string) template.HTML {
+	var b strings.Builder
+	for n, part := range strings.Split(text, "`") {
+		part = template.HTMLEscapeString(part)
+		switch {
+		case n%2 == 0:
+			b.WriteString(part)
+		case n == strings.Count(text, "`"): // nothing closes it
+			b.WriteString("`" + part)
+		default:
+			b.WriteString("<code>" + part + "</code>")
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // all of it is escaped
+}
+
 // funcs are what templates may call.
 func (c *Channel) funcs(lang string) template.FuncMap {
 	all := template.FuncMap{
@@ -104,6 +121,7 @@ func (c *Channel) funcs(lang string) template.FuncMap {
 		"number": func(n int) string { return words.Number(lang, n) },
 		"size":   func(n int64) string { return Size(lang, n) },
 		"list":   func(all ...any) []any { return all },
+		"coded":  coded,
 		"dict":   dict,
 	}
 	for _, room := range c.Rooms {
