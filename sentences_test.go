@@ -86,7 +86,7 @@ func otherwise() []struct{ file, text, why string } {
 		{"cmd/everthread/cmd_agents.go", "agent key ", "it is sealed with a key"},
 		{"cmd/everthread/cli.go", "One conversation with an assistant", "--help is English"},
 		{"core/doctor/", "data folder", id}, {"core/doctor/", "tokens of the day", id},
-		{"core/doctor/", "database clock", id},
+		{"core/doctor/", "database clock", id}, {"core/doctor/", "context window", id},
 		{"core/doctor/", "llm fallback %d", id}, {"core/history/", ", line %d", place},
 		{"core/history/", ", message %d", place}, {"core/history/", ", byte %d", place},
 		{"core/history/", "a message", place}, {"core/history/", "conversation ", place},

@@ -78,6 +78,7 @@ func (e *examination) transcription(ctx context.Context) {
 // servers connects to the MCP servers.
 func (e *examination) servers(ctx context.Context) {
 	if len(e.Config.Agent.MCPServers) == 0 {
+		e.window(nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -90,9 +91,10 @@ func (e *examination) servers(ctx context.Context) {
 		func(s mcp.Status) bool { return !s.Up && s.Error == "" }) {
 		job.Wait(ctx, 50*time.Millisecond)
 	}
-	status := client.Status()
+	status, tools := client.Status(), client.Tools()
 	cancel()
 	<-done
+	e.window(tools)
 	for _, s := range status {
 		if s.Up {
 			e.fine("mcp "+s.Name, e.ServerGood, s.Tools)

@@ -45,6 +45,9 @@ type texts struct {
 	BackupNoneMade, BackupFirst, BackupNewest string // when
 	BackupBeside                              string
 	ModelCutOff, ModelDemo, ModelGood         string // provider, model, milliseconds
+	WindowGood                                string // it, prompt, results, answer; tools offered, of all
+	WindowOver                                string // key, its value, window, what fits
+	WindowTiny                                string // it, what is left
 	EmbeddingsNone, EmbeddingsGood            string // which, dimensions
 	TranscriptionNone, Answers                string // model
 	ServerDown, ServerGood                    string // why; tools

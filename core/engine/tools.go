@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,10 @@ import (
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/task"
 )
 
 // toolbox is the set of tools of the moment. What a user may use of it is counted
@@ -99,6 +104,24 @@ func (ts *Turns) told(u core.User, p core.Prompt) *agent.Registry {
 		}
 	}
 	return chosen.Tools(called...)
+}
+
+// Told is how many tools the model is told of, and how many somebody has who may use all of
+// outside.
+func Told(c configs.Config, outside []core.Tool, t core.Tokenizer) (told, all int, err error) {
+	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Standing: &standing.Standing{},
+		Reminders: &remind.Reminders{}, Tasks: &task.Tasks{}}
+	own, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)...)
+	if err != nil {
+		return 0, 0, fmt.Errorf("tools: %w", err)
+	}
+	set := own.With(outside...)
+	chosen := agent.Select(set, c.Room().Schemas, rank, t)
+	told = len(chosen.Tools().Specs())
+	if !chosen.Whole() {
+		told-- // agent.MoreTools
+	}
+	return told, len(set.Specs()), nil
 }
 
 // toolsOf returns the tools that a user has at the moment; none if

@@ -76,17 +76,25 @@ func (q *asking) model(ctx context.Context) error {
 func (q *asking) window(ctx context.Context, m Model) int {
 	n := q.Try.Window(ctx, m)
 	said := words.Number(q.Language, n)
-	least := q.Given.Context.TotalTokens + q.Given.LLM.MaxOutputTokens
 	switch {
 	case n == 0:
 		return 0
-	case n < least:
-		q.sayf(q.WindowSmall, said, words.Number(q.Language, least))
+	case n < leastWindow:
+		q.sayf(q.WindowSmall, said, words.Number(q.Language, leastWindow))
 		return 0
+	case n < shortWindow:
+		q.sayf(q.WindowShort, said)
+		return n
 	}
 	q.sayf(q.WindowIs, said)
 	return n
 }
+
+// Windows that are too small to talk in, and such in which prompts and results are short.
+const (
+	leastWindow = 4096
+	shortWindow = 12_288
+)
 
 // again forgets the answer that was most likely wrong.
 func again(err error, m *Model, s *service, keyed *bool) {

@@ -27,6 +27,7 @@ type texts struct {
 	ModelTrying   string
 	ModelAnswers  string
 	WindowIs      string // number
+	WindowShort   string // number
 	WindowSmall   string // number, number
 	MoreTitle     string
 	MoreNo        string
