@@ -45,7 +45,7 @@ func TestTheWindowIsSaidInPlainWords(t *testing.T) {
 			"EVERTHREAD_CONTEXT_MAX_CONTEXT_TOKENS=6000"}, nil, false, "context.max_context_tokens is 6,000"},
 		"long": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192", "EVERTHREAD_CONTEXT_STRATEGY=long"}, nil, true,
 			"up to 3,756 of them"},
-		"tiny": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=2048"}, nil, false, "llm.context_window is 2,048, which leaves 941"},
+		"tiny": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=2048"}, nil, false, "llm.context_window is 2,048, which leaves 940"},
 	} {
 		config, err := configs.Load("", append(c.environ, "EVERTHREAD_LLM_PROVIDER=openai"))
 		if err != nil {
