@@ -46,6 +46,15 @@ func (c Config) Room() Room {
 	return r
 }
 
+// Extras is what instructions and tools of a program may take at most.
+func (r Room) Extras() int { return r.Prompt + r.Schemas - leastPrompt }
+
+// leastPrompt is what a conversation takes at least.
+const leastPrompt = 1000
+
+// Tiny reports whether no conversation has room in the window.
+func (r Room) Tiny() bool { return r.Prompt < leastPrompt }
+
 // Short reports whether the defaults are too much for the window, so that they are chosen
 // after it.
 func (r Room) Short() bool { return r.Prompt < Default().Context.TotalTokens }

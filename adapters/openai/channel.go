@@ -71,6 +71,10 @@ type Options struct {
 	EmbeddingModel string
 	Tokens         core.Tokenizer // counts what was embedded; nil: it is told as 0
 
+	// ExtrasRoom is how many tokens a request's instructions and tools may take, as Tokens
+	// counts; 0: there is no bound.
+	ExtrasRoom int
+
 	MaxBody   int64         // bytes; 0: 8 MiB
 	Patience  time.Duration // how long a request waits for its answer; 0: 11 minutes
 	KeepAlive time.Duration // how often a waiting stream shows that it lives; 0: 10 s

@@ -103,6 +103,9 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 	case !errors.Is(err, core.ErrNotFound):
 		return nil, fmt.Errorf("look for a repeat: %w", err)
 	}
+	if err := c.roomFor(q.request); err != nil {
+		return nil, err
+	}
 	in, err := c.fresh(ctx, q, who, i, event)
 	if err != nil {
 		return nil, err
@@ -112,6 +115,23 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 			message: "The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on."}
 	}
 	return in, c.place(ctx, q, who, i, in)
+}
+
+// roomFor refuses instructions and tools that leave no room for the conversation in what
+// the model can read at once.
+func (c *Server) roomFor(r core.Request) error {
+	if c.ExtrasRoom <= 0 || c.Tokens == nil {
+		return nil
+	}
+	n := c.Tokens.Count(r.Instructions)
+	for _, t := range r.Tools {
+		n += c.Tokens.Count(t.Name) + c.Tokens.Count(t.Description) + c.Tokens.Count(string(t.Schema))
+	}
+	if n <= c.ExtrasRoom {
+		return nil
+	}
+	return invalid("tools", "context_length_exceeded", "The system messages and tools of the request take %d tokens; at "+
+		"most %d have room in what the model reads at once. Nothing was stored: send fewer or shorter ones.", n, c.ExtrasRoom)
 }
 
 // base is an inbound message without content.

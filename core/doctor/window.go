@@ -9,9 +9,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// leastPrompt is what a conversation takes at least of a window.
-const leastPrompt = 1000
-
 // window says how the window of the models is shared out, and what of the configuration
 // does not fit into it. outside are the tools of the MCP servers.
 func (e *examination) window(outside []core.Tool) {
@@ -26,7 +23,7 @@ func (e *examination) window(outside []core.Tool) {
 	switch {
 	case err != nil:
 		e.problem("context window", "%s", err.Error())
-	case r.Prompt < leastPrompt:
+	case r.Tiny():
 		e.problem("context window", e.WindowTiny, number(r.Window), number(max(r.Prompt, 0)))
 	case wanted > r.Prompt:
 		e.problem("context window", e.WindowOver, key, number(wanted), number(r.Window), number(r.Prompt))

@@ -43,6 +43,8 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		err = always.err
 	case errors.Is(err, prompt.ErrNoInput):
 		err = fmt.Errorf("%w: %w", core.ErrNotFound, err)
+	case errors.Is(err, prompt.ErrClientTooLong):
+		err = &core.ModelError{Kind: core.ModelTooLong, Err: err}
 	case errors.Is(err, prompt.ErrNoRoom):
 		err = &core.ModelError{Kind: core.ModelConfig, Err: err}
 	}

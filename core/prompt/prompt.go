@@ -17,6 +17,7 @@ package prompt
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -39,6 +40,8 @@ var (
 	// ErrNoRoom: not even the turn's last message fits in the model's window.
 	ErrNoRoom = errors.New(
 		"the model's context window leaves no room for a prompt: raise llm.context_window or lower llm.max_output_tokens")
+	// ErrClientTooLong: what the client wants besides leaves no room for a prompt.
+	ErrClientTooLong = errors.New("the program asks for too much at once")
 )
 
 // Reasons for which an epoch begins, in core.Snapshot.NewEpoch.
@@ -123,14 +126,20 @@ func Fresh(q core.WindowQuery) core.WindowQuery {
 	return q
 }
 
-// Build makes the prompt of in.Turn. Errors are ErrStale, ErrNoInput and
-// ErrNoRoom. Parts that could not be had are left out, and the snapshot says so.
+// Build makes the prompt of in.Turn. Errors are ErrStale, ErrNoInput, ErrNoRoom and
+// ErrClientTooLong. Parts that could not be had are left out, and the snapshot says so.
 func Build(in Input) (Prompt, error) {
 	if len(in.Turn.Inputs) == 0 {
 		return Prompt{}, ErrNoInput
 	}
 	b := newBuilder(in)
 	p, err := b.build()
+	if errors.Is(err, ErrNoRoom) {
+		if instructions, tools := clientTokens(b.request, b.Tokens); instructions+tools > b.budgets.ContextWindow/4 {
+			err = fmt.Errorf("%w: its instructions take %d tokens and its tools %d of the %d that the model can read",
+				ErrClientTooLong, instructions, tools, b.budgets.ContextWindow)
+		}
+	}
 	return b.provenance(b.forClient(p)), err
 }
 

@@ -29,6 +29,7 @@ func TestAYearWithASmallModel(t *testing.T) {
 					y.day(day, day/step)
 				}
 				y.far()
+				y.greedy()
 				y.check(strategy)
 			})
 		})
@@ -50,13 +51,14 @@ func newSmallYear(t *testing.T, database, strategy string) *smallYear {
 	y.model, url = e2etest.NewSmallModel(t, 8192, uint64(len(strategy)))
 	y.UseModel(url)
 	y.Env = append(y.Env, "EVERTHREAD_LLM_CONTEXT_WINDOW=8192", "EVERTHREAD_CONTEXT_STRATEGY="+strategy,
-		"EVERTHREAD_SUMMARIES_AFTER_MESSAGES=4", "EVERTHREAD_SUMMARIES_POST_FORWARD=off")
+		"EVERTHREAD_LLM_VISION=true", "EVERTHREAD_SUMMARIES_AFTER_MESSAGES=4", "EVERTHREAD_SUMMARIES_POST_FORWARD=off")
 	if strategy != "truncate" {
 		y.Shops(t)
 	}
 	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	y.Telegram.AddFile("doc", "files/doc", pdf)
+	y.Telegram.AddFile("photo", "files/photo.png", e2etest.Picture)
 	y.g = y.Start()
 	if strategy != "truncate" {
 		y.g.Up()
@@ -83,6 +85,7 @@ func (y *smallYear) day(n, count int) {
 		y.ask("/always answer briefly and name the source, number " + fmt.Sprint(count))
 	case 4:
 		y.title()
+		y.send(map[string]any{"photo": e2etest.Photo("photo")}, "caption", "what do you see?")
 	}
 	y.Set(y.Now().Add(7 * time.Hour))
 	y.ask("and what else was there? " + prose("Tell me about item %d.", 20))
@@ -189,6 +192,20 @@ func (y *smallYear) far() {
 	if y.ask("and now?"); told() != before+1 {
 		y.T.Error("the next answer says so, too")
 	}
+}
+
+// greedy is a program whose tools no such window has room for: it is told so, and the person
+// is answered all the same.
+func (y *smallYear) greedy() {
+	y.T.Helper()
+	tool := map[string]any{"type": "function", "function": map[string]any{"name": "edit",
+		"description": prose("Change line %d of the file as it is asked.", 900)}}
+	status, body := y.g.Request("POST", "/v1/chat/completions", y.key, map[string]any{"model": "everthread",
+		"messages": []any{map[string]any{"role": "user", "content": "edit it"}}, "tools": []any{tool}})
+	if status != 400 || !strings.Contains(body, "context_length_exceeded") {
+		y.T.Errorf("a program with too many tools gets %d %s", status, body)
+	}
+	y.ask("are you still there?")
 }
 
 // check says what the model was asked.

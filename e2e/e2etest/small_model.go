@@ -104,6 +104,14 @@ func (m *SmallModel) count(text string) int {
 	return n
 }
 
+// pictures is how many there are in a request.
+func (q smallRequest) pictures() (n int) {
+	for _, m := range q.Messages {
+		n += strings.Count(string(m.Content), `"image_url":{`)
+	}
+	return n
+}
+
 // size is how many tokens a request takes with its answer.
 func (m *SmallModel) size(q smallRequest) int {
 	n := 3 + m.count(string(q.raw)) + q.MaxTokens + q.Most
@@ -179,6 +187,13 @@ func (m *SmallModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"error": {"message": "This model's maximum context length is %d tokens. However, you requested %d `+
 			`tokens.", "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}}`, m.Window, size)
 		return
+	}
+	if q.pictures() > 0 {
+		if m.called["a picture"]++; m.called["a picture"]%2 == 0 { // it cannot see, at times
+			http.Error(w, `{"error": {"message": "image input is not supported", "type": "invalid_request_error"}}`,
+				http.StatusBadRequest)
+			return
+		}
 	}
 	delta, finish := m.answer(kind, q)
 	writeStream(w, delta, finish, size-q.MaxTokens-q.Most)

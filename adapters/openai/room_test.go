@@ -1,0 +1,32 @@
+package openai_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/adapters/openai"
+	"github.com/everthread/everthread/core/llm/tokens"
+)
+
+// TestToolsThatLeaveNoRoom: a request whose instructions and tools are too much for the
+// model's window is refused as OpenAI does, and nothing of it goes on the road.
+func TestToolsThatLeaveNoRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *openai.Options) { o.ExtrasRoom, o.Tokens = 500, tokens.New() })
+	ask := func(words int) string {
+		return `{"model":"everthread","messages":[{"role":"system","content":"` + strings.Repeat("briefly ", words/2) +
+			`"},{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"edit","description":"` +
+			strings.Repeat("change ", words/2) + `"}}]}`
+	}
+	res, text := w.chat(ask(700))
+	if e := readError(t, text); res.StatusCode != 400 || e.Code != "context_length_exceeded" || e.Param != "tools" ||
+		!strings.Contains(e.Message, "at most 500") {
+		t.Errorf("%d %s", res.StatusCode, text)
+	}
+	if n := len(w.questions()); n != 0 {
+		t.Errorf("%d messages went on the road", n)
+	}
+	if res, text = w.chat(ask(300)); res.StatusCode != 200 {
+		t.Errorf("%d %s", res.StatusCode, text)
+	}
+}
