@@ -13,8 +13,8 @@ import (
 // in two files, and who uses these counts them, or only checks whether one answers.
 func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 	t.Parallel()
-	makes := regexp.MustCompile(`\b(demo|anthropic|transcribe|llmembed)\.New\(|\bopenai\.New\(openai\.Options\{BaseURL`)
-	raw := regexp.MustCompile(`[^.\w](engine\.)?(Models|Model|Transcriber|Embedder)\(`)
+	makes := regexp.MustCompile(`\b(demo|anthropic|transcribe|speak|llmembed)\.New\(|\bopenai\.New\(openai\.Options\{BaseURL`)
+	raw := regexp.MustCompile(`[^.\w](engine\.)?(Models|Model|Transcriber|Speaker|Embedder)\(`)
 	wires := func(path string) bool {
 		return filepath.Dir(path) == "cmd/everthread" || filepath.Dir(path) == "core/engine"
 	}
@@ -54,7 +54,7 @@ func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 		t.Errorf("only %d places were seen", seen)
 	}
 	for file, counts := range map[string][]string{
-		"core/engine/models.go":    {"return e.Ledger.Model(m), nil", "return e.Ledger.Transcriber(t)"},
+		"core/engine/models.go":    {"return e.Ledger.Model(m), nil", "return e.Ledger.Transcriber(t)", "return e.Ledger.Speaker(s)"},
 		"core/engine/engine.go":    {"chat, err := e.models(c.LLM)"},
 		"core/engine/features.go":  {"m, err = e.models(llm)", "NewEmbedders(e.Process, e.Ledger)"},
 		"core/engine/embedders.go": {"return e.ledger.Embedder(one, user)", "return e.ledger.Embedder(e.system, 0)"},

@@ -28,6 +28,7 @@ type Config struct {
 	SummaryLLM       LLM           `yaml:"summary_llm"` // Provider empty: the same as LLM
 	Embeddings       Embeddings    `yaml:"embeddings"`
 	Transcription    Transcription `yaml:"transcription"`
+	Speech           Speech        `yaml:"speech"`
 	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // what the operator did not write may be of the own network
 	Egress           Egress        `yaml:"egress"`
 	Context          Context       `yaml:"context"`
@@ -177,6 +178,7 @@ type Agent struct {
 	ResultTokens    int           `yaml:"result_tokens"`
 	ToolTimeout     time.Duration `yaml:"tool_timeout"`
 	DelegateTimeout time.Duration `yaml:"delegate_timeout"`
+	MaxImages       int           `yaml:"max_images"` // of tools that come with one answer
 	Instructions    string        `yaml:"instructions"`
 	MCPServers      []MCPServer   `yaml:"mcp_servers"`
 }
@@ -307,6 +309,19 @@ type Transcription struct {
 	APIKey  Secret        `yaml:"api_key"`
 	Model   string        `yaml:"model"`
 	Timeout time.Duration `yaml:"timeout"`
+	// MaxDuration is how long a recording may be that is written down.
+	MaxDuration time.Duration `yaml:"max_duration"`
+}
+
+// Speech is the service that speaks answers; off without a model.
+type Speech struct {
+	BaseURL       string        `yaml:"base_url"`
+	APIKey        Secret        `yaml:"api_key"`
+	Model         string        `yaml:"model"`
+	Voice         string        `yaml:"voice"`
+	Timeout       time.Duration `yaml:"timeout"`
+	MaxCharacters int           `yaml:"max_characters"` // that are spoken of an answer
+	MaxBytes      Size          `yaml:"max_bytes"`      // of a recording
 }
 
 // Size is a number of bytes, written as 20MiB or 20971520.
@@ -329,7 +344,8 @@ func Default(sections ...section.Section) Config {
 		LLM: LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024,
 			Timeout: 120 * time.Second, Currency: "USD"},
 		Embeddings:    Embeddings{Provider: "none", Timeout: 30 * time.Second},
-		Transcription: Transcription{Timeout: time.Minute},
+		Transcription: Transcription{Timeout: time.Minute, MaxDuration: 10 * time.Minute},
+		Speech:        Speech{Timeout: time.Minute, MaxCharacters: 2000, MaxBytes: 5 << 20},
 		Egress:        Egress{BytesPerDay: 1 << 30, CallsPerDay: 5000},
 		Recall: Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3,
 			CoveredPenalty: 0.85, Candidates: 50},
@@ -342,7 +358,7 @@ func Default(sections ...section.Section) Config {
 		Day:  Day{StartsAt: "00:00"},
 		Turn: Turn{Debounce: 700 * time.Millisecond, Workers: 256, GiveUpAfter: 10 * time.Minute, Lease: time.Minute},
 		Agent: Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second,
-			DelegateTimeout: 120 * time.Second},
+			DelegateTimeout: 120 * time.Second, MaxImages: 4},
 		Reminders: Reminders{DefaultHour: "09:00", MinEvery: 15 * time.Minute, MaxActive: 100},
 		Tasks:     Tasks{Expires: 2 * time.Hour, MaxActive: 20},
 		Standing:  Standing{MaxActive: 10, MaxTokens: 200},

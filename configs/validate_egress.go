@@ -29,4 +29,21 @@ func (c Config) checkTranscription(p *section.Problems) {
 		p.Add("transcription.model is empty; name the model to use")
 	}
 	section.Within(p, "transcription.timeout", t.Timeout, time.Second, 10*time.Minute)
+	section.Within(p, "transcription.max_duration", t.MaxDuration, time.Second, 24*time.Hour)
+}
+
+func (c Config) checkSpeech(p *section.Problems) {
+	s := c.Speech
+	if s.BaseURL != "" {
+		p.Web("speech.base_url", s.BaseURL)
+	}
+	switch {
+	case s.Model == "" && (s.BaseURL != "" || s.APIKey != "" || s.Voice != ""):
+		p.Add("speech.model is empty; name the model to use")
+	case s.Model != "" && s.Voice == "":
+		p.Add("speech.voice is empty; name the voice to use, such as alloy")
+	}
+	section.Within(p, "speech.timeout", s.Timeout, time.Second, 10*time.Minute)
+	section.Within(p, "speech.max_characters", s.MaxCharacters, 100, 4096)
+	section.Within(p, "speech.max_bytes", s.MaxBytes, 64<<10, 50<<20)
 }

@@ -57,6 +57,9 @@ type Capabilities struct {
 	Window time.Duration
 	// Files is true where Part.Attachment can be sent; else its name is told.
 	Files bool
+	// Voice is true where a recording in OGG/Opus can be sent, or is shown: answers may be
+	// spoken there.
+	Voice bool
 	// NoRepeat is true where a part that may have arrived is never sent again.
 	NoRepeat bool
 	// OneProcess is true where only the process that runs the channel may Send.
@@ -280,6 +283,10 @@ type Attachment struct {
 	Unheard time.Time `json:"unheard,omitzero"`
 	// Document is what is known of its text; nil: it is no document that can be read.
 	Document *Document `json:"document,omitempty"`
+	// Alt says in words what a picture shows, for those who do not see it.
+	Alt string `json:"alt,omitempty"`
+	// Long is true of a voice note that nobody writes down, as it is longer than that is done.
+	Long bool `json:"long,omitempty"`
 }
 
 // Part is one sendable piece of a message: plain text with spans over it. A

@@ -77,6 +77,8 @@ type Settings struct {
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
 	// MemoryOff: the model has neither tools of memory nor hints about it.
 	MemoryOff bool `json:"memory_off,omitempty"`
+	// Voice says when answers are spoken, too.
+	Voice VoiceChoice `json:"voice,omitempty"`
 	// Embeddings are the user's own, where the gateway has none for all.
 	Embeddings OwnEmbeddings `json:"embeddings,omitzero"`
 }

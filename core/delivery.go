@@ -30,7 +30,8 @@ const (
 	DeliverNotice   DeliveryKind = "notice"
 	DeliverPost     DeliveryKind = "post" // a day's summary: never sent twice
 	DeliverReminder DeliveryKind = "reminder"
-	DeliverTask     DeliveryKind = "task" // what a task found, or why it did not
+	DeliverTask     DeliveryKind = "task"  // what a task found, or why it did not
+	DeliverVoice    DeliveryKind = "voice" // an answer, spoken: the text is there, so it is never sent twice
 )
 
 // NewDelivery is a delivery to be stored, rendered and split for its channel.

@@ -19,6 +19,7 @@ const (
 	QueueEmbed     = "embed"
 	QueueCompress  = "compress"
 	QueueDocument  = "document"
+	QueueSpeak     = "speak"
 )
 
 // JobState is the state of a job. Done jobs are gone.
@@ -88,6 +89,9 @@ const EmbedKey = "embed"
 
 // CompressKey is the key of a user's compression jobs, whose Ref is the thread.
 const CompressKey = "compress"
+
+// SpeakKey is the key of a user's answers that are to be spoken, one after another.
+const SpeakKey = "speak"
 
 // AddressKey is the key of the jobs that deliver to an address.
 func AddressKey(a Address) string {

@@ -391,6 +391,7 @@ type Store interface {
 	AgentKeyStore
 	MediaStore
 	DocumentStore
+	SpeechStore
 	JournalStore
 	AuditStore
 	UsageStore

@@ -251,6 +251,8 @@ type Reply struct {
 	Deliveries []NewDelivery
 	// Compress asks for old messages to be compressed.
 	Compress bool
+	// Speak asks for the last message to be spoken, too, if the turn is done.
+	Speak bool
 	// Summarize asks for a summary at once; else it is due when the segment has
 	// SummarizeAfter unsummarized messages.
 	Summarize      bool
@@ -286,6 +288,9 @@ type Prompt struct {
 	Foreign []bool
 	// Cut is what of the turn's own messages the prompt has no room for.
 	Cut Cut
+	// Heard: the turn answers a voice note. Unheard: one of them is longer than is written
+	// down.
+	Heard, Unheard bool
 }
 
 // Cut is how many tokens of some messages are left out, and how many they have.

@@ -47,6 +47,7 @@ func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {
 func (b *bridged) Capabilities() core.Capabilities {
 	c := b.account.Capabilities()
 	c.MaxText = bridgedText
+	c.Voice = false // bridges bring OGG/Opus into the form of their network only where ffmpeg is
 	return c
 }
 

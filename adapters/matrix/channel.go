@@ -208,7 +208,7 @@ func (c *Channel) Carries() []core.Channel {
 // Capabilities returns the limits of Matrix and the configured rate.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
-		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true,
+		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true, Voice: true,
 		RatePerChat: c.opts.RatePerRoom,
 	}
 }

@@ -151,7 +151,7 @@ func (c *Channel) Account() string { return c.account }
 // Capabilities returns the limits of the Bot API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
-		MaxText: maxText, Length: markup.UTF16Len, Push: true, Files: true,
+		MaxText: maxText, Length: markup.UTF16Len, Push: true, Files: true, Voice: true,
 		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerBot,
 	}
 }

@@ -144,7 +144,7 @@ func New(o Options) (*Channel, error) {
 
 // Door is the channel of the page: files are shown, and nothing proactive goes there.
 func Door() live.Door {
-	return live.Door{Channel: Name, Can: core.Capabilities{Files: true, Idempotent: true}}
+	return live.Door{Channel: Name, Can: core.Capabilities{Files: true, Voice: true, Idempotent: true}}
 }
 
 // Run has rooms finish what a process before left, waits until ctx ends, and then ends

@@ -181,7 +181,7 @@ func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
 		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerNumber, BurstPerChat: burst,
-		Settles: true, Window: window, Files: true,
+		Settles: true, Window: window, Files: true, Voice: true,
 	}
 }
 

@@ -33,7 +33,8 @@ func (a *app) settingsPage() *office.Settings {
 			}
 			return exporter.Write(ctx, w, user, nil)
 		},
-		TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward, Strategy: c.Context.Strategy}
+		TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward, Strategy: c.Context.Strategy,
+		Voice: c.Speech.Model != ""}
 }
 
 // capable are the capabilities of a channel, and whether it is there.

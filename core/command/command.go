@@ -26,6 +26,7 @@ type Store interface {
 	core.ThreadReader
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	core.RefStore
+	SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
@@ -70,6 +71,7 @@ type Defaults struct {
 	AllTokensPerDay int
 	PostForward     string // home, all or off
 	Strategy        string // of prompts: continuous, long or truncate
+	Voice           bool   // answers can be spoken
 }
 
 // Commands answers commands. It implements gateway.Commander.
@@ -117,6 +119,7 @@ func (c *Commands) commands() []command {
 		{"home", core.CanAccount, c.home},
 		{"summaries", core.CanAccount, c.summaries},
 		{"strategy", core.CanAccount, c.strategy},
+		{"voice", core.CanAccount, c.voice},
 		{"link", core.CanAccount, c.link},
 		{"unlink", core.CanAccount, c.unlink},
 		{"web", core.CanAccount, c.web},

@@ -116,3 +116,19 @@ func failing(w *world) {
 	turn := w.say(w.ada, "hello?", true).Turn
 	must(w.t, w.RetryTurn(w.ctx, turn, w.now.Add(time.Hour), "the model is down"))
 }
+
+// speaks gives the gateway a voice.
+func (w *world) speaks() { w.options.Defaults.Voice = true }
+
+// mute has the last answer of each not be spoken.
+func (w *world) mute() {
+	for _, who := range []core.Address{w.ada, w.bo} {
+		_, u := w.identify(who)
+		must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u.ID, Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: 1, RunAt: w.now}))
+		refs, _, err := w.Due(w.ctx, []string{core.QueueSpeak}, w.now, 10, core.Share{})
+		must(w.t, err)
+		j, err := w.Claim(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		must(w.t, err)
+		must(w.t, w.Unspoken(w.ctx, u.ID, j.Lease, "speak: the key was refused, check speech.api_key: `no`"))
+	}
+}

@@ -56,6 +56,10 @@ type texts struct {
 	NearestDays   string
 	BadDate       string // usage
 
+	VoiceAuto, VoiceOn, VoiceOff, VoiceChange, VoiceUnknown, VoiceNone string
+	VoiceFailed                                                        string // when
+	VoiceFailedOwner                                                   string // when, why
+
 	ZoneIs, ZoneSet                          string // zone, its time, its date
 	ZoneNear, ZoneUnknown                    string
 	LanguageIs, LanguageUnknown              string // how to choose the others

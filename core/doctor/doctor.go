@@ -74,7 +74,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 		defer e.store.Close()
 	}
 	for _, check := range []func(context.Context){e.backups, e.tokens, e.listening, e.public, e.models, e.embeddings,
-		e.vectors, e.transcription, e.servers, e.channels, e.clock} {
+		e.vectors, e.transcription, e.speech, e.servers, e.channels, e.clock} {
 		check(ctx)
 	}
 	return e.found()

@@ -23,6 +23,7 @@ import (
 	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/llm/transcribe"
+	"github.com/everthread/everthread/core/speech"
 )
 
 // models has each model say a word.
@@ -73,6 +74,19 @@ func (e *examination) transcription(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	e.verdict("transcription", t.Check(ctx), e.Answers, e.Config.Transcription.Model)
+}
+
+// speech has a few words spoken.
+func (e *examination) speech(ctx context.Context) {
+	s := engine.Speaker(e.Config.Speech, nil)
+	if s == nil {
+		e.fine("speech", e.SpeechNone)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	_, err := speech.Record(ctx, s, core.Speech{Text: e.SpeechSample})
+	e.verdict("speech", err, e.Answers, e.Config.Speech.Model)
 }
 
 // servers connects to the MCP servers.

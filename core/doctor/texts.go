@@ -49,7 +49,8 @@ type texts struct {
 	WindowOver                                string // key, its value, window, what fits
 	WindowTiny                                string // it, what is left
 	EmbeddingsNone, EmbeddingsGood            string // which, dimensions
-	TranscriptionNone, Answers                string // model
+	TranscriptionNone, SpeechNone, Answers    string // model
+	SpeechSample                              string // what is spoken to try it
 	ServerDown, ServerGood                    string // why; tools
 	ChannelLater, ChannelsNone                string // hint
 	ClockUnknown, ClockOff, ClockGood         string // how far, whose; whose

@@ -31,6 +31,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/core/task"
@@ -83,6 +84,7 @@ type Engine struct {
 	compress  *long.Worker
 	embedding *embed.Worker
 	documents *document.Worker
+	speech    *speech.Worker // nil: answers are not spoken
 	mover     *people.Mover
 	servers   *mcp.Client
 	members   *job.Members // nil: there is only this process
@@ -110,6 +112,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	}
 	e.People = e.newPeople()
 	e.Files = e.newFiles()
+	e.speech = e.newSpeech()
 	if err := e.newRecall(); err != nil {
 		return nil, err
 	}
@@ -161,7 +164,8 @@ func (e *Engine) newFiles() *media.Files {
 		}
 	}
 	files := &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Doors: doors,
-		Transcriber: e.transcriber(), Tokens: e.Tokens, Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes),
+		Transcriber: e.transcriber(), Longest: c.Transcription.MaxDuration, Tokens: e.Tokens,
+		Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes),
 		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Log: e.Log.Named("media"), Now: e.Now}
 	if e.options.ReadDocument != nil {
 		files.Kind = document.Kind
@@ -186,7 +190,8 @@ func (e *Engine) newGateway() *gateway.Gateway {
 		Prompts: e.Turns, Agent: e.Turns, Tasks: e.Tasks, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
 		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce,
 			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
-			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
+			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage,
+			Speaks: e.speech != nil, LongestVoice: c.Transcription.MaxDuration},
 		Budgets: e.Turns, Previews: e.Hub, Meter: e.Meter, Log: e.Log, Now: e.Now,
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
 	})
@@ -207,6 +212,7 @@ func (e *Engine) newCommands() *command.Commands {
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
 		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Reminders: e.Reminders,
 		Tasks: e.Tasks, Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
-			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
+			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
+			Voice: c.Speech.Model != ""},
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/core/task"
 )
@@ -87,6 +88,21 @@ func (e *Engine) newDocuments() *document.Worker {
 			Limits: document.Limits{Pages: c.MaxPages, Time: time.Duration(c.MaxSeconds) * time.Second,
 				Memory: int64(c.MaxMemory)}},
 		Preview: c.PreviewTokens, Count: e.Meter.Count, Log: e.Log.Named("documents"), Now: e.Now}
+}
+
+// newSpeech makes what has answers spoken; nil: nobody speaks.
+func (e *Engine) newSpeech() *speech.Worker {
+	s := e.speaker()
+	if s == nil {
+		return nil
+	}
+	crash := e.options.Crash
+	if crash == nil {
+		crash = func(string) {}
+	}
+	return &speech.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Files: e.Files, Speaker: s,
+		MaxCharacters: e.Config.Speech.MaxCharacters, Language: e.Config.DefaultLanguage, Count: e.Meter.Count,
+		Crash: crash, Log: e.Log.Named("speech"), Now: e.Now}
 }
 
 func (e *Engine) newReminders(planner gateway.Planner) error {

@@ -14,9 +14,11 @@ import (
 	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/llm/fallback"
 	"github.com/everthread/everthread/core/llm/openai"
+	"github.com/everthread/everthread/core/llm/speak"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/llm/transcribe"
 	"github.com/everthread/everthread/core/media"
+	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -99,6 +101,15 @@ func Transcriber(t configs.Transcription, way *egress.Gate) media.Transcriber {
 		Timeout: t.Timeout, Way: way})
 }
 
+// Speaker is the configured service that speaks answers, or nil.
+func Speaker(s configs.Speech, way *egress.Gate) speech.Speaker {
+	if s.Model == "" {
+		return nil
+	}
+	return speak.New(speak.Options{BaseURL: s.BaseURL, APIKey: string(s.APIKey), Model: s.Model, Voice: s.Voice,
+		Timeout: s.Timeout, MaxBytes: int64(s.MaxBytes), Way: way})
+}
+
 // ledgerLease is how long what a process was granted of a day is kept for it.
 const ledgerLease = 10 * time.Minute
 
@@ -146,6 +157,15 @@ func (e *Engine) transcriber() media.Transcriber {
 		return nil
 	}
 	return e.Ledger.Transcriber(t)
+}
+
+// speaker is the configured one, as the ledger counts it; nil: there is none.
+func (e *Engine) speaker() speech.Speaker {
+	s := Speaker(e.Config.Speech, e.Way)
+	if s == nil {
+		return nil
+	}
+	return e.Ledger.Speaker(s)
 }
 
 // Servers are the configured MCP servers.

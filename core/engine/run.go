@@ -119,6 +119,7 @@ const (
 	embedWorkers    = 2
 	documentWorkers = 2
 	downloadWorkers = 4
+	speechWorkers   = 16 // people wait for it, and it mostly waits itself
 )
 
 // pollEvery is how often work is looked for when nothing wakes.
@@ -140,6 +141,9 @@ func (e *Engine) beside(ctx context.Context) error {
 		runner([]string{core.QueueEmbed}, embedWorkers, e.embedding.Take),
 		runner([]string{core.QueueDocument}, documentWorkers, e.documents.Take),
 		runner(e.Files.Queues(), downloadWorkers, e.Files.Take),
+	}
+	if e.speech != nil {
+		runners = append(runners, runner([]string{core.QueueSpeak}, speechWorkers, e.speech.Take))
 	}
 	clock := &scheduler.Scheduler{Tasks: e.tasks(), Leads: func() bool { return e.share().N == 0 },
 		Log: e.Log.Named("scheduler"), Now: e.Now}

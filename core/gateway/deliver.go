@@ -140,7 +140,7 @@ func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartRe
 			return &core.PartResult{State: core.DeliveryUnknown, RetryAt: g.Now().Add(settleDelay)}
 		}
 	}
-	if d.Kind == core.DeliverPost || c.NoRepeat || p.Repeats > tries {
+	if d.Kind == core.DeliverPost || d.Kind == core.DeliverVoice || c.NoRepeat || p.Repeats > tries {
 		return &core.PartResult{State: core.DeliveryUnknown, Error: "it may or may not have arrived; it was not sent again"}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery,
 	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel +
 		" lets nobody be written to later than that after their last message"}
 	reopener, ok := ch.(core.Reopener)
-	if !ok || d.Asked || d.Kind == core.DeliverReply {
+	if !ok || d.Asked || d.Kind == core.DeliverReply || d.Kind == core.DeliverVoice {
 		return parked
 	}
 	_, err := reopener.Reopen(ctx, d.To, key)

@@ -121,6 +121,9 @@ type Settings struct {
 	TurnsPerMinute int
 	SummarizeAfter int
 	Language       string // of users who chose none
+	Speaks         bool   // answers can be spoken
+	// LongestVoice is how long a voice note may be that is written down; 0: any.
+	LongestVoice time.Duration
 }
 
 // Options are what a gateway is made of. All but Meter and Crash are required.

@@ -174,7 +174,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	}
 	done := did(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
-	tellCut(g.language(u.Settings), p.Cut, &a)
+	g.tellMissed(g.language(u.Settings), p, &a)
 	reply := g.reply(r.turn, u, p, a, now)
 	g.deliverTask(&reply, q)
 	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)
@@ -223,6 +223,7 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 		parts := append(g.parts(r.Messages[n-1].Text, t.Address.Channel),
 			g.files(r.Messages[n-1].Attachments, t.Address.Channel)...)
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: parts}}
+		r.Speak = a.Question == nil && g.speaks(u, p, t.Address.Channel)
 	}
 	return r
 }

@@ -17,6 +17,7 @@ type texts struct {
 	Budget                         string // %s: when it goes on
 	Group                          string
 	Refused                        string
+	VoiceLong                      string // %s: minutes and seconds
 	Repeat                         string // what ends a part that may have arrived before
 	AskCall                        string // %s: the tool
 	AskTainted, AskYes, AskNowhere string

@@ -133,11 +133,28 @@ func major(mime string) string { return strings.SplitN(mime, "/", 2)[0] }
 // unheard stands in a placeholder until what was said can be written down.
 const unheard = "not written down, today's tokens are used up"
 
+// tooLong says in a placeholder that a recording is longer than is written down.
+const tooLong = "not written down, it is too long"
+
+// measured looks how long a recording is, and whether that is too long to be written down.
+func (m *Files) measured(a *core.Attachment, data []byte) {
+	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" {
+		return
+	}
+	if o, err := ReadOpus(data); err == nil && o.Duration > a.Duration { // not every service says it
+		a.Duration = o.Duration
+	}
+	a.Long = m.Longest > 0 && a.Duration > m.Longest
+}
+
 // listen is transcribe, but where the day has no tokens for it the placeholder says
 // so, and it is tried again when they are there.
 func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
 	plain := strings.Replace(text, ": "+unheard+"]", "]", 1)
 	a.Unheard = time.Time{}
+	if m.measured(a, data); a.Long {
+		return heard(strings.Replace(plain, ": "+tooLong+"]", "]", 1), a.Kind, tooLong), nil
+	}
 	said, err := m.transcribe(ctx, j, plain, a, data)
 	var over *trust.OverCap
 	switch {

@@ -49,6 +49,7 @@ type Files struct {
 	Doors []string
 	// Transcriber writes down voice notes; nil: nobody does.
 	Transcriber Transcriber
+	Longest     time.Duration // of a recording that is written down; 0: any
 	Tokens      core.Tokenizer
 	Dir         string
 	Max         int64         // bytes of a file
@@ -82,6 +83,23 @@ func (m *Files) KeepVoice(ctx context.Context, u core.UserID, f core.File,
 	a.Kind, a.Duration = "voice", long
 	if m.Transcriber != nil {
 		a.Ref, a.Unheard = a.Path, m.Now()
+	}
+	return a, err
+}
+
+// Speech is a recording of an answer.
+type Speech struct {
+	MIME     string // audio/ogg: a voice note in OGG/Opus
+	Duration time.Duration
+	Data     []byte
+}
+
+// KeepSpeech stores the recording of an answer, in the place of one from an attempt before.
+func (m *Files) KeepSpeech(ctx context.Context, u core.UserID, id core.MessageID, s Speech) (core.Attachment, error) {
+	a, err := m.keepAs(ctx, u, fmt.Sprintf("speech-%d", id), core.File{MIME: s.MIME, Data: s.Data})
+	a.Duration = s.Duration
+	if a.MIME == "audio/ogg" {
+		a.Kind, a.Name = "voice", "voice.ogg"
 	}
 	return a, err
 }

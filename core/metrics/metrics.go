@@ -48,6 +48,8 @@ var counters = []metric{
 		"result=begun|late|paused|blocked|nowhere|tokens|all|model|setup|refused"},
 	{"everthread_documents_total", "Documents by what became of them: read, or why not, or not all.",
 		"result=read|encrypted|scanned|empty|damaged|long|slow|large|bomb|kind|unread"},
+	{"everthread_speech_total", "Answers that were to be spoken, by what became of it (spoken, failed).",
+		"result=spoken|failed"},
 	{"everthread_windows_total", "Runs of messages that were cut for embedding.", ""},
 	{"everthread_pages_total", "Pages of old messages compressed for the strategy long.", ""},
 	{"everthread_embeddings_total", "Texts that were embedded, by what became of it (ready, error).", "state=ready|error"},

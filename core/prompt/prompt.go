@@ -100,6 +100,8 @@ type Prompt struct {
 	Tainted     bool           // it shows words that the person did not write there
 	Foreign     []bool         // runs parallel to Messages: these hold them
 	Cut         core.Cut       // of the turn's own messages
+	Heard       bool           // the turn answers a voice note
+	Unheard     bool           // one of them is longer than is written down
 }
 
 // Query returns what to ask the store for. Window and Tokens of in are not used.
@@ -143,14 +145,21 @@ func Build(in Input) (Prompt, error) {
 	return b.provenance(b.forClient(p)), err
 }
 
-// provenance says of a prompt whose words it shows, and which question its inputs
-// answer.
+// provenance says of a prompt whose words it shows, which question its inputs
+// answer, and whether they were spoken.
 func (b *builder) provenance(p Prompt) Prompt {
 	p.Tainted = slices.Contains(p.Foreign, true)
 	for i := range b.Window.Messages {
 		m := &b.Window.Messages[i]
-		if m.Decides != nil && slices.Contains(b.Turn.Inputs, m.ID) {
+		if !slices.Contains(b.Turn.Inputs, m.ID) {
+			continue
+		}
+		if m.Decides != nil {
 			p.Decides = m.Decides
+		}
+		for _, a := range m.Attachments {
+			p.Heard = p.Heard || a.Kind == "voice"
+			p.Unheard = p.Unheard || a.Long
 		}
 	}
 	return p

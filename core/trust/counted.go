@@ -3,6 +3,7 @@ package trust
 import (
 	"context"
 	"errors"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 )
@@ -60,6 +61,42 @@ func (e *countedEmbedder) Embed(ctx context.Context, texts []string) ([][]float3
 
 // Fingerprint is that of what it counts.
 func (e *countedEmbedder) Fingerprint() string { return core.FingerprintOf(e.Embedder, "") }
+
+// Speaker speaks a text.
+type Speaker interface {
+	Speak(ctx context.Context, s core.Speech) ([]byte, error)
+}
+
+// Speaker is a speaker whose calls the ledger counts, and charges to whose answer it is.
+// nil stays nil.
+func (l *Ledger) Speaker(s Speaker) Speaker {
+	if s == nil {
+		return nil
+	}
+	return &countedSpeaker{l, s}
+}
+
+type countedSpeaker struct {
+	ledger *Ledger
+	Speaker
+}
+
+// Speak reserves what the text takes, and its sound: speech has about 15 characters a
+// second. Then it asks.
+func (s *countedSpeaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
+	n := s.ledger.Tokens.Count(x.Text)
+	give, err := s.ledger.takeFor(ctx, x.User, n+utf8.RuneCountInString(x.Text))
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.Speaker.Speak(ctx, x)
+	if err != nil {
+		give(core.Usage{})
+		return nil, err
+	}
+	give(core.Usage{Prompt: n, Completion: len(data)/bytesPerToken + 1})
+	return data, nil
+}
 
 // Transcriber writes down what was said.
 type Transcriber interface {

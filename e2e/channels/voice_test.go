@@ -4,11 +4,8 @@ package channels
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -17,44 +14,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-const oggHead = "OggS\x00\x02"
-
 // recording is a voice note.
-func recording(words string) []byte { return []byte(oggHead + words) }
-
-func newScribe(t *testing.T) *e2etest.Scribe {
-	t.Helper()
-	s := &e2etest.Scribe{}
-	ctx := t.Context()
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f, h, err := r.FormFile("file")
-		if err != nil || r.URL.Path != "/v1/audio/transcriptions" || r.FormValue("model") != "whisper-1" ||
-			r.Header.Get("Authorization") != "Bearer scribe-key" {
-			t.Errorf("asked %s for %q: %v", r.URL.Path, r.FormValue("model"), err)
-			return
-		}
-		data, _ := io.ReadAll(f)
-		s.Mu.Lock()
-		s.Asked = append(s.Asked, h.Filename)
-		status, hangs := s.Status, s.Hangs
-		s.Mu.Unlock()
-		if hangs {
-			select {
-			case <-r.Context().Done():
-			case <-ctx.Done():
-			}
-			return
-		}
-		if status != 0 {
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, `{"error":{"message":"it is no speech"}}`)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"text": " " + string(bytes.TrimPrefix(data, []byte(oggHead))) + "\n"})
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
+func recording(words string) []byte { return []byte(e2etest.OggHead + words) }
 
 // What is said in a voice note stands in the transcript and before the model,
 // and is found again.
@@ -62,7 +23,7 @@ func TestAVoiceNoteIsWrittenDownOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))
-		scribe := newScribe(t)
+		scribe := e2etest.NewScribe(t)
 		s.HearsWith(scribe)
 		g := s.Open()
 		l := s.Ledger()
@@ -114,7 +75,7 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2etest.NewTown(t, "")
-			scribe := newScribe(t)
+			scribe := e2etest.NewScribe(t)
 			scribe.Set(c.status, c.hangs)
 			w.HearsWith(scribe)
 			g := w.Start("EVERTHREAD_LLM_VISION=true", "EVERTHREAD_TRANSCRIPTION_TIMEOUT=2s",
@@ -153,7 +114,7 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
-		scribe := newScribe(t)
+		scribe := e2etest.NewScribe(t)
 		w.HearsWith(scribe)
 		g := w.Start("EVERTHREAD_LIMITS_TOKENS_PER_DAY=100000", "EVERTHREAD_MEDIA_WAIT=30s")
 		l := w.Ledger()
@@ -215,7 +176,7 @@ func TestAVoiceNoteThatIsForgottenMeanwhileLeavesNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
-		scribe := newScribe(t)
+		scribe := e2etest.NewScribe(t)
 		scribe.Set(http.StatusBadGateway, false)
 		w.HearsWith(scribe)
 		g := w.Start("EVERTHREAD_MEDIA_WAIT=100ms")

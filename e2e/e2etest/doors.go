@@ -45,6 +45,7 @@ type door struct {
 type item struct {
 	Text, Name, MIME string
 	Data             []byte
+	Voice            bool // it is shown as a voice note
 }
 
 // spoken is how long voice notes are.
@@ -110,7 +111,7 @@ func (s *street) telegramDoor() door {
 			for _, m := range s.Telegram.Sent(Ada) {
 				i := item{Text: m.Text}
 				if m.File != nil {
-					i.Name, i.MIME, i.Data = m.File.Name, m.File.MIME, m.File.Data
+					i.Name, i.MIME, i.Data, i.Voice = m.File.Name, m.File.MIME, m.File.Data, m.File.Kind == "voice"
 				}
 				out = append(out, i)
 			}
@@ -133,7 +134,7 @@ func (s *street) whatsappDoor() door {
 		},
 		Got: func() (out []item) {
 			for _, m := range s.Wa.Sent() {
-				i := item{Text: m.Text, Name: m.Filename}
+				i := item{Text: m.Text, Name: m.Filename, Voice: m.Voice}
 				if m.Media != "" {
 					i.Data, i.MIME = s.Wa.Uploaded(m.Media)
 				}
@@ -176,7 +177,7 @@ func (a *Account) item(e timelineEvent) item {
 	if address == "" {
 		return item{Text: e.Body()}
 	}
-	i := item{Name: e.Body()}
+	i := item{Name: e.Body(), Voice: e.Content["org.matrix.msc3245.voice"] != nil}
 	if name, ok := e.Content["filename"].(string); ok && name != i.Name {
 		i.Name, i.Text = name, i.Name
 	}

@@ -78,13 +78,14 @@ func (l *Ledger) Transcript(external string) []string {
 }
 
 // left counts what is left to do for the people: messages to answer, turns that
-// run, deliveries under way.
+// run, deliveries under way, answers to speak.
 func (l *Ledger) left() int {
 	l.t.Helper()
 	return l.Count(
 		`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND redacted = 0)
 		+ (SELECT COUNT(*) FROM turns WHERE state = 'running')
-		+ (SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'sending'))`)
+		+ (SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'sending'))
+		+ (SELECT COUNT(*) FROM jobs WHERE queue = 'speak' AND state <> 'dead')`)
 }
 
 // Quiet waits until nothing is left to do.

@@ -3,12 +3,7 @@
 package web
 
 import (
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,20 +12,16 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A voice note is recorded in the composer, written down, answered and played; the
-// answer is read out in its language. What is discarded is not sent.
+// A voice note is recorded in the composer, written down, answered, also by voice, and
+// played; the answer is read out in its language. What is discarded is not sent.
 func TestSomebodySpeaksOnThePage(t *testing.T) {
 	t.Parallel()
-	var heard atomic.Int64
-	scribe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body)
-		heard.Add(n)
-		_, _ = fmt.Fprint(w, `{"text": "bring the red umbrella"}`)
-	}))
-	t.Cleanup(scribe.Close)
+	scribe := e2etest.NewScribe(t)
+	scribe.Words = "bring the red umbrella"
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 0))
-	w.HearsWith(&e2etest.Scribe{Server: scribe})
+	w.HearsWith(scribe)
+	w.SpeaksWith(scribe)
 	g := w.Start("EVERTHREAD_ALLOW_PRIVATE_URLS=true")
 	l, p := w.Ledger(), g.NewTab(t)
 	p.SignIn(g.WebCode())
@@ -50,8 +41,8 @@ func TestSomebodySpeaksOnThePage(t *testing.T) {
 	p.Sees(".entry.user", "bring the red umbrella")
 	p.Sees(".entry.agent", "bring the red umbrella")
 	if got := l.Lines(`SELECT body FROM messages WHERE role = 'user'`); len(got) != 1 ||
-		got[0] != "[voice 0:02: bring the red umbrella]" || heard.Load() < 1000 {
-		t.Errorf("got %q of %d bytes", got, heard.Load())
+		got[0] != "[voice 0:02: bring the red umbrella]" || scribe.Bytes < 1000 {
+		t.Errorf("got %q of %d bytes", got, scribe.Bytes)
 	}
 	p.Comes("document.querySelector('.entry.user audio')")
 	if got := e2etest.Js[string](p, `(async () => {
@@ -60,9 +51,15 @@ func TestSomebodySpeaksOnThePage(t *testing.T) {
 	})()`); got != "206 audio/webm 4" {
 		t.Errorf("a part of it is %s", got)
 	}
-	if !e2etest.Js[bool](p, `new Promise((done) => { const a = document.querySelector('.entry.user audio');
-		a.oncanplay = () => done(true); a.onerror = () => done(false); a.preload = 'auto'; a.load(); })`) {
-		t.Error("it cannot be played")
+	p.Comes("document.querySelector('.entry.agent audio')") // the answer is spoken, too
+	for _, who := range []string{"user", "agent"} {
+		if !e2etest.Js[bool](p, `new Promise((done) => { const a = document.querySelector('.entry.`+who+` audio');
+			a.oncanplay = () => done(true); a.onerror = () => done(false); a.preload = 'auto'; a.load(); })`) {
+			t.Errorf("what the %s said cannot be played", who)
+		}
+	}
+	if got := e2etest.Js[float64](p, `document.querySelector('.entry.agent audio').duration`); got < 2.2 || got > 2.5 {
+		t.Errorf("the answer takes %f s", got)
 	}
 
 	p.Send("le chat est dans la maison avec une souris")

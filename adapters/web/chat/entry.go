@@ -205,6 +205,9 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	e.Channel = v.ChannelName(m.Channel)
 	for _, d := range sent {
+		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // of the text is told how far it is
+			continue
+		}
 		e.States = append(e.States, state(v, d, m.Channel))
 	}
 	e.Version = fingerprint(m, e.States, e.Calls)
@@ -285,7 +288,7 @@ func state(v *web.Visit, d core.Delivery, channel string) shownState {
 
 // file is an attachment as it is shown.
 func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
-	f := shownFile{Name: cmp.Or(a.Name, a.Kind), Alt: cmp.Or(a.Name, say(v.Lang).Act.Picture), Size: a.Size,
+	f := shownFile{Name: cmp.Or(a.Name, a.Kind), Alt: cmp.Or(a.Alt, a.Name, say(v.Lang).Act.Picture), Size: a.Size,
 		Error: a.Error, Said: a.Transcript}
 	if a.Path != "" {
 		f.Path = fmt.Sprintf("/media/%d/%d", m.ID, n)

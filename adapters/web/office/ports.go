@@ -57,6 +57,7 @@ type Settings struct {
 	TokensPerDay int    // budget of a user; 0: none
 	Summaries    string // of people who chose none: home, all or off
 	Strategy     string // of people who chose none
+	Voice        bool   // answers can be spoken
 }
 
 // Accounts is what the page reads and changes of a person, besides what effects do.

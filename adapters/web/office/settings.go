@@ -52,6 +52,7 @@ type settingsView struct {
 	Summaries []choice
 	Strategy  []choice
 	Memory    []choice
+	Voice     []choice // empty: nobody speaks
 	Standing  standingView
 	Links     linksView
 	Meaning   meaningView
@@ -141,6 +142,11 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	mark(page.Strategy, cmp.Or(s.Strategy, r.Settings.Strategy, "continuous"))
 	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint},
 		{Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
+	if r.Settings.Voice {
+		page.Voice = []choice{{Value: "auto", Name: w.VoiceAuto, Hint: w.VoiceAutoHint},
+			{Value: "on", Name: w.VoiceOn, Hint: w.VoiceOnHint}, {Value: "off", Name: w.VoiceOff, Hint: w.VoiceOffHint}}
+		mark(page.Voice, string(cmp.Or(s.Voice, core.VoiceAuto)))
+	}
 	mark(page.Memory, map[bool]string{false: "on", true: "off"}[s.MemoryOff])
 	return nil
 }

@@ -83,8 +83,8 @@ func profile(v *web.Visit, name, said string) (zone string, page settingsView, w
 	return zone, page, nil
 }
 
-// setAssistant sets where summaries go, what the model sees, and whether it has
-// memory.
+// setAssistant sets where summaries go, what the model sees, whether it has memory,
+// and when it speaks.
 func (r *Room) setAssistant(v *web.Visit) error {
 	s := v.User.Settings
 	switch posts := v.R.PostForm.Get("summaries"); posts {
@@ -103,6 +103,13 @@ func (r *Room) setAssistant(v *web.Visit) error {
 	case "": // a form from before there was this choice
 	case "on", "off":
 		s.MemoryOff = kept == "off"
+	default:
+		return v.BadForm(nil)
+	}
+	switch voice := core.VoiceChoice(v.R.PostForm.Get("voice")); {
+	case voice == "": // nobody speaks, or a form from before
+	case slices.Contains(core.Voices(), voice):
+		s.Voice = voice
 	default:
 		return v.BadForm(nil)
 	}

@@ -50,6 +50,7 @@ type settingsWords struct {
 	Language, LanguageAuto                                                                 string
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint                 string
 	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
+	Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff, VoiceOffHint          string
 	TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint                 string
 	Never, JustNow                                                                         string        // numbers
 	MinutesAgo                                                                             words.Counted // number

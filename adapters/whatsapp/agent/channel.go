@@ -138,6 +138,6 @@ func (c *Channel) Name() string { return Name }
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
-		RatePerChat: 0.1, BurstPerChat: 4, Files: true, NoRepeat: true, Personal: true,
+		RatePerChat: 0.1, BurstPerChat: 4, Files: true, Voice: true, NoRepeat: true, Personal: true,
 	}
 }

@@ -29,6 +29,9 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if out.Delivery, err = t.deliverReply(r, st, out.Messages, c); err != nil {
 			return err
 		}
+		if err := t.speakJob(r, out.Messages); err != nil {
+			return err
+		}
 		if st.parked && !st.blocked {
 			if err := t.unpark(r.Turn.Identity, r.Now); err != nil {
 				return err

@@ -195,7 +195,7 @@ func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
 	case strings.HasPrefix(j.Queue, core.QueueFetch):
 		n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
 		n.Key = "fetch:" + numberCursor(int(n.Ref)) + j.Key[strings.LastIndexByte(j.Key, ':'):]
-	case j.Queue == core.QueueDocument:
+	case j.Queue == core.QueueDocument, j.Queue == core.QueueSpeak:
 		n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
 	default:
 		n.Ref = r.other(j.Ref)

@@ -288,7 +288,7 @@ func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 // What is to be delivered goes on, except for who is frozen.
 func (t *tx) waits(queue string) bool {
 	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize ||
-		queue == core.QueueEmbed || queue == core.QueueCompress)
+		queue == core.QueueEmbed || queue == core.QueueCompress || queue == core.QueueSpeak)
 }
 
 // halted reports whether nothing of a user's is answered or made.

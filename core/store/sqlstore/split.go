@@ -266,7 +266,7 @@ func (p pair) splitJobs(m *move, list []core.Job) ([]core.Job, error) {
 			yes = yes && slices.Contains(m.plan.Turns, core.TurnID(j.Ref))
 		case strings.HasPrefix(j.Queue, core.QueueDeliver):
 			yes = yes && slices.Contains(m.plan.Live, core.DeliveryID(j.Ref))
-		case strings.HasPrefix(j.Queue, core.QueueFetch) || j.Queue == core.QueueDocument:
+		case strings.HasPrefix(j.Queue, core.QueueFetch), j.Queue == core.QueueDocument, j.Queue == core.QueueSpeak:
 			left, err := p.notGoing(m, []core.MessageID{core.MessageID(j.Ref)})
 			if err != nil {
 				return nil, err

@@ -66,7 +66,8 @@ func testContract(t *testing.T, open Open, of int) {
 		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
 		memoryCases(), standingCases(), reminderCases(), taskCases(),
 		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
-		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), tableCases(),
+		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
+		tableCases(),
 	} {
 		for _, c := range group {
 			if n++; n%of > 0 {

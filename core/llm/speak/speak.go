@@ -1,0 +1,95 @@
+// Package speak has texts spoken by a server that speaks OpenAI's audio speech.
+package speak
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
+)
+
+// Options configure a Speaker. Model and Voice are required.
+type Options struct {
+	BaseURL  string // root of the API, with /v1; empty: OpenAI's
+	APIKey   string
+	Model    string
+	Voice    string
+	Timeout  time.Duration // of one call; 0: a minute
+	MaxBytes int64         // of a recording; 0: 5 MiB
+	Way      *egress.Gate  // nil: the policy alone
+}
+
+// Speaker is a speech service. It is safe for concurrent use.
+type Speaker struct {
+	client  *openai.Client
+	options Options
+}
+
+// New returns a speaker. It does not use the network.
+func New(o Options) *Speaker {
+	c := openai.DefaultConfig(o.APIKey)
+	if o.BaseURL != "" {
+		c.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	}
+	c.HTTPClient = o.Way.Client(c.BaseURL)
+	o.Timeout, o.MaxBytes = cmp.Or(o.Timeout, time.Minute), cmp.Or(o.MaxBytes, 5<<20)
+	return &Speaker{client: openai.NewClientWithConfig(c), options: o}
+}
+
+// Speak returns a recording of a text as the server made it, which was asked for OGG/Opus.
+// A *core.Permanent error means that the service will never speak this text.
+func (s *Speaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	out, err := s.client.CreateSpeech(ctx, openai.CreateSpeechRequest{Model: openai.SpeechModel(s.options.Model),
+		Input: x.Text, Voice: openai.SpeechVoice(s.options.Voice), ResponseFormat: openai.SpeechResponseFormatOpus})
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer out.Close()
+	data, err := io.ReadAll(io.LimitReader(out, s.options.MaxBytes+1))
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	if int64(len(data)) > s.options.MaxBytes {
+		return nil, &core.Permanent{Err: fmt.Errorf("speak: the recording is larger than %d bytes (speech.max_bytes)",
+			s.options.MaxBytes)}
+	}
+	return data, nil
+}
+
+// explain says what to do about an error.
+func (s *Speaker) explain(err error) error {
+	status, said := 0, err.Error()
+	var api *openai.APIError
+	var request *openai.RequestError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("speak: the server did not answer within %s (speech.timeout)", s.options.Timeout)
+	case errors.As(err, &api):
+		status, said = api.HTTPStatusCode, api.Message
+	case errors.As(err, &request):
+		status, said = request.HTTPStatusCode, fmt.Sprintf("the server answered %d", request.HTTPStatusCode)
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &core.Permanent{Err: fmt.Errorf("speak: the key was refused, check speech.api_key: %s", said)}
+	case http.StatusNotFound:
+		return &core.Permanent{Err: fmt.Errorf(
+			"speak: the server does not know the model or the address, check speech.model and speech.base_url: %s", said)}
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
+		return &core.Permanent{Err: fmt.Errorf("speak: the server refused the text, check speech.model and speech.voice: %s",
+			said)}
+	}
+	return fmt.Errorf("speak: %w", err)
+}

@@ -1,0 +1,181 @@
+// Package speech has answers spoken: once each, after their text was stored and beside its
+// delivery. What goes wrong with it costs the recording and never the text; it is told in
+// the log, by doctor and by /voice.
+package speech
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/media"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Store is what is known of answers.
+type Store interface {
+	core.SpeechStore
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+}
+
+// Users tells who a user is.
+type Users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+}
+
+// Files keeps recordings.
+type Files interface {
+	KeepSpeech(ctx context.Context, user core.UserID, m core.MessageID, s media.Speech) (core.Attachment, error)
+	Remove(names []string) error
+}
+
+// Speaker speaks a text. A *core.Permanent error means that it never will.
+type Speaker interface {
+	Speak(ctx context.Context, s core.Speech) ([]byte, error)
+}
+
+// Worker does the jobs of core.QueueSpeak. All fields are required. It is safe for
+// concurrent use.
+type Worker struct {
+	Store         Store
+	Users         Users
+	Jobs          *job.Worker
+	Files         Files
+	Speaker       Speaker
+	MaxCharacters int    // that are spoken of an answer
+	Language      string // of users who chose none
+	Count         func(name string, n float64, labels ...string)
+	Crash         func(step string)
+	Log           *zap.Logger
+	Now           func() time.Time
+}
+
+const (
+	// attempts is how often a service that fails is asked for one answer.
+	attempts = 3
+	// pause is how long the second attempt waits; it doubles.
+	pause = 2 * time.Second
+	// fresh is how old an answer may be when it is spoken: later nobody waits for it.
+	fresh = 10 * time.Minute
+)
+
+// errLate is why an answer is not spoken any more.
+var errLate = errors.New("speak: it was too late, nobody waits for an answer of that time")
+
+// Take claims the job of an answer and has it spoken.
+func (w *Worker) Take(ctx context.Context, ref core.JobRef) { w.Jobs.Take(ctx, ref, w.speak) }
+
+// speak has one answer spoken, and stores the recording with its delivery.
+func (w *Worker) speak(ctx context.Context, j *core.Job) error {
+	var to core.Address
+	if err := json.Unmarshal(j.Payload, &to); err != nil {
+		return w.giveUp(ctx, j, fmt.Errorf("payload: %w", err))
+	}
+	ms, err := w.Store.Messages(ctx, j.User, []core.MessageID{core.MessageID(j.Ref)})
+	if err != nil {
+		return err
+	}
+	if len(ms) == 0 || ms[0].Redacted || ms[0].Kind != core.KindChat {
+		return w.Jobs.Finish(ctx, j)
+	}
+	if w.Now().Sub(j.Since) > fresh {
+		return w.giveUp(ctx, j, errLate)
+	}
+	u, err := w.Users.User(ctx, j.User)
+	if err != nil {
+		return err
+	}
+	language := u.Settings.Language
+	if language == "" {
+		language = w.Language
+	}
+	text := Text(ms[0].Text, language, w.MaxCharacters)
+	if text == "" {
+		return w.Jobs.Finish(ctx, j)
+	}
+	began := w.Now()
+	sound, err := Record(ctx, w.Speaker, core.Speech{User: j.User, Text: text})
+	if err != nil {
+		return w.failed(ctx, j, err)
+	}
+	w.Crash("spoken")
+	if err := w.keep(ctx, j, to, sound); err != nil {
+		return err
+	}
+	w.Crash("voiced")
+	w.Count("everthread_speech_total", 1, "spoken")
+	w.Log.Debug("answer spoken", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
+		zap.Int("bytes", len(sound.Data)), zap.Duration("took", w.Now().Sub(began)))
+	return nil
+}
+
+// keep stores a recording, and has it delivered where the answer went.
+func (w *Worker) keep(ctx context.Context, j *core.Job, to core.Address, sound media.Speech) error {
+	a, err := w.Files.KeepSpeech(ctx, j.User, core.MessageID(j.Ref), sound)
+	if err != nil {
+		return w.failed(ctx, j, err)
+	}
+	now := w.Now()
+	err = w.Store.Spoken(ctx, core.Spoken{User: j.User, Message: core.MessageID(j.Ref), Attachment: a, Lease: j.Lease,
+		Now: now, Delivery: core.NewDelivery{To: to, Kind: core.DeliverVoice, Expires: now.Add(fresh),
+			Parts: []core.Part{{Attachment: &a, Quiet: true}}}})
+	if errors.Is(err, core.ErrNotFound) { // it was redacted while it was spoken
+		return w.Files.Remove([]string{a.Path})
+	}
+	return err
+}
+
+// failed tries again what may pass by itself, and gives the rest up.
+func (w *Worker) failed(ctx context.Context, j *core.Job, err error) error {
+	var permanent *core.Permanent
+	var over *trust.OverCap
+	switch {
+	case ctx.Err() != nil:
+		return err // the process stops, or another has the job
+	case !errors.As(err, &permanent) && !errors.As(err, &over) && j.Failures+1 < attempts:
+		return &job.Later{At: w.Now().Add(w.Jobs.Jitter(pause << j.Failures)), Err: err}
+	}
+	return w.giveUp(ctx, j, err)
+}
+
+// giveUp leaves an answer unspoken: its text was sent.
+func (w *Worker) giveUp(ctx context.Context, j *core.Job, cause error) error {
+	w.Count("everthread_speech_total", 1, "failed")
+	w.Log.Warn("answer not spoken; its text was sent", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
+		zap.Error(cause))
+	return w.Store.Unspoken(ctx, j.User, j.Lease, cause.Error())
+}
+
+// Record has a text spoken, and looks at what came: sound, not a page or silence.
+func Record(ctx context.Context, s Speaker, x core.Speech) (media.Speech, error) {
+	data, err := s.Speak(ctx, x)
+	if err != nil {
+		return media.Speech{}, err
+	}
+	seen := http.DetectContentType(data)
+	switch {
+	case len(data) == 0:
+		return media.Speech{}, errors.New("speak: the server answered with nothing")
+	case seen == "audio/mpeg" || len(data) > 1 && data[0] == 0xFF && data[1]&0xE0 == 0xE0: // frames without a head
+		return media.Speech{MIME: "audio/mpeg", Data: data}, nil
+	case seen != "application/ogg":
+		return media.Speech{}, fmt.Errorf("speak: the server answered with %s, and not with sound in OGG/Opus or MP3; "+
+			"check speech.base_url", strings.SplitN(seen, ";", 2)[0])
+	}
+	o, err := media.ReadOpus(data)
+	switch {
+	case err != nil:
+		return media.Speech{}, fmt.Errorf("speak: the recording cannot be used: %w", err)
+	case o.Silent:
+		return media.Speech{}, errors.New("speak: the recording is silent; check speech.model and speech.voice")
+	}
+	return media.Speech{MIME: "audio/ogg", Duration: o.Duration, Data: data}, nil
+}
