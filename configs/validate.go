@@ -237,7 +237,7 @@ func (c Config) checkWork(p *section.Problems) {
 	section.AtLeast(p, "agent.result_tokens", c.Agent.ResultTokens, 100)
 	section.AtLeast(p, "agent.tool_timeout", c.Agent.ToolTimeout, time.Second)
 	section.AtLeast(p, "agent.delegate_timeout", c.Agent.DelegateTimeout, time.Second)
-	section.Within(p, "agent.max_images", c.Agent.MaxImages, 0, 20)
+	section.Within(p, "agent.max_images", c.Agent.MaxImages, 1, 20)
 	clock(p, "reminders.default_hour", c.Reminders.DefaultHour)
 	section.AtLeast(p, "reminders.min_every", c.Reminders.MinEvery, time.Minute)
 	section.Within(p, "reminders.max_active", c.Reminders.MaxActive, 1, 10_000)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -287,6 +288,11 @@ type Attachment struct {
 	Alt string `json:"alt,omitempty"`
 	// Long is true of a voice note that nobody writes down, as it is longer than that is done.
 	Long bool `json:"long,omitempty"`
+}
+
+// Named is the attachment as a line of text, where it cannot be shown.
+func (a Attachment) Named() string {
+	return "[" + a.Kind + ": " + cmp.Or(a.Alt, a.Name) + "]"
 }
 
 // Part is one sendable piece of a message: plain text with spans over it. A

@@ -67,6 +67,7 @@ type ToolResult struct {
 type File struct {
 	Name string // may be empty
 	MIME string // may be empty
+	Alt  string // of a picture, for those who do not see it; empty: it is none
 	Data []byte
 }
 

@@ -148,7 +148,7 @@ func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event s
 func reply(m core.Message) string {
 	text := m.Text
 	for _, f := range m.Attachments {
-		text = strings.TrimSpace(text + "\n\n[" + f.Kind + ": " + f.Name + "]")
+		text = strings.TrimSpace(text + "\n\n" + f.Named())
 	}
 	return text
 }

@@ -281,7 +281,7 @@ type outcome struct {
 func answered(a live.Answer) outcome {
 	out := outcome{text: a.Message.Text, calls: a.Calls, finish: "stop", at: a.Message.SentAt}
 	for _, f := range a.Message.Attachments {
-		out.text = strings.TrimSpace(out.text + "\n\n[" + f.Kind + ": " + f.Name + "]")
+		out.text = strings.TrimSpace(out.text + "\n\n" + f.Named())
 	}
 	if a.Snapshot != nil {
 		out.usage, out.finish = a.Snapshot.Usage, reasonOf(a.Snapshot.Finish)

@@ -151,7 +151,13 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 	case ok && (text == begunMark || same && recorded == begunMark):
 		return r.unknown(ctx, tool, call, c)
 	case ok && same:
-		return replayed(recorded)
+		d := replayed(recorded)
+		for _, a := range d.kept {
+			if a.Alt != "" {
+				r.images.Add(1)
+			}
+		}
+		return d
 	}
 	if changes(tool) {
 		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, mark+begunMark, begun)); err != nil {
@@ -199,12 +205,25 @@ func (r *run) keep(ctx context.Context, c core.ToolUse, d *done) {
 		return
 	}
 	for n, f := range d.Files[:min(len(d.Files), maxFiles)] {
+		picture := f.Alt != ""
+		if picture && r.images.Add(1) > int64(r.MaxImages) {
+			r.images.Add(-1)
+			d.Text += fmt.Sprintf("\n[a picture is not shown to the person: an answer has at most %d]", r.MaxImages)
+			continue
+		}
 		a, err := r.Keep(ctx, c, n, f)
+		if err != nil && picture {
+			r.images.Add(-1)
+		}
 		if err != nil {
 			d.Text += fmt.Sprintf("\n[%s could not be kept: %v]", cmp.Or(f.Name, "the file"), err)
 			continue
 		}
 		d.kept = append(d.kept, a)
+		if picture {
+			d.Text += fmt.Sprintf("\n[%s is shown to the person with your answer]", cmp.Or(a.Name, "the picture"))
+			continue
+		}
 		d.Text += fmt.Sprintf("\n[%s is sent to the person with your answer]", cmp.Or(a.Name, "the "+a.Kind))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -59,6 +60,7 @@ type Request struct {
 	PromptTokens    int           // of Messages; 0: they are counted here, where there is a Window
 	ResultTokens    int           // bound of one result (4,000)
 	ToolTimeout     time.Duration // of one call of a tool (30 s)
+	MaxImages       int           // that tools show with the answer (4)
 	MaxOutputTokens int           // of one completion; 0: the model's own
 
 	Tokenizer core.Tokenizer
@@ -189,6 +191,7 @@ type run struct {
 	results []result
 	used    []string // tools that worked
 	files   []core.Attachment
+	images  atomic.Int64 // of files
 	specs   []core.ToolSpec
 	ids     map[string]bool // of tool calls, for some servers reuse them
 	step    int             // answers with tool calls so far, from firstStep on
@@ -215,6 +218,7 @@ func newRun(req Request) *run {
 	req.ToolTokens = or(req.ToolTokens, 8000)
 	req.ResultTokens = or(req.ResultTokens, 4000)
 	req.ToolTimeout = or(req.ToolTimeout, 30*time.Second)
+	req.MaxImages = or(req.MaxImages, 4)
 	prompt := make([]core.ModelMessage, len(req.Messages), len(req.Messages)+8)
 	copy(prompt, req.Messages)
 	ids := map[string]bool{}

@@ -48,7 +48,8 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p),
-		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, Client: asked.Tools, Choice: asked.Choice,
+		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+		MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice,
 		Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
 		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)

@@ -339,10 +339,10 @@ func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
 	var out []core.Part
 	for _, a := range as {
 		if g.Channels.Capabilities(channel).Files {
-			out = append(out, core.Part{Attachment: &a})
+			out = append(out, core.Part{Text: a.Alt, Attachment: &a})
 			continue
 		}
-		out = append(out, core.Part{Text: "[" + a.Kind + ": " + a.Name + "]"})
+		out = append(out, core.Part{Text: a.Named()})
 	}
 	return out
 }

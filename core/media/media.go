@@ -64,8 +64,14 @@ type Files struct {
 	space space
 }
 
-// KeepFile stores the n-th file that a call of a tool made, for the reply.
-func (m *Files) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error) {
+// KeepFile stores the n-th file that a call of a tool made, for the reply. What is said
+// to be a picture, or looks like one, has to be one.
+func (m *Files) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.File) (a core.Attachment, err error) {
+	if major(f.MIME) == "image" || major(http.DetectContentType(f.Data)) == "image" {
+		if f.MIME, err = checkPicture(f.Data); err != nil {
+			return a, err
+		}
+	}
 	return m.keepAs(ctx, use.User, fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n), f)
 }
 
@@ -112,7 +118,8 @@ func (m *Files) keepAs(ctx context.Context, u core.UserID, name string, f core.F
 	if err := m.spaceFor(ctx, u, int64(len(f.Data))); err != nil {
 		return core.Attachment{}, err
 	}
-	a := core.Attachment{Name: f.Name, MIME: sniffed(f.MIME, http.DetectContentType(f.Data)), Size: int64(len(f.Data))}
+	a := core.Attachment{Name: f.Name, Alt: f.Alt, MIME: sniffed(f.MIME, http.DetectContentType(f.Data)),
+		Size: int64(len(f.Data))}
 	a.Kind = map[string]string{"image": "photo", "audio": "audio", "video": "video"}[major(a.MIME)]
 	if a.Kind == "" {
 		a.Kind = "document"

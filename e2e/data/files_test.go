@@ -98,7 +98,8 @@ func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
 			if !strings.HasPrefix(got[0].Text, "tool said: a drawing of "+d.Channel) || got[0].Data != nil {
 				t.Errorf("%s: got %q first", d.Channel, got[0].Text)
 			}
-			if string(got[1].Data) != string(e2etest.Picture) || got[1].MIME != "image/png" {
+			if string(got[1].Data) != string(e2etest.Picture) || got[1].MIME != "image/png" ||
+				!strings.Contains(got[1].Text+got[1].Name, "shop_draw: The shop: draw") {
 				t.Errorf("%s: got %+v", d.Channel, got[1])
 			}
 			if string(got[2].Data) != "plan of "+d.Channel || !strings.HasPrefix(got[2].MIME, "text/plain") ||
@@ -117,6 +118,34 @@ func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a tool calls a picture and is none is not shown, and of many only so many are; the
+// model is told so.
+func TestWhatIsNoPictureIsNotShown(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	w.Shops(t)
+	g := w.Start("EVERTHREAD_AGENT_MAX_IMAGES=1")
+	g.Up()
+	w.Telegram.Say(e2etest.Ada, `call shop_draw {"item":"gallery"}`)
+	l := w.Ledger()
+	got := w.Sent(e2etest.Ada, 2)
+	w.Settle(l, g)
+	if got = w.Telegram.Sent(e2etest.Ada); len(got) != 2 || got[1].File == nil || got[1].File.Kind != "photo" ||
+		got[1].File.MIME != "image/png" || string(got[1].File.Data) != string(e2etest.Picture) {
+		t.Fatalf("got %+v\n%s", got, g.Log)
+	}
+	result := strings.Join(l.Lines(`SELECT body FROM messages WHERE role = 'tool'`), "\n")
+	for what, n := range map[string]int{"could not be kept: it is no picture that is shown": 2,
+		"is shown to the person with your answer": 1, "an answer has at most 1": 1} {
+		if strings.Count(result, what) != n {
+			t.Errorf("the model was told %q", result)
+		}
+	}
+	if files := w.Kept(); len(files) != 1 {
+		t.Errorf("files are %v", e2etest.Names(files))
+	}
 }
 
 func TestATerminalTellsWhereThePictureOfAToolLies(t *testing.T) {

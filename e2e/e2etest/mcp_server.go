@@ -79,11 +79,25 @@ func newMCP(path string) *sdk.Server {
 
 // draw is a picture of a thing, and its plan as a file.
 func draw(item string) *sdk.CallToolResult {
+	if item == "gallery" {
+		return gallery()
+	}
 	return &sdk.CallToolResult{Content: []sdk.Content{
 		&sdk.TextContent{Text: "a drawing of " + item},
 		&sdk.ImageContent{MIMEType: "image/png", Data: Picture},
 		&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///plans/" + Drawn, MIMEType: "text/plain",
 			Blob: []byte("plan of " + item)}},
+	}}
+}
+
+// gallery is what is no picture, and then two.
+func gallery() *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{
+		&sdk.ImageContent{MIMEType: "image/svg+xml",
+			Data: []byte(`<svg xmlns="http://www.w3.org/2000/svg"><script>x()</script></svg>`)},
+		&sdk.ImageContent{MIMEType: "image/png", Data: []byte("<!doctype html><script>x()</script>")},
+		&sdk.ImageContent{MIMEType: "image/jpeg", Data: Picture},
+		&sdk.ImageContent{MIMEType: "image/png", Data: Picture},
 	}}
 }
 

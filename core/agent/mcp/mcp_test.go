@@ -121,8 +121,8 @@ func TestToolsOfAServerAreTools(t *testing.T) {
 			for name, want := range map[string]string{
 				"echo":       "you said hé",
 				"structured": `{"n":1}`,
-				"mixed": "ab[31m\n\n[image image/png of 300 bytes, not shown]\n[audio audio/ogg of 20 bytes, not shown]\n[link to notes: file:///notes.txt]\n" +
-					"inside\n[file file:///b application/zip of 9 bytes, not shown]",
+				"mixed": "ab[31m\n\n[image image/png of 300 bytes]\n[audio audio/ogg of 20 bytes]\n[link to notes: file:///notes.txt]\n" +
+					"inside\n[file file:///b application/zip of 9 bytes]",
 			} {
 				if got, err := call(t.Context(), t, c, "lab_"+name, `{"text":"hé"}`); got != want || err != nil {
 					t.Errorf("%s: got %q, %v", name, got, err)

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -98,23 +100,34 @@ func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, erro
 		}
 		return core.ToolResult{}, errors.New(cut(text, longestComplaint))
 	}
-	return core.ToolResult{Text: text, Files: filesOf(res)}, nil
+	return core.ToolResult{Text: text, Files: filesOf(res, t.alt())}, nil
+}
+
+// longestAlt bounds the words that stand for a picture, in bytes.
+const longestAlt = 200
+
+// alt says in words where a picture is from: which tool made it, and what that does.
+func (t *tool) alt() string {
+	return cut(strings.Join(strings.Fields(t.spec.Name+": "+t.spec.Description), " "), longestAlt)
 }
 
 // filesOf are the pictures, recordings and files of a result.
-func filesOf(res *sdk.CallToolResult) []core.File {
+func filesOf(res *sdk.CallToolResult, alt string) []core.File {
 	var out []core.File
 	for _, c := range res.Content {
 		f := core.File{}
 		switch c := c.(type) {
 		case *sdk.ImageContent:
-			f = core.File{MIME: c.MIMEType, Data: c.Data}
+			f = core.File{MIME: cmp.Or(c.MIMEType, "image/png"), Data: c.Data}
 		case *sdk.AudioContent:
 			f = core.File{MIME: c.MIMEType, Data: c.Data}
 		case *sdk.EmbeddedResource:
 			if c.Resource != nil {
 				f = core.File{Name: path.Base(c.Resource.URI), MIME: c.Resource.MIMEType, Data: c.Resource.Blob}
 			}
+		}
+		if strings.HasPrefix(f.MIME, "image/") || strings.HasPrefix(http.DetectContentType(f.Data), "image/") {
+			f.Alt = alt
 		}
 		if len(f.Data) > 0 {
 			out = append(out, f)
@@ -138,7 +151,7 @@ func (t *tool) explain(ctx context.Context, err error) error {
 }
 
 // textOf is what of a result is for the model: its text, and the names of what
-// else there is.
+// else there is. What becomes of files is said where they are kept.
 func textOf(res *sdk.CallToolResult) string {
 	var parts []string
 	for _, c := range res.Content {
@@ -175,7 +188,7 @@ func partOf(c sdk.Content) string {
 }
 
 func unseen(what, mime string, size int) string {
-	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s of %d bytes, not shown]", what, mime, size)), " ")
+	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s of %d bytes]", what, mime, size)), " ")
 }
 
 // clean takes out what is no text: broken UTF-8 and control characters.
