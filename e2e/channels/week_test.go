@@ -106,7 +106,7 @@ func TestAWeekGoesOnElsewhere(t *testing.T) {
 			s := &secretary{}
 			model := httptest.NewServer(s)
 			t.Cleanup(model.Close)
-			scribe := newScribe(t)
+			scribe := e2etest.NewScribe(t)
 			at := func(database string) (*e2etest.Week, string, *e2etest.Gateway) {
 				w := e2etest.NewClock(t, database)
 				w.UseModel(model.URL + "/v1")
