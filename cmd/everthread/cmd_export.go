@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/history"
 )
 
 type exportCmd struct {
@@ -38,8 +39,22 @@ func (e exportCmd) Run(ctx context.Context, d *opened) error {
 		u.ID)); err != nil { // a disk that is full must not keep anybody from what is theirs
 		fmt.Fprintf(d.err, d.words().ExportUnnoted+"\n", err)
 	}
-	return d.said(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages}, d.words().Exported, e.Out,
-		d.words().Messages.Of(messages), u.Name)
+	digest, err := contentOf(e.Out)
+	if err != nil {
+		return err
+	}
+	return d.said(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages, "digest": digest},
+		d.words().Exported+"\n"+d.words().ContentDigest, e.Out, d.words().Messages.Of(messages), u.Name, digest)
+}
+
+// contentOf is the digest of an export.
+func contentOf(file string) (string, error) {
+	a, err := history.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	return history.Digest(a)
 }
 
 // export writes an export into a file, and shows how far it is.

@@ -22,10 +22,10 @@ import (
 )
 
 type importCmd struct {
-	Format      string `arg:"" placeholder:"FORMAT" help:"What wrote it: telegram, whatsapp, chatgpt, claude, openclaw, picoclaw, jsonl for an export of Everthread, or files for a folder of documents."`
+	Format      string `arg:"" placeholder:"FORMAT" help:"What wrote it: telegram, whatsapp, chatgpt, claude, openwebui, librechat, hermes, openclaw, picoclaw, letta, jsonl for an export of Everthread, or files for a folder of documents."`
 	File        string `arg:"" type:"path" help:"The archive: a file, a folder or a ZIP file."`
 	User        string `placeholder:"U" help:"Whose it becomes (id or name); the owner's if it is not given."`
-	Me          string `placeholder:"NAME" help:"Who of the people in it that is, as the archive calls them."`
+	Me          string `placeholder:"NAME" help:"Who of the people in it that is, as the archive calls them; several names with commas between them where each is of another channel."`
 	Zone        string `placeholder:"ZONE" help:"Time zone of times that come without one; the user's if it is not given."`
 	NoSummaries bool   `help:"Write no summaries of the days."`
 	DryRun      bool   `help:"Say what it would do."`
@@ -45,7 +45,8 @@ func (c importCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	o := history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: clock()(), Kind: documentKind, Max: e.Files.Max}
+	o := history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: clock()(), Kind: documentKind, Max: e.Files.Max,
+		Me: c.Me}
 	if c.Zone != "" {
 		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
 			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
@@ -62,9 +63,14 @@ func (c importCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return c.explain(err)
 	}
+	if c.Format == "jsonl" {
+		if survey.Digest, err = history.Digest(file); err != nil {
+			return c.explain(err)
+		}
+	}
 	if c.DryRun {
 		return d.show(map[string]any{"user_id": u.ID, "found": survey}, func(w io.Writer) {
-			survey.Describe(w, d.language(), o.Zone)
+			c.found(w, d, o, survey)
 			fmt.Fprintf(w, d.words().ImportDry+"\n", u.Name)
 		})
 	}
@@ -102,9 +108,17 @@ func (c importCmd) bring(ctx context.Context, d *opened, e *engine.Engine, u cor
 	}
 	return d.show(map[string]any{"user_id": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()},
 		func(w io.Writer) {
-			s.Describe(w, d.language(), o.Zone)
+			c.found(w, d, o, s)
 			c.done(w, d.language(), u, out)
 		})
+}
+
+// found says what an archive holds.
+func (c importCmd) found(w io.Writer, d *opened, o history.Options, s *history.Survey) {
+	s.Describe(w, d.language(), o.Zone)
+	if s.Digest != "" {
+		fmt.Fprintf(w, d.words().ContentDigest+"\n", s.Digest)
+	}
 }
 
 // noRoom says of an error of the store where room is needed, if it is one of that.

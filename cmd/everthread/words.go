@@ -15,7 +15,7 @@ type texts struct {
 	BytesUnpacked, Restored, RestoredAside, RestoredLeft, RestoredKey, RestoredTwice, ExportUnnoted, Exported,
 	ExportDays, ExportSoFar, Forgotten, TracesNone, SecretNew, SecretNext, SecretHow, ChatHello, ChatOwner,
 	ChatRetry, ImportReading, ImportDry, ImportProgress, ImportDone, ImportBack, ImportMissing,
-	ImportUnsummarized, ImportSummaries, ImportSearch string
+	ImportUnsummarized, ImportSummaries, ImportSearch, ContentDigest string
 	Messages, Tokens, Attachments, People, Rows, WebLink, Traces, Resealed, Unembedded, Reembedding, ImportDays,
 	ImportFiles, ImportLeftOut words.Counted
 }

@@ -248,7 +248,10 @@ func (a *Archive) nothing(first *Left) error {
 			return fmt.Errorf("%w: %s is UTF-16; save it as UTF-8", errNothing, path.Base(name))
 		}
 	}
-	if first != nil {
+	switch {
+	case first != nil && first.Place == "":
+		return fmt.Errorf("%w (%s)", errNothing, first.Why)
+	case first != nil:
 		return fmt.Errorf("%w (%s: %s)", errNothing, first.Place, first.Why)
 	}
 	return errNothing

@@ -123,9 +123,7 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 			continue
 		}
 		if !m.shown() {
-			if m.Author.Role == "" && !m.Metadata.Hidden && m.text(&Line{}, files) != "" {
-				out.left(Line{ID: m.ID, Title: c.Title}.place(), noSpeaker)
-			}
+			m.skip(Line{ID: m.ID, Title: c.Title}.place(), files, out)
 			continue
 		}
 		if m.Created.IsZero() {
@@ -162,8 +160,32 @@ func (c chatgptConversation) branch(out output) []chatgptNode {
 	}
 	if len(branch) == 0 && len(c.Mapping) > 0 {
 		out.left("conversation "+cmp.Or(c.Title, c.ID), "it does not say which of its branches was shown")
+		return nil
+	}
+	for id, n := range c.Mapping {
+		if !seen[id] && n.Message != nil && n.Message.v.shown() {
+			out.count(otherBranch)
+		}
 	}
 	return branch
+}
+
+// skip says why a message that nobody was shown is left out, if there is anything in it.
+func (m *chatgptMessage) skip(place string, files map[string]string, out output) {
+	switch {
+	case m.Content.Type == "user_editable_context" || m.Content.Type == "model_editable_context":
+		out.left(place, persona)
+	case m.Content.Type == "thoughts" || m.Content.Type == "reasoning_recap":
+		out.count(reasoning)
+	case m.Author.Role == core.RoleTool ||
+		m.Author.Role == core.RoleAssistant && m.Recipient != "all" && m.Recipient != "":
+		out.count(toolUse)
+	case m.text(&Line{}, files) == "":
+	case m.Author.Role == "" && !m.Metadata.Hidden:
+		out.left(place, noSpeaker)
+	default:
+		out.count("it was hidden from the person")
+	}
 }
 
 // shown reports whether a message was seen by the person.

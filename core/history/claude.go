@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,11 +42,14 @@ func readClaude(a *Archive, _ Options, out output) error {
 	if len(names) == 0 {
 		return fmt.Errorf("there is no conversations.json in it; export your data in Claude's settings")
 	}
+	if err := claudeMemories(a, out); err != nil {
+		return err
+	}
 	return eachConversation(a, names, out, func(c claudeConversation) error {
 		for _, m := range c.branch(out) {
 			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: map[string]core.Role{"human": core.RoleUser,
 				"assistant": core.RoleAssistant}[m.Sender]}
-			switch l.Text = m.text(&l); {
+			switch l.Text = m.text(&l, out); {
 			case l.Text == "" && len(l.Files) == 0:
 				out.left(l.place(), "it is empty")
 				continue
@@ -90,8 +94,30 @@ func (c claudeConversation) branch(out output) []claudeMessage {
 		cuts++
 		m, ok = newestBefore(all, byID, m.Created.Time)
 	}
+	for range byID {
+		out.count(otherBranch)
+	}
 	slices.Reverse(shown)
 	return shown
+}
+
+// claudeMemories reads what Claude had in its memory.
+func claudeMemories(a *Archive, out output) error {
+	if a.main != "" {
+		return nil
+	}
+	names := a.find(func(base string) bool { return base == "memories.json" })
+	return eachValue(a, names, out, func(_ string, m struct {
+		Conversations string            `json:"conversations_memory"`
+		Projects      map[string]string `json:"project_memories"`
+	}) error {
+		like := Fact{From: "memories.json", Noted: true}
+		out.facts(m.Conversations, like)
+		for _, id := range slices.Sorted(maps.Keys(m.Projects)) {
+			out.facts(m.Projects[id], like)
+		}
+		return nil
+	})
 }
 
 // maxCuts is how often the way of a conversation may be cut.
@@ -113,11 +139,16 @@ func newestBefore(all []claudeMessage, left map[string]claudeMessage, t time.Tim
 
 // text is the text of a message, with placeholders for its files. Of a text file
 // that was pasted in, the text is there.
-func (m claudeMessage) text(l *Line) string {
+func (m claudeMessage) text(l *Line, out output) string {
 	var parts []string
 	for _, c := range m.Content {
-		if c.Type == "text" && c.Text != "" {
+		switch {
+		case c.Type == "text" && c.Text != "":
 			parts = append(parts, c.Text)
+		case strings.Contains(c.Type, "thinking"):
+			out.count(reasoning)
+		case strings.HasPrefix(c.Type, "tool_"):
+			out.count(toolUse)
 		}
 	}
 	if len(parts) == 0 && m.Text != "" {

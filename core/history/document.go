@@ -50,6 +50,18 @@ func skipMark(r io.Reader) io.Reader {
 	return b
 }
 
+// first is the byte that the document begins with, without what is blank.
+func (d *document) first() (byte, error) {
+	in := bufio.NewReader(d.guard.r)
+	d.guard.r = in
+	for {
+		b, err := in.ReadByte()
+		if err != nil || !bytes.ContainsRune([]byte(" \t\r\n"), rune(b)) {
+			return b, errors.Join(err, in.UnreadByte())
+		}
+	}
+}
+
 // enter reads the beginning of an object or array. What comes instead is skipped.
 func (d *document) enter(delim json.Delim) (bool, error) {
 	t, err := d.token()
@@ -153,6 +165,8 @@ func (p *piece[T]) UnmarshalJSON(b []byte) error {
 func (d *document) ended(err error) error {
 	var syntax *json.SyntaxError
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, errLarge):
 		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()),
 			"what comes here is too large, and nothing after it was read")

@@ -31,6 +31,7 @@ type Line struct {
 	Files         []File
 	Own           *Own   // of our own exports
 	Place         string // where it stands, if neither ID nor Title tell
+	Untimed       bool   // the archive has no time of it: At is made up from its neighbours
 }
 
 // File is a file that came with a message.
@@ -39,7 +40,8 @@ type File struct {
 	Name     string
 	MIME     string
 	Duration time.Duration
-	Entry    string // its name in the archive; empty: it is not there
+	Entry    string // its name in the archive; empty: it is not there, unless Data has it
+	Data     []byte // its content, where the archive has that within the message
 	// Transcript is what was said in it.
 	Transcript string
 }
@@ -61,7 +63,16 @@ type Own struct {
 	Revisions  []core.Revision
 }
 
-// Left is something that was left out, and where it stands.
+// Fact is something that another assistant had in its memory about the person.
+type Fact struct {
+	Text  string
+	From  string    // the file or block that it stood in
+	Noted bool      // the assistant wrote it, not the person
+	At    time.Time // when it was written; zero: unknown
+}
+
+// Left is something that was left out, and where it stands. Without a place it is only
+// counted: there are too many of its kind to be named.
 type Left struct {
 	Place string `json:"place"`
 	Why   string `json:"why"`
@@ -70,7 +81,18 @@ type Left struct {
 // output takes what a reader finds.
 type output struct {
 	line func(Line) error
+	fact func(Fact)
 	left func(place, why string)
+}
+
+// count notes that something was left out of which there is too much to be named.
+func (o output) count(why string) { o.left("", why) }
+
+// Taker takes what Read finds. An error of Line ends the reading.
+type Taker struct {
+	Line func(Line) error
+	Fact func(Fact)
+	Left func(Left)
 }
 
 // Options say how an archive is read.
@@ -81,6 +103,8 @@ type Options struct {
 	// none is.
 	Kind func(name string, data []byte) string
 	Max  int64 // bytes of a file of a folder
+	// Me is who of several people whose conversations an archive has is the person.
+	Me string
 }
 
 // reader reads one kind of archive. It returns an error only if nothing can be
@@ -91,7 +115,8 @@ type reader func(a *Archive, o Options, out output) error
 func readers() map[string]reader {
 	return map[string]reader{"telegram": readTelegram, "whatsapp": readWhatsApp, "chatgpt": readChatGPT,
 		"claude": readClaude, "openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn,
-		"files": readFiles}
+		"files": readFiles, "openwebui": readOpenWebUI, "librechat": readLibreChat, "hermes": readHermes,
+		"letta": readLetta}
 }
 
 // Formats lists the kinds of archives that can be read.
@@ -113,39 +138,46 @@ const oddForm = "it has another form than such a message has"
 // errNothing means that an archive holds no message that can be read.
 var errNothing = errors.New("there is no message in it that can be read")
 
-// Read passes every message of an archive to line, and to left what it leaves
-// out. An error of line ends it.
-func Read(a *Archive, format string, o Options, line func(Line) error, left func(Left)) error {
+// Why something is left out.
+const (
+	toolUse      = "it is a call of a tool or its result"
+	reasoning    = "it is a model's reasoning"
+	otherBranch  = "it is not on the branch that was shown last"
+	persona      = "it is a system prompt or a persona; say what you want always with /always"
+	notTyped     = "nobody wrote it: the program ran by itself"
+	condensed    = "it is a summary of messages that are here themselves"
+	ofGroup      = "it is of a group"
+	ofSomebody   = "it is of somebody else"
+	errorMessage = "it is an error message"
+)
+
+// Read passes what an archive holds to take.
+func Read(a *Archive, format string, o Options, take Taker) error {
 	read, ok := readers()[format]
 	if !ok {
 		return fmt.Errorf("%s is no kind of archive", format)
 	}
 	n := 0
 	var first *Left
-	out := output{
-		line: func(l Line) error {
-			n++
-			return line(l)
-		},
-		left: func(place, why string) {
-			if first == nil {
-				first = &Left{place, why}
-			}
-			left(Left{place, why})
-		},
+	left := func(place, why string) {
+		if first == nil {
+			first = &Left{place, why}
+		}
+		take.Left(Left{place, why})
 	}
-	checked := out
-	checked.line = func(l Line) error {
+	facts := factory{take: take.Fact, left: left, seen: map[string]bool{}}
+	out := output{left: left, fact: facts.pass, line: func(l Line) error {
 		if why := o.refused(l); why != "" {
-			out.left(l.place(), why)
+			left(l.place(), why)
 			return nil
 		}
-		return out.line(l)
-	}
-	if err := read(a, o, checked); err != nil {
+		n++
+		return take.Line(l)
+	}}
+	if err := read(a, o, out); err != nil {
 		return err
 	}
-	if n == 0 {
+	if n+facts.n == 0 {
 		return a.nothing(first)
 	}
 	return nil

@@ -69,6 +69,7 @@ func (w *world) bring(format, file, me string) history.Result {
 	w.t.Helper()
 	a := open(w.t, file)
 	o := paris(w.t)
+	o.Me = me
 	s, err := history.NewSurvey(a, format, o, me, w.u.Name, w.label)
 	if err != nil {
 		w.t.Fatal(err)

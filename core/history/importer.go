@@ -70,8 +70,12 @@ type Result struct {
 	LeftOut map[string]int `json:"reminders_left_out,omitempty"`
 }
 
-// batchSize is how many messages are stored at once.
-const batchSize = 1000
+// batchSize is how many messages are stored at once, and maxInline how many bytes of files
+// these bring along before they are.
+const (
+	batchSize = 1000
+	maxInline = 32 << 20
+)
 
 // ownGap is the silence after which an answer opens a day of its own.
 const ownGap = 3 * time.Hour
@@ -100,8 +104,12 @@ func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options
 	if err = errors.Join(err, ignoreCancelled(<-read)); err == nil {
 		err = wanted.Err()
 	}
-	if err == nil && format == "jsonl" {
+	switch {
+	case err != nil:
+	case format == "jsonl":
 		err = r.rest(wanted)
+	default:
+		err = r.remember(wanted)
 	}
 	return r.result, err
 }
@@ -128,6 +136,7 @@ type run struct {
 	threads map[core.ThreadID]*core.ImportThread
 	// wants is how much all files take, room how much they may, copied what came along.
 	wants, room, copied int64
+	facts               []Fact // that the archive has
 	// numbers are what messages of an export are called now.
 	numbers map[core.MessageID]core.MessageID
 }
@@ -142,6 +151,7 @@ type lastSaid struct {
 type batch struct {
 	core.ImportBatch
 	files  map[int][]File
+	inline int // bytes of files within messages
 	copied []copied
 	ready  chan error // gets one value when it can be stored
 }
@@ -174,9 +184,9 @@ func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error 
 		b = &batch{files: map[int][]File{}}
 		return nil
 	}
-	err := Read(r.archive, r.format, o, func(l Line) error {
+	line := func(l Line) error {
 		thread := r.thread(l)
-		if len(b.Messages) == batchSize || thread != b.Thread {
+		if len(b.Messages) == batchSize || thread != b.Thread || b.inline > maxInline {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -185,9 +195,14 @@ func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error 
 		if len(l.Files) > 0 {
 			b.files[len(b.Messages)] = l.Files
 		}
+		for _, f := range l.Files {
+			b.inline += len(f.Data)
+		}
 		b.Messages = append(b.Messages, r.message(l))
 		return nil
-	}, func(Left) {})
+	}
+	err := Read(r.archive, r.format, o, Taker{Line: line, Left: func(Left) {},
+		Fact: func(f Fact) { r.facts = append(r.facts, f) }})
 	if err != nil {
 		return err
 	}
@@ -225,7 +240,7 @@ func (r *run) message(l Line) core.ImportMessage {
 		m.Place = r.next(l)
 		m.Kind, m.Quote, m.ToolCalls, m.ToolCallID, m.ToolName = o.Kind, o.Quote, o.ToolCalls, o.ToolCallID, o.ToolName
 		m.Task = o.Task
-		if o.Channel != "" {
+		if o.Channel != "" || o.ID > 0 { // what no channel brought has none
 			m.Channel = o.Channel
 		}
 	}
@@ -254,6 +269,8 @@ func (r *run) key(l Line) string {
 		return keyOf("everthread", l.ID, at, string(l.Role), string(l.Own.Kind))
 	case r.format == "picoclaw": // times are made up, and move as a session grows
 		return keyOf(r.format, l.Chat, l.ID, l.Text)
+	case r.format == "hermes": // sessions that go on hold copies
+		return keyOf(r.format, l.ID)
 	case l.ID != "" && r.format != "whatsapp":
 		return keyOf(r.format, l.Chat, l.ID)
 	}

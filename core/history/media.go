@@ -164,6 +164,10 @@ func (m *Media) missing(err error) string {
 // open opens a file of the archive.
 func (r *run) open(f File) (*source, error) {
 	switch {
+	case len(f.Data) > 0 && int64(len(f.Data)) > r.Media.Max:
+		return nil, errLarge
+	case len(f.Data) > 0:
+		return &source{ReadCloser: io.NopCloser(bytes.NewReader(f.Data))}, nil
 	case f.Entry == "":
 		return nil, fs.ErrNotExist
 	case r.copied > r.room:

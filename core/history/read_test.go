@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +34,8 @@ func paris(t testing.TB) history.Options {
 func render(a *history.Archive, format string, o history.Options) string {
 	var b strings.Builder
 	var left []string
-	err := history.Read(a, format, o, func(l history.Line) error {
+	counted := map[string]int{}
+	line := func(l history.Line) error {
 		who := string(l.Role)
 		if who == "" {
 			who = "?"
@@ -42,15 +45,34 @@ func render(a *history.Archive, format string, o history.Options) string {
 			fmt.Fprintf(&b, "\tquotes %q, forwarded from %q\n", l.Quote, l.ForwardedFrom)
 		}
 		for _, f := range l.Files {
-			fmt.Fprintf(&b, "\tfile %s %q %s in %q\n", f.Kind, f.Name, f.MIME, f.Entry)
+			fmt.Fprintf(&b, "\tfile %s %q %s in %q", f.Kind, f.Name, f.MIME, f.Entry)
+			if len(f.Data) > 0 {
+				fmt.Fprintf(&b, ", %d bytes within", len(f.Data))
+			}
+			b.WriteString("\n")
 		}
 		if o := l.Own; o != nil {
 			fmt.Fprintf(&b, "\town %s day %q plain %t title %q redacted %t revisions %d\n", o.Kind, o.Day, o.Plain, l.Title,
 				o.Redacted, len(o.Revisions))
 		}
+		if l.Untimed {
+			b.WriteString("\twithout a time\n")
+		}
 		return nil
-	}, func(l history.Left) { left = append(left, "left out: "+l.Place+": "+l.Why+"\n") })
+	}
+	err := history.Read(a, format, o, history.Taker{Line: line,
+		Fact: func(f history.Fact) { fmt.Fprintf(&b, "fact of %s (noted %t): %q\n", f.From, f.Noted, f.Text) },
+		Left: func(l history.Left) {
+			if l.Place == "" {
+				counted[l.Why]++
+				return
+			}
+			left = append(left, "left out: "+l.Place+": "+l.Why+"\n")
+		}})
 	b.WriteString(strings.Join(left, ""))
+	for _, why := range slices.Sorted(maps.Keys(counted)) {
+		fmt.Fprintf(&b, "left out: %d: %s\n", counted[why], why)
+	}
 	if err != nil {
 		fmt.Fprintf(&b, "error: %v\n", err)
 	}
@@ -170,13 +192,18 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// nothing takes what is read, and forgets it.
+func nothing() history.Taker {
+	return history.Taker{Line: func(history.Line) error { return nil }, Fact: func(history.Fact) {},
+		Left: func(history.Left) {}}
+}
+
 func TestNothingInIt(t *testing.T) {
 	t.Parallel()
 	for _, format := range history.Formats() {
 		for name, entries := range map[string]map[string]string{"empty": {}, "other": {"x.bin": "\x00\x01"},
 			"hollow": {"result.json": "{}", "conversations.json": "[]", "messages.jsonl": "\n", "_chat.txt": ""}} {
-			err := history.Read(open(t, pack(t, entries)), format, paris(t), func(history.Line) error { return nil },
-				func(history.Left) {})
+			err := history.Read(open(t, pack(t, entries)), format, paris(t), nothing())
 			if err == nil {
 				t.Errorf("%s of an archive that is %s: no error", format, name)
 			}
@@ -185,7 +212,7 @@ func TestNothingInIt(t *testing.T) {
 	if _, err := history.Open(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there opens")
 	}
-	if err := history.Read(nil, "tape", paris(t), nil, nil); err == nil {
+	if err := history.Read(nil, "tape", paris(t), history.Taker{}); err == nil {
 		t.Error("a kind that there is not is read")
 	}
 }
@@ -211,20 +238,26 @@ func fuzz(f *testing.F, format, name string) {
 			return // a broken ZIP file
 		}
 		defer a.Close()
-		err = history.Read(a, format, history.Options{Zone: time.UTC, Now: now}, func(l history.Line) error {
+		take := nothing()
+		take.Line = func(l history.Line) error {
 			if l.At.IsZero() || l.At.After(now.AddDate(0, 0, 2)) {
 				t.Errorf("time %s", l.At)
 			}
 			return nil
-		}, func(history.Left) {})
+		}
+		err = history.Read(a, format, history.Options{Zone: time.UTC, Now: now}, take)
 		_ = err // that nothing can be read is no fault
 	})
 }
 
-func FuzzTelegram(f *testing.F) { fuzz(f, "telegram", "result.json") }
-func FuzzWhatsApp(f *testing.F) { fuzz(f, "whatsapp", "_chat.txt") }
-func FuzzChatGPT(f *testing.F)  { fuzz(f, "chatgpt", "conversations.json") }
-func FuzzClaude(f *testing.F)   { fuzz(f, "claude", "conversations.json") }
-func FuzzOpenClaw(f *testing.F) { fuzz(f, "openclaw", "s.jsonl") }
-func FuzzPicoClaw(f *testing.F) { fuzz(f, "picoclaw", "s.json") }
-func FuzzOwn(f *testing.F)      { fuzz(f, "jsonl", "messages.jsonl") }
+func FuzzTelegram(f *testing.F)  { fuzz(f, "telegram", "result.json") }
+func FuzzWhatsApp(f *testing.F)  { fuzz(f, "whatsapp", "_chat.txt") }
+func FuzzChatGPT(f *testing.F)   { fuzz(f, "chatgpt", "conversations.json") }
+func FuzzClaude(f *testing.F)    { fuzz(f, "claude", "conversations.json") }
+func FuzzOpenClaw(f *testing.F)  { fuzz(f, "openclaw", "s.jsonl") }
+func FuzzPicoClaw(f *testing.F)  { fuzz(f, "picoclaw", "s.json") }
+func FuzzOwn(f *testing.F)       { fuzz(f, "jsonl", "messages.jsonl") }
+func FuzzOpenWebUI(f *testing.F) { fuzz(f, "openwebui", "chats.json") }
+func FuzzLibreChat(f *testing.F) { fuzz(f, "librechat", "chat.json") }
+func FuzzHermes(f *testing.F)    { fuzz(f, "hermes", "sessions.jsonl") }
+func FuzzLetta(f *testing.F)     { fuzz(f, "letta", "agent.af") }

@@ -180,15 +180,24 @@ func (r *run) memory(ctx context.Context) error {
 	for _, i := range items {
 		here[i.Content] = true
 	}
-	return sibling(r.archive, "memory.jsonl", ignore, func(i ownItem) error {
-		i.Content = storable(i.Content)
-		if here[i.Content] || strings.TrimSpace(i.Content) == "" {
-			return nil
+	// What was archived comes first: it may have been said again since.
+	for _, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} {
+		fresh := map[string]bool{}
+		err := sibling(r.archive, "memory.jsonl", ignore, func(i ownItem) error {
+			i.Content = storable(i.Content)
+			if archived := i.Status == core.ItemArchived; archived != (status == core.ItemArchived) || here[i.Content] ||
+				fresh[i.Content] || strings.TrimSpace(i.Content) == "" {
+				return nil
+			}
+			fresh[i.Content] = true
+			r.result.Items++
+			return r.addItem(ctx, i, themes[i.Theme])
+		})
+		if err != nil {
+			return err
 		}
-		here[i.Content] = true
-		r.result.Items++
-		return r.addItem(ctx, i, themes[i.Theme])
-	})
+	}
+	return nil
 }
 
 func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -89,6 +90,16 @@ func (w *world) live() {
 			Cron: "30 7 * * 1-5", Zone: "Europe/Paris", Source: 1}, At: at})
 	}
 	note(core.CancelTask{Task: 9201, At: now}, core.PauseTask{Task: 9202, At: now})
+	for n, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} { // archived, and said again
+		item := core.Item{User: w.u.ID, ID: core.ItemID(9300 + n), Theme: "garden", Type: "fact", Content: "has a plum tree",
+			Status: core.ItemActive, CreatedAt: at.Add(time.Duration(n) * time.Hour),
+			History: []core.Wording{{Content: "has a tree", Until: at}}}
+		note(core.AddItem{Item: item, Digest: text.Digest(item.Content), Theme: core.Theme{User: w.u.ID, Slug: "garden",
+			Name: "Garden", CreatedAt: at}, At: at})
+		if status == core.ItemArchived {
+			note(core.ArchiveItem{Item: item.ID, At: now})
+		}
+	}
 	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses",
 		Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
 		Digest: text.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at},
@@ -134,6 +145,9 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 			t.Errorf("%s is %q, was %q", name, after[name], text)
 		}
 	}
+	if a, b := digest(t, file), digest(t, again); a != b || len(a) != 64 {
+		t.Errorf("digest %q, then %q", a, b)
+	}
 	if a, b := media(before), media(after); a != b || a == "" {
 		t.Errorf("files %q, then %q", a, b)
 	}
@@ -145,6 +159,56 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 	}
 	if out := first.bring("jsonl", again, ""); !none(out) {
 		t.Errorf("back where it came from: %+v", out)
+	}
+}
+
+func digest(t *testing.T, file string) string {
+	t.Helper()
+	d, err := history.Digest(open(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Whatever of an export is changed, its digest is another.
+func TestTheDigestSeesEverything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.live()
+	file, files := w.give()
+	whole := digest(t, file)
+	if got := digest(t, pack(t, files)); got != whole {
+		t.Errorf("packed once more: %s, not %s", got, whole)
+	}
+	for name, was := range files {
+		for _, c := range []struct{ old, new string }{{`"text":"`, `"text":"x`}, {`"content":"`, `"content":"x`},
+			{"A key", "B key"}, {`"state":"active"`, `"state":"done"`}, {`"zone":"Europe/Paris"`, `"zone":"UTC"`},
+			{`"noted":true`, `"noted":false`}, {`"status":"archived"`, `"status":"active"`}, {`"name":"`, `"name":"x`}} {
+			changed := strings.Replace(was, c.old, c.new, 1)
+			known := []string{"messages.jsonl", "summaries.jsonl", "memory.jsonl", "standing.jsonl", "loops.jsonl",
+				"reminders.jsonl", "tasks.jsonl"}
+			if changed == was || !slices.Contains(known, name) {
+				continue
+			}
+			files[name] = changed
+			if digest(t, pack(t, files)) == whole {
+				t.Errorf("%s: nobody sees %s", name, c.new)
+			}
+			files[name] = was
+		}
+		if strings.HasPrefix(name, "media/") {
+			files[name] = was + "x"
+			if digest(t, pack(t, files)) == whole {
+				t.Errorf("nobody sees that %s is another", name)
+			}
+			files[name] = was
+		}
+	}
+	for _, no := range []string{"testdata/jsonl/export/messages.jsonl", "testdata/letta/agent"} {
+		if got := digest(t, no); got != "" {
+			t.Errorf("%s: %s", no, got)
+		}
 	}
 }
 

@@ -41,6 +41,9 @@ type Survey struct {
 	LeftOut  int            `json:"left_out"`
 	Why      map[string]int `json:"left_out_why,omitempty"`
 	Left     []Left         `json:"left,omitempty"` // some of it
+	Memory   int            `json:"memory"`         // facts about the person
+	Untimed  int            `json:"without_time"`   // messages that got the time of a neighbour
+	Digest   string         `json:"digest,omitempty"`
 
 	days map[string]bool
 	said map[string]map[string]int // by chat and name
@@ -67,8 +70,11 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 		told: map[string]bool{}}
 	chats := map[string]bool{}
 	people := 0
-	err := Read(a, format, o, func(l Line) error {
+	err := Read(a, format, o, Taker{Fact: func(Fact) { s.Memory++ }, Left: s.leave, Line: func(l Line) error {
 		s.Messages++
+		if l.Untimed {
+			s.Untimed++
+		}
 		chats[l.Chat] = true
 		if s.First.IsZero() || l.At.Before(s.First) {
 			s.First = l.At
@@ -90,7 +96,7 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 			}
 		}
 		return nil
-	}, s.leave)
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +107,7 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 func (s *Survey) leave(l Left) {
 	s.LeftOut++
 	s.Why[l.Why]++
-	if len(s.Left) < shownLeft {
+	if l.Place != "" && len(s.Left) < shownLeft {
 		s.Left = append(s.Left, l)
 	}
 }
@@ -110,6 +116,10 @@ func (s *Survey) leave(l Left) {
 func (s *Survey) files(a *Archive, l Line) {
 	for _, f := range l.Files {
 		s.Files++
+		if len(f.Data) > 0 {
+			s.Bytes += int64(len(f.Data))
+			continue
+		}
 		if size, there := a.size(f.Entry); f.Entry != "" && there {
 			s.Bytes += size
 			continue
@@ -223,6 +233,7 @@ type texts struct {
 	User, Assistant, Other        string        // who a speaker is
 	Files                         words.Counted // how large, missing
 	Missing                       string        // a file
+	Memory, Untimed               words.Counted
 	LeftOut                       words.Counted
 	Reasons                       map[string]string // by those of Left
 }
@@ -233,8 +244,16 @@ var say = words.In[texts]("import")
 // a zone.
 func (s *Survey) Describe(w io.Writer, language string, zone *time.Location) {
 	t := say(language)
-	fmt.Fprintf(w, t.Found+"\n", t.Messages.Of(s.Messages), t.Conversations.Of(s.Chats), t.Days.Of(s.Days),
-		s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
+	if s.Messages > 0 {
+		fmt.Fprintf(w, t.Found+"\n", t.Messages.Of(s.Messages), t.Conversations.Of(s.Chats), t.Days.Of(s.Days),
+			s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
+	}
+	if s.Memory > 0 {
+		fmt.Fprintln(w, t.Memory.Of(s.Memory))
+	}
+	if s.Untimed > 0 {
+		fmt.Fprintln(w, t.Untimed.Of(s.Untimed))
+	}
 	for _, p := range s.Speakers {
 		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), t.Messages.Of(p.Messages),
 			map[string]string{"user": t.User, "assistant": t.Assistant, "other": t.Other}[p.Is])

@@ -12,79 +12,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// openclawEntry is a line of a session of OpenClaw. Entries form a tree, of which
-// the branch to the last one goes on.
-type openclawEntry struct {
-	Type    string `json:"type"`
-	ID      string `json:"id"`
-	Parent  string `json:"parentId"`
-	At      moment `json:"timestamp"`
-	Message struct {
-		Role    core.Role       `json:"role"`
-		Content json.RawMessage `json:"content"`
-		At      moment          `json:"timestamp"`
-	} `json:"message"`
-}
-
-// readOpenClaw reads sessions of OpenClaw: agents/*/sessions/*.jsonl.
-func readOpenClaw(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no session in it; give ~/.openclaw/agents/main/sessions, or one of its .jsonl files")
-	}
-	for _, name := range names {
-		shown, err := openclawBranch(a, name)
-		if err != nil {
-			return err
-		}
-		chat := strings.TrimSuffix(path.Base(name), ".jsonl")
-		err = eachJSON(a, name, out, func(n int, e openclawEntry) error {
-			m := e.Message
-			if e.Type != "message" || e.ID != "" && !shown[e.ID] {
-				return nil
-			}
-			if m.Role == "" && contentText(m.Content) != "" {
-				out.left(fmt.Sprintf("%s, line %d", name, n), noSpeaker)
-			}
-			if m.Role != core.RoleUser && m.Role != core.RoleAssistant {
-				return nil
-			}
-			if e.At.IsZero() {
-				e.At = m.At
-			}
-			l := Line{Chat: chat, Title: chat, ID: e.ID, At: e.At.Time, Role: m.Role, Text: contentText(m.Content)}
-			if l.ID == "" {
-				l.ID = "line " + strconv.Itoa(n)
-			}
-			if l.Text == "" {
-				return nil // it only called a tool
-			}
-			return out.line(l)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openclawBranch are the entries on the way to the last one of a session.
-func openclawBranch(a *Archive, name string) (map[string]bool, error) {
-	parents := map[string]string{}
-	last := ""
-	err := eachJSON(a, name, output{left: func(string, string) {}}, func(_ int, e openclawEntry) error {
-		if e.ID != "" && e.Type != "session" {
-			parents[e.ID], last = e.Parent, e.ID
-		}
-		return nil
-	})
-	shown := map[string]bool{}
-	for id := last; id != "" && !shown[id]; id = parents[id] {
-		shown[id] = true
-	}
-	return shown, err
-}
-
 // contentText is a content that is a text, or a list of parts of which some are.
 func contentText(raw json.RawMessage) string {
 	var text string
@@ -180,7 +107,7 @@ func (p *picoclaw) readWhole(a *Archive) error {
 func (p *picoclaw) readLines(a *Archive) error {
 	s := picoclawSession{}
 	count := 0
-	err := eachLine(a, p.name, output{left: func(string, string) {}}, func(int, []byte) error { count++; return nil })
+	err := eachLine(a, p.name, silent(), func(int, []byte) error { count++; return nil })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,163 @@
+package history
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // databases of other programs are read
+)
+
+// Bounds of databases.
+const (
+	maxDatabase = 64 << 30 // bytes
+	maxCell     = 16 << 20 // bytes of one value
+)
+
+// database is a copy of a database of another program, which is never written to: it may
+// run, and its folder is not ours.
+type database struct {
+	*sql.DB
+	name string
+	dir  string
+	have map[string]map[string]bool // the columns of tables that were looked at
+}
+
+// openDatabase copies an SQLite database of an archive, with what is not in it yet. The caller
+// closes it.
+func openDatabase(a *Archive, name string) (*database, error) {
+	dir, err := os.MkdirTemp("", "everthread-import-*")
+	if err != nil {
+		return nil, fmt.Errorf("copy %s: %w", name, err)
+	}
+	d := &database{name: name, dir: dir, have: map[string]map[string]bool{}}
+	file := filepath.Join(dir, "copy.sqlite")
+	err = a.copyTo(name, file)
+	if wal := a.copyTo(name+"-wal", file+"-wal"); err == nil && !errors.Is(wal, fs.ErrNotExist) {
+		err = wal
+	}
+	if err == nil {
+		// Nothing in the file is run: no function of its schema, no view and no trigger.
+		d.DB, err = sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()+
+			"?_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=query_only(1)")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("copy %s: %w", name, err), os.RemoveAll(dir))
+	}
+	return d, nil
+}
+
+// Close closes and removes the copy.
+func (d *database) Close() {
+	if d.DB != nil {
+		_ = d.DB.Close() // it was only read
+	}
+	_ = os.RemoveAll(d.dir)
+}
+
+// copyTo copies a file of the archive. fs.ErrNotExist: there is none of that name.
+func (a *Archive) copyTo(name, file string) error {
+	in, err := a.file(name, maxDatabase)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// damaged says what to do about a database that cannot be read.
+func (d *database) damaged(err error) error {
+	return fmt.Errorf("%s is damaged or cut off; stop the program that writes it, and copy it once more (%w)", d.name, err)
+}
+
+// columns are those of a table, once it was looked whether that is whole; none: there is no
+// such table. A view is none, nor is what a module of SQLite makes up.
+func (d *database) columns(table string) (map[string]bool, error) {
+	if have, ok := d.have[table]; ok {
+		return have, nil
+	}
+	have := map[string]bool{}
+	var made, state string
+	err := d.QueryRow(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`, table).Scan(&made)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && strings.HasPrefix(strings.ToUpper(made), "CREATE VIRTUAL") {
+		return have, nil
+	}
+	if err == nil {
+		err = d.QueryRow(`PRAGMA quick_check("` + table + `")`).Scan(&state)
+	}
+	if err == nil && state != "ok" {
+		err = errors.New(state)
+	}
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	rows, err := d.Query(`SELECT name FROM pragma_table_info(?)`, table)
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, d.damaged(err)
+		}
+		have[name] = true
+	}
+	d.have[table] = have
+	return have, rows.Err()
+}
+
+// row is a row of a table, as texts by their columns.
+type row = map[string]string
+
+// each calls f with the rows of a table that rest says. A column that the table does not have,
+// a value that is too large, and one that is none are empty.
+func (d *database) each(table string, wanted []string, rest string, args []any, f func(row) error) error {
+	have, err := d.columns(table)
+	if err != nil || len(have) == 0 {
+		return err
+	}
+	list := make([]string, len(wanted))
+	for n, c := range wanted {
+		list[n] = `''`
+		if have[c] {
+			list[n] = fmt.Sprintf(`CASE WHEN octet_length("%s") <= %d THEN CAST("%s" AS TEXT) ELSE '' END`, c, maxCell, c)
+		}
+	}
+	rows, err := d.Query(`SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" `+rest, args...)
+	if err != nil {
+		return d.damaged(err)
+	}
+	defer rows.Close()
+	values, into := make([]string, len(wanted)), make([]any, len(wanted))
+	for n := range values {
+		into[n] = &values[n]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return d.damaged(err)
+		}
+		r := make(row, len(wanted))
+		for n, c := range wanted {
+			r[c] = values[n]
+		}
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return d.damaged(err)
+	}
+	return nil
+}

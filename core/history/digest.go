@@ -1,0 +1,214 @@
+package history
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// sum is a digest of one thing of an export.
+type sum = [sha256.Size]byte
+
+// digester makes the digest of an export.
+type digester struct {
+	archive *Archive
+	base    string                    // the name of messages.jsonl
+	marks   map[core.MessageID]string // messages by what they say
+	threads map[core.ThreadID]hash.Hash
+}
+
+// Digest is a hash over what an export of ours holds: every message with its earlier texts,
+// its tools and the bytes of its files, and summaries, memory, standing instructions, loops,
+// reminders and tasks. It is not over what a store gives or makes again: numbers, names of
+// files, settings, the audit and the text that was read from documents. So it is the
+// same of an export, and of one of the store that it was brought into. An archive that is no
+// whole export of ours has none (empty).
+func Digest(a *Archive) (string, error) {
+	names := a.find(func(base string) bool { return base == "messages.jsonl" })
+	if len(names) == 0 || a.main != "" {
+		return "", nil
+	}
+	d := &digester{archive: a, base: names[0], marks: map[core.MessageID]string{},
+		threads: map[core.ThreadID]hash.Hash{}}
+	if err := eachJSON(a, d.base, silent(), d.message); err != nil {
+		return "", err
+	}
+	whole := sha256.New()
+	var threads []sum
+	for _, t := range d.threads {
+		threads = append(threads, sum(t.Sum(nil)))
+	}
+	d.write(whole, "messages", threads)
+	for _, part := range []struct {
+		name string
+		read func() ([]sum, error)
+	}{{"summaries.jsonl", d.summaries}, {"memory.jsonl", d.memory}, {"standing.jsonl", d.standing},
+		{"loops.jsonl", d.loops}, {"reminders.jsonl", d.reminders}, {"tasks.jsonl", d.tasks}} {
+		sums, err := part.read()
+		if err != nil {
+			return "", err
+		}
+		d.write(whole, part.name, sums)
+	}
+	return hex.EncodeToString(whole.Sum(nil)), nil
+}
+
+// silent takes nothing of what is left out.
+func silent() output { return output{left: func(string, string) {}} }
+
+// write adds things that have no order to a digest.
+func (d *digester) write(h hash.Hash, name string, sums []sum) {
+	slices.SortFunc(sums, func(a, b sum) int { return slices.Compare(a[:], b[:]) })
+	fmt.Fprintf(h, "%s %d\n", name, len(sums))
+	for _, s := range sums {
+		h.Write(s[:])
+	}
+}
+
+// of is the digest of values, as JSON.
+func of(values ...any) (sum, error) {
+	b, err := json.Marshal(values)
+	return sha256.Sum256(b), err
+}
+
+// stamp is a time as stores keep it.
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// message adds a message to the digest of its thread, in which it has a place.
+func (d *digester) message(_ int, m ownMessage) error {
+	if m.Text == "" {
+		m.Text = contentText(m.Content)
+	}
+	var rest []any
+	for _, f := range m.Files {
+		content, err := d.file(f.Path)
+		if err != nil {
+			return err
+		}
+		rest = append(rest, f.Kind, f.Name, f.Transcript, content)
+	}
+	for _, old := range m.Revisions {
+		rest = append(rest, old.Text, stamp(old.ReplacedAt.Time))
+	}
+	if m.Task != nil {
+		rest = append(rest, stamp(m.Task.Due), stamp(m.Task.Set))
+	}
+	s, err := of(m.Day, m.Role, cmp.Or(m.Kind, core.KindChat), m.Channel, stamp(m.SentAt.Time), m.Text, m.Redacted,
+		m.Quote, m.Forwarded, m.ToolCalls, m.ToolCallID, m.ToolName, rest)
+	if err != nil {
+		return err
+	}
+	d.marks[m.ID] = hex.EncodeToString(s[:8])
+	if d.threads[m.Thread] == nil {
+		d.threads[m.Thread] = sha256.New()
+	}
+	_, err = d.threads[m.Thread].Write(s[:])
+	return err
+}
+
+// file is the digest of the bytes of a file; empty: it is not there.
+func (d *digester) file(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	r, err := d.archive.file(beside(d.base, "media/"+path), maxDatabase)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, r)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// mark is a message that something names.
+func (d *digester) mark(id core.MessageID) string { return d.marks[id] }
+
+// sums are the digests of the lines of a file of the export.
+func sums[T any](d *digester, name string, values func(T) []any) (out []sum, err error) {
+	err = sibling(d.archive, name, ignore, func(v T) error {
+		s, err := of(values(v)...)
+		out = append(out, s)
+		return err
+	})
+	return out, err
+}
+
+func (d *digester) summaries() ([]sum, error) {
+	return sums(d, "summaries.jsonl", func(s ownSummary) []any {
+		var covers []string
+		for id, mark := range d.marks {
+			if s.Covers.Has(id) {
+				covers = append(covers, mark)
+			}
+		}
+		slices.Sort(covers)
+		text := reference.ReplaceAllStringFunc(s.Markdown, func(refs string) string {
+			return referenced.ReplaceAllStringFunc(refs, func(n string) string {
+				id, _ := strconv.ParseInt(n, 10, 64) // what is no number names nothing
+				return d.mark(core.MessageID(id))
+			})
+		})
+		return []any{s.Day, text, covers, s.Model, s.Final, s.Ungrounded, stamp(s.CreatedAt)}
+	})
+}
+
+func (d *digester) memory() ([]sum, error) {
+	return sums(d, "memory.jsonl", func(i ownItem) []any {
+		var wordings []any
+		for _, w := range i.History {
+			wordings = append(wordings, w.Content, stamp(w.Until))
+		}
+		return []any{i.Theme, i.Type, i.Content, slices.Concat([]string{}, i.Tags), d.mark(i.Source), i.Status, i.Noted,
+			wordings, stamp(i.CreatedAt), stamp(i.UpdatedAt)}
+	})
+}
+
+func (d *digester) standing() ([]sum, error) {
+	return sums(d, "standing.jsonl", func(i ownInstruction) []any {
+		return []any{i.Text, d.mark(i.Source), i.Noted, stamp(i.CreatedAt)}
+	})
+}
+
+func (d *digester) loops() ([]sum, error) {
+	return sums(d, "loops.jsonl", func(l ownLoop) []any {
+		var sources []string
+		for _, id := range l.Sources {
+			sources = append(sources, d.mark(id))
+		}
+		slices.Sort(sources)
+		return []any{l.Text, l.State, sources, stamp(l.OpenedAt), stamp(l.Mentioned)}
+	})
+}
+
+func (d *digester) reminders() ([]sum, error) {
+	return sums(d, "reminders.jsonl", func(r ownReminder) []any {
+		return []any{r.Text, stamp(r.DueAt), r.Cron, r.Zone, r.State, d.mark(r.Source), stamp(r.CreatedAt), stamp(r.FiredAt),
+			d.mark(r.Message)}
+	})
+}
+
+func (d *digester) tasks() ([]sum, error) {
+	return sums(d, "tasks.jsonl", func(k ownTask) []any {
+		return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.mark(k.Source), stamp(k.CreatedAt)}
+	})
+}

@@ -1,0 +1,180 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
+)
+
+// Bounds of what is taken into the memory.
+const (
+	maxFacts = 2000
+	maxFact  = 2000 // characters
+)
+
+// tooManyFacts is why facts are left out.
+const tooManyFacts = "the memory takes %d facts of an archive"
+
+// factory passes facts on, each once, and within bounds.
+type factory struct {
+	take func(Fact)
+	left func(place, why string)
+	seen map[string]bool
+	n    int
+}
+
+func (f *factory) pass(fact Fact) {
+	fact.Text = strings.TrimSpace(strings.ToValidUTF8(text.Clean(fact.Text), "\ufffd"))
+	digest := text.Digest(fact.Text)
+	if fact.Text == "" || f.seen[digest] {
+		return
+	}
+	if f.n == maxFacts {
+		f.left("", fmt.Sprintf(tooManyFacts, maxFacts))
+		return
+	}
+	f.seen[digest] = true
+	f.n++
+	f.take(fact)
+}
+
+// facts passes the statements of a text on as facts.
+func (o output) facts(markdown string, like Fact) {
+	for _, s := range statements(markdown) {
+		like.Text = s
+		o.fact(like)
+	}
+}
+
+var (
+	comment  = regexp.MustCompile(`(?s)<!--.*?-->`)
+	fence    = regexp.MustCompile("(?ms)^```.*?^```[^\n]*$")
+	title    = regexp.MustCompile(`^#\s`)
+	heading  = regexp.MustCompile(`^(?:#{1,6}\s+(.+?)\s*#*|\*\*([^*]+)\*\*:?)$`)
+	listItem = regexp.MustCompile(`^\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+(.*)$`)
+)
+
+// statements are the items of the lists and the paragraphs of a Markdown text, each with
+// the heading that it stands below.
+func statements(markdown string) []string {
+	var out []string
+	var above, open string
+	end := func() {
+		empty := strings.HasSuffix(strings.TrimRight(open, "*_ "), ":") // a form that nobody filled in
+		if open != "" && above != "" {
+			open = above + ": " + open
+		}
+		if !empty {
+			out = append(out, pieces(open)...)
+		}
+		open = ""
+	}
+	for line := range strings.Lines(fence.ReplaceAllString(comment.ReplaceAllString(markdown, ""), "")) {
+		line = strings.TrimRight(line, " \t\r\n")
+		bare := strings.TrimSpace(line)
+		switch m := listItem.FindStringSubmatch(line); {
+		case bare == "" || bare == "---" || bare == "***":
+			end()
+		case heading.MatchString(bare):
+			end()
+			parts := heading.FindStringSubmatch(bare)
+			if above = strings.TrimSuffix(parts[1]+parts[2], ":"); title.MatchString(bare) {
+				above = "" // it is the name of the file
+			}
+		case m != nil:
+			end()
+			open = m[1]
+		default:
+			open = strings.TrimSpace(open + " " + bare)
+		}
+	}
+	end()
+	return out
+}
+
+var (
+	observed  = regexp.MustCompile(`<!--\s*observed:`)
+	directive = regexp.MustCompile(`(?m)^<!--\s*observed:\s*(\d{4}-\d\d-\d\d)\s*\|\s*status:\s*active\s*-->\s*\n\s*[-*]\s+(.*(?:\n[ \t]+\S.*)*)`)
+)
+
+// directives passes on what holds of a text in which each statement says since when it does
+// and whether it still does; false: it is no such text.
+func (o output) directives(markdown string, like Fact) bool {
+	if !observed.MatchString(markdown) {
+		return false
+	}
+	for _, m := range directive.FindAllStringSubmatch(markdown, -1) {
+		like.Text = strings.Join(strings.Fields(m[2]), " ")
+		like.At, _ = time.Parse(time.DateOnly, m[1]) // a day that is none is unknown
+		o.fact(like)
+	}
+	return true
+}
+
+// pieces cuts a statement into such as the memory takes, between words.
+func pieces(s string) (out []string) {
+	for utf8.RuneCountInString(s) > maxFact {
+		at := len(string([]rune(s)[:maxFact]))
+		if space := strings.LastIndexByte(s[:at], ' '); space > 0 {
+			at = space
+		}
+		out = append(out, strings.TrimSpace(s[:at]))
+		s = strings.TrimSpace(s[at:])
+	}
+	if s != "" {
+		out = append(out, s)
+	}
+	return out
+}
+
+// remember brings the facts of an archive into the memory, below a theme of their own. What
+// is there in any wording, or was archived, stays as it is.
+func (r *run) remember(ctx context.Context) error {
+	if len(r.facts) == 0 {
+		return nil
+	}
+	here := map[string]bool{}
+	items, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Limit: 1_000_000})
+	if err != nil {
+		return err
+	}
+	for _, i := range items {
+		here[text.Digest(i.Content)] = true
+		for _, w := range i.History {
+			here[text.Digest(w.Content)] = true
+		}
+	}
+	now := r.Now()
+	theme := core.Theme{User: r.User.ID, Slug: r.format, Name: programs()[r.format], CreatedAt: now, UpdatedAt: now}
+	for _, f := range r.facts {
+		digest := text.Digest(f.Text)
+		if here[digest] {
+			continue
+		}
+		here[digest] = true
+		if f.At.IsZero() || f.At.After(now) || f.At.Year() < earliest {
+			f.At = now
+		}
+		item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: core.ItemFact, Content: f.Text, Tags: []string{f.From},
+			Status: core.ItemActive, Noted: f.Noted, CreatedAt: f.At.UTC().Truncate(time.Millisecond)}
+		_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: now, Effects: []core.Effect{
+			core.Taint(core.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now})}})
+		if err != nil {
+			return err
+		}
+		r.result.Items++
+	}
+	return nil
+}
+
+// programs are the names of the programs whose memory comes in, by their formats.
+func programs() map[string]string {
+	return map[string]string{"openwebui": "Open WebUI", "librechat": "LibreChat", "hermes": "Hermes Agent",
+		"openclaw": "OpenClaw", "letta": "Letta", "claude": "Claude"}
+}

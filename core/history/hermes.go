@@ -1,0 +1,341 @@
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// hermesSession is a session of Hermes Agent, as its database has it, or a line of what
+// `hermes sessions export` writes, with its messages.
+type hermesSession struct {
+	ID       string          `json:"id"`
+	Source   string          `json:"source"`
+	User     string          `json:"user_id"`
+	Kind     string          `json:"chat_type"`
+	Title    string          `json:"title"`
+	Config   json.RawMessage `json:"model_config"`
+	System   string          `json:"system_prompt"`
+	Started  moment          `json:"started_at"`
+	Messages []hermesMessage `json:"messages"`
+	// Of a transcript of early versions, each line is a message.
+	hermesMessage
+}
+
+type hermesMessage struct {
+	Role      core.Role       `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	At        moment          `json:"timestamp"`
+	Calls     json.RawMessage `json:"tool_calls"`
+	Reasoning string          `json:"reasoning"`
+	Condensed int             `json:"_compressed_summary"`
+	Active    *int            `json:"active"`
+	Compacted int             `json:"compacted"`
+	Display   string          `json:"display_kind"`
+}
+
+// readHermes reads the folder of Hermes Agent: its database, or exports of it, and its
+// memory.
+func readHermes(a *Archive, o Options, out output) error {
+	h := &hermes{archive: a, out: out, seen: map[[16]byte]bool{}, people: map[string]int{}}
+	sources := a.find(func(base string) bool { return base == "state.db" })
+	read := h.database
+	if len(sources) == 0 || a.main != "" && path.Ext(a.main) == ".jsonl" {
+		sources = a.find(func(base string) bool { return path.Ext(base) == ".jsonl" })
+		read = h.lines
+	}
+	notes := a.find(func(base string) bool { return base == "MEMORY.md" || base == "USER.md" || base == "SOUL.md" })
+	switch {
+	case a.main != "" && path.Ext(a.main) == ".md":
+		sources = nil
+	case a.main != "":
+		notes = nil
+	}
+	if len(sources)+len(notes) == 0 {
+		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or what `hermes sessions export` wrote")
+	}
+	for _, name := range sources {
+		if err := read(name, h.meet, nil); err != nil {
+			return err
+		}
+	}
+	var err error
+	if h.mine, err = choose(several(h.people, o.Me), o.Me); err != nil {
+		return err
+	}
+	for _, name := range sources {
+		if err := read(name, h.session, h.message); err != nil {
+			return err
+		}
+	}
+	for _, name := range notes {
+		if err := notesOf(a, name, "\n§\n", out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hermes reads sessions of Hermes Agent.
+type hermes struct {
+	archive  *Archive
+	out      output
+	seen     map[[16]byte]bool // messages: a session that goes on another has copies of its last ones
+	people   map[string]int
+	mine     func(person string) bool
+	skipping string         // why the messages of the present session are left out
+	now      *hermesSession // the present session
+}
+
+// several are people, named channel:id, of whom somebody must be chosen: one channel knows
+// more than one of them. Who is alone on each channel is the same person.
+func several(people map[string]int, me string) map[string]int {
+	if me != "" {
+		return people
+	}
+	channels := map[string]int{}
+	for p := range people {
+		channel, _, _ := strings.Cut(p, ":")
+		channels[channel]++
+	}
+	for _, n := range channels {
+		if n > 1 {
+			return people
+		}
+	}
+	return nil
+}
+
+// person is whose a session is.
+func (s *hermesSession) person() string {
+	if s.User == "" {
+		return s.Source
+	}
+	return s.Source + ":" + s.User
+}
+
+// machines are the sources of sessions that nobody typed in.
+func (s *hermesSession) machine() bool {
+	var config struct {
+		Delegate string `json:"_delegate_from"`
+	}
+	var text string
+	raw := s.Config
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	_ = json.Unmarshal(raw, &config) // of another form it says nothing of that
+	return config.Delegate != "" || slices.Contains([]string{"cron", "batch", "kanban", "tool", "webhook", "subagent"},
+		s.Source)
+}
+
+func (s *hermesSession) group() bool {
+	return s.Kind != "" && s.Kind != "dm" && s.Kind != "direct" && s.Kind != "private"
+}
+
+// meet notes whose a session is.
+func (h *hermes) meet(s *hermesSession) {
+	if !s.machine() && !s.group() && s.Source != "" && len(h.people) < mostSpeakers {
+		h.people[s.person()]++
+	}
+}
+
+// session begins to read the messages of a session.
+func (h *hermes) session(s *hermesSession) {
+	h.now, h.skipping = s, ""
+	switch {
+	case s.machine():
+		h.skipping = notTyped
+	case s.group():
+		h.skipping = ofGroup
+	case !h.mine(s.person()):
+		h.skipping = ofSomebody
+	}
+}
+
+// prefixOfParts is what the database marks contents with that are lists of parts.
+const prefixOfParts = "\x00json:"
+
+// message reads a message of the present session.
+func (h *hermes) message(m hermesMessage) error {
+	switch {
+	case h.skipping != "":
+		h.out.count(h.skipping)
+		return nil
+	case m.Condensed != 0:
+		h.out.count(condensed)
+		return nil
+	case m.Active != nil && *m.Active == 0 && m.Compacted == 0:
+		h.out.count(otherBranch) // it was taken back
+		return nil
+	case m.Display == "hidden":
+		h.out.count(notTyped)
+		return nil
+	case m.Role == core.RoleSystem:
+		h.out.count(persona)
+		return nil
+	case m.Role == "session_meta":
+		return nil
+	case m.Role != core.RoleUser && m.Role != core.RoleAssistant:
+		h.out.count(toolUse)
+		return nil
+	}
+	var packed string
+	if json.Unmarshal(m.Content, &packed) == nil {
+		if parts, ok := strings.CutPrefix(packed, prefixOfParts); ok {
+			m.Content = json.RawMessage(parts)
+		}
+	}
+	l := Line{Chat: h.now.ID, Title: h.now.Title, At: m.At.Time, Role: m.Role}
+	l.Text, l.Files = contents(m.Content, h.out)
+	if m.Reasoning != "" {
+		h.out.count(reasoning)
+	}
+	if calls := string(m.Calls); calls != "" && calls != "null" && calls != `""` {
+		h.out.count(toolUse)
+	}
+	if l.Text == "" && len(l.Files) == 0 {
+		return nil
+	}
+	digest := sha256.Sum256([]byte(fmt.Sprint(l.At.UnixMilli(), "\x00", l.Role, "\x00", l.Text)))
+	key := [16]byte(digest[:16])
+	if h.seen[key] {
+		return nil
+	}
+	h.seen[key] = true
+	l.ID = hex.EncodeToString(key[:])
+	return h.out.line(l)
+}
+
+// lines reads what `hermes sessions export` wrote, a session a line, or transcripts of early
+// versions, a message a line.
+func (h *hermes) lines(name string, begin func(*hermesSession), message func(hermesMessage) error) error {
+	out := h.out
+	if message == nil {
+		out = silent()
+	}
+	bare := &hermesSession{ID: strings.TrimSuffix(path.Base(name), ".jsonl")}
+	return eachJSON(h.archive, name, out, func(_ int, s hermesSession) error {
+		if s.Role != "" {
+			begin(bare)
+			if message == nil {
+				return nil
+			}
+			return message(s.hermesMessage)
+		}
+		begin(&s)
+		if message == nil {
+			return nil
+		}
+		if s.System != "" {
+			out.count(persona)
+		}
+		for _, m := range s.Messages {
+			if err := message(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// database reads state.db.
+func (h *hermes) database(name string, begin func(*hermesSession), message func(hermesMessage) error) error {
+	d, err := openDatabase(h.archive, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	sessions := map[string]*hermesSession{}
+	err = d.each("sessions", []string{"id", "source", "user_id", "chat_type", "title", "model_config", "system_prompt",
+		"system_prompt_hash"}, "ORDER BY rowid", nil, func(r row) error {
+		s := &hermesSession{ID: r["id"], Source: r["source"], User: r["user_id"], Kind: r["chat_type"],
+			Title: r["title"], Config: json.RawMessage(r["model_config"])}
+		sessions[s.ID] = s
+		if message == nil {
+			begin(s)
+		} else if r["system_prompt"]+r["system_prompt_hash"] != "" {
+			h.out.count(persona)
+		}
+		return nil
+	})
+	if err != nil || message == nil {
+		return err
+	}
+	return d.each("messages", []string{"session_id", "role", "content", "tool_calls", "timestamp", "reasoning",
+		"_compressed_summary", "active", "compacted", "display_kind"}, "ORDER BY session_id, timestamp, id", nil,
+		func(r row) error {
+			s := sessions[r["session_id"]]
+			if s == nil {
+				h.out.count(oddForm) // its session is not there
+				return nil
+			}
+			if h.now != s {
+				begin(s)
+			}
+			return message(hermesRow(r))
+		})
+}
+
+// hermesRow is a message as the database has it.
+func hermesRow(r row) hermesMessage {
+	number := func(column string) int {
+		n, err := strconv.Atoi(r[column])
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	m := hermesMessage{Role: core.Role(r["role"]), Reasoning: r["reasoning"], Calls: json.RawMessage(r["tool_calls"]),
+		Condensed: number("_compressed_summary"), Compacted: number("compacted"), Display: r["display_kind"]}
+	m.Content, _ = json.Marshal(r["content"]) // a text can always be
+	_ = m.At.UnmarshalJSON([]byte(r["timestamp"]))
+	if r["active"] != "" {
+		n := number("active")
+		m.Active = &n
+	}
+	return m
+}
+
+// notesOf reads a file of an agent's memory; one that says who the agent is stays out.
+// divider stands between two entries; empty: it is Markdown.
+func notesOf(a *Archive, name, divider string, out output) error {
+	base := path.Base(name)
+	if base == "SOUL.md" || base == "IDENTITY.md" || base == "AGENTS.md" || base == "BOOTSTRAP.md" {
+		out.left(name, persona)
+		return nil
+	}
+	if dated.MatchString(base) {
+		out.left(name, "it is a note of a day, whose conversations come in themselves")
+		return nil
+	}
+	data, err := a.whole(name, maxNotes)
+	if err != nil {
+		out.left(name, unread)
+		return nil
+	}
+	like := Fact{From: base, Noted: true, At: a.changed(name)}
+	if divider != "" && strings.Contains(string(data), divider) {
+		for entry := range strings.SplitSeq(string(data), divider) {
+			for _, s := range pieces(strings.TrimSpace(entry)) {
+				like.Text = s
+				out.fact(like)
+			}
+		}
+		return nil
+	}
+	if !out.directives(string(data), like) {
+		out.facts(string(data), like)
+	}
+	return nil
+}
+
+// maxNotes is how large a file of an agent's memory may be.
+const maxNotes = 4 << 20

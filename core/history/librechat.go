@@ -1,0 +1,173 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// libreChatFile is a file of LibreChat: a conversation as a person exports it, or what its
+// API gives out of the memories. Messages are a tree, as children or by what they follow.
+type libreChatFile struct {
+	ID       string                    `json:"conversationId"`
+	Title    string                    `json:"title"`
+	Messages []piece[libreChatMessage] `json:"messages"`
+	Tree     []piece[libreChatMessage] `json:"messagesTree"`
+	Options  map[string]any            `json:"options"`
+	Memories []struct {
+		Key     string `json:"key"`
+		Value   string `json:"value"`
+		Updated moment `json:"updated_at"`
+	} `json:"memories"`
+}
+
+type libreChatMessage struct {
+	ID       string             `json:"messageId"`
+	Parent   string             `json:"parentMessageId"`
+	User     *bool              `json:"isCreatedByUser"`
+	Text     string             `json:"text"`
+	Content  json.RawMessage    `json:"content"`
+	Created  moment             `json:"createdAt"`
+	Error    bool               `json:"error"`
+	Children []libreChatMessage `json:"children"`
+	Files    []piece[struct {
+		Name string `json:"filename"`
+		Type string `json:"type"`
+	}] `json:"files"`
+}
+
+// readLibreChat reads conversations that LibreChat exported as JSON, and its memories.
+func readLibreChat(a *Archive, _ Options, out output) error {
+	names := a.find(func(base string) bool { return path.Ext(base) == ".json" })
+	if len(names) == 0 {
+		return fmt.Errorf("there is no .json file in it; export conversations in LibreChat as json")
+	}
+	return eachValue(a, names, out, func(name string, c libreChatFile) error { return c.read(a, name, out) })
+}
+
+func (c libreChatFile) read(a *Archive, name string, out output) error {
+	for _, m := range c.Memories {
+		out.fact(Fact{Text: strings.TrimSpace(m.Key + ": " + m.Value), From: "memories", Noted: true, At: m.Updated.Time})
+	}
+	if len(c.Messages)+len(c.Tree) == 0 {
+		if c.Memories == nil {
+			out.left(name, "it is no conversation")
+		}
+		return nil
+	}
+	for _, key := range []string{"promptPrefix", "system", "instructions"} {
+		if text, _ := c.Options[key].(string); text != "" {
+			out.left("conversation "+cmp.Or(c.Title, c.ID), persona)
+		}
+	}
+	var ls []Line
+	for _, m := range c.branch(out) {
+		l := Line{Chat: c.ID, Title: c.Title, ID: m.ID, At: m.Created.Time, Place: name}
+		if m.read(&l, out) {
+			ls = append(ls, l)
+		}
+	}
+	return out.pass(ls, a.changed(name))
+}
+
+// branch is what LibreChat shows of a conversation when it is opened: of messages that
+// follow the same one, the last. The rest is counted.
+func (c libreChatFile) branch(out output) (shown []libreChatMessage) {
+	left := 0
+	level := c.roots(out)
+	for len(level) > 0 {
+		m := level[len(level)-1]
+		for _, other := range level[:len(level)-1] {
+			left += other.size()
+		}
+		shown = append(shown, m)
+		level = m.Children
+	}
+	for range left {
+		out.count(otherBranch)
+	}
+	return shown
+}
+
+// size is how many messages a tree has.
+func (m libreChatMessage) size() int {
+	n := 1
+	for _, c := range m.Children {
+		n += c.size()
+	}
+	return n
+}
+
+// roots are the messages that follow none, with those that follow them as their children.
+func (c libreChatFile) roots(out output) (roots []libreChatMessage) {
+	var all []libreChatMessage
+	here := map[string]bool{}
+	for _, m := range append(c.Messages, c.Tree...) {
+		if m.odd {
+			out.left(Line{Title: c.Title}.place(), oddForm)
+			continue
+		}
+		all = append(all, m.v)
+		here[m.v.ID] = true
+	}
+	follow := map[string][]libreChatMessage{}
+	for _, m := range all {
+		if m.Parent == m.ID || !here[m.Parent] {
+			roots = append(roots, m)
+			continue
+		}
+		follow[m.Parent] = append(follow[m.Parent], m)
+	}
+	if len(roots) == 0 && len(all) > 0 {
+		out.left("conversation "+cmp.Or(c.Title, c.ID), "it does not say which of its branches was shown")
+	}
+	for n := range roots {
+		roots[n].gather(follow)
+	}
+	for _, astray := range follow { // they follow each other in a circle
+		for range astray {
+			out.count(otherBranch)
+		}
+	}
+	return roots
+}
+
+// gather makes children of those that follow a message.
+func (m *libreChatMessage) gather(follow map[string][]libreChatMessage) {
+	m.Children = append(m.Children, follow[m.ID]...)
+	delete(follow, m.ID)
+	for n := range m.Children {
+		m.Children[n].gather(follow)
+	}
+}
+
+// read reads a message into l, and reports whether it is one of the conversation.
+func (m *libreChatMessage) read(l *Line, out output) bool {
+	switch {
+	case m.User == nil:
+		out.left(l.place(), noSpeaker)
+		return false
+	case m.Error:
+		out.count(errorMessage)
+		return false
+	case *m.User:
+		l.Role = core.RoleUser
+	default:
+		l.Role = core.RoleAssistant
+	}
+	l.Text, l.Files = contents(m.Content, out)
+	if l.Text == "" {
+		l.Text = strings.TrimSpace(m.Text)
+	}
+	for _, f := range m.Files {
+		if !f.odd {
+			l.attach(File{Kind: map[bool]string{true: "photo", false: "document"}[strings.HasPrefix(f.v.Type, "image/")],
+				Name: cmp.Or(f.v.Name, "file"), MIME: f.v.Type})
+		}
+	}
+	return l.Text != "" || len(l.Files) > 0
+}

@@ -1,0 +1,341 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/everthread/everthread/core"
+)
+
+// openclawEntry is an entry of a session of OpenClaw. Entries form a tree, of which the
+// branch to the last one goes on; one of type leaf goes back to another.
+type openclawEntry struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Parent  string `json:"parentId"`
+	Target  string `json:"targetId"`
+	Mode    string `json:"appendMode"`
+	At      moment `json:"timestamp"`
+	Message struct {
+		Role    core.Role       `json:"role"`
+		Content json.RawMessage `json:"content"`
+		At      moment          `json:"timestamp"`
+	} `json:"message"`
+}
+
+// openclaw reads sessions of OpenClaw.
+type openclaw struct {
+	archive *Archive
+	out     output
+	people  map[string]int
+	mine    func(person string) bool
+}
+
+// readOpenClaw reads the folder of OpenClaw: the databases of its agents, or sessions of
+// earlier versions, and the memory in its workspaces.
+func readOpenClaw(a *Archive, o Options, out output) error {
+	r := &openclaw{archive: a, out: out, people: map[string]int{}}
+	bases := a.find(func(base string) bool { return base == "openclaw-agent.sqlite" })
+	files := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" || archived.MatchString(base) })
+	notes := a.find(openclawNotes)
+	switch {
+	case a.main != "" && path.Ext(a.main) == ".sqlite":
+		files, notes = nil, nil
+	case a.main != "":
+		bases, notes = nil, nil
+	}
+	notes = slices.DeleteFunc(notes, func(name string) bool {
+		return dated.MatchString(path.Base(name)) && path.Base(path.Dir(name)) != "memory"
+	})
+	if len(bases)+len(files)+len(notes) == 0 {
+		return fmt.Errorf("there is no session in it; give ~/.openclaw, or one of its .jsonl files")
+	}
+	keys, err := r.keys(bases)
+	if err != nil {
+		return err
+	}
+	if r.mine, err = choose(several(r.people, o.Me), o.Me); err != nil {
+		return err
+	}
+	for _, name := range bases {
+		if err := r.database(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range files {
+		if err := r.file(name, keys); err != nil {
+			return err
+		}
+	}
+	for _, name := range notes {
+		if err := notesOf(a, name, "", out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packedAway is why a session is left out that OpenClaw keeps in an archive of its own.
+const packedAway = "OpenClaw has packed it away; open it there, and copy the folder once more"
+
+var (
+	// archived is the name of a session that was deleted or reset.
+	archived = regexp.MustCompile(`\.jsonl\.(deleted|reset)\.[^/]*$`)
+	dated    = regexp.MustCompile(`^\d{4}-\d\d-\d\d.*\.md$`)
+)
+
+// openclawNotes reports whether a file of a workspace is of its memory, or says who the
+// agent is.
+func openclawNotes(base string) bool {
+	return slices.Contains([]string{"MEMORY.md", "USER.md", "SOUL.md", "IDENTITY.md"}, base) || dated.MatchString(base)
+}
+
+// person is whose a session is by its key; why it is nobody's that can be brought in.
+func openclawPerson(key string) (person, why string) {
+	parts := strings.Split(key, ":")
+	switch {
+	case key == "":
+		return "", ""
+	case slices.ContainsFunc(parts, func(p string) bool {
+		return slices.Contains([]string{"cron", "subagent", "hook", "heartbeat", "acp"}, p)
+	}):
+		return "", notTyped
+	case slices.Contains(parts, "group") || slices.Contains(parts, "channel") || slices.Contains(parts, "room"):
+		return "", ofGroup
+	}
+	for n, p := range parts {
+		if (p == "direct" || p == "dm") && n+1 < len(parts) {
+			return parts[n-min(n, 1)] + ":" + parts[n+1], ""
+		}
+	}
+	return "main", ""
+}
+
+// keys are those of the sessions of files, and notes whose all sessions are.
+func (r *openclaw) keys(bases []string) (map[string]string, error) {
+	keys := map[string]string{}
+	meet := func(key string) {
+		if person, _ := openclawPerson(key); person != "" && len(r.people) < mostSpeakers {
+			r.people[person]++
+		}
+	}
+	var lists []string
+	if r.archive.main == "" {
+		lists = r.archive.find(func(base string) bool { return base == "sessions.json" })
+	}
+	for _, name := range lists {
+		data, err := r.archive.whole(name, maxElement)
+		var list map[string]struct {
+			ID string `json:"sessionId"`
+		}
+		if err != nil || json.Unmarshal(data, &list) != nil {
+			r.out.left(name, unread)
+			continue
+		}
+		for key, s := range list {
+			keys[path.Dir(name)+"/"+s.ID] = key
+			meet(key)
+		}
+	}
+	for _, name := range bases {
+		d, err := openDatabase(r.archive, name)
+		if err != nil {
+			return nil, err
+		}
+		err = d.each("session_windows", []string{"session_key"}, "", nil, func(r row) error {
+			meet(r["session_key"])
+			return nil
+		})
+		d.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// skip is why a session is left out; empty: it is not.
+func (r *openclaw) skip(key string) string {
+	person, why := openclawPerson(key)
+	if why == "" && !r.mine(person) {
+		why = ofSomebody
+	}
+	return why
+}
+
+// file reads a session of an earlier version, or one that was put away.
+func (r *openclaw) file(name string, keys map[string]string) error {
+	tree := newOpenClawTree()
+	err := eachJSON(r.archive, name, silent(), func(_ int, e openclawEntry) error {
+		tree.add(e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	shown := tree.shown()
+	chat, _, _ := strings.Cut(path.Base(name), ".jsonl")
+	why := r.skip(keys[path.Dir(name)+"/"+chat])
+	return eachJSON(r.archive, name, r.out, func(n int, e openclawEntry) error {
+		return r.entry(chat, fmt.Sprintf("%s, line %d", name, n), n, e, shown, why)
+	})
+}
+
+// database reads the sessions of an agent.
+func (r *openclaw) database(name string) error {
+	d, err := openDatabase(r.archive, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	var sessions []row
+	err = d.each("session_windows", []string{"session_id", "session_key"}, "ORDER BY created_at", nil, func(r row) error {
+		sessions = append(sessions, r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = d.each("session_transcript_cold_archives", []string{"session_id"}, "ORDER BY session_id", nil, func(s row) error {
+		r.out.left("session "+s["session_id"], packedAway)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		if err := r.session(d, s["session_id"], r.skip(s["session_key"])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session reads a session of a database; why, if there is one, it is left out.
+func (r *openclaw) session(d *database, id, why string) error {
+	each := func(f func(place string, n int, e *openclawEntry) error) error {
+		return d.each("transcript_events", []string{"seq", "event_json", "event_zstd"},
+			"WHERE session_id = ? ORDER BY seq", []any{id}, func(r row) error {
+				n, _ := strconv.Atoi(r["seq"]) // it only says where something stands
+				e := &openclawEntry{}
+				text, err := unpacked(r["event_json"], r["event_zstd"])
+				if err != nil || json.Unmarshal(text, e) != nil {
+					e = nil
+				}
+				return f(fmt.Sprintf("session %s, entry %d", id, n), n, e)
+			})
+	}
+	tree := newOpenClawTree()
+	err := each(func(_ string, _ int, e *openclawEntry) error {
+		if e != nil {
+			tree.add(*e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	shown := tree.shown()
+	return each(func(place string, n int, e *openclawEntry) error {
+		if e == nil {
+			r.out.left(place, unread)
+			return nil
+		}
+		return r.entry(id, place, n, *e, shown, why)
+	})
+}
+
+// unpacked is the text of an event, which may be packed.
+func unpacked(text, packed string) ([]byte, error) {
+	if text != "" || packed == "" {
+		return []byte(text), nil
+	}
+	d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCell), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.DecodeAll([]byte(packed), nil)
+}
+
+// openclawTree is what is followed by what in a session.
+type openclawTree struct {
+	parents map[string]string
+	last    string
+}
+
+func newOpenClawTree() *openclawTree { return &openclawTree{parents: map[string]string{}} }
+
+func (t *openclawTree) add(e openclawEntry) {
+	switch {
+	case e.ID == "" || e.Type == "session" || e.Mode == "side":
+	case e.Type == "leaf":
+		t.last = e.Target
+	default:
+		t.parents[e.ID], t.last = e.Parent, e.ID
+	}
+}
+
+// shown are the entries on the way to the last one.
+func (t *openclawTree) shown() map[string]bool { return leafPath(t.parents, t.last) }
+
+// silent are answers that OpenClaw shows nobody.
+func silentAnswer(text string) bool { return text == "NO_REPLY" || text == "HEARTBEAT_OK" }
+
+// about is what OpenClaw puts before a message to tell the model where it came from.
+var about = regexp.MustCompile("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
+
+// entry reads an entry of a session; why, if there is one, it is left out.
+func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[string]bool, why string) error {
+	m := e.Message
+	switch {
+	case e.Type == "compaction" || e.Type == "branch_summary":
+		r.out.count(condensed)
+		return nil
+	case e.Type != "message":
+		return nil
+	case why != "":
+		r.out.count(why)
+		return nil
+	case e.ID != "" && !shown[e.ID]:
+		r.out.count(otherBranch)
+		return nil
+	case m.Role == "":
+		if contentText(m.Content) != "" {
+			r.out.left(place, noSpeaker)
+		}
+		return nil
+	case m.Role == core.RoleSystem:
+		r.out.count(persona)
+		return nil
+	case m.Role != core.RoleUser && m.Role != core.RoleAssistant:
+		r.out.count(toolUse)
+		return nil
+	}
+	if e.At.IsZero() {
+		e.At = m.At
+	}
+	l := Line{Chat: chat, Title: chat, ID: e.ID, At: e.At.Time, Role: m.Role, Place: place}
+	if l.ID == "" {
+		l.ID = "line " + strconv.Itoa(n)
+	}
+	l.Text, l.Files = contents(m.Content, r.out)
+	if m.Role == core.RoleUser {
+		l.Text = strings.TrimSpace(about.ReplaceAllString(l.Text, ""))
+	}
+	if l.Text == "" && len(l.Files) == 0 {
+		return nil // it only called a tool
+	}
+	if silentAnswer(l.Text) {
+		r.out.count(notTyped)
+		return nil
+	}
+	return r.out.line(l)
+}

@@ -1,0 +1,251 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// openWebUIRow is an element of an export of Open WebUI: a chat, or a memory.
+type openWebUIRow struct {
+	ID      string         `json:"id"`
+	User    string         `json:"user_id"`
+	Title   string         `json:"title"`
+	Created moment         `json:"created_at"`
+	Updated moment         `json:"updated_at"`
+	Content string         `json:"content"` // of a memory
+	Chat    *openWebUIChat `json:"chat"`
+	// History stands here in exports of early versions.
+	History *openWebUIHistory `json:"history"`
+}
+
+type openWebUIChat struct {
+	Title   string            `json:"title"`
+	System  string            `json:"system"`
+	Params  map[string]any    `json:"params"`
+	History *openWebUIHistory `json:"history"`
+}
+
+// openWebUIHistory is a tree of messages, of which the branch to Current is shown.
+type openWebUIHistory struct {
+	Current  string                             `json:"currentId"`
+	Messages map[string]piece[openWebUIMessage] `json:"messages"`
+}
+
+type openWebUIMessage struct {
+	ID      string                  `json:"id"`
+	Parent  string                  `json:"parentId"`
+	Role    core.Role               `json:"role"`
+	Content json.RawMessage         `json:"content"`
+	At      moment                  `json:"timestamp"`
+	Error   json.RawMessage         `json:"error"`
+	Files   []piece[openWebUIFile]  `json:"files"`
+	Output  []piece[openWebUIWrote] `json:"output"`
+}
+
+type openWebUIFile struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	File struct {
+		Name string `json:"filename"`
+		Data struct {
+			Content string `json:"content"`
+		} `json:"data"`
+	} `json:"file"`
+}
+
+// openWebUIWrote is something that a model did for an answer, in newer versions.
+type openWebUIWrote struct {
+	Type    string          `json:"type"`
+	Content json.RawMessage `json:"content"`
+}
+
+// readOpenWebUI reads the chats that Open WebUI gives out, and its memories.
+func readOpenWebUI(a *Archive, o Options, out output) error {
+	names := a.find(func(base string) bool { return path.Ext(base) == ".json" })
+	if len(names) == 0 {
+		return fmt.Errorf("there is no .json file in it; export your chats in Open WebUI's settings, under Data Controls")
+	}
+	people := map[string]int{}
+	err := eachValue(a, names, silent(), func(_ string, r struct {
+		User string `json:"user_id"`
+	}) error {
+		if r.User != "" && !shared(r.User) && len(people) < mostSpeakers {
+			people[r.User]++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	mine, err := choose(people, o.Me)
+	if err != nil {
+		return err
+	}
+	return eachValue(a, names, out, func(_ string, r openWebUIRow) error {
+		switch {
+		case shared(r.User):
+			out.count("it is a copy that was shared")
+			return nil
+		case !mine(r.User):
+			out.count(ofSomebody)
+			return nil
+		}
+		return r.read(out)
+	})
+}
+
+// shared reports whether a row belongs to a copy of a chat that was made to be shown to
+// others.
+func shared(user string) bool { return strings.HasPrefix(user, "shared-") }
+
+func (r openWebUIRow) read(out output) error {
+	if r.Chat == nil {
+		r.Chat = &openWebUIChat{Title: r.Title, History: r.History}
+	}
+	h := r.Chat.History
+	title := cmp.Or(r.Title, r.Chat.Title)
+	switch {
+	case h == nil && r.Content != "":
+		out.fact(Fact{Text: r.Content, From: "memories", At: latest(r.Updated, r.Created).Time})
+		return nil
+	case h == nil:
+		out.left("conversation "+cmp.Or(title, r.ID), oddForm)
+		return nil
+	}
+	if system, _ := r.Chat.Params["system"].(string); r.Chat.System+system != "" {
+		out.left("conversation "+cmp.Or(title, r.ID), persona)
+	}
+	var ls []Line
+	for _, m := range h.branch(title, out) {
+		l := Line{Chat: cmp.Or(r.ID, title), Title: title, ID: m.ID, At: m.At.Time, Role: m.Role}
+		if m.read(&l, out) {
+			ls = append(ls, l)
+		}
+	}
+	return out.pass(ls, r.Created.Time)
+}
+
+// latest is the later of two moments.
+func latest(a, b moment) moment {
+	if a.Before(b.Time) {
+		return b
+	}
+	return a
+}
+
+// branch is what is shown, the first message first; the rest is counted.
+func (h *openWebUIHistory) branch(title string, out output) (shown []openWebUIMessage) {
+	parents := make(map[string]string, len(h.Messages))
+	for id, m := range h.Messages {
+		parents[id] = m.v.Parent
+	}
+	if len(parents) > 0 && h.Messages[h.Current].v.Role == "" {
+		out.left("conversation "+title, "it does not say which of its branches was shown")
+		return nil
+	}
+	path := leafPath(parents, h.Current)
+	for id, m := range h.Messages {
+		switch {
+		case m.odd:
+			out.left(Line{ID: id, Title: title}.place(), oddForm)
+		case !path[id]:
+			out.count(otherBranch)
+		}
+	}
+	for id, seen := h.Current, 0; id != "" && seen < len(path); id, seen = parents[id], seen+1 {
+		if m, ok := h.Messages[id]; ok && !m.odd {
+			m.v.ID = id
+			shown = append(shown, m.v)
+		}
+	}
+	slices.Reverse(shown)
+	return shown
+}
+
+// read reads a message into l, and reports whether it is one of the conversation.
+func (m *openWebUIMessage) read(l *Line, out output) bool {
+	if m.Role == "system" {
+		out.left(l.place(), persona)
+		return false
+	}
+	if m.Role != core.RoleUser && m.Role != core.RoleAssistant {
+		out.left(l.place(), noSpeaker)
+		return false
+	}
+	l.Text, l.Files = m.words(out)
+	for _, f := range m.Files {
+		if !f.odd {
+			l.attach(f.v.read())
+		}
+	}
+	if l.Text != "" || len(l.Files) > 0 {
+		return true
+	}
+	if len(m.Error) > 0 && string(m.Error) != "null" && string(m.Error) != "false" {
+		out.count(errorMessage)
+	}
+	return false
+}
+
+// attach adds a file to a message, with a placeholder in its text.
+func (l *Line) attach(f File) {
+	l.Files = append(l.Files, f)
+	l.Text = strings.TrimSpace(l.Text + "\n" + placeholder(f, "", ""))
+}
+
+// read is a file of a message. Pictures of early versions are in the export, and of other
+// files the text that was read from them.
+func (f openWebUIFile) read() File {
+	name := cmp.Or(f.Name, f.File.Name, f.Type)
+	if data, kind, ok := dataURL(f.URL); ok {
+		return File{Kind: "photo", Name: name, MIME: kind, Data: data}
+	}
+	if f.Type == "image" {
+		return File{Kind: "photo", Name: name}
+	}
+	if text := f.File.Data.Content; strings.TrimSpace(text) != "" {
+		if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
+			name += ".txt"
+		}
+		return File{Kind: "document", Name: name, MIME: "text/plain", Data: []byte(text)}
+	}
+	return File{Kind: "document", Name: name}
+}
+
+// details is what Open WebUI shows folded within an answer.
+var details = regexp.MustCompile(`(?s)<details type="(\w+)"[^>]*>.*?</details>`)
+
+// words are those of a message. Where the steps of an answer are kept apart, it is what was
+// said in them.
+func (m *openWebUIMessage) words(out output) (string, []File) {
+	var said []string
+	for _, w := range m.Output {
+		switch {
+		case w.v.Type == "message":
+			text, _ := contents(w.v.Content, out)
+			said = append(said, text)
+		case strings.Contains(w.v.Type, "reasoning"):
+			out.count(reasoning)
+		default:
+			out.count(toolUse)
+		}
+	}
+	if text := strings.TrimSpace(strings.Join(said, "\n")); text != "" {
+		return text, nil
+	}
+	text, files := contents(m.Content, out)
+	if len(m.Output) == 0 {
+		for _, d := range details.FindAllStringSubmatch(text, -1) {
+			out.count(map[bool]string{true: reasoning, false: toolUse}[d[1] == "reasoning"])
+		}
+	}
+	return strings.TrimSpace(details.ReplaceAllString(text, "")), files
+}

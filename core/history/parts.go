@@ -1,0 +1,188 @@
+package history
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// messagePart is a part of the content of a message, as assistants keep them.
+type messagePart struct {
+	Type     string          `json:"type"`
+	Text     json.RawMessage `json:"text"`      // a text, or an object with its value
+	ImageURL json.RawMessage `json:"image_url"` // a URL, or an object with it
+	Data     string          `json:"data"`
+	MIME     string          `json:"mimeType"`
+	Source   struct {
+		Data string `json:"data"`
+		MIME string `json:"media_type"`
+	} `json:"source"`
+}
+
+// contents is the text of a content, which is one or a list of parts, with placeholders for
+// its files. What of it is no word of anybody is counted.
+func contents(raw json.RawMessage, out output) (string, []File) {
+	var whole string
+	if json.Unmarshal(raw, &whole) == nil {
+		return strings.TrimSpace(whole), nil
+	}
+	var parts []piece[messagePart]
+	if json.Unmarshal(raw, &parts) != nil {
+		return "", nil
+	}
+	var said []string
+	var files []File
+	for _, p := range parts {
+		switch kind := strings.ToLower(strings.ReplaceAll(p.v.Type, "_", "")); {
+		case p.odd:
+			out.count(oddForm)
+		case kind == "text" || kind == "inputtext" || kind == "outputtext":
+			said = append(said, textIn(p.v.Text, "value"))
+		case strings.HasPrefix(kind, "image") || kind == "inputimage":
+			f := p.v.image()
+			files = append(files, f)
+			said = append(said, placeholder(f, "", ""))
+		case strings.Contains(kind, "think") || strings.Contains(kind, "reasoning"):
+			out.count(reasoning)
+		case kind == "error":
+			out.count(errorMessage)
+		case kind != "":
+			out.count(toolUse)
+		}
+	}
+	said = slices.DeleteFunc(said, func(s string) bool { return strings.TrimSpace(s) == "" })
+	return strings.TrimSpace(strings.Join(said, "\n")), files
+}
+
+// textIn is a JSON string, or the one that an object has under a key.
+func textIn(raw json.RawMessage, key string) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) == nil {
+		_ = json.Unmarshal(object[key], &s) // what is none stays empty
+	}
+	return s
+}
+
+// image is the picture of a part, with its content if that is in it.
+func (p messagePart) image() File {
+	f := File{Kind: "photo", Name: "image", MIME: cmp.Or(p.MIME, p.Source.MIME)}
+	if data, kind, ok := dataURL(textIn(p.ImageURL, "url")); ok {
+		f.Data, f.MIME = data, kind
+	} else if data, err := base64.StdEncoding.DecodeString(cmp.Or(p.Data, p.Source.Data)); err == nil {
+		f.Data = data
+	}
+	return f
+}
+
+// dataURL is what a URL that holds its content holds.
+func dataURL(url string) (data []byte, kind string, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	head, body, comma := strings.Cut(rest, ",")
+	kind, packed := strings.CutSuffix(head, ";base64")
+	if !ok || !comma || !packed {
+		return nil, "", false
+	}
+	data, err := base64.StdEncoding.DecodeString(body)
+	return data, kind, err == nil && len(data) > 0
+}
+
+// pass passes the messages of a conversation on. One without a time gets that of the one
+// before it, or else of the next that has one, or else otherwise.
+func (o output) pass(ls []Line, otherwise time.Time) error {
+	last := otherwise
+	if n := slices.IndexFunc(ls, func(l Line) bool { return !l.At.IsZero() }); n >= 0 {
+		last = ls[n].At
+	}
+	for _, l := range ls {
+		if l.At.IsZero() {
+			l.At, l.Untimed = last, true
+		}
+		last = l.At
+		if err := o.line(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leafPath are the entries on the way from one back to the first.
+func leafPath(parents map[string]string, leaf string) map[string]bool {
+	path := map[string]bool{}
+	for id := leaf; id != "" && !path[id]; id = parents[id] {
+		path[id] = true
+	}
+	return path
+}
+
+// choose says whose conversations are brought in, of those of several people that an archive
+// has: me names them, separated by commas. Without it there must be one person only.
+func choose(people map[string]int, me string) (mine func(person string) bool, err error) {
+	if len(people) == 0 || me == "" && len(people) == 1 {
+		return func(string) bool { return true }, nil
+	}
+	names := slices.SortedFunc(maps.Keys(people), func(a, b string) int {
+		return cmp.Or(cmp.Compare(people[b], people[a]), cmp.Compare(a, b))
+	})
+	if me == "" {
+		return nil, severalPeople(names, people)
+	}
+	chosen := map[string]bool{}
+	for name := range strings.SplitSeq(me, ",") {
+		name = strings.TrimSpace(name)
+		if people[name] == 0 {
+			return nil, unknownMe(names, name)
+		}
+		chosen[name] = true
+	}
+	return func(person string) bool { return chosen[person] }, nil
+}
+
+func severalPeople(names []string, people map[string]int) error {
+	list := make([]string, 0, len(names))
+	for _, n := range names[:min(len(names), shownLeft)] {
+		list = append(list, fmt.Sprintf("%s (%d)", n, people[n]))
+	}
+	return fmt.Errorf("%w: it has conversations of %d people; say with --me whose are yours, of %s", ErrMe, len(names),
+		strings.Join(list, ", "))
+}
+
+// eachValue passes of each file what it is, or each element of one that is a list, to f.
+func eachValue[T any](a *Archive, names []string, out output, f func(name string, v T) error) error {
+	for _, name := range names {
+		r, err := a.text(name)
+		if err != nil {
+			return err
+		}
+		d := newDocument(name, r, out)
+		one := func() error {
+			var v T
+			ok, err := d.value(&v)
+			if err != nil || !ok {
+				return err
+			}
+			return f(name, v)
+		}
+		first, err := d.first()
+		switch {
+		case err != nil:
+		case first == '[':
+			err = d.array(one)
+		default:
+			err = one()
+		}
+		r.Close()
+		if err = d.ended(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
