@@ -3,6 +3,8 @@
 package data
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +17,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
+// smallStep is how far apart the days of the year are; 0: as time allows.
+var smallStep = flag.Int("small.step", 0, "days between two of the year with a small model")
+
 // A year with a model that reads 8,192 tokens at a time and refuses more: it is never asked
 // for more, whatever the strategy, in turns and rounds of tools, summaries, old pages,
 // helpers and what programs ask; every message is answered, and what had no room is said.
@@ -24,7 +29,7 @@ func TestAYearWithASmallModel(t *testing.T) {
 			t.Parallel()
 			e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 				y := newSmallYear(t, database(t), strategy)
-				step := fulltest.Size(28, 7)
+				step := cmp.Or(*smallStep, fulltest.Size(28, 14))
 				for day := 0; day < 365; day += step {
 					y.day(day, day/step)
 				}
@@ -179,7 +184,8 @@ func (y *smallYear) far() {
 	text := prose("Clause %d of the contract says that the cranes are blue.", 1750)
 	l := y.Ledger()
 	told := func() int {
-		return l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND body LIKE '%longer than I can read at once%'`)
+		return l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant'
+			AND body LIKE '%longer than I can read at once%'`)
 	}
 	before := told()
 	y.ask(text)
