@@ -79,6 +79,11 @@ func (m *answers) Transcribe(context.Context, core.Recording) (string, error) {
 	return "four words of speech", nil
 }
 
+func (m *answers) Speak(context.Context, core.Speech) ([]byte, error) {
+	m.asked.Add(1)
+	return make([]byte, 2000), nil
+}
+
 func (g *grants) ReserveCall(_ context.Context, user core.UserID, _ string, n, limit int) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,6 +124,10 @@ func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
 	if _, err := l.Transcriber(m).Transcribe(t.Context(),
 		core.Recording{User: 7, Data: make([]byte, 20_000)}); err == nil || !strings.Contains(err.Error(), "tokens_per_day") {
 		t.Errorf("a recording: %v", err)
+	}
+	if _, err := l.Speaker(m).Speak(t.Context(), core.Speech{User: 7, Text: strings.Repeat("word ", 100)}); err == nil ||
+		!strings.Contains(err.Error(), "tokens_per_day") {
+		t.Errorf("an answer to be spoken: %v", err)
 	}
 	if _, err := l.Embedder(m, 8).Embed(t.Context(), []string{text}); err != nil {
 		t.Errorf("somebody else: %v", err)
@@ -199,7 +208,7 @@ func TestTheDayEndsAndBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestARecordingIsChargedToWhoseItIs(t *testing.T) {
+func TestRecordingsAreChargedToWhoseTheyAre(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{}
 	l := ledger(g, "p", 0, noon)
@@ -211,7 +220,14 @@ func TestARecordingIsChargedToWhoseItIs(t *testing.T) {
 	if g.charged[3] != 11+4 {
 		t.Errorf("charged %v", g.charged)
 	}
-	if l.Embedder(nil, 1) != nil || l.Transcriber(nil) != nil {
+	if _, err := l.Speaker(m).Speak(t.Context(), core.Speech{User: 4, Text: "four words of speech"}); err != nil {
+		t.Fatal(err)
+	}
+	l.Close(t.Context())
+	if g.charged[4] != 4+11 {
+		t.Errorf("speech: charged %v", g.charged)
+	}
+	if l.Embedder(nil, 1) != nil || l.Transcriber(nil) != nil || l.Speaker(nil) != nil {
 		t.Error("nothing became something")
 	}
 }
