@@ -35,6 +35,7 @@ func TestAYearWithASmallModel(t *testing.T) {
 				}
 				y.far()
 				y.greedy()
+				y.task()
 				y.check(strategy)
 			})
 		})
@@ -212,6 +213,17 @@ func (y *smallYear) greedy() {
 		y.T.Errorf("a program with too many tools gets %d %s", status, body)
 	}
 	y.ask("are you still there?")
+}
+
+// task is a task whose time comes, behind all that was said in the year.
+func (y *smallYear) task() {
+	y.T.Helper()
+	y.Write("/task in 10 minutes find what we said of the boiler and of the harbour")
+	l := y.Ledger()
+	const set = ` FROM tasks WHERE body LIKE 'find what we said of the boiler%'`
+	l.Until(`SELECT COUNT(*)`+set, 1, y.g)
+	y.Set(y.Now().Add(11 * time.Minute))
+	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND task_id IN (SELECT id`+set+`)`, 1, y.g)
 }
 
 // check says what the model was asked.
