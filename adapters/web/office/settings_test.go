@@ -57,6 +57,9 @@ func TestTheProfileIsSet(t *testing.T) {
 			"memory": {"x"}}, 400, "could not be read"},
 		{"memory off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "memory": {"off"}}, 303,
 			""},
+		{"a voice that is none", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"},
+			"voice": {"loud"}}, 400, "could not be read"},
+		{"a voice", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "voice": {"on"}}, 303, ""},
 		{"choices", "/settings/assistant", url.Values{"summaries": {"all"}, "strategy": {"truncate"}}, 303, ""},
 	}
 	for _, c := range cases {
@@ -65,7 +68,7 @@ func TestTheProfileIsSet(t *testing.T) {
 	}
 	u := p.Settings()
 	if u.Name != "Ana María" || u.Settings.Zone != "America/New_York" || u.Settings.Summaries != "all" ||
-		u.Settings.Strategy != "truncate" || !u.Settings.MemoryOff {
+		u.Settings.Strategy != "truncate" || !u.Settings.MemoryOff || u.Settings.Voice != core.VoiceOn {
 		t.Errorf("got %q %+v", u.Name, u.Settings)
 	}
 	p.Get("/settings").Wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.", `value="all" checked`,
