@@ -130,9 +130,10 @@ func TestWhatIsNoPictureIsNotShown(t *testing.T) {
 	g.Up()
 	w.Telegram.Say(e2etest.Ada, `call shop_draw {"item":"gallery"}`)
 	l := w.Ledger()
-	got := w.Sent(e2etest.Ada, 2)
+	w.Sent(e2etest.Ada, 2)
 	w.Settle(l, g)
-	if got = w.Telegram.Sent(e2etest.Ada); len(got) != 2 || got[1].File == nil || got[1].File.Kind != "photo" ||
+	got := w.Telegram.Sent(e2etest.Ada)
+	if len(got) != 2 || got[1].File == nil || got[1].File.Kind != "photo" ||
 		got[1].File.MIME != "image/png" || string(got[1].File.Data) != string(e2etest.Picture) {
 		t.Fatalf("got %+v\n%s", got, g.Log)
 	}
