@@ -28,6 +28,9 @@ var (
 	soakSeed   = flag.Uint64("soak.seed", 1, "which fate")
 )
 
+// many people have weekly tasks and reminders in the place of daily ones.
+const many = 100
+
 // zones are thirty, with changes of the clock at different times, of half an hour, at
 // midnight, and none.
 func zones() []string {
@@ -58,6 +61,14 @@ func schedules() []every {
 	return []every{{"30 2 * * *", []int{150}, always}, {"30 7 * * 1-5", []int{450}, work},
 		{"0 0 * * *", []int{0}, always}, {"0 */4 * * *", hourly, always}, {"15 1 * * 0", []int{75}, night},
 		{"45 23 * * *", []int{1425}, always}}
+}
+
+// weekly are those of many people: as many are due in an hour of a week as of few in a day.
+func weekly() []every {
+	on := func(d time.Weekday) func(time.Weekday) bool { return func(w time.Weekday) bool { return w == d } }
+	return []every{{"30 2 * * 0", []int{150}, on(time.Sunday)}, {"30 7 * * 1", []int{450}, on(time.Monday)},
+		{"0 0 * * 0", []int{0}, on(time.Sunday)}, {"0 12 * * 3", []int{720}, on(time.Wednesday)},
+		{"15 1 * * 0", []int{75}, on(time.Sunday)}, {"45 23 * * 6", []int{1425}, on(time.Saturday)}}
 }
 
 // fates is a simulated time of people with tasks, told from outside: what must have
@@ -145,8 +156,12 @@ func (f *fates) add(n int) {
 	f.must(err)
 	p := &person{User: u, at: ids[0]}
 	f.people = append(f.people, p)
+	often := schedules()
+	if *soakPeople > many {
+		often = weekly()
+	}
 	for k := range 2 {
-		f.set(p, schedules()[(n+3*k)%len(schedules())])
+		f.set(p, often[(n+3*k)%len(often)])
 	}
 }
 
@@ -208,7 +223,7 @@ func (f *fates) answer() {
 				continue
 			}
 			f.within(t.User, t.StartedAt)
-			if f.kills < *soakKills && f.rnd.IntN(4) == 0 {
+			if f.kills < f.deadBy() && f.rnd.IntN(4) == 0 {
 				f.kills++
 				continue // its lease lapses
 			}
@@ -216,6 +231,13 @@ func (f *fates) answer() {
 		}
 	}
 	f.t.Fatal("turns without end")
+}
+
+// deadBy is how often something has died by now at most: so often in three quarters of the
+// time, evenly.
+func (f *fates) deadBy() int {
+	gone := f.now.Sub(f.begun).Hours() / 24 / float64(*soakDays)
+	return min(*soakKills, 1+int(gone*4/3*float64(*soakKills)))
 }
 
 // commit stores what the turn of a task came to.
