@@ -96,3 +96,28 @@ func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 		t.Errorf("the model was shown %q", first)
 	}
 }
+
+// A document is read on whichever channel it comes, and is found there by a question that
+// is asked later.
+func TestADocumentIsReadOnEveryChannel(t *testing.T) {
+	t.Parallel()
+	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	e2etest.Must(t, err)
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		s := e2etest.NewStreet(t, database(t))
+		model := httptest.NewServer(&librarian{})
+		t.Cleanup(model.Close)
+		s.UseModel(model.URL + "/v1")
+		g := s.Open()
+		for _, d := range s.Doors {
+			d.Document(pdf, "application/pdf", "lease.pdf", "How much is the deposit?")
+			if got := s.Hears(d, 1, g)[0].Text; !strings.Contains(got, ".pdf, page 1") || !strings.Contains(got, "1,450") {
+				t.Errorf("%s: the first answer is %q", d.Channel, got)
+			}
+			d.Say("How many months of notice are there?")
+			if got := s.Hears(d, 2, g)[1].Text; !strings.Contains(got, ".pdf, page 3") {
+				t.Errorf("%s: the second answer is %q", d.Channel, got)
+			}
+		}
+	})
+}

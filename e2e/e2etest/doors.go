@@ -37,6 +37,7 @@ type door struct {
 	Channel, External string
 	Say               func(text string)
 	Photo             func(data []byte, mime, caption string)
+	Document          func(data []byte, mime, name, caption string)
 	Voice             func(data []byte)
 	Got               func() []item
 }
@@ -106,6 +107,12 @@ func (s *street) telegramDoor() door {
 	return door{Channel: "telegram", External: fmt.Sprint(Ada),
 		Say:   func(text string) { s.Telegram.Say(Ada, text) },
 		Photo: func(data []byte, _, caption string) { write("photo", data, map[string]any{"caption": caption}) },
+		Document: func(data []byte, mime, name, caption string) {
+			id := fmt.Sprint("document", s.Telegram.LastUpdate())
+			s.Telegram.AddFile(id, "files/"+id, data)
+			s.Telegram.Write(Ada, map[string]any{"caption": caption, "document": map[string]any{"file_id": id,
+				"file_unique_id": id, "file_name": name, "mime_type": mime}})
+		},
 		Voice: func(data []byte) { write("voice", data, map[string]any{}) },
 		Got: func() (out []item) {
 			for _, m := range s.Telegram.Sent(Ada) {
@@ -126,6 +133,11 @@ func (s *street) whatsappDoor() door {
 			f := s.Wa.AddFile(data, mime)
 			f["caption"] = caption
 			s.Wa.Write(s.Bob, map[string]any{"type": "image", "image": f})
+		},
+		Document: func(data []byte, mime, name, caption string) {
+			f := s.Wa.AddFile(data, mime)
+			f["caption"], f["filename"] = caption, name
+			s.Wa.Write(s.Bob, map[string]any{"type": "document", "document": f})
 		},
 		Voice: func(data []byte) {
 			f := s.Wa.AddFile(data, "audio/ogg; codecs=opus")
@@ -153,6 +165,10 @@ func (s *street) matrixDoor() door {
 		Say: func(text string) { s.carol.Say(s.room, text) },
 		Photo: func(data []byte, mime, caption string) {
 			write(map[string]any{"msgtype": "m.image", "body": caption, "filename": "IMG_1.jpg",
+				"info": map[string]any{"mimetype": mime, "size": len(data)}}, data, mime)
+		},
+		Document: func(data []byte, mime, name, caption string) {
+			write(map[string]any{"msgtype": "m.file", "body": caption, "filename": name,
 				"info": map[string]any{"mimetype": mime, "size": len(data)}}, data, mime)
 		},
 		Voice: func(data []byte) {
@@ -218,6 +234,9 @@ func (s *street) signalDoor() door {
 		Photo: func(data []byte, mime, caption string) {
 			act(map[string]any{"text": caption, "file": data, "mime": mime})
 		},
+		Document: func(data []byte, mime, name, caption string) {
+			act(map[string]any{"text": caption, "file": data, "mime": mime, "filename": name})
+		},
 		Voice: func(data []byte) {
 			act(map[string]any{"file": data, "mime": "audio/ogg", "seconds": int(spoken.Seconds())})
 		},
@@ -248,6 +267,9 @@ func agentDoor(s *agenttest.Server, key, person string) door {
 		Say: func(text string) { s.Say(key, text) },
 		Photo: func(data []byte, mime, caption string) {
 			write("image", mime, data, map[string]any{"caption": caption})
+		},
+		Document: func(data []byte, mime, name, caption string) {
+			write("document", mime, data, map[string]any{"caption": caption, "filename": name})
 		},
 		Voice: func(data []byte) { write("audio", "audio/ogg; codecs=opus", data, map[string]any{"voice": true}) },
 		Got: func() (out []item) {

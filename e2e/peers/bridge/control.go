@@ -30,9 +30,10 @@ type act struct {
 
 	// File makes a message a file, with Text as its caption: a voice note if it
 	// has a length.
-	File    []byte `json:"file"`
-	MIME    string `json:"mime"`
-	Seconds int    `json:"seconds"`
+	File     []byte `json:"file"`
+	MIME     string `json:"mime"`
+	Seconds  int    `json:"seconds"`
+	Filename string `json:"filename"` // of a document
 }
 
 // control serves the tests.
@@ -119,6 +120,9 @@ func convertFile(ctx context.Context, portal *bridgev2.Portal, intent bridgev2.M
 	if a.Seconds > 0 {
 		c.MsgType, c.Body = event.MsgAudio, "Voice message.ogg"
 		c.Info.Duration, c.MSC3245Voice = a.Seconds*1000, &event.MSC3245Voice{}
+	}
+	if a.Filename != "" {
+		c.MsgType, c.Body = event.MsgFile, a.Filename
 	}
 	if a.Text != "" {
 		c.FileName, c.Body = c.Body, a.Text
