@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -120,4 +121,25 @@ func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A document that the page's form sends is read, and a question there is answered from it.
+func TestADocumentOfThePageIsRead(t *testing.T) {
+	t.Parallel()
+	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	e2etest.Must(t, err)
+	model := httptest.NewServer(&librarian{})
+	t.Cleanup(model.Close)
+	w := e2etest.NewTown(t, "")
+	w.UseModel(model.URL + "/v1")
+	g := w.Start()
+	v := g.NewGuest(g.WebCode())
+	v.Upload("lease.pdf", pdf)
+	l := w.Ledger()
+	l.Until(`SELECT COUNT(*) FROM file_pages`, 3, g)
+	v.Post("/messages", url.Values{"text": {"How many months of notice are there?"}, "nonce": {e2etest.NonceFor("notice")}})
+	l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND body LIKE 'lease.pdf, page 3:%'`, 1, g)
+	if _, page := v.Get("/search?q=deposit"); !strings.Contains(page, "lease.pdf, page 1") {
+		t.Errorf("the page's search does not find the file: %.2000s", page)
+	}
 }
