@@ -37,5 +37,5 @@ fmt: ## format the Go code
 bench: ## benchmarks; BENCH=name, PKG=./core/day
 	@scripts/bench.sh '$(or $(BENCH),.)' '$(or $(PKG),./...)'
 
-soak: ## a simulated year of tasks and reminders; PEOPLE=1000, DAYS=365, KILLS=500, SEED=1
+soak: ## a year of tasks and reminders (PEOPLE=1000, DAYS=365, KILLS=500, SEED=1), a small model, damaged files
 	@scripts/soak.sh '$(or $(PEOPLE),1000)' '$(or $(DAYS),365)' '$(or $(KILLS),500)' '$(or $(SEED),1)'
