@@ -138,6 +138,8 @@ var keeps = []deed{
 	{"/settings", "#name = Ada | [data-zone] | #profile .button.primary", "document.querySelector('.account summary[aria-label=Ada]')", false},
 	{"/settings", "#assistant input[name=memory][value=off] | #assistant .button", "document.querySelector('#assistant input[name=memory][value=off]').checked", false},
 	{"/settings", "#assistant input[name=memory][value=on] | #assistant .button", "document.querySelector('#assistant input[name=memory][value=on]').checked", false},
+	{"/settings", "#assistant input[name=voice][value=on] | #assistant .button", "document.querySelector('#assistant input[name=voice][value=on]').checked", false},
+	{"/settings", "#assistant input[name=voice][value=auto] | #assistant .button", "document.querySelector('#assistant input[name=voice][value=auto]').checked", false},
 	{"/memory", "#wish = answer in one sentence | #standing .form button", says("#standing b", "answer in one sentence"), false},
 	{"/settings", "#standing .rows button", gone("#standing .rows"), false},
 	{"/settings", "#trace = harbour | #data .left-of button", "location.pathname === '/settings/data' && document.querySelector('.found')", false},

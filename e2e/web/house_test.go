@@ -53,6 +53,7 @@ func newHouse(t *testing.T, h hand) *house {
 	t.Helper()
 	w := e2etest.NewClock(t, "")
 	w.UseModel(e2etest.StartModel(t, 10*time.Millisecond))
+	w.SpeaksWith(e2etest.NewScribe(t))
 	w.OnAgents().Add("key-of-adas-agent-fedcba9876543210", "ada")
 	w.Env = append(w.Env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s",
 		"EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true",
