@@ -199,6 +199,7 @@ type run struct {
 	tainted bool   // what the model has read holds words that the person did not write
 	asked   bool   // it was so when the model asked for what is done now
 	foreign []bool // runs parallel to prompt
+	schemas int    // of specs, in tokens; 0 without a Window
 	sizes   []int  // of the messages from base on, in tokens; none without a Window
 	second  second
 	mu      sync.Mutex // of out.Question, while calls run in parallel
@@ -233,6 +234,7 @@ func newRun(req Request) *run {
 		ids: ids, step: req.firstStep, started: req.Now()}
 	r.measure()
 	r.specs = req.offered()
+	r.measureTools()
 	return r
 }
 

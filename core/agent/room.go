@@ -29,6 +29,17 @@ func (r *run) measure() {
 	}
 }
 
+// measureTools counts what the tools that are offered take, unless that is known.
+func (r *run) measureTools() {
+	switch {
+	case r.Window == 0:
+	case len(r.Client) == 0 && r.Tools != nil && r.Tools.tokens > 0:
+		r.schemas = r.Tools.tokens
+	default:
+		r.schemas = specsTokens(r.specs, r.Tokenizer)
+	}
+}
+
 // weigh counts a message of this turn again that was shortened.
 func (r *run) weigh(i int) {
 	if r.Window > 0 {
@@ -62,14 +73,18 @@ func (r *run) over(schemas int) int {
 	return n
 }
 
-// fit makes a request fit the window: the results of tools are shortened, oldest first,
-// then words and arguments of earlier calls, of all steps but the newest, then of this one.
-// It reports whether the request fits. What is stored of calls stays whole.
+// fit makes a request with tools, all that are offered or none, fit the window: the results
+// of tools are shortened, oldest first, then words and arguments of earlier calls, of all
+// steps but the newest, then of this one. It reports whether the request fits. What is
+// stored of calls stays whole.
 func (r *run) fit(tools []core.ToolSpec) bool {
 	if r.Window == 0 {
 		return true
 	}
-	schemas := specsTokens(tools, r.Tokenizer)
+	schemas := r.schemas
+	if len(tools) == 0 {
+		schemas = 0
+	}
 	if r.over(schemas) <= 0 {
 		return true
 	}

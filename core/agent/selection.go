@@ -20,6 +20,7 @@ type Selection struct {
 	order  []choice // the most useful first
 	budget int
 	tokens int // of all descriptions, as they are told
+	whole  *Registry
 	size   func(core.ToolSpec) int
 }
 
@@ -50,6 +51,10 @@ func Select(all *Registry, budget int, rank func(core.Tool) int, t core.Tokenize
 			s.order, s.tokens = append(s.order, c), s.tokens+c.tokens
 		}
 		if s.Whole() {
+			s.whole = &Registry{tools: all.tools, tokens: s.tokens}
+			for _, c := range s.order {
+				s.whole.specs = append(s.whole.specs, c.ToolSpec)
+			}
 			return s
 		}
 	}
@@ -76,29 +81,30 @@ func (s *Selection) Set() *Registry { return s.all }
 // Tools returns the set as the model is told of it. Tools of the names in needed are told
 // before others.
 func (s *Selection) Tools(needed ...string) *Registry {
-	out := &Registry{tools: s.all.tools}
-	var left []core.ToolSpec
-	room := s.budget
-	if !s.Whole() {
-		var all []core.ToolSpec
-		for _, c := range s.order {
-			all = append(all, c.ToolSpec)
-		}
-		room -= s.size(s.moreOf(all))
+	if s.Whole() {
+		return s.whole
 	}
+	out := &Registry{tools: s.all.tools}
+	var all, left []core.ToolSpec
+	for _, c := range s.order {
+		all = append(all, c.ToolSpec)
+	}
+	room := s.budget - s.size(s.moreOf(all))
 	for _, first := range []bool{true, false} {
 		for _, c := range s.order {
 			switch {
 			case slices.Contains(needed, c.Name) != first:
-			case s.Whole() || c.tokens <= room:
+			case c.tokens <= room:
 				out.specs, room = append(out.specs, c.ToolSpec), room-c.tokens
+				out.tokens += c.tokens
 			default:
 				left = append(left, c.ToolSpec)
 			}
 		}
 	}
 	if len(left) > 0 {
-		out.specs, out.rest = append(out.specs, s.moreOf(left)), left
+		more := s.moreOf(left)
+		out.specs, out.rest, out.tokens = append(out.specs, more), left, out.tokens+s.size(more)
 	}
 	out.sort()
 	return out
@@ -206,9 +212,9 @@ func (r *run) more(call core.ToolCall) done {
 func (r *run) gain(specs []core.ToolSpec) {
 	for _, spec := range specs {
 		known := slices.ContainsFunc(r.specs, func(s core.ToolSpec) bool { return s.Name == spec.Name })
-		more := append(slices.Clone(r.specs), spec)
-		if !known && (r.Window == 0 || r.over(specsTokens(more, r.Tokenizer))+leastResult <= 0) {
-			r.specs = more
+		tokens := r.schemas + specsTokens([]core.ToolSpec{spec}, r.Tokenizer)
+		if !known && (r.Window == 0 || r.over(tokens)+leastResult <= 0) {
+			r.specs, r.schemas = append(slices.Clone(r.specs), spec), tokens
 		}
 	}
 }

@@ -25,6 +25,8 @@ type Registry struct {
 	tools map[string]core.Tool
 	specs []core.ToolSpec // that a model is told of
 	rest  []core.ToolSpec // that it gets by MoreTools
+	// tokens is what specs take, as long as a Selection has counted that; else 0.
+	tokens int
 }
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
