@@ -103,8 +103,13 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 		p.Write("/link " + hers)
 		p.Wa.Say(p.Phone, "/link "+mine)
 		l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 2, g)
-		p.Write("/yes")
-		p.Wa.Say(p.Phone, "/yes")
+		yes := func(channel string) string { // with its code: the other's yes may ask something meanwhile
+			return "/yes " + l.Lines(`SELECT a.code FROM approvals a JOIN identities i ON i.user_id = a.user_id
+				AND i.id = a.identity_id WHERE a.kind = 'join' AND a.state = 'open' AND i.channel = $1`, channel)[0]
+		}
+		here, there := yes("telegram"), yes("whatsapp")
+		p.Write(here)
+		p.Wa.Say(p.Phone, there)
 		l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'open'`, 2, g)
 		p.Write("/yes")
 		p.Wa.Say(p.Phone, "/yes")
