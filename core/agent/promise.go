@@ -80,7 +80,7 @@ const (
 		`(?:you can )?count on me to|(?:i|we) (?:won't|will not) forget to|^(?:(?:ok|okay|sure|yes|great|noted|done|absolutely|perfect|got it|of course|no problem)[,:—–-]* ?)*(?:will|gonna))` +
 		`(?: (?:also|then|definitely|certainly|gladly|happily|of course|personally|just|simply|always|surely|be sure to|make sure to|be happy to|try to|remember to|come back and|be there to|be the one to|not forget to|never forget to))*(?: [\w' ]{1,40} and)?`
 	futureJe = `\b(?:je|on|nous) (?:(?:te|vous|t'|vous l'|te l'|le|la|les|l'|lui|leur|en|y) ?)*`
-	vais     = `\b(?:(?:je|j'|on|nous) ?(?:vais|vas|va|allons|m'engage a|promets de|tacherai de|veillerai a|penserai a|essaierai de|n'oublierai pas de|ne manquerai pas de)|compte[rz]? sur moi pour|(?:je|nous) (?:te|vous) promets?(?:ons)? de)(?: (?:aussi|donc|bien sur|certainement|egalement|bien))* (?:(?:te|vous|t'|le|la|les|l'|lui|leur|en|y|de|d'|pas|ne) ?)*`
+	vais     = `\b(?:(?:(?:je|on|nous) |j' ?)(?:vais|vas|va|allons|m'engage a|promets de|tacherai de|veillerai a|penserai a|essaierai de|n'oublierai pas de|ne manquerai pas de)|compte[rz]? sur moi pour|(?:je|nous) (?:te|vous) promets?(?:ons)? de)(?: (?:aussi|donc|bien sur|certainement|egalement|bien))* (?:(?:te|vous|t'|le|la|les|l'|lui|leur|en|y|de|d'|pas|ne) ?)*`
 	rappel   = `(?:un|une|le|ton|votre|ce) (?:petit |petite )?(?:rappel|alarme|alerte|notification)`
 
 	wann = `(?:^|[ ,])(?:(?:über)?morgen|heute (?:abend|nachmittag|nacht)|später|bald|nächste[nrsm]? |am (?:\d|mon|diens|mitt|donners|frei|sams|sonn|wochen|abend|nachmittag)|` +
@@ -203,9 +203,9 @@ type language struct {
 var languages = []language{
 	{[]string{"'ll", "will", "shall", "going to", "gonna", "promise", "count on", "won't", "expect"},
 		[]func() *regexp.Regexp{englishPromise, englishLater, englishGet}},
-	{[]string{"je", "j'", "on ", "onv", "ona", "nous", "tu ", "vous", "compte"},
+	{[]string{"je", "j'", "on ", "nous", "tu ", "vous", "compte"},
 		[]func() *regexp.Regexp{frenchPromise, frenchSoon, frenchLater, frenchGet}},
-	{[]string{"ich", "wir ", "du ", "ihr ", "sie "},
+	{[]string{"ich", "wir", "du", "ihr", "sie"},
 		[]func() *regexp.Regexp{germanPromise, germanWill, germanLater, germanSoon, germanGet}},
 }
 
@@ -227,7 +227,8 @@ func reminding(text string, at []int) bool {
 }
 
 // reminders are words of which one stands in whatever claimed matches.
-var reminders = []string{"reminder", "alarm", "rappel", "alerte", "notification", "erinnerung", "wecker"}
+var reminders = []string{"reminder", "alarm", "rappel", "alerte", "notification", "erinnerung", "wecker",
+	"benachrichtigung"}
 
 // claims reports whether a sentence says that a reminder was set just now.
 func claims(s sentence) bool {

@@ -299,6 +299,7 @@ func allMarked(t *testing.T, answer string) {
 func TestEveryPatternHasAMark(t *testing.T) {
 	t.Parallel()
 	allMarked(t, promised+harmless)
+	allMarked(t, "Frage wir,morgen\nHören Sie,von mir\nIch habe die Benachrichtigung gesetzt\nJ'vais te rappeler")
 }
 
 func FuzzPromise(f *testing.F) {
