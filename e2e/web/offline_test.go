@@ -127,6 +127,7 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 		p.Do(e2etest.Command(cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"},
 			conditions{Offline: is, Download: -1, Upload: -1}))
 	}
+	p.Comes("document.readyState === 'complete'") // or its script is not there
 	offline(true)
 	p.Sees("#outbox", "no contact with Everthread since")
 	p.Send("kept")
