@@ -45,13 +45,13 @@
   if (news) news.onmessage = () => refresh();
   async function refresh() {
     const all = await rows("readonly", (s) => s.getAll()).catch(() => []);
-    items = all.filter((x) => x.user === owner);
+    items = [...all.filter((x) => x.user === owner), ...items.filter((x) => !x.n)]; // the last could not be kept
     if (!offline) for (const x of all) if (x.user !== owner) await drop(x);
     show();
   }
   async function drop(x) {
     await rows("readwrite", (s) => s.delete(x.n)).catch(() => {});
-    items = items.filter((y) => y.n !== x.n);
+    items = items.filter((y) => y !== x && (!y.n || y.n !== x.n));
     news?.postMessage("");
     show();
   }
@@ -175,9 +175,9 @@
   // ---- Writing. The composer says what it is to send; what is taken here it lets go. ----
   async function hold(parts) {
     const x = { user: owner, at: Date.now(), parts };
-    items.push(x);
-    show();
-    x.n = await put(x);
+    x.n = await put(x); // it is shown as waiting once it is kept
+    if (!x.n) items.push(x);
+    await refresh();
     if (!lost && !offline) flush();
   }
   if (write) {
