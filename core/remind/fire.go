@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
 )
 
@@ -44,9 +45,6 @@ type Firer struct {
 	Log      *zap.Logger
 }
 
-// batch is how many reminders one look takes.
-const batch = 100
-
 // late is how long after its time a reminder says when it was due.
 const late = 5 * time.Minute
 
@@ -54,33 +52,19 @@ const late = 5 * time.Minute
 // at any time. One that cannot be fired is logged, stays due and holds up no
 // other.
 func (f *Firer) Run(ctx context.Context, now time.Time) error {
-	tried, failed := map[key]bool{}, 0
-	for {
-		due, err := f.Store.DueReminders(ctx, now, batch+failed)
-		if err != nil {
-			return fmt.Errorf("due reminders: %w", err)
-		}
-		before := len(tried)
-		for _, r := range due {
-			k := key{r.User, r.ID}
-			if tried[k] {
-				continue
-			}
-			tried[k] = true
+	err := job.EachDue(ctx, func(limit int) ([]core.Reminder, error) { return f.Store.DueReminders(ctx, now, limit) },
+		func(r core.Reminder) key { return key{r.User, r.ID} }, func(r core.Reminder) error {
 			err := f.fire(ctx, r, now)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				failed++
+			if err != nil && ctx.Err() == nil {
 				f.Log.Warn("reminder not fired", zap.Int64("user", int64(r.User)), zap.Int64("reminder", int64(r.ID)),
 					zap.Error(err))
 			}
-		}
-		if len(tried) == before || len(due) < batch {
-			return nil
-		}
+			return err
+		})
+	if err != nil {
+		return fmt.Errorf("due reminders: %w", err)
 	}
+	return nil
 }
 
 // key names a reminder of any user.

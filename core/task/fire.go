@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -50,9 +51,6 @@ type Firer struct {
 	Log    *zap.Logger
 }
 
-// batch is how many tasks one look takes.
-const batch = 100
-
 // Run begins every task that is due. It may run in any number of processes at any time.
 // One that cannot begin is logged, stays due and holds up no other.
 func (f *Firer) Run(ctx context.Context, now time.Time) error {
@@ -60,32 +58,18 @@ func (f *Firer) Run(ctx context.Context, now time.Time) error {
 		user core.UserID
 		id   core.TaskID
 	}
-	tried, failed := map[key]bool{}, 0
-	for {
-		due, err := f.Due.DueTasks(ctx, now, batch+failed)
-		if err != nil {
-			return fmt.Errorf("due tasks: %w", err)
-		}
-		before := len(tried)
-		for _, t := range due {
-			k := key{t.User, t.ID}
-			if tried[k] {
-				continue
-			}
-			tried[k] = true
+	err := job.EachDue(ctx, func(limit int) ([]core.Task, error) { return f.Due.DueTasks(ctx, now, limit) },
+		func(t core.Task) key { return key{t.User, t.ID} }, func(t core.Task) error {
 			err := f.fire(ctx, t, now)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				failed++
+			if err != nil && ctx.Err() == nil {
 				f.Log.Warn("task not begun", zap.Int64("user", int64(t.User)), zap.Int64("task", int64(t.ID)), zap.Error(err))
 			}
-		}
-		if len(tried) == before || len(due) < batch {
-			return nil
-		}
+			return err
+		})
+	if err != nil {
+		return fmt.Errorf("due tasks: %w", err)
 	}
+	return nil
 }
 
 // fire claims the newest time of a task: a turn runs it, or the person is told why none
