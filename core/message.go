@@ -76,7 +76,7 @@ type Message struct {
 	Request       *Request  // of a user's, or of a client's tool
 	Decides       *Decision // the message answered a question of a turn
 	Task          *TaskMark // the message is a task that was due, or says why one was not done
-	// Tainted: whoever wrote it, an assistant or a tool of ours, had read words that the
+	// Tainted: its author, an assistant or a tool of ours, had read words that the
 	// person did not write there.
 	Tainted bool
 	News    *News // told before it in the epoch of its turn; nil: none
@@ -111,7 +111,7 @@ func (m *Message) Foreign() bool {
 	return imported
 }
 
-// written are the kinds of attachments that hold words of whoever made them, if only
+// written are the kinds of attachments that hold words of their author, if only
 // in their name.
 var written = []string{"photo", "audio", "video", "document", "contact"}
 

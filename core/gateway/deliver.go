@@ -146,7 +146,7 @@ func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartRe
 	return nil
 }
 
-// reopen parks a delivery to somebody who may not be written to until they write,
+// reopen parks a delivery to a person that may not be written to until they write,
 // after asking them once, where the channel can, whether they want it.
 func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
 	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel +

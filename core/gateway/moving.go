@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// waiting keeps events of somebody who is being moved: they are received when
+// waiting keeps events of a user that is being moved: they are received when
 // that is done. Other errors are returned.
 func (g *Gateway) waiting(ctx context.Context, err error, in []core.Inbound, now time.Time) error {
 	if !errors.Is(err, core.ErrMoving) {

@@ -100,7 +100,7 @@ func (s *speakers) subject(tokens []token, i int) {
 	for k := i - 1; k >= 0 && k >= i-speechReach; k-- {
 		t := tokens[k].text
 		switch {
-		case s.tokens[k]: // somebody who is named already
+		case s.tokens[k]: // a person named already
 			s.tokens[i] = true
 			return
 		case has(firstPerson, t), strings.HasSuffix(t, "-je"):

@@ -18,7 +18,7 @@ type Word struct {
 	Text   string // folded
 	Terms  []string
 	Weight float64 // 1, less for a piece of a word
-	Name   bool    // it names somebody who speaks
+	Name   bool    // it names a speaker
 	token  int     // of Query.tokens
 }
 
