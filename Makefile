@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS    := goolm
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help run build release test test-unit test-nightly lint fmt bench soak
+.PHONY: help run build release test test-unit test-nightly citus lint fmt bench soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,8 +25,11 @@ test-unit: ## the suites that need no peer, without what takes long
 	go test -race -tags $(TAGS) $$(go list -tags $(TAGS) ./... | grep -v /core/document$$)
 	go test -tags $(TAGS) ./core/document
 
-test-nightly: ## the contract of the embedded store with the race detector in SQLite itself
-	EVERTHREAD_TEST_ALL=1 go test -race -tags $(TAGS) -count=1 -timeout 60m -run '^TestContract$$' ./core/store/sqlite
+test-nightly: ## every test in full with the race detector, every fuzz target
+	@scripts/nightly.sh
+
+citus: ## the contract of the store on Citus, built from the source in CITUS_SOURCE=DIR
+	@scripts/citus.sh test '$(CITUS_SOURCE)'
 
 lint: ## golangci-lint
 	@scripts/lint.sh run
@@ -37,5 +40,5 @@ fmt: ## format the Go code
 bench: ## benchmarks; BENCH=name, PKG=./core/day
 	@scripts/bench.sh '$(or $(BENCH),.)' '$(or $(PKG),./...)'
 
-soak: ## a year of tasks and reminders (PEOPLE=1000, DAYS=365, KILLS=500, SEED=1), a small model, damaged files
+soak: ## a year of tasks and reminders (PEOPLE=1000, DAYS=365, KILLS=500, SEED=1), a small model, damaged files, kills
 	@scripts/soak.sh '$(or $(PEOPLE),1000)' '$(or $(DAYS),365)' '$(or $(KILLS),500)' '$(or $(SEED),1)'

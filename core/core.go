@@ -120,3 +120,9 @@ type Identity struct {
 	// Aliases are its other Externals, such as a phone number.
 	Aliases []string
 }
+
+// Counter counts what happened, under the name of a metric.
+type Counter interface {
+	// Count adds n; labels are the values of the metric's labels, in their order.
+	Count(name string, n float64, labels ...string)
+}

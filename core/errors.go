@@ -30,6 +30,15 @@ var (
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New(
 		"the store was written by a newer version of everthread; start that version or restore a backup")
+	// ErrHalfDistributed: some tables are where they belong among the nodes, others not.
+	ErrHalfDistributed = errors.New(
+		"the database is distributed in part; `everthread migrate up --distributed` finishes it")
+	// ErrNotCitus: the database knows no other nodes.
+	ErrNotCitus = errors.New(
+		"this database cannot be distributed: it has no extension citus; `CREATE EXTENSION citus` makes it where Citus is installed, and without it `everthread migrate up` is enough")
+	// ErrNotCoordinator: it is no node that tables can be distributed from.
+	ErrNotCoordinator = errors.New(
+		"tables are distributed from the coordinator of Citus, which has to know itself: name it in database_url (or in database_listen_url behind a pooler), and call citus_set_coordinator_host there")
 )
 
 // Permanent is an error of Channel.Send that no retry can mend.

@@ -14,6 +14,9 @@ import (
 type InboundStore interface {
 	// Identify returns who is at an address, or ErrNotFound.
 	Identify(ctx context.Context, a Address) (Identity, User, error)
+	// Known returns who this process saw at an address last, and what it saw, for an
+	// Append that verifies it; false: it saw nobody.
+	Known(a Address) (i Identity, u User, as string, ok bool)
 	// Append stores inbound messages of one identity in order, with their events,
 	// day segments and the turn job. Repeated events are left out. With a claim,
 	// and if the thread is idle, the turn is claimed in the same transaction.
@@ -55,6 +58,9 @@ type Append struct {
 	Claim    *Claim    // nil: a worker finds the turn
 	Budget   Budget
 	Window   time.Time // of Identity from now on; zero: as it was
+	// As is what Known saw of the sender; ErrChanged if they are not so any more, and
+	// nothing is stored. Empty: nobody went by it.
+	As string
 	// Thread is where the messages go; 0: where the identity is. ErrNotFound if it is
 	// not there.
 	Thread ThreadID
@@ -337,6 +343,10 @@ type Janitor interface {
 	// Sweep removes raw payloads received before `raw`, expired codes and
 	// sessions, expired deliveries and finished bookkeeping, and returns how many rows went.
 	Sweep(ctx context.Context, raw, now time.Time) (int, error)
+	// ShareHeads takes what heads of prompts have in common out of at most limit epochs of
+	// an earlier version, and keeps it once. It returns how many it looked at; none while
+	// a process of that version lives.
+	ShareHeads(ctx context.Context, limit int) (int, error)
 	// Scrub removes what deleted and redacted rows left behind in indexes and files.
 	// It may take long.
 	Scrub(ctx context.Context) error

@@ -38,6 +38,8 @@ type Turn struct {
 	// counted on Today (a day's label).
 	Used  Usage
 	Today string
+	// Again: an earlier attempt of this claim was interrupted, as something was changed.
+	Again bool
 }
 
 // Lease is a claim of a job: it holds until Until, and only the holder of the
@@ -180,6 +182,26 @@ type HeadPart struct {
 	// readers put it together from the pages.
 	Before MessageID `json:"before,omitempty"`
 	Pages  []PageRef `json:"pages,omitempty"`
+	// Hash names the text of a part that is shared, where the store keeps it. What the
+	// store returns has the text, and no hash.
+	Hash string `json:"hash,omitempty"`
+}
+
+// Parts of a head that are the gateway's own.
+const (
+	PartInstructions = "instructions"
+	PartPolicy       = "policy"
+	PartMemory       = "memory"
+)
+
+// Shared reports whether the part is the same for many users: it is what the gateway says
+// to all, not shortened for this prompt, and no words of the person stand in it.
+func (p HeadPart) Shared() bool {
+	switch p.Name {
+	case PartInstructions, PartPolicy, PartMemory:
+		return p.Text != "" && p.Error == ""
+	}
+	return false
 }
 
 // Snapshot is what a turn sent to the model, by reference.

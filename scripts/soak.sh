@@ -2,7 +2,9 @@
 # Lives through a simulated year of people with tasks and reminders: $1 people, $2 days,
 # $3 kills, $4 the seed of what happens to them. Then through each day of a year with a model
 # that refuses more than 8,192 tokens; on SQLite alone, unless TEST_POSTGRES_DSN is set. Then
-# ten million damaged documents are read.
+# ten million damaged documents are read. Where there is a PostgreSQL (TEST_POSTGRES_DSN), four
+# processes of it are killed for five minutes, and for an hour behind PgBouncer with a standby,
+# whose primary is killed half-way.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -12,3 +14,10 @@ go test -tags goolm -count=1 -timeout 24h -v -run '^TestTimesGoBy$' ./core/task 
 go test -tags 'goolm e2e crashpoints' -count=1 -timeout 24h -v -run '^TestAYearWithASmallModel$' ./e2e/data \
 	-small.step 1
 go test -tags goolm -count=1 -timeout 24h -v -run '^TestDamagedFilesAreRead$' ./core/document -soak.inputs 10000000
+if [ -n "${TEST_POSTGRES_DSN:-}" ]; then
+	EVERTHREAD_TEST_POSTGRES_BIN=$(scripts/postgres.sh bin)
+	export EVERTHREAD_TEST_POSTGRES_BIN
+	kills=(go test -tags 'goolm e2e crashpoints bench' -count=1 -timeout 24h -v -run '^TestSoakKills$' ./e2e/bench)
+	"${kills[@]}" -kills.for 5m
+	"${kills[@]}" -kills.for 1h -kills.failover
+fi

@@ -2,7 +2,8 @@
 # Everything that must hold before a change is merged, on a machine that has
 # nothing but Go and a Debian or Docker to fetch the rest: builds, lint, every
 # suite with and without the race detector on SQLite and PostgreSQL, the real
-# binary against its peers. With CI=true also the fuzz targets, and a skipped test is a failure.
+# binary against its peers. With CI=true also some fuzz targets, and a skipped test is a failure.
+# scripts/nightly.sh runs what takes longer.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -85,17 +86,18 @@ start_peers() {
 	fi
 }
 
-# The six platforms of a release compile too.
+# Every system and every processor of a release compiles too.
 builds() {
-	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench' ./... &&
+	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench citus' ./... &&
 		scripts/release.sh --compile && (cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
 }
 
-# gotest flags... -- packages... runs the tests of the packages. Up to three that fail
-# are run again, alone, three times: the load of all the others is no fault of theirs.
-# The report names them. A data race and a panic are always failures.
+# gotest flags... -- packages... runs the tests of the packages; go vet was run on all of
+# them before. Up to three that fail are run again, alone, three times: the load of all the
+# others is no fault of theirs. The report names them. A data race and a panic are always
+# failures.
 gotest() {
-	local flags=() part=$work/part failed=$work/failed package test
+	local flags=(-vet=off) part=$work/part failed=$work/failed package test
 	while [ "$1" != -- ]; do
 		flags+=("$1")
 		shift
@@ -123,36 +125,50 @@ packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
 # What has goroutines that outlive a call.
 goroutines='/core/\(live\|job\|media\|intake\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
 
-# With the race detector everything but the contract of the embedded store, of which
-# it looks through all of SQLite: `make test-nightly` does that. Processes that read a
-# document have a limit of memory, of which the detector takes a multiple: not with it.
+# The race detector looks at what runs side by side, of which a small size has as much as
+# a large one, at a tenth of the speed: here what is long is smaller (package fulltest). It
+# looks at Go, not at the C of SQLite translated to it, which holds locks of its own. What has
+# goroutines is run on one processor and on two. Not with it: the tests of the repository's
+# text, and processes that read a document, whose limit of memory it exceeds.
 raced() {
-	local others status=0
-	others=$(packages '/core/store/sqlite$\|/core/document$') || return 1
+	local detector=(-race '-gcflags=modernc.org/sqlite/lib=-race=false' '-gcflags=modernc.org/libc=-race=false')
+	local repeated others status=0
+	repeated=$(packages | grep "$goroutines") &&
+		others=$(packages "/everthread/everthread$\|/core/document$\|$goroutines") || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -race -tags goolm -timeout 20m -- $others || status=1
-	gotest -race -tags goolm -timeout 20m -skip '^TestContract$' -- ./core/store/sqlite || status=1
+	EVERTHREAD_TEST_ALL='' gotest "${detector[@]}" -tags goolm -cpu 1,2 -timeout 20m -- $repeated || status=1
+	# shellcheck disable=SC2086
+	EVERTHREAD_TEST_ALL='' gotest "${detector[@]}" -tags goolm -timeout 20m -- $others || status=1
 	return $status
 }
 
-# Without it: all of it ran with the detector just before, so here what is long is smaller
-# (package fulltest), on one processor; what has goroutines on both, again and again. The
-# contract of the embedded store and the documents, which the detector did not see, are run in full.
+# Everything in full, without it, and built as it is shipped.
 plain() {
-	local once='/core/store\(/\|$\)\|/core/document$\|/cmd/everthread$' repeated others status=0
-	repeated=$(packages | grep "$goroutines") && others=$(packages "$once\|$goroutines") || return 1
-	# shellcheck disable=SC2086 # one argument a package
-	EVERTHREAD_TEST_ALL='' gotest -tags goolm -cpu 1 -timeout 20m -- $others || status=1
+	local all
+	all=$(packages) || return 1
 	# shellcheck disable=SC2086
-	EVERTHREAD_TEST_ALL='' gotest -tags goolm -cpu 1,2 -count 2 -timeout 20m -- $repeated || status=1
-	gotest -tags goolm -timeout 20m -- ./core/store/sqlite ./core/document || status=1
-	return $status
+	CGO_ENABLED=0 gotest -tags goolm -timeout 20m -- $all
 }
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
 
-# One process at a time: the scenarios of a package share the machine already.
-end_to_end() { gotest -race -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 20m -- ./e2e/...; }
+# One package at a time, as their scenarios share the machine already; but for two, which
+# mostly wait.
+end_to_end() {
+	local tags='goolm e2e crashpoints' waiting='/e2e/\(people\|road\)$' others status=0
+	others=$(go list -tags "$tags" ./e2e/... | grep -v "$waiting") || return 1
+	# shellcheck disable=SC2086 # one argument a package
+	CGO_ENABLED=0 gotest -tags "$tags" -count=1 -p 1 -timeout 20m -- $others || status=1
+	CGO_ENABLED=0 gotest -tags "$tags" -count=1 -p 2 -timeout 20m -- ./e2e/people ./e2e/road || status=1
+	return $status
+}
+
+# Two minutes of what `make soak` does for an hour: processes behind PgBouncer are killed, and
+# then their primary is.
+kills() {
+	CGO_ENABLED=0 go test -tags 'goolm e2e crashpoints bench' -count=1 -timeout 20m -v -run '^TestSoakKills$' ./e2e/bench \
+		-kills.for 2m -kills.failover
+}
 
 # boots reports whether a systemd of a test's own can be started here: that needs
 # root and namespaces, which some containers do not let.
@@ -208,6 +224,7 @@ if has_e2e; then
 else
 	log "no end-to-end tests in this checkout"
 fi
+step "two minutes of kills" kills
 step deployment deployment
-[ "$ci" != true ] || step fuzz scripts/fuzz.sh
+[ "$ci" != true ] || step fuzz scripts/fuzz.sh 90
 report

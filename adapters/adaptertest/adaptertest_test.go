@@ -35,6 +35,7 @@ func TestDefectsAreFound(t *testing.T) {
 		"one id for all": "parts_are_sent_in_order",
 	} {
 		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemory$/^"+rule)
 			cmd.Env = append(os.Environ(), defectEnv+"="+defect)
 			out, err := cmd.CombinedOutput()

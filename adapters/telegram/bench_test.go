@@ -31,7 +31,7 @@ func BenchmarkNormalise(b *testing.B) {
 	raw := []byte(strings.Replace(hello, `"text":"hello"`, `"text":`+strconv.Quote(strings.Repeat("some words ", 20)), 1))
 	b.ReportAllocs()
 	for b.Loop() {
-		Normalise("999", raw, time.Time{})
+		normalise("999", raw, time.Time{})
 	}
 }
 

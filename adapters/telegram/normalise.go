@@ -16,16 +16,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Normalise turns one update, as the service sent it, into an Inbound of the
-// bot account. It takes any bytes: what it cannot
-// understand is core.InUnsupported. The event id of an update is the same each
-// time it is offered.
-func Normalise(account string, raw []byte, now time.Time) core.Inbound {
-	in, _ := normalise(account, raw, now)
-	return in
-}
-
-// normalise also returns the update, nil if it cannot be decoded.
+// normalise turns one update, as the service sent it, into an Inbound of the
+// bot account, and returns the update too, nil if it cannot be decoded. It takes
+// any bytes: what it cannot understand is core.InUnsupported. The event id of an
+// update is the same each time it is offered.
 func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models.Update) {
 	in := core.Inbound{
 		Address:    core.Address{Channel: Name, Account: account},

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write the wanted output of golden files
 // becomes of it for the bot 999.
 func TestNormaliseGolden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
-		return adaptertest.Dump(Normalise("999", raw, time.Unix(1790000999, 0)))
+		in, _ := normalise("999", raw, time.Unix(1790000999, 0))
+		return adaptertest.Dump(in)
 	})
 }
 
@@ -27,7 +28,10 @@ func TestNormaliseNamesRepeatsAlike(t *testing.T) {
 	again := strings.Replace(first, `"update_id":1`, `"update_id":99`, 1)
 	edit := strings.Replace(first, `"message":`, `"edited_message":`, 1)
 	other := strings.Replace(edit, `"text":"a"`, `"text":"b"`, 1)
-	id := func(raw string) string { return Normalise("9", []byte(raw), time.Time{}).EventID }
+	id := func(raw string) string {
+		in, _ := normalise("9", []byte(raw), time.Time{})
+		return in.EventID
+	}
 	if id(first) != id(again) {
 		t.Errorf("%q and %q for the same message", id(first), id(again))
 	}
@@ -39,7 +43,7 @@ func TestNormaliseNamesRepeatsAlike(t *testing.T) {
 func FuzzNormalise(f *testing.F) {
 	adaptertest.Seed(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		in := Normalise("999", raw, time.Time{})
+		in, _ := normalise("999", raw, time.Time{})
 		if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name {
 			t.Errorf("incomplete: %+v", in)
 		}

@@ -12,15 +12,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Normalise turns the body of a webhook into what it tells of the number
-// account, in order. It takes any bytes: what it cannot
-// understand is core.InUnsupported. Other numbers of the same app, and what the
-// owner wrote from another client (Coexistence), are left out. Event ids are the
-// same each time something is offered: the wamid, for statuses with the status.
-func Normalise(account string, body []byte, now time.Time) []core.Inbound {
-	return read(account, body, now).in
-}
-
 // reading is what a body tells.
 type reading struct {
 	in        []core.Inbound
@@ -37,6 +28,11 @@ type reader struct {
 	reading
 }
 
+// read turns the body of a webhook into what it tells of the number account, in order.
+// It takes any bytes: what it cannot understand is core.InUnsupported. Other numbers of
+// the same app, and what the owner wrote from another client (Coexistence), are left out.
+// Event ids are the same each time something is offered: the wamid, for statuses with the
+// status.
 func read(account string, body []byte, now time.Time) reading {
 	r := reader{account: account, now: now}
 	var e envelope

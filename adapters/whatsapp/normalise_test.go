@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the wanted output of golden files
 func TestNormaliseGolden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		var got strings.Builder
-		for _, in := range Normalise(whatsapptest.PhoneNumberID, raw, time.Unix(1790000999, 0)) {
+		for _, in := range read(whatsapptest.PhoneNumberID, raw, time.Unix(1790000999, 0)).in {
 			got.WriteString(adaptertest.Dump(in) + "\n")
 		}
 		return got.String()
@@ -30,7 +30,7 @@ func TestNormaliseGolden(t *testing.T) {
 // A full body is read in one pass, each event once.
 func TestNormaliseThousand(t *testing.T) {
 	t.Parallel()
-	in := Normalise(whatsapptest.PhoneNumberID, thousand(t), time.Unix(1790000999, 0))
+	in := read(whatsapptest.PhoneNumberID, thousand(t), time.Unix(1790000999, 0)).in
 	seen := map[string]bool{}
 	for i, m := range in {
 		if want := fmt.Sprintf("message %d", i); m.Text != want || seen[m.EventID] || m.Name != "Ada" {
@@ -69,14 +69,14 @@ func BenchmarkNormaliseThousand(b *testing.B) {
 	raw := thousand(b)
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
-		Normalise(whatsapptest.PhoneNumberID, raw, time.Time{})
+		read(whatsapptest.PhoneNumberID, raw, time.Time{})
 	}
 }
 
 func FuzzNormalise(f *testing.F) {
 	adaptertest.Seed(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, in := range Normalise(whatsapptest.PhoneNumberID, raw, time.Time{}) {
+		for _, in := range read(whatsapptest.PhoneNumberID, raw, time.Time{}).in {
 			check(t, in)
 		}
 	})

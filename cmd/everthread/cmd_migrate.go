@@ -19,10 +19,29 @@ type schemaView struct {
 	Target  int64 `json:"target"`
 }
 
-type migrateUpCmd struct{}
+type migrateUpCmd struct {
+	Distributed bool `help:"Spread the tables over the nodes of Citus, by user."`
+}
+
+// distributable is a store that can be spread over several servers.
+type distributable interface {
+	// Distribute migrates and spreads it; core.ErrNotCitus where there are no others.
+	Distribute(ctx context.Context) error
+}
+
+// migrate brings the schema up to date, and spreads it if that is asked for.
+func (m migrateUpCmd) migrate(ctx context.Context, st store) error {
+	if !m.Distributed {
+		return st.Migrate(ctx)
+	}
+	if d, ok := st.(distributable); ok {
+		return d.Distribute(ctx)
+	}
+	return core.ErrNotCitus
+}
 
 // Run migrates the store, made if need be.
-func (migrateUpCmd) Run(ctx context.Context, c *console) error {
+func (m migrateUpCmd) Run(ctx context.Context, c *console) error {
 	cfg, err := c.config()
 	if err != nil {
 		return err
@@ -39,7 +58,7 @@ func (migrateUpCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return explainStore(cfg, err)
 	}
-	if err := st.Migrate(ctx); err != nil {
+	if err := m.migrate(ctx, st); err != nil {
 		return explainStore(cfg, err)
 	}
 	after := schemaView{before.Target, before.Target}

@@ -46,7 +46,7 @@ func (pairListCmd) Run(ctx context.Context, d *opened) error {
 
 type pairApproveCmd struct {
 	Code string `arg:"" help:"The code that they were shown."`
-	User string `placeholder:"U" help:"Somebody who is known already (id or name); else they become a user of their own."`
+	User string `placeholder:"U" help:"A known user (id or name); else they become a user of their own."`
 	Name string `placeholder:"N" help:"What to call them; else as they call themselves."`
 }
 

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/server"
@@ -150,8 +149,7 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, core.ErrNewerSchema) || errors.Is(err, core.ErrUnfinished) ||
-			errors.Is(err, core.ErrOtherDatabase) || cfg.DatabaseURL == "" {
+		if toldBy(err) != nil || cfg.DatabaseURL == "" {
 			return explainStore(cfg, err)
 		}
 		log.Warn("the database does not answer; check that it runs and that database_url is right",

@@ -80,17 +80,24 @@ func (c *console) open(ctx context.Context) (*opened, error) {
 
 // explainStore says what to do about a store that does not open.
 func explainStore(c configs.Config, err error) error {
-	switch {
-	case errors.Is(err, core.ErrNewerSchema):
-		return core.ErrNewerSchema
-	case errors.Is(err, core.ErrUnfinished):
-		return core.ErrUnfinished
-	case errors.Is(err, core.ErrOtherDatabase):
-		return core.ErrOtherDatabase
-	case c.DatabaseURL != "":
+	if told := toldBy(err); told != nil {
+		return told
+	}
+	if c.DatabaseURL != "" {
 		return fmt.Errorf("the database does not answer; check that it runs and that database_url is right: %w", err)
 	}
 	return fmt.Errorf("the database in %s cannot be used: %w", c.DataDir, err)
+}
+
+// toldBy is the error of a store that says itself what to do, if err is one.
+func toldBy(err error) error {
+	for _, told := range []error{core.ErrNewerSchema, core.ErrUnfinished, core.ErrOtherDatabase, core.ErrHalfDistributed,
+		core.ErrNotCitus, core.ErrNotCoordinator} {
+		if errors.Is(err, told) {
+			return told
+		}
+	}
+	return nil
 }
 
 // engine makes the engine of a process over the open store that receives and works but

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -14,6 +15,9 @@ type shared interface {
 	Hears(ctx context.Context) error
 	Connections(ctx context.Context, now time.Time) (core.Connections, error)
 	Clock(ctx context.Context) (time.Time, error)
+	// Distributed reports whether users are spread over servers, and which tables are not
+	// where they belong.
+	Distributed(ctx context.Context) (yes bool, astray []string, err error)
 }
 
 // shared looks at what several processes need of their database.
@@ -30,6 +34,19 @@ func (e *examination) shared(ctx context.Context, db shared) {
 		e.connections(c)
 	}
 	e.databaseClock(ctx, db)
+	e.distributed(ctx, db)
+}
+
+// distributed says whether users are spread over servers.
+func (e *examination) distributed(ctx context.Context, db shared) {
+	switch yes, astray, err := db.Distributed(ctx); {
+	case err != nil:
+		e.problem("distribution", "%s", err.Error())
+	case len(astray) > 0:
+		e.problem("distribution", e.DistributedHalf, strings.Join(astray, ", "))
+	case yes:
+		e.fine("distribution", "%s", e.DistributedGood)
+	}
 }
 
 // connections says whether the server takes as many connections as there may be.

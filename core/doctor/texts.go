@@ -20,6 +20,8 @@ type texts struct {
 	DatabaseClockGood            string
 	DatabaseClockOff             string // how far
 	DatabaseClockWild            string // how far readings are apart
+	DistributedGood              string
+	DistributedHalf              string // tables
 	TokensUsed, TokensNear       string // used, limit
 	VectorsGood, VectorsUnseen   string
 	VectorsMissing               words.Counted // why

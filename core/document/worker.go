@@ -38,7 +38,7 @@ type Worker struct {
 	// Config is the embedding configuration of a user; empty: there is none.
 	Config  func(ctx context.Context, user core.UserID) (string, error)
 	Preview int // tokens
-	Count   func(name string, n float64, labels ...string)
+	Meter   core.Counter
 	Log     *zap.Logger
 	Now     func() time.Time
 }
@@ -112,7 +112,7 @@ func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a co
 	if f != nil {
 		out.Problem = f.Problem
 	}
-	w.Count("everthread_documents_total", 1, cmp.Or(string(out.Problem), "read"))
+	w.Meter.Count("everthread_documents_total", 1, cmp.Or(string(out.Problem), "read"))
 	w.Log.Info("document read", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref), zap.String("kind", kind),
 		zap.Int("pages", out.Pages), zap.Duration("took", w.Now().Sub(began)), zap.String("problem", string(out.Problem)),
 		zap.NamedError("cause", err))

@@ -76,10 +76,9 @@ type folder string
 func (f folder) Read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(string(f), name)) }
 
 func (s *shelf) worker(t *testing.T, files Files) *Worker {
-	count := func(string, float64, ...string) {}
 	return &Worker{Store: s, Jobs: &job.Worker{Store: s, Log: zap.NewNop(), Now: time.Now}, Files: files,
 		Reader: reader(t, nil), Tokens: words{}, Preview: 5, Log: zap.NewNop(), Now: time.Now,
-		Config: func(context.Context, core.UserID) (string, error) { return "c", nil }, Count: count}
+		Config: func(context.Context, core.UserID) (string, error) { return "c", nil }, Meter: uncounted{}}
 }
 
 // shelfOf holds a message with a file that is to be read.
@@ -186,3 +185,7 @@ func TestFileRead(t *testing.T) {
 		t.Errorf("while it is read: %s, %v", r.Text, err)
 	}
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

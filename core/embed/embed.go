@@ -55,7 +55,7 @@ type Worker struct {
 	Jobs      *job.Worker
 	Embedders core.EmbedderOf
 	Windows   Windows
-	Count     func(name string, n float64, labels ...string)
+	Meter     core.Counter
 	Log       *zap.Logger
 	Now       func() time.Time
 }
@@ -76,7 +76,7 @@ func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	case errors.Is(err, core.ErrChanged):
 		return &job.Later{At: w.Now().Add(time.Second)} // somebody may be in the middle of it
 	case ctx.Err() == nil:
-		w.Count("everthread_embedding_failures_total", 1)
+		w.Meter.Count("everthread_embedding_failures_total", 1)
 	}
 	return err
 }

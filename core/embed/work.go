@@ -65,7 +65,7 @@ func (r *round) windows(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("store windows: %w", err)
 		}
-		r.Count("everthread_windows_total", float64(len(windows)))
+		r.Meter.Count("everthread_windows_total", float64(len(windows)))
 		before, limit, changes = at, pageOfMessages, 0
 	}
 }
@@ -281,7 +281,7 @@ func (r *round) put(ctx context.Context, results []core.EmbeddingResult) error {
 		if e.Error != "" {
 			state = core.EmbeddingError
 		}
-		r.Count("everthread_embeddings_total", 1, string(state))
+		r.Meter.Count("everthread_embeddings_total", 1, string(state))
 	}
 	return nil
 }

@@ -357,7 +357,7 @@ func (t threes) Passages(messages []core.Message) []core.Passage {
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
-		Store: w, Embedders: fixed(p, "c"), Windows: threes{}, Count: func(string, float64, ...string) {},
+		Store: w, Embedders: fixed(p, "c"), Windows: threes{}, Meter: uncounted{},
 		Log: zap.New(logs), Now: time.Now,
 		Jobs: &job.Worker{Store: w, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0.5 },
 			Log: zap.New(logs)},
@@ -394,3 +394,7 @@ func (w *world) once(t *testing.T, wk *Worker) {
 func fixed(e core.Embedder, config string) core.EmbedderOf {
 	return func(context.Context, core.UserID) (core.Embedder, string, error) { return e, config, nil }
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

@@ -39,7 +39,7 @@ const (
 type backups struct {
 	*Process
 	maker *backup.Maker // nil: none is made
-	count func(name string, n float64, labels ...string)
+	meter core.Counter
 	next  time.Time // when one that failed is tried again
 }
 
@@ -58,10 +58,10 @@ func (b *backups) run(ctx context.Context) error {
 		made, err := b.make(ctx)
 		if err != nil {
 			b.next = b.Now().Add(backupRetry)
-			b.count("everthread_backups_total", 1, "failed")
+			b.meter.Count("everthread_backups_total", 1, "failed")
 			return err
 		}
-		b.count("everthread_backups_total", 1, "made")
+		b.meter.Count("everthread_backups_total", 1, "made")
 		err = b.Store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)},
 			core.Fence{})
 		if err == nil {

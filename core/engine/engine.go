@@ -134,7 +134,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	e.taskFirer = e.newTaskFirer(planner)
 	e.Gateway = e.newGateway()
 	e.mover = e.newMover()
-	e.backups = backups{Process: p, maker: o.Backup, count: e.Meter.Count}
+	e.backups = backups{Process: p, maker: o.Backup, meter: e.Meter}
 	return e, nil
 }
 

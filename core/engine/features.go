@@ -74,7 +74,7 @@ func (e *Engine) newRecall() (err error) {
 		return err
 	}
 	e.embedding = &embed.Worker{Store: e.Store, Jobs: e.jobs, Embedders: e.Embedders.Of, Windows: recall.Windows{},
-		Count: e.Meter.Count, Log: e.Log.Named("embeddings"), Now: e.Now}
+		Meter: e.Meter, Log: e.Log.Named("embeddings"), Now: e.Now}
 	e.Memory = NewMemory(e.Config, e.Store, e.Search, e.Embedders)
 	e.documents = e.newDocuments()
 	return nil
@@ -87,7 +87,7 @@ func (e *Engine) newDocuments() *document.Worker {
 		Reader: &document.Reader{Command: e.options.ReadDocument, Cache: filepath.Join(e.Config.DataDir, "cache", "pdfium"),
 			Limits: document.Limits{Pages: c.MaxPages, Time: time.Duration(c.MaxSeconds) * time.Second,
 				Memory: int64(c.MaxMemory)}},
-		Preview: c.PreviewTokens, Count: e.Meter.Count, Log: e.Log.Named("documents"), Now: e.Now}
+		Preview: c.PreviewTokens, Meter: e.Meter, Log: e.Log.Named("documents"), Now: e.Now}
 }
 
 // newSpeech makes what has answers spoken; nil: nobody speaks.
@@ -101,7 +101,7 @@ func (e *Engine) newSpeech() *speech.Worker {
 		crash = func(string) {}
 	}
 	return &speech.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Files: e.Files, Speaker: s,
-		MaxCharacters: e.Config.Speech.MaxCharacters, Language: e.Config.DefaultLanguage, Count: e.Meter.Count,
+		MaxCharacters: e.Config.Speech.MaxCharacters, Language: e.Config.DefaultLanguage, Meter: e.Meter,
 		Crash: crash, Log: e.Log.Named("speech"), Now: e.Now}
 }
 
@@ -117,14 +117,14 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 	e.Tasks = &task.Tasks{Store: e.Store, Times: remind.Times{Settings: s}, Settings: task.Settings{
 		Expires: c.Tasks.Expires, MaxActive: c.Tasks.MaxActive, Language: c.DefaultLanguage}}
 	e.firer = &remind.Firer{Store: e.Store, Users: e.People, Planner: planner, Tokens: e.Tokens, Settings: s,
-		Channels: e.Channels, Count: e.Meter.Count, Log: e.Log.Named("reminders")}
+		Channels: e.Channels, Meter: e.Meter, Log: e.Log.Named("reminders")}
 	return nil
 }
 
 // newTaskFirer makes what begins the turns of tasks.
 func (e *Engine) newTaskFirer(planner gateway.Planner) *task.Firer {
 	return &task.Firer{Tasks: e.Tasks, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
-		Tokens: e.Tokens, Channels: e.Channels, Budget: e.Turns.TaskBudget, Count: e.Meter.Count,
+		Tokens: e.Tokens, Channels: e.Channels, Budget: e.Turns.TaskBudget, Meter: e.Meter,
 		Log: e.Log.Named("tasks")}
 }
 
@@ -144,7 +144,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
-		Count: e.Meter.Count, Log: e.Log.Named("summary"), Now: e.Now,
+		Meter: e.Meter, Log: e.Log.Named("summary"), Now: e.Now,
 	}
 	x := c.Context.Long
 	e.compress = &long.Worker{
@@ -152,7 +152,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
 			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
-		Calendar: e.Calendar, Count: e.Meter.Count, Log: e.Log.Named("compress"), Now: e.Now,
+		Calendar: e.Calendar, Meter: e.Meter, Log: e.Log.Named("compress"), Now: e.Now,
 	}
 	return nil
 }

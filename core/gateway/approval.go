@@ -21,7 +21,7 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 	if d.Yes {
 		e.Text = say(g.language(u.Settings)).DecidedYes
 	}
-	err := g.append(ctx, u, i, []core.Inbound{e}, &d, now)
+	err := g.append(ctx, u, i, []core.Inbound{e}, said{decides: &d}, now)
 	if !refused(err) {
 		return err
 	}

@@ -123,8 +123,10 @@ func must(t *testing.T, err error) {
 type line struct {
 	mu    sync.Mutex
 	parts []core.Part
-	fail  []error // for the next sends, in order
-	most  int     // bytes of a part; 0: no limit
+	fail  []error       // for the next sends, in order
+	most  int           // bytes of a part; 0: no limit
+	rate  float64       // messages a second; 0: no limit
+	held  chan struct{} // sends wait until it is closed; nil: they do not
 	more  chan struct{}
 }
 
@@ -135,7 +137,7 @@ func (l *line) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); r
 func (l *line) Capabilities() core.Capabilities {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return core.Capabilities{Push: true, MaxText: l.most}
+	return core.Capabilities{Push: true, MaxText: l.most, RatePerChat: l.rate}
 }
 
 // limit bounds parts to so many bytes from now on.
@@ -151,6 +153,12 @@ type plain struct{}
 func (plain) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
 func (l *line) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fail) > 0 {
@@ -212,6 +220,22 @@ type brain struct {
 	// effects and question come with every answer.
 	effects  []core.Effect
 	question *core.Question
+}
+
+// called waits until the model was asked n times.
+func (b *brain) called(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		b.mu.Lock()
+		calls := b.calls
+		b.mu.Unlock()
+		if calls >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the model was asked %d times, not %d", calls, n)
+		}
+	}
 }
 
 func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {

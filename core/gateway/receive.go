@@ -104,6 +104,11 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	case core.InGroup:
 		return g.inGroup(ctx, in[0], now)
 	}
+	if i, u, as, ok := g.known(in[0]); ok {
+		if err := g.append(ctx, u, i, in, said{as: as}, now); !errors.Is(err, core.ErrChanged) {
+			return g.waiting(ctx, err, in, now)
+		}
+	}
 	i, u, err := g.identify(ctx, in[0])
 	if errors.Is(err, core.ErrNotFound) {
 		return g.stranger(ctx, in)
@@ -114,7 +119,17 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
 }
 
-// identify returns who an event is of. Somebody who is known by another of their
+// known returns who a plain message is of, as this process saw them last: what stores it
+// looks whether they still are.
+func (g *Gateway) known(e core.Inbound) (i core.Identity, u core.User, as string, ok bool) {
+	if !g.plain(e) {
+		return i, u, "", false
+	}
+	i, u, as, ok = g.Store.Known(e.Address)
+	return i, u, as, ok && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases))
+}
+
+// identify returns who an event is of. A person who is known by another of their
 // addresses is known by this one from now on.
 func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, core.User, error) {
 	i, u, err := g.Store.Identify(ctx, e.Address)
@@ -219,20 +234,25 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		}
 		return g.command(ctx, u, i, in[0], now)
 	}
-	return g.append(ctx, u, i, in, nil, now)
+	return g.append(ctx, u, i, in, said{}, now)
+}
+
+// said is what is known of messages beside themselves.
+type said struct {
+	decides *core.Decision // the only one of them answers a question of an earlier turn
+	as      string         // core.Append's
 }
 
 // append stores plain messages and, if the thread is idle and nothing more is to
-// be waited for, starts their turn at once. With a decision the only one of them
-// answers a question of an earlier turn.
-func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, d *core.Decision,
+// be waited for, starts their turn at once.
+func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, s said,
 	now time.Time) error {
 	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
 		Paused: u.Settings.Paused, Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now),
-		Thread: in[0].Thread}
+		Thread: in[0].Thread, As: s.as}
 	for _, e := range in {
 		m := g.newMessage(u, e, now)
-		m.Decides, m.Solo = d, m.Solo || d != nil
+		m.Decides, m.Solo = s.decides, m.Solo || s.decides != nil
 		a.Messages = append(a.Messages, m)
 		if m.Solo {
 			a.RunAt = now
@@ -314,7 +334,7 @@ func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e co
 	}
 	e.Kind = core.InMessage
 	e.EventID = cmp.Or(e.Edited, e.EventID)
-	return g.append(ctx, u, i, []core.Inbound{e}, nil, now)
+	return g.append(ctx, u, i, []core.Inbound{e}, said{}, now)
 }
 
 func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
@@ -370,7 +390,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		return err
 	}
 	if !ok {
-		return g.append(ctx, u, i, []core.Inbound{e}, nil, now)
+		return g.append(ctx, u, i, []core.Inbound{e}, said{}, now)
 	}
 	if out.Decides != nil {
 		return g.decide(ctx, u, i, e, *out.Decides, now)

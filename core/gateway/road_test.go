@@ -192,7 +192,11 @@ func TestATemporaryErrorIsTriedAgain(t *testing.T) {
 
 func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	begin := time.Now()
+	w := newWorld(t, func(o *gateway.Options) { // with a clock that is fast, as a part that is unknown waits
+		o.Now = func() time.Time { return begin.Add(10 * time.Since(begin)) }
+		o.Jobs.Now, o.Jobs.Lease, o.Settings.GiveUpAfter = o.Now, time.Minute, time.Minute
+	})
 	unknown := &core.Unknown{Err: errors.New("timeout")}
 	w.line.failNext(unknown)
 	w.say("hello")
@@ -280,6 +284,27 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	got := w.sent(1) + "," + w.sent(2)
 	if got != "re: I am back,re: hello" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Two replies that are ready while the one before them is being sent take no more of the
+// address's rate than one each.
+func TestAReplyThatWaitsKeepsItsSlot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	held := make(chan struct{})
+	w.line.mu.Lock()
+	w.line.rate, w.line.held = 0.001, held // three at once
+	w.line.mu.Unlock()
+	for n, text := range []string{"one", "two", "three"} {
+		w.say(text)
+		w.brain.called(t, n+1)
+	}
+	close(held)
+	for n, want := range []string{"re: one", "re: two", "re: three"} {
+		if got := w.sent(n + 1); got != want {
+			t.Errorf("part %d is %q, not %q", n+1, got, want)
+		}
 	}
 }
 

@@ -77,9 +77,17 @@ func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed,
 // startTurn runs a claimed turn in the slot that the caller took.
 func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 	g.begin(t.User, t.Lease.Job) // if it was claimed with its message
+	r := &running{turn: t, flagged: make(chan struct{}, 1)}
+	k := turnKey{t.User, t.ID}
+	g.mu.Lock()
+	g.running[k] = r // before anybody can ask something of it
+	g.mu.Unlock()
 	g.work.Go(func() {
 		g.Crash("claimed")
-		d := g.runTurn(t, u)
+		d := g.runTurn(r, u)
+		g.mu.Lock()
+		delete(g.running, k)
+		g.mu.Unlock()
 		<-g.Slots
 		g.end(t.User, t.Lease.Job)
 		if d != nil && g.begin(d.User, d.Lease.Job) {
@@ -91,12 +99,8 @@ func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 
 // runTurn answers a turn until it is committed, handed back or lost. It returns
 // the reply's delivery if that was claimed with the commit.
-func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
-	r := &running{turn: t, flagged: make(chan struct{}, 1)}
-	k := turnKey{t.User, t.ID}
-	g.mu.Lock()
-	g.running[k] = r
-	g.mu.Unlock()
+func (g *Gateway) runTurn(r *running, u core.User) *core.Delivery {
+	t := r.turn
 	held, release := g.Jobs.Hold(g.ctx, t.User, t.Lease)
 	if t.Lease.Attempt > 1 {
 		g.askedBefore(held, r)
@@ -106,9 +110,6 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 	defer func() {
 		release()
 		watcher.Wait()
-		g.mu.Lock()
-		delete(g.running, k)
-		g.mu.Unlock()
 	}()
 	for {
 		d, err := g.attempt(held, r, u)
@@ -116,6 +117,7 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 			g.logTurn(t, err)
 			return d
 		}
+		t.Again = true
 	}
 }
 
@@ -245,6 +247,9 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 		return nil, err
 	}
 	g.Crash("committed")
+	if claim != nil && out.Delivery == nil {
+		g.reserve(t.Address, r.Now) // another goes before it: its slot is kept
+	}
 	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(t.StartedAt).Seconds(), "total")
 	if r.Snapshot != nil && r.Snapshot.NewEpoch != "" && r.Snapshot.Dropped > 0 {
 		g.Meter.Count("everthread_context_dropped_uncovered_total", float64(r.Snapshot.Dropped))

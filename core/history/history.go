@@ -103,7 +103,7 @@ type Options struct {
 	// none is.
 	Kind func(name string, data []byte) string
 	Max  int64 // bytes of a file of a folder
-	// Me is who of several people whose conversations an archive has is the person.
+	// Me names the person among several whose conversations an archive has.
 	Me string
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/history"
 )
 
@@ -176,6 +177,7 @@ func TestPackedIsReadAsTheFolder(t *testing.T) {
 
 // TestBombs reads archives that are much larger than they look.
 func TestBombs(t *testing.T) {
+	fulltest.Only(t)
 	t.Parallel()
 	zeros, line := strings.Repeat("0", 66<<20), strings.Repeat("0", 18<<20)
 	for format, entries := range map[string]map[string]string{

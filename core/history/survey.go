@@ -130,8 +130,8 @@ func (s *Survey) files(a *Archive, l Line) {
 	}
 }
 
-// recognise decides who is the person, and who of the others is the assistant of
-// a chat: the one who says most.
+// recognise decides who is the person, and which of the others is the assistant of
+// a chat: the one with most messages.
 func (s *Survey) recognise(me, name string) error {
 	all, open := map[string]int{}, map[string]int{}
 	for id, chat := range s.said {
@@ -198,7 +198,7 @@ func pick(names []string, me, name string) string {
 	return ""
 }
 
-// ErrMe means that it is not known who of an archive is the person.
+// ErrMe means that it is not known which name in an archive is the person.
 var ErrMe = errors.New("it is not known who in it you are")
 
 func unknownMe(names []string, me string) error {

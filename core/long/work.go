@@ -52,7 +52,7 @@ type Worker struct {
 	Tokens     core.Tokenizer
 	Settings   Settings
 	Calendar   day.Calendar
-	Count      func(name string, n float64, labels ...string)
+	Meter      core.Counter
 	Log        *zap.Logger
 	Now        func() time.Time
 }
@@ -112,7 +112,7 @@ func (r *round) put(ctx context.Context, p core.PutPages) error {
 		return err
 	}
 	r.made += len(p.Pages)
-	r.Count("everthread_pages_total", float64(len(p.Pages)))
+	r.Meter.Count("everthread_pages_total", float64(len(p.Pages)))
 	if !p.Done {
 		r.Jobs.Yield(ctx)
 	}

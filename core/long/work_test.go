@@ -183,7 +183,7 @@ func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 		Log: zap.NewNop()}
 	return &Worker{Store: s, Jobs: jobs, Users: s, Model: m, Compressor: New(count, Options{}), Tokens: count,
 		Settings: Settings{Budget: 5000, Threshold: 0.8, Raw: 500, MaxOutput: 1000, TokensPerDay: 1_000_000, Attempts: 3},
-		Calendar: day.Calendar{Zone: time.UTC}, Count: func(string, float64, ...string) {}, Log: zap.NewNop(), Now: now}
+		Calendar: day.Calendar{Zone: time.UTC}, Meter: uncounted{}, Log: zap.NewNop(), Now: now}
 }
 
 // talk is a conversation over some days, of short questions and longer answers.
@@ -473,3 +473,7 @@ func TestFit(t *testing.T) {
 		}
 	})
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

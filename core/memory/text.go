@@ -49,7 +49,7 @@ func Slug(theme string) (string, error) {
 }
 
 func wordly(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
 // alike reports whether two statements have the same content words, but for two

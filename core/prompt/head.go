@@ -13,10 +13,10 @@ import (
 
 // Names of the parts of a head, and of the rest.
 const (
-	partInstructions = "instructions"
-	partPolicy       = "policy"
+	partInstructions = core.PartInstructions
+	partPolicy       = core.PartPolicy
 	partTools        = "tools"
-	partMemory       = "memory"
+	partMemory       = core.PartMemory
 	partStanding     = core.PartStanding
 	partThemes       = "themes"
 	partHistory      = "history"

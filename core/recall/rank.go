@@ -220,7 +220,7 @@ func (r *ranking) tokensAround(p int) int32 {
 }
 
 // shared is what neighbours of a message get a part of: what it scores by other
-// words than the name of somebody who speaks, which says nothing of them.
+// words than the name of a speaker, which says nothing of them.
 func (r *ranking) shared(p int32) float32 {
 	if r.ofNames == nil {
 		return r.raw[p]

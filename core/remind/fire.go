@@ -41,7 +41,7 @@ type Firer struct {
 	Tokens   core.Tokenizer
 	Settings Settings
 	Channels core.Channels
-	Count    func(name string, n float64, labels ...string)
+	Meter    core.Counter
 	Log      *zap.Logger
 }
 
@@ -97,8 +97,8 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	if errors.Is(err, core.ErrChanged) {
 		return nil // another process was first, or it was cancelled
 	}
-	if err == nil && f.Count != nil {
-		f.Count("everthread_reminders_total", 1)
+	if err == nil && f.Meter != nil {
+		f.Meter.Count("everthread_reminders_total", 1)
 	}
 	return err
 }

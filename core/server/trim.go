@@ -24,10 +24,9 @@ const (
 )
 
 // Trim gives memory back when the process has become idle after work: what the
-// heap keeps in reserve, and the pages of the program that only the start or the
-// loading of the vocabulary read. An idle process takes 28 MB that way in place
-// of 51; the next turn finds what it needs in the page cache, but that takes it 20 ms, so
-// that a short silence changes nothing.
+// heap keeps in reserve, and the pages of the program that only the start read. The
+// next turn finds what it needs in the page cache, but that takes it 20 ms, so that a
+// short silence changes nothing.
 func Trim(ctx context.Context, log *zap.Logger) error {
 	last, trimmed := uint64(0), uint64(0)
 	var idle time.Duration

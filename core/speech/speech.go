@@ -52,7 +52,7 @@ type Worker struct {
 	Speaker       Speaker
 	MaxCharacters int    // that are spoken of an answer
 	Language      string // of users who chose none
-	Count         func(name string, n float64, labels ...string)
+	Meter         core.Counter
 	Crash         func(step string)
 	Log           *zap.Logger
 	Now           func() time.Time
@@ -111,7 +111,7 @@ func (w *Worker) speak(ctx context.Context, j *core.Job) error {
 		return err
 	}
 	w.Crash("voiced")
-	w.Count("everthread_speech_total", 1, "spoken")
+	w.Meter.Count("everthread_speech_total", 1, "spoken")
 	w.Log.Debug("answer spoken", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
 		zap.Int("bytes", len(sound.Data)), zap.Duration("took", w.Now().Sub(began)))
 	return nil
@@ -148,7 +148,7 @@ func (w *Worker) failed(ctx context.Context, j *core.Job, err error) error {
 
 // giveUp leaves an answer unspoken: its text was sent.
 func (w *Worker) giveUp(ctx context.Context, j *core.Job, cause error) error {
-	w.Count("everthread_speech_total", 1, "failed")
+	w.Meter.Count("everthread_speech_total", 1, "failed")
 	w.Log.Warn("answer not spoken; its text was sent", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
 		zap.Error(cause))
 	return w.Store.Unspoken(ctx, j.User, j.Lease, cause.Error())

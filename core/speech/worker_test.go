@@ -98,7 +98,7 @@ func TestAnAnswerIsSpokenOrGivenUp(t *testing.T) {
 		w := &speech.Worker{Store: d, Users: d, Files: d, Speaker: c.speaker, MaxCharacters: 2000, Language: "en",
 			Jobs: &job.Worker{Store: d, Lease: time.Minute, Now: func() time.Time { return now },
 				Rand: func() float64 { return 0 }, Log: zap.NewNop()},
-			Count: func(string, float64, ...string) {}, Crash: func(string) {}, Log: zap.NewNop(),
+			Meter: uncounted{}, Crash: func(string) {}, Log: zap.NewNop(),
 			Now: func() time.Time { return now }}
 		w.Take(t.Context(), core.JobRef{User: 1})
 		if len(d.spoken) != c.spoken || len(d.gave) != c.gave || len(d.later) != c.later || d.ended != c.ended ||
@@ -110,3 +110,7 @@ func TestAnAnswerIsSpokenOrGivenUp(t *testing.T) {
 		}
 	}
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

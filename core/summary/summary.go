@@ -80,7 +80,7 @@ type Summarizer struct {
 	Grounds  Grounds
 	// SameLoop recognises a loop that is open already; nil: none is.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
-	Count    func(name string, n float64, labels ...string)
+	Meter    core.Counter
 	Log      *zap.Logger
 	Now      func() time.Time
 }
@@ -114,7 +114,7 @@ func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 		err = s.write(ctx, w)
 	}
 	if err == nil {
-		s.Count("everthread_summaries_total", 1, "stored")
+		s.Meter.Count("everthread_summaries_total", 1, "stored")
 		if w.final && !s.Now().Before(w.segment.Day.Post) { // it is late: its post does not wait for the next look
 			return s.Post(ctx)
 		}
@@ -292,7 +292,7 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 
 // giveUp ends a job without a summary. Why is what the person is told.
 func (s *Summarizer) giveUp(ctx context.Context, j *core.Job, why string, cause error) error {
-	s.Count("everthread_summaries_total", 1, "failed")
+	s.Meter.Count("everthread_summaries_total", 1, "failed")
 	s.Log.Warn("summary not written", zap.Int64("user", int64(j.User)), zap.Int64("segment", j.Ref),
 		zap.String("why", why), zap.Error(cause))
 	return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, why, s.Now())

@@ -51,7 +51,7 @@ func newNight(t *testing.T) *night {
 		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Attempts: 3, PostForward: "home", PostMin: 4,
 			PostExpires: 48 * time.Hour, Language: "en"},
 		Calendar: day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Channels: home{n},
-		Grounds: n, Count: func(string, float64, ...string) {},
+		Grounds: n, Meter: uncounted{},
 		Log: zap.NewNop(), Now: func() time.Time { return n.now },
 	}
 	return n
@@ -449,3 +449,7 @@ func TestTheBudgetPutsASummaryOffToTomorrow(t *testing.T) {
 		t.Errorf("used %d, reserved %d", used, reserved)
 	}
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

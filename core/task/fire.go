@@ -47,7 +47,7 @@ type Firer struct {
 	Channels core.Channels
 	// Budget is what a turn of a task reserves, and of how much.
 	Budget func(s core.Settings, now time.Time) core.Budget
-	Count  func(name string, n float64, labels ...string)
+	Meter  core.Counter
 	Log    *zap.Logger
 }
 
@@ -107,8 +107,8 @@ func ignoreChanged(err error) error {
 }
 
 func (f *Firer) count(result string) {
-	if f.Count != nil {
-		f.Count("everthread_tasks_total", 1, result)
+	if f.Meter != nil {
+		f.Meter.Count("everthread_tasks_total", 1, result)
 	}
 }
 

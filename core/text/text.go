@@ -47,7 +47,9 @@ func Unaccent(s string) string {
 		if unicode.Is(unicode.Mn, r) && unicode.In(last, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
 			return -1
 		}
-		last = r
+		if !unicode.Is(unicode.M, r) { // the marks of a letter may come in any order
+			last = r
+		}
 		return unicode.ToLower(r)
 	}, norm.NFKD.String(s))
 	return norm.NFC.String(out)

@@ -27,7 +27,7 @@ func TestBenchBackup(t *testing.T) {
 			w.Telegram.Say(e2etest.Ada, "hello")
 			w.Sent(e2etest.Ada, 1)
 			l := w.Ledger()
-			w.FillGigabyte(l)
+			w.FillGigabyte(l, 90)
 			alone := w.Answers(t, 12*time.Second, nil)
 			dir, done := t.TempDir(), make(chan struct{})
 			var out string

@@ -75,7 +75,8 @@ func newPerson(t *testing.T, database string, h *e2etest.Homeserver) *e2etest.Pe
 	e2etest.Must(t, err)
 	w := &e2etest.Week{Town: e2etest.NewTown(t, database), Zone: zone}
 	w.Clock = filepath.Join(w.Dir, "clock")
-	w.Set(time.Now())
+	now := time.Now().In(zone)
+	w.Set(time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, zone)) // no day ends while they talk
 	w.Env = append(w.Env, "EVERTHREAD_TEST_CLOCK="+w.Clock, "EVERTHREAD_ACCESS_POLICY=pairing",
 		"EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_LLM_MODEL=")
 	p := &e2etest.Person{Week: w, Wa: w.OnWhatsApp(), Home: h, Heard: map[string]int{},

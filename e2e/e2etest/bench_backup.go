@@ -4,6 +4,7 @@ package e2etest
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -27,9 +28,10 @@ func (w *Town) Answers(t *testing.T, within time.Duration, done chan struct{}) [
 	return out
 }
 
-// FillGigabyte fills the database with the messages of somebody else.
-func (w *Town) FillGigabyte(l *Ledger) {
+// FillGigabyte fills the database with the messages of somebody else, of a number that is free.
+func (w *Town) FillGigabyte(l *Ledger, user int) {
 	w.T.Helper()
+	number := strconv.Itoa(user)
 	series, noise := `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 1000000)`,
 		`hex(randomblob(400))`
 	if w.Database != "" {
@@ -37,10 +39,10 @@ func (w *Town) FillGigabyte(l *Ledger) {
 			`repeat(md5(i::text), 4) || md5((i * 7)::text) || repeat(md5((i * 11)::text || 'x'), 3) || repeat(md5(random()::text), 17)`
 	}
 	for _, q := range []string{
-		`INSERT INTO users (id, name, role, last_message, indexed, created_at) VALUES (90, 'filler', 'member', 1000000, 1000000, 0)`,
+		`INSERT INTO users (id, name, role, last_message, indexed, created_at) VALUES (` + number + `, 'filler', 'member', 1000000, 1000000, 0)`,
 		series +
 			` INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, covered)
-			SELECT 90, i, 1, 1, i, 1, 'web', 'user', 'chat', ` + noise + `, 100, '{}', i, i, i, 0, 1 FROM k`,
+			SELECT ` + number + `, i, 1, 1, i, 1, 'web', 'user', 'chat', ` + noise + `, 100, '{}', i, i, i, 0, 1 FROM k`,
 	} {
 		_, err := l.DB.Exec(q)
 		Must(w.T, err)

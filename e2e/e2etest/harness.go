@@ -25,12 +25,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 )
@@ -51,7 +51,7 @@ func Main(m *testing.M) {
 		Program = filepath.Join(dir, "everthread")
 		flag.Parse()
 		// The scenarios mostly wait. Those that look at the clock, or at a browser,
-		// are not parallel: they run alone, before the others.
+		// are not parallel: they run before the others of their package.
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
 		defer Common.end()
 		defer endChromium()
@@ -79,6 +79,12 @@ func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) s
 	})
 }
 
+// deadlocked reports whether PostgreSQL ended a statement because two waited for each other.
+func deadlocked(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "40P01"
+}
+
 // NewSchema makes an empty schema in the test database and returns its URL.
 func NewSchema(t *testing.T) string {
 	t.Helper()
@@ -94,6 +100,13 @@ func NewSchema(t *testing.T) string {
 	Must(t, err)
 	t.Cleanup(func() {
 		_, err := c.Exec(ctx, "DROP SCHEMA "+name+" CASCADE")
+		for range 5 {
+			if !deadlocked(err) {
+				break
+			}
+			time.Sleep(time.Second) // the server ends what killed processes left
+			_, err = c.Exec(ctx, "DROP SCHEMA "+name+" CASCADE")
+		}
 		Must(t, errors.Join(err, c.Close(ctx)))
 	})
 	u, err := url.Parse(dsn)
@@ -295,23 +308,47 @@ func (w *Town) MustRun(args ...string) string {
 	return out
 }
 
-// ports are handed out once, from below those that the system gives to whoever
-// asks for any: one of these could be somebody else's before it is used.
-var ports atomic.Uint32
+// ports are handed out once, from below those that the system picks itself, in blocks: the process that listens on the first port of one hands out the others,
+// so that no two suites meet at a port between the look whether it is free and its use.
+var ports struct {
+	mu         sync.Mutex
+	blocks     []net.Listener
+	next, left int
+}
 
+// blockOf takes the first block that is nobody's.
+func blockOf(first, count, size int) (net.Listener, int) {
+	for n := range count {
+		at := first + (os.Getpid()+n)%count*size
+		if ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", at)); err == nil {
+			return ln, at
+		}
+	}
+	return nil, 0
+}
+
+// FreeAddress is one that nothing listens on.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
-	const first, count = 12_000, 18_000
-	ports.CompareAndSwap(0, uint32(os.Getpid())*100)
-	for range count {
-		addr := fmt.Sprintf("127.0.0.1:%d", first+ports.Add(1)%count)
+	const first, count, size = 12_000, 360, 50
+	ports.mu.Lock()
+	defer ports.mu.Unlock()
+	for {
+		if ports.left == 0 { // listeners of earlier blocks stay, as their ports are in use
+			block, at := blockOf(first, count, size)
+			if block == nil {
+				t.Fatal("there is no free port")
+			}
+			ports.blocks, ports.next, ports.left = append(ports.blocks, block), at+1, size-1
+		}
+		addr := fmt.Sprintf("127.0.0.1:%d", ports.next)
+		ports.next++
+		ports.left--
 		if ln, err := net.Listen("tcp", addr); err == nil {
 			Must(t, ln.Close())
 			return addr
 		}
 	}
-	t.Fatal("there is no free port")
-	return ""
 }
 
 func (g *Gateway) Get(path string) (int, string) {

@@ -55,33 +55,34 @@ func NewDatabase(t *testing.T) string {
 // transaction another connection, and returns the URL that leads through it.
 func NewPooler(t *testing.T, database string) string {
 	t.Helper()
+	return StartPooler(t, database).URL
+}
+
+// Pooler is a PgBouncer that runs.
+type Pooler struct {
+	t    *testing.T
+	addr string
+	ini  string
+	cmd  *exec.Cmd
+	URL  string
+}
+
+// StartPooler is NewPooler for who wants to lead it elsewhere.
+func StartPooler(t *testing.T, database string) *Pooler {
+	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		t.Skip("pgbouncer is not installed; `make test` installs it")
 	}
 	u, err := url.Parse(database)
 	Must(t, err)
-	password, _ := u.User.Password()
 	addr := FreeAddress(t)
-	host, port, err := net.SplitHostPort(addr)
-	Must(t, err)
 	dir, err := os.MkdirTemp("", "pooler")
 	Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	name := strings.TrimPrefix(u.Path, "/")
 	ini := filepath.Join(dir, "pgbouncer.ini")
-	Must(t, os.WriteFile(ini, []byte(fmt.Sprintf(`[databases]
-%s = host=%s port=%s user=%s password=%s
-[pgbouncer]
-listen_addr = %s
-listen_port = %s
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 8
-max_client_conn = 300
-server_check_delay = 0
-`, name, u.Hostname(), u.Port(), u.User.Username(), password, host, port)), 0o600))
+	p := &Pooler{t: t, addr: addr, ini: ini}
+	p.write(u)
 	cmd := exec.Command(program, ini)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: nobody(t, dir, ini)}
 	log := &logBuffer{}
@@ -99,7 +100,41 @@ server_check_delay = 0
 	}
 	u.Host = addr
 	u.RawQuery = "sslmode=disable"
-	return u.String()
+	p.cmd, p.URL = cmd, u.String()
+	return p
+}
+
+// write configures it for the server of a database.
+func (p *Pooler) write(u *url.URL) {
+	p.t.Helper()
+	host, port, err := net.SplitHostPort(p.addr)
+	Must(p.t, err)
+	password, ok := u.User.Password()
+	if ok {
+		password = " password=" + password
+	}
+	Must(p.t, os.WriteFile(p.ini, []byte(fmt.Sprintf(`[databases]
+%s = host=%s port=%s user=%s%s
+[pgbouncer]
+listen_addr = %s
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 8
+max_client_conn = 300
+server_check_delay = 0
+server_login_retry = 1
+`, strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port(), u.User.Username(), password, host, port)), 0o600))
+}
+
+// Lead has it lead to the database of the same name on another server.
+func (p *Pooler) Lead(database string) {
+	p.t.Helper()
+	u, err := url.Parse(database)
+	Must(p.t, err)
+	p.write(u)
+	Must(p.t, p.cmd.Process.Signal(syscall.SIGHUP))
 }
 
 // nobody is a user without rights that owns the files: some programs refuse to run as

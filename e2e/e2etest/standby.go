@@ -24,6 +24,7 @@ type Servers struct {
 	who              *syscall.Credential
 	primary, standby *server
 	URL              string // of both
+	PrimaryURL       string
 	StandbyURL       string
 }
 
@@ -58,7 +59,7 @@ func NewServers(t *testing.T) *Servers {
 	s.until(s.url("everthread", s.primary), `SELECT COUNT(*) FROM pg_stat_replication WHERE sync_state = 'sync'`)
 	s.URL = fmt.Sprintf("postgres://everthread@127.0.0.1:%s,127.0.0.1:%s/everthread?sslmode=disable", s.primary.port,
 		s.standby.port)
-	s.StandbyURL = s.url("everthread", s.standby)
+	s.PrimaryURL, s.StandbyURL = s.url("everthread", s.primary), s.url("everthread", s.standby)
 	return s
 }
 

@@ -69,7 +69,7 @@ type Tab struct {
 	allowed  []string // what it may complain of
 }
 
-// NewTab opens a tab of somebody who is not signed in. A complaint of the browser,
+// NewTab opens a tab without a session. A complaint of the browser,
 // such as an exception of a script or something that the policy of the page
 // forbids, fails the test.
 func (g *Gateway) NewTab(t *testing.T) *Tab {

@@ -29,7 +29,8 @@ func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
 					map[string]any{"model": fmt.Sprint("everthread/plain", n),
 						"messages": []any{map[string]any{"role": "user",
 							"content": `keep calling delegate {"task":"keep calling time_now {}"}`}}})
-				if status != http.StatusOK || !strings.Contains(body, "all I could find out") {
+				late := strings.Contains(body, "I can use no tools now") // the others used the day before it began
+				if status != http.StatusOK || !late && !strings.Contains(body, "all I could find out") {
 					t.Errorf("%d: %.300s\n%s", status, body, g.Log)
 				}
 			})

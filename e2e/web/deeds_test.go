@@ -101,7 +101,8 @@ var goesAbout = []deed{
 	{"/", "#previous-day", "location.pathname.startsWith('/day/')", false},
 	{"", "#next-day", says("h1", "Today"), false},
 	{"/", ".days .segments a >> Yesterday", says("h1", "Yesterday"), false},
-	{"", ".summary-foot form button", toast("written") + "||" + toast("summary"), false},
+	{"", ".summary-foot form button", "(" + toast("written") + "||" + toast("summary") + ")&&" +
+		says("#summary .about", "Version 2") + "&&!!document.activeElement.closest('.summary-foot')", false},
 	{"", ".summary-foot a.inline | .panel-here .version summary", "document.querySelector('.panel-here .version[open]')", false},
 	{"", ".panel-here .crumb a", gone(".panel-here"), false},
 	{"", ".pick > summary | .pick .calendar-nav[rel=prev]", "document.querySelector('.pick .calendar-nav[rel=next]')", false},

@@ -178,10 +178,10 @@
     if ("inline" in form.dataset) { e.preventDefault(); submitPanel(form, e.submitter); return; }
     if (form.closest("#status") || form.closest(".summary-foot")) {
       e.preventDefault();
-      const button = form.querySelector("button");
-      button.disabled = true;
+      if (form.ariaBusy === "true") return; // a disabled button would lose the focus
+      form.ariaBusy = "true";
       send(form.action, new URLSearchParams(new FormData(form))).then((r) => {
-        button.disabled = false;
+        form.ariaBusy = null;
         say(r.ok ? r.toast : r.error);
       });
     }
@@ -286,8 +286,17 @@
       },
       summary(d) {
         const box = $("summary");
-        const open = box && box.querySelector(".panel-here");
-        if (box && !open) box.replaceChildren(...elements(d.html).childNodes);
+        if (!box) return;
+        const panel = box.querySelector(":scope > .panel-here"), at = document.activeElement;
+        const foot = () => [...box.querySelectorAll(":scope > .summary-foot :is(a, button)")];
+        const n = foot().indexOf(at);
+        box.replaceChildren(...elements(d.html).childNodes);
+        if (panel) {
+          box.append(panel);
+          panel.opener = foot().find((x) => x.getAttribute("href") === panel.dataset.from);
+        }
+        if (n >= 0) foot()[n]?.focus();
+        else if (panel?.contains(at)) at.focus();
       },
       promises(d) {
         const box = $("promises");

@@ -14,9 +14,7 @@ import (
 )
 
 func BenchmarkTurn(b *testing.B) {
-	for _, history := range []int{1_000, 200_000} {
-		b.Run(fmt.Sprint(history), func(b *testing.B) { storetest.BenchTurn(b, database, history) })
-	}
+	storetest.BenchTurn(b, database, os.Getenv("EVERTHREAD_TEST_MILLION") != "")
 }
 
 func BenchmarkReceive(b *testing.B) { storetest.BenchReceive(b, database, 1_000) }

@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/exaring/otelpgx"
@@ -76,6 +77,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	spread := new(atomic.Bool)
 	db := stdlib.OpenDBFromPool(pool)
 	db.SetMaxOpenConns(int(cfg.MaxConns))
 	d := sqlstore.Dialect{
@@ -86,10 +88,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },
-		Terms:    terms{}, Vector: vectors{}, Scrub: []string{`VACUUM`},
+		Terms:    terms{spread}, Vector: vectors{}, Scrub: []string{`VACUUM`},
 	}
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, direct: direct,
-		pooled: o.Direct != "", beside: o.Library,
+		pooled: o.Direct != "", beside: o.Library, spread: spread,
 		schema: direct.RuntimeParams["search_path"]}, nil
 }
 
@@ -117,6 +119,7 @@ type Store struct {
 	pooled bool            // a pooler stands before the pool
 	schema string          // the search path, if one is chosen
 	beside func(ctx context.Context, db *sql.DB, dialect string) error
+	spread *atomic.Bool // the database is distributed by user
 }
 
 // Clock is the time of the database server.
@@ -173,6 +176,13 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if unfinished {
 		return core.ErrUnfinished
 	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	return s.whole(ctx)
+}
+
+func (s *Store) migrate(ctx context.Context) error {
 	p, shut, err := s.provider()
 	if err != nil {
 		return err

@@ -25,9 +25,11 @@ func TestWakeBetween(t *testing.T) {
 }
 
 // database finds a migrated, empty schema for a test, in the database of TEST_POSTGRES_DSN.
-func database(t testing.TB) func() storetest.Store {
-	s := migrated.take(t, server(t))
-	url := s.through(t, server(t))
+func database(t testing.TB) func() storetest.Store { return databaseOf(t, &migrated, server(t)) }
+
+func databaseOf(t testing.TB, from *spaces, dsn string) func() storetest.Store {
+	s := from.take(t, dsn)
+	url := s.through(t, dsn)
 	return func() storetest.Store { return beside{opened(t, url), s.db} }
 }
 

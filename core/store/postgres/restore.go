@@ -131,7 +131,7 @@ func empty(ctx context.Context, tx pgx.Tx) error {
 	}
 	if len(there) > 0 && !unfinished {
 		return fmt.Errorf(
-			"the database has tables already (%s and others); name an empty database in database_url, or an empty schema with search_path: on a server nothing is moved aside, whoever forces it", there[0])
+			"the database has tables already (%s and others); name an empty database in database_url, or an empty schema with search_path: on a server nothing is moved aside, not even with --force", there[0])
 	}
 	for _, name := range there {
 		if _, err := tx.Exec(ctx, `DROP TABLE `+quoted(name)+` CASCADE`); err != nil {

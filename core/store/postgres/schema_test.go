@@ -86,15 +86,16 @@ func (s *space) through(t testing.TB, dsn string) string {
 // spaces are migrated, empty schemas that no test uses now: making one takes longer
 // than most tests, and emptying it does not.
 type spaces struct {
-	mu   sync.Mutex
-	idle []*space
+	mu     sync.Mutex
+	spread bool // over the nodes of Citus
+	idle   []*space
 }
 
-var migrated spaces
+var migrated, spread = spaces{}, spaces{spread: true}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, s := range migrated.idle {
+	for _, s := range append(migrated.idle, spread.idle...) {
 		if err := s.drop(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -114,7 +115,12 @@ func (p *spaces) take(t testing.TB, dsn string) *space {
 	if s == nil {
 		var err error
 		if s, err = newSpace(dsn); err == nil {
-			opened(t, s.through(t, dsn)) // migrates it
+			o := opened(t, s.through(t, dsn)) // migrates it
+			if p.spread {
+				err = o.Distribute(t.Context())
+			}
+		}
+		if err == nil {
 			err = s.remember()
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pgvector/pgvector-go"
 
@@ -13,7 +14,9 @@ import (
 )
 
 // terms keeps the full-text index in tsvectors without positions.
-type terms struct{}
+type terms struct {
+	spread *atomic.Bool // over servers: each statement names its user as such
+}
 
 // Put indexes a document.
 func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) sqlstore.Statement {
@@ -63,7 +66,7 @@ func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
 
 // Match asks for the documents of each expression, all in one statement. Its
 // conditions leave no index but that of the terms.
-func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
+func (t terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	exprs := make([]string, len(q.Exprs))
 	for i, e := range q.Exprs {
 		exprs[i] = expression(q.User, e)
@@ -72,8 +75,12 @@ func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	if err != nil {
 		panic(fmt.Sprintf("postgres: terms do not marshal: %v", err))
 	}
+	owned := `t.user_id + 0 = $1`
+	if t.spread.Load() {
+		owned = `t.user_id = $1`
+	}
 	return sqlstore.Statement{Query: `SELECT e.n - 1, array_to_string(ARRAY(SELECT t.id FROM ` + string(q.Kind) + `_terms t
-			WHERE t.terms @@ (e.q)::tsquery AND t.user_id + 0 = $1 AND t.id + 0 BETWEEN $3 AND $4 ORDER BY t.id + 0 DESC LIMIT $5), ',')
+			WHERE t.terms @@ (e.q)::tsquery AND ` + owned + ` AND t.id + 0 BETWEEN $3 AND $4 ORDER BY t.id + 0 DESC LIMIT $5), ',')
 		FROM jsonb_array_elements_text(($2::text)::jsonb) WITH ORDINALITY e(q, n)`,
 		Args: []any{q.User, string(list), q.From, q.To, q.Limit}}
 }
@@ -119,8 +126,11 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 
 // Copy gives vectors to another user.
 func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
-	return []sqlstore.Statement{{Query: `UPDATE embeddings n SET vector = e.vector FROM embeddings e
-		WHERE e.user_id = $1 AND e.kind = $3 AND e.id > $4 AND e.id <= $5 AND n.user_id = $2 AND n.kind = $3 AND n.id = e.id + $6 AND e.vector IS NOT NULL`,
+	return []sqlstore.Statement{{Query: `INSERT INTO embeddings (user_id, kind, id, config, state, updated_at, vector)
+		SELECT CAST($2 AS bigint), e.kind, e.id + $6, e.config, e.state, e.updated_at, e.vector FROM embeddings e
+		WHERE e.user_id = $1 AND e.kind = $3 AND e.id > $4 AND e.id <= $5 AND e.vector IS NOT NULL AND e.id IN
+			(SELECT n.id - $6 FROM embeddings n WHERE n.user_id = $2 AND n.kind = $3 AND n.id > $4 + $6 AND n.id <= $5 + $6)
+		ON CONFLICT (user_id, kind, id) DO UPDATE SET vector = excluded.vector`,
 		Args: []any{from, into, string(kind), after, through, shift}}}
 }
 

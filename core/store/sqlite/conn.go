@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"strings"
 )
 
 // connector opens connections that keep their statements prepared: on the road
@@ -55,7 +56,7 @@ func (c *conn) statement(ctx context.Context, query string) (*kept, error) {
 	if len(c.kept) >= maxKept {
 		return nil, nil
 	}
-	st, err := c.PrepareContext(ctx, query)
+	st, err := c.PrepareContext(ctx, steady(query))
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +64,10 @@ func (c *conn) statement(ctx context.Context, query string) (*kept, error) {
 	c.kept[query] = k
 	return k, nil
 }
+
+// steady is the query with limits that SQLite does not look at when it compiles: it
+// would compile the statement again each time that a limit is bound.
+func steady(query string) string { return strings.ReplaceAll(query, "LIMIT $", "LIMIT +$") }
 
 // BeginTx begins a transaction. It waits for another process's at most as long as
 // the busy timeout says, and is not interrupted: nobody would know whether it began.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/storetest"
 )
@@ -235,7 +236,7 @@ func TestMigrate(t *testing.T) {
 
 func TestSeveralProcessesBeginOnOneFile(t *testing.T) {
 	t.Parallel()
-	for range 5 {
+	for range fulltest.Size(1, 5) {
 		dir := t.TempDir()
 		var group errgroup.Group
 		for range 4 {

@@ -227,7 +227,7 @@ func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.Messag
 	var reads []Statement
 	for _, r := range core.NewIDSet(ids...).Ranges() {
 		reads = append(reads, Statement{Query: `SELECT a.message_id, a.turn_id, m.turn_id FROM answers a
-			JOIN messages m ON m.user_id = a.user_id AND m.id = a.message_id
+			JOIN messages m ON m.user_id = $1 AND m.id = a.message_id
 			WHERE a.user_id = $1 AND a.message_id BETWEEN $2 AND $3`, Args: []any{user, r[0], r[1]}, All: func(row Row) error {
 			var id core.MessageID
 			var turn, chosen core.TurnID

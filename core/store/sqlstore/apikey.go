@@ -50,10 +50,14 @@ func scanAPIKey(row scanner) (k core.APIKey, err error) {
 
 // APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error) {
+	of, id, err := bearerOf(s.one(ctx), tokenKey, hash)
+	if err != nil {
+		return core.APIKey{}, core.User{}, wrap("read API key", err)
+	}
 	var u owner
-	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM tokens k
-		JOIN api_keys ON api_keys.user_id = k.user_id AND api_keys.id = k.id JOIN users u ON u.id = k.user_id AND u.role <> 'none'
-		WHERE k.kind = 'key' AND k.hash = $1`, hash), u.dest()})
+	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys
+		JOIN users u ON u.id = $1 AND u.role <> 'none' WHERE api_keys.user_id = $1 AND api_keys.id = $2 AND hash = $3`,
+		of, id, hash), u.dest()})
 	if err != nil {
 		return k, core.User{}, wrap("read API key", err)
 	}

@@ -15,11 +15,12 @@ func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 			return errors.Join(t.newWebLink(c), t.did(core.AuditSignInLink, "user", int64(t.user)))
 		})
 	}
+	if c.Kind != core.CodeOwner {
+		return s.updateFree(ctx, "put code", func(t *tx) error { return t.putCode(c) })
+	}
 	return s.update(ctx, "put code", 0, func(t *tx) error {
-		if c.Kind == core.CodeOwner {
-			if err := t.dropCodes(0, core.CodeOwner, ""); err != nil {
-				return err
-			}
+		if err := t.dropCodes(0, core.CodeOwner, ""); err != nil {
+			return err
 		}
 		return t.putCode(c)
 	})
@@ -30,8 +31,8 @@ func (t *tx) putCode(c core.Code) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(`INSERT INTO codes (kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, string(c.Kind), c.Hash, c.Hint, c.User,
+	return t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, c.User, string(c.Kind), c.Hash, c.Hint,
 		c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
 }
 
@@ -56,7 +57,7 @@ func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([
 // UseCode takes a code out, once.
 func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
 	var c core.Code
-	err := s.update(ctx, "use code", 0, func(t *tx) (err error) {
+	err := s.updateFree(ctx, "use code", func(t *tx) (err error) {
 		c, err = t.useCode(kind, hash, now)
 		return err
 	})

@@ -13,16 +13,23 @@ import (
 func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.Committed, error) {
 	var out core.Committed
 	var st state
-	err := s.updateFrozen(ctx, "commit reply", r.Turn.User, func(t *tx) error {
+	var said []core.Message
+	err := s.updateLeased(ctx, "commit reply", r.Turn.User, true, func(t *tx) error {
 		if !st.held {
 			return core.ErrFenced
 		}
 		r := unsaid(r, st)
 		var err error
-		if out.Messages, err = t.say(r, &st); err != nil {
+		if said, err = t.say(r, &st); err != nil {
 			return err
 		}
+		out.Messages = idsOf(said)
 		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(r.Turn.Identity), At: r.Now})
+		if len(r.Effects) > 0 {
+			if err := t.leasesAsJobs(); err != nil {
+				return err
+			}
+		}
 		if err := t.apply(r.Effects, nil); err != nil {
 			return err
 		}
@@ -46,7 +53,17 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		out.Again, err = t.next(r, st)
 		return err
 	}, toState(r, &st))
+	if err == nil && r.State != core.TurnFailed && r.News == nil {
+		s.recent.ended(r.Turn, st.last, said)
+	}
 	return out, err
+}
+
+func idsOf(ms []core.Message) (ids []core.MessageID) {
+	for _, m := range ms {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 // state is what a commit must know, read at once.
@@ -57,7 +74,8 @@ type state struct {
 	since       int   // messages of the segment since its summary
 	segment     core.SegmentState
 	blocked     bool // the identity cannot be written to
-	queued      bool // its address has a delivery under way
+	queued      bool // its address has the job of a delivery
+	sending     bool // its address has a delivery whose row keeps its lease
 	waiting     bool // the thread has another turn job
 	pending     bool // messages that no turn has read
 	left        int  // inputs that are not redacted
@@ -72,18 +90,24 @@ func toState(r core.Reply, s *state) Statement {
 	}
 	return Statement{Query: `SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
+			EXISTS (SELECT 1 FROM turns WHERE user_id = $1 AND id = $11 AND state = 'running' AND lease_until > 0),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
+			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND ` + underWay + ` AND lease_until > 0
+				AND channel = $12 AND account = $13 AND external = $14),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
 			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + unread + `),
 			(` + countLeft("$1", "$9", "$10", "$11") + `),
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked')
-		FROM threads h JOIN identities i ON i.user_id = h.user_id AND i.id = $3
-		LEFT JOIN segments g ON g.user_id = h.user_id AND g.id = $4
+		FROM threads h JOIN identities i ON i.user_id = $1 AND i.id = $3
+		LEFT JOIN segments g ON g.user_id = $1 AND g.id = $4
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
-		r.Turn.ID}, Scan: func(row Row) error {
-		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &s.queued,
-			&s.waiting, &s.pending, &s.left, &s.parked))
+		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
+		var kept bool
+		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &kept, &s.queued,
+			&s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
+		s.held = s.held || kept && r.Turn.Lease.Attempt == 1
+		return found(err)
 	}}
 }
 
@@ -108,15 +132,14 @@ func unsaid(r core.Reply, st state) core.Reply {
 }
 
 // say appends the messages of a reply to the turn's thread and segment.
-func (t *tx) say(r core.Reply, st *state) ([]core.MessageID, error) {
-	var ids []core.MessageID
-	counted := 0
+func (t *tx) say(r core.Reply, st *state) (said []core.Message, err error) {
+	last, counted := st.last, 0
 	for _, m := range r.Messages {
 		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity,
 			channel: r.Turn.Address.Channel}
 		if m.Kind == core.KindChat {
-			st.last = nextPosition(st.last, r.Now)
-			p.position = st.last
+			last = nextPosition(last, r.Now)
+			p.position = last
 		}
 		if m.Kind == core.KindChat && m.Role == core.RoleAssistant && m.Text != "" {
 			counted++
@@ -125,13 +148,17 @@ func (t *tx) say(r core.Reply, st *state) ([]core.MessageID, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		kept, err := stored(t.user, id, m, p)
+		if err != nil {
+			return nil, err
+		}
+		said = append(said, kept)
 	}
 	st.since += counted
 	if err := t.counted(r.Turn.Segment, counted); err != nil {
 		return nil, err
 	}
-	return ids, t.moveThread(r, st.last, st.epoch)
+	return said, t.moveThread(r, last, st.epoch)
 }
 
 // deliverReply stores the deliveries of a reply; the first is claimed if a claim
@@ -140,7 +167,12 @@ func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.
 	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(ids) == 0 {
 		return t.deliverAll(r.Deliveries, ids, c, r.Now)
 	}
-	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued}, c, r.Now)
+	if st.sending {
+		if err := t.leasesAsJobs(); err != nil {
+			return nil, err
+		}
+	}
+	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued || st.sending}, c, r.Now)
 }
 
 func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
@@ -150,9 +182,7 @@ func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
 		if err != nil {
 			return err
 		}
-		err = t.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data`, t.user, epoch, r.Turn.Thread, text(kept))
-		if err != nil {
+		if err := t.putEpoch(r.Turn.Thread, kept); err != nil {
 			return err
 		}
 	}
@@ -180,7 +210,7 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
 	}
 	err := t.exec(
-		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7 WHERE user_id = $1 AND id = $2`,
+		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7, lease_until = 0 WHERE user_id = $1 AND id = $2`,
 		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
 	if err != nil {
 		return err

@@ -45,13 +45,13 @@ type recipient struct {
 // of the user has its address by then.
 func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) (*core.Delivery, error) {
 	if n.Identity == 0 && t.user != 0 {
-		err := found(
-			t.row(
-				`SELECT id FROM identities WHERE user_id = $1 AND channel = $2 AND account = $3 AND external = $4 AND detached = 0`,
-				t.user, n.To.Channel, n.To.Account, n.To.External).Scan(&n.Identity))
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
+		var err error
+		if n.Identity, err = t.identityAt(n.To); err != nil {
 			return nil, err
 		}
+	}
+	if err := t.leasesAsJobs(); err != nil {
+		return nil, err
 	}
 	var r recipient
 	err := t.row(`SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
@@ -71,10 +71,18 @@ func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *cor
 	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To,
 		Identity: n.Identity, Kind: n.Kind, State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
 	claimed := c != nil && !r.blocked && !r.busy
-	if r.blocked {
+	switch {
+	case r.blocked:
 		d.State = core.DeliveryParked
-	} else if err := t.deliveryJob(&d, r.busy, c, now); err != nil {
-		return nil, err
+	case claimed:
+		d.Lease = core.Lease{Job: core.JobID(d.ID), Key: core.AddressKey(d.To), Attempt: 1, Until: c.Until}
+	default:
+		if err := t.addDeliveryJob(d, r.busy, now); err != nil {
+			return nil, err
+		}
+	}
+	if !claimed {
+		c = &core.Claim{}
 	}
 	for i, p := range n.Parts {
 		part := core.DeliveryPart{N: i, Part: p, State: core.DeliveryPending}
@@ -83,35 +91,35 @@ func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *cor
 		}
 		d.Parts = append(d.Parts, part)
 	}
-	if err := t.insertDelivery(d); err != nil || !claimed {
+	if err := t.insertDelivery(d, c); err != nil || !claimed {
 		return nil, err
 	}
 	keyParts(&d)
-	return &d, nil
+	return &d, t.keptLease()
 }
 
-// deliveryJob enqueues the job of a delivery, running already if a claim is
-// given and its address is idle.
-func (t *tx) deliveryJob(d *core.Delivery, busy bool, c *core.Claim, now time.Time) (err error) {
-	job := core.NewJob{Queue: core.QueueDeliver + d.To.Channel, Key: core.AddressKey(d.To), Ref: int64(d.ID), RunAt: now}
-	switch {
-	case busy:
-		_, err = t.insertJob(job, core.JobWaiting, core.Lease{}, "")
-	case c == nil:
-		t.awaken(job.Queue)
-		_, err = t.insertJob(job, core.JobReady, core.Lease{}, "")
-	default:
-		d.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: c.Until}
-		d.Lease.Job, err = t.insertJob(job, core.JobRunning, d.Lease, c.Worker)
+// addDeliveryJob enqueues the job of a delivery, behind what stands before it if its
+// address is busy.
+func (t *tx) addDeliveryJob(d core.Delivery, busy bool, now time.Time) error {
+	job := deliveryJob(d.To, d.ID, now)
+	if busy {
+		return t.addJob(job, core.JobWaiting)
 	}
-	return err
+	t.awaken(job.Queue)
+	return t.addJob(job, core.JobReady)
 }
 
-func (t *tx) insertDelivery(d core.Delivery) error {
+func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) core.NewJob {
+	return core.NewJob{Queue: core.QueueDeliver + to.Channel, Key: core.AddressKey(to), Ref: int64(id), RunAt: runAt}
+}
+
+// insertDelivery stores a delivery, whose row keeps the lease of a claim.
+func (t *tx) insertDelivery(d core.Delivery, c *core.Claim) error {
 	err := t.exec(
-		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, d.ID, d.Message, d.Identity,
-		d.To.Channel, d.To.Account, d.To.External, string(d.Kind), string(d.State), d.Why, ms(d.CreatedAt), ms(d.Expires))
+		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, worker, lease_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, t.user, d.ID, d.Message, d.Identity,
+		d.To.Channel, d.To.Account, d.To.External, string(d.Kind), string(d.State), d.Why, ms(d.CreatedAt), ms(d.Expires),
+		c.Worker, ms(c.Until))
 	for _, p := range d.Parts {
 		if err != nil {
 			return err
@@ -260,7 +268,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	now time.Time) (bool, error) {
 	var more bool
 	var h holding
-	err := s.updateFrozen(ctx, "finish part", d.User, func(t *tx) error {
+	err := s.updateLeased(ctx, "finish part", d.User, true, func(t *tx) error {
 		if err := t.holdsAs(d.Lease, h); err != nil {
 			return err
 		}
@@ -281,8 +289,22 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 		var err error
 		more, err = t.afterPart(d, n, r, now)
 		return err
-	}, toHolding(d.User, d.Lease, &h))
+	}, toSending(d, &h))
 	return more, err
+}
+
+// toSending returns what reads whether the lease of a delivery, in its row or of a job, is
+// still ours, and whether a job waits behind it.
+func toSending(d *core.Delivery, h *holding) Statement {
+	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'running' AND attempt = $3),
+			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND id = $5 AND lease_until > 0),
+			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $4 AND state = 'waiting')`,
+		Args: []any{d.User, d.Lease.Job, d.Lease.Attempt, d.Lease.Key, d.ID}, Scan: func(r Row) error {
+			var kept bool
+			err := r.Scan(&h.held, &kept, &h.waits)
+			h.held = h.held || kept && d.Lease.Attempt == 1
+			return err
+		}}
 }
 
 // stillUnknown keeps a part, whose repeat was refused for now, one that may have
@@ -396,5 +418,5 @@ func (t *tx) queueDelivery(d *core.Delivery, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return t.deliveryJob(d, busy, nil, now)
+	return t.addDeliveryJob(*d, busy, now)
 }

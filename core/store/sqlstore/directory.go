@@ -111,7 +111,7 @@ func (a *added) since(user core.UserID, d *directory) []Statement {
 		opened = d.Segments[n-1].ID
 	}
 	return []Statement{{
-		Query: `SELECT h.edits, u.last_message FROM users u JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`, Args: []any{user},
+		Query: `SELECT h.edits, u.last_message FROM users u JOIN threads h ON h.user_id = $1 AND h.mode = 'continuous' WHERE u.id = $1`, Args: []any{user},
 		All: func(r Row) error { return r.Scan(&a.edits, &a.last) },
 	}, {
 		Query: `SELECT id, label FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id`, Args: []any{user, opened},

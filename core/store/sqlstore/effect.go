@@ -30,7 +30,7 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
 // redactNotices empties the gateway's own words since a redacted message: an
 // answer to a command may show a summary or a loop made from it.
 func (t *tx) redactNotices(since core.MessageID) error {
-	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM messages m JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
+	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM messages m JOIN deliveries d ON d.user_id = $1 AND d.message_id = m.id
 		WHERE m.user_id = $1 AND m.id > $2 AND m.kind = 'notice' AND m.redacted = 0 AND d.message_id > 0)`
 	for _, query := range []string{
 		`DELETE FROM delivery_parts` + ours + ` AND state = 'pending'`,

@@ -134,7 +134,7 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 		return found(err)
 	}
 	rows, err := q.rows(`SELECT `+prefixed("m", messageColumns)+
-		` FROM windows w JOIN messages m ON m.user_id = w.user_id AND m.segment_id = w.segment_id
+		` FROM windows w JOIN messages m ON m.user_id = $1 AND m.segment_id = w.segment_id
 		AND m.id BETWEEN w.first_message AND w.last_message WHERE w.user_id = $1 AND w.id = $2 AND m.segment_id > 0 AND m.kind = 'chat'
 		AND m.redacted = 0 AND m.body <> '' AND m.role <> 'tool' ORDER BY m.id`, user, e.ID)
 	e.Messages, err = collect(rows, err, scanMessage)

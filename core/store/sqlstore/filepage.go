@@ -168,7 +168,7 @@ func (p pair) copyFilePages(m *move, g keyRange) error {
 	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
 		return err
 	}
-	rows, err := p.rows(`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = f.user_id AND m.id = f.message_id
+	rows, err := p.rows(`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
 		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
 		g.args(m.From, g.after[0], g.through[0])...)
 	docs, err := collect(rows, err, scanPageDoc)

@@ -63,7 +63,7 @@ func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
 	return at(max(ms(h.Now), last+1)), err
 }
 
-// changeHeld carries out an edit or a deletion by somebody whose messages are held.
+// changeHeld carries out an edit or a deletion of a stranger whose messages are held.
 func (t *tx) changeHeld(h core.Hold) error {
 	e := h.Event
 	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
@@ -123,10 +123,43 @@ func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
 
 // Approved lists held events whose address is somebody's by now.
 func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error) {
-	rows, err := s.one(ctx).rows(`SELECT e.payload FROM events e JOIN addresses i
-		ON i.channel = e.channel AND i.account = e.account AND i.external = e.external
-		WHERE e.user_id = 0 AND e.state = 'held' AND e.payload IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = i.user_id AND u.moving = 2) ORDER BY e.received_at LIMIT $1`, limit)
-	return collect(rows, err, scanHeld)
+	var out []core.Inbound
+	err := s.view(ctx, "read what was held", func(q querier) error {
+		list, err := approvedAt(q)
+		for _, a := range list {
+			if err != nil {
+				return err
+			}
+			var still bool
+			err = q.row(`SELECT moving = 2 FROM users WHERE id = $1`, a.user).Scan(&still)
+			if err != nil || still {
+				continue
+			}
+			rows, e := q.rows(`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3
+				AND state = 'held' AND payload IS NOT NULL ORDER BY received_at LIMIT $4`, a.Channel, a.Account, a.External,
+				limit-len(out))
+			var held []core.Inbound
+			held, err = collect(rows, e, scanHeld)
+			out = append(out, held...)
+		}
+		return err
+	})
+	return out, err
+}
+
+// approvedAddress is an address that became somebody's.
+type approvedAddress struct {
+	core.Address
+	user core.UserID
+}
+
+// approvedAt lists addresses for which something is held, and which are somebody's by now.
+func approvedAt(q querier) ([]approvedAddress, error) {
+	rows, err := q.rows(`SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
+		(SELECT channel, account, external FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL)`)
+	return collect(rows, err, func(r scanner) (a approvedAddress, err error) {
+		return a, r.Scan(&a.Channel, &a.Account, &a.External, &a.user)
+	})
 }
 
 func scanHeld(row scanner) (core.Inbound, error) {

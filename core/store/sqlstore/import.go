@@ -200,7 +200,7 @@ func (in *importing) findThread() error {
 	}
 	var data string
 	err := in.row(
-		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id
+		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
 		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, (*string)(&in.mode), &in.last, &data)
 	if err != nil {
 		return found(err)

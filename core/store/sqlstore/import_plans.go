@@ -27,7 +27,7 @@ func plans(q reader, user core.UserID) (out core.Plans, err error) {
 	if out.Reminders, err = collect(rows, err, scanReminder); err != nil {
 		return out, err
 	}
-	rows, err = q.rows(selectTasks+` WHERE k.user_id = $1 ORDER BY k.id`, user)
+	rows, err = q.rows(selectTasks(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
 	out.Tasks, err = collect(rows, err, scanTask)
 	return out, err
 }

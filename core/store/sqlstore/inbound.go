@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,17 +29,39 @@ func scanIdentity(row scanner) (core.Identity, error) {
 
 // Identify returns who is at an address, or ErrNotFound.
 func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error) {
+	i, u, err := s.whoIsAt(ctx, a)
+	if errors.Is(err, core.ErrNotFound) { // nobody, or it became somebody else's between both reads
+		i, u, err = s.whoIsAt(ctx, a)
+	}
+	if errors.Is(err, core.ErrNotFound) {
+		s.seen.forget(a)
+	}
+	return i, u, wrap("identify", err)
+}
+
+// whoIsAt looks up whose an address is, and then who that is.
+func (s *Store) whoIsAt(ctx context.Context, a core.Address) (core.Identity, core.User, error) {
+	var user core.UserID
+	var identity core.IdentityID
+	err := found(s.one(ctx).row(`SELECT user_id, identity_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`,
+		a.Channel, a.Account, a.External).Scan(&user, &identity))
+	if err != nil {
+		return core.Identity{}, core.User{}, err
+	}
 	var u core.User
 	var settings string
 	var created int64
 	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.standing, u.created_at
-		FROM addresses a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id JOIN users u ON u.id = a.user_id
-		WHERE a.channel = $1 AND a.account = $2 AND a.external = $3`,
-		a.Channel, a.Account, a.External), []any{&u.Name, (*string)(&u.Role), &settings, &u.Standing, &created}})
+		FROM identities i JOIN users u ON u.id = $1
+		WHERE i.user_id = $1 AND i.id = $2 AND i.channel = $3 AND i.account = $4 AND i.external = $5 AND i.detached = 0`,
+		user, identity, a.Channel, a.Account, a.External),
+		[]any{&u.Name, (*string)(&u.Role), &settings, &u.Standing, &created}})
 	if err != nil {
-		return i, u, wrap("identify", err)
+		return i, u, err
 	}
 	u.ID, u.CreatedAt = i.User, at(created)
+	s.seen.put(a, sight{identity: i, user: u, settings: settings,
+		as: seenAs(i, u.Name, string(u.Role), settings, u.Standing)})
 	return i, u, unjson(settings, &u.Settings)
 }
 
@@ -56,13 +79,17 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var out core.Appended
 	how := make([]admission, len(a.Events))
 	var to route
+	var begun *start
 	first := append(admitAll(a, how), toRoute(a, &to))
-	err := s.update(ctx, "append", a.User, func(t *tx) error {
+	err := s.updateLeased(ctx, "append", a.User, false, func(t *tx) error {
+		if a.As != "" && a.As != seenAs(to.identity, t.name, t.role, t.settings, t.standing) {
+			return core.ErrChanged
+		}
 		fresh, err := t.admitted(a.Events, how)
 		if err != nil {
 			return err
 		}
-		out = core.Appended{Duplicates: len(a.Events) - len(fresh)}
+		out, begun = core.Appended{Duplicates: len(a.Events) - len(fresh)}, nil
 		if len(fresh) == 0 {
 			return nil
 		}
@@ -94,8 +121,17 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if err := t.touch(to, a); err != nil || a.Paused {
 			return err
 		}
+		if !slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
+			begun = &start{versions: to.versions, news: t.news, inputs: to.inputs}
+		}
 		return t.wantTurn(a, to, out)
 	}, first...)
+	switch {
+	case a.As != "" && errors.Is(err, core.ErrNotFound):
+		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)
+	case err == nil && out.Turn != nil && begun != nil:
+		s.recent.begin(out.Turn, begun)
+	}
 	return out, err
 }
 
@@ -129,9 +165,12 @@ type route struct {
 	identity core.Identity
 	thread   core.ThreadID
 	mode     core.Mode
-	last     int64 // last position of the thread
-	head     head  // of the thread's jobs; its id is 0 if there is none
-	pending  bool  // messages wait for an answer
+	versions versions
+	last     int64          // last position of the thread
+	inputs   []core.Message // what was appended as input of a turn
+	head     head           // of the thread's jobs; its id is 0 if there is none
+	leased   bool           // a turn of it runs whose row keeps its lease
+	pending  bool           // messages wait for an answer
 	label    string
 	segment  core.SegmentID // of the day label; 0: it is not open yet
 	ends     int64          // when that ends
@@ -143,20 +182,20 @@ func toRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
-	return Statement{Query: `SELECT ` + identityColumns + `, t.id, t.mode, t.last_position,
+	return Statement{Query: `SELECT ` + identityColumns + `, t.id, t.mode, ` + prefixed("t", versionColumns) + `,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
-			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND ` + unread + `),
+			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = t.id AND r.state = 'running' AND r.lease_until > 0),
+			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = t.id AND ` + unread + `),
 			COALESCE(g.id, 0), COALESCE(g.ends_at, 0)
-		FROM identities i JOIN threads t ON t.user_id = i.user_id AND t.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
-			ELSE (SELECT c.id FROM threads c WHERE c.user_id = i.user_id AND c.mode = 'continuous') END
-		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
-		LEFT JOIN segments g ON g.user_id = t.user_id AND g.thread_id = t.id AND g.label = $3
+		FROM identities i JOIN threads t ON t.user_id = $1 AND t.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
+			ELSE (SELECT c.id FROM threads c WHERE c.user_id = $1 AND c.mode = 'continuous') END
+		LEFT JOIN jobs j ON j.user_id = $1 AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
+		LEFT JOIN segments g ON g.user_id = $1 AND g.thread_id = t.id AND g.label = $3
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
-			i, err := scanIdentity(joined{row, []any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id,
-				(*string)(&r.head.state),
-				&r.head.ref, &r.pending, &r.segment, &r.ends}})
-			r.identity = i
+			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, (*string)(&r.mode)}, r.versions.columns()...),
+				&r.head.id, (*string)(&r.head.state), &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends)})
+			r.identity, r.last = i, r.versions.last
 			if errors.Is(err, core.ErrNotFound) {
 				return nil
 			}
@@ -168,8 +207,8 @@ func toRoute(a core.Append, r *route) Statement {
 // claimed with them: the thread is idle, nothing else waits and there is budget.
 func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
-	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending ||
-		solo && len(fresh) > 1 {
+	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
+		to.leased || to.pending || solo && len(fresh) > 1 {
 		return nil, nil, nil
 	}
 	b := a.Budget
@@ -200,6 +239,11 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	}
 	if turn != nil {
 		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
+		input, err := stored(t.user, id, m, p)
+		if err != nil {
+			return 0, err
+		}
+		to.inputs = append(to.inputs, input)
 	}
 	if err := t.refer(to.identity.ID, e.NativeID, id); err != nil {
 		return 0, err
@@ -299,7 +343,7 @@ func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.Id
 
 func (t *tx) referred(identity core.IdentityID, native string) (core.Message, error) {
 	return scanMessage(t.row(`SELECT `+prefixed("m", messageColumns)+
-		` FROM refs r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
+		` FROM refs r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`, t.user, identity, native))
 }
 

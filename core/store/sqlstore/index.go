@@ -50,7 +50,7 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]core.UserID, error) {
 	s.rota.mu.Lock()
 	defer s.rota.mu.Unlock()
-	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > $4 AND moving IN (0, 3) AND id % $3 = $2 ORDER BY id LIMIT $1`
+	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > CAST($4 AS bigint) AND moving IN (0, 3) AND id % $3 = $2 ORDER BY id LIMIT $1`
 	ids, err := s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.rota.after)
 	if err == nil && len(ids) == 0 && s.rota.after > 0 {
 		ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), 0)
@@ -118,7 +118,7 @@ func scanDoc(r Row) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
 
 func (p *progress) read(user core.UserID) Statement {
 	return Statement{
-		Query: `SELECT u.indexed, u.reindexed, u.filed, u.index_version, u.last_message, coalesce(h.edits, 0) FROM users u LEFT JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`,
+		Query: `SELECT u.indexed, u.reindexed, u.filed, u.index_version, u.last_message, coalesce(h.edits, 0) FROM users u LEFT JOIN threads h ON h.user_id = $1 AND h.mode = 'continuous' WHERE u.id = $1`,
 		Args:  []any{user},
 		All:   func(r Row) error { return r.Scan(&p.indexed, &p.reindexed, &p.filed, &p.version, &p.last, &p.edits) },
 	}
@@ -220,7 +220,7 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 // indexRest indexes all summaries and items of a user.
 func (t *tx) indexRest() (n int, err error) {
 	for kind, query := range map[core.DocKind]string{
-		core.DocSummary: `SELECT g.id, s.body FROM segments g JOIN summaries s ON s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,
+		core.DocSummary: `SELECT g.id, s.body FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,
 		core.DocItem:    `SELECT id, content FROM items WHERE user_id = $1`,
 	} {
 		rows, err := t.rows(query, t.user)

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -33,6 +34,9 @@ type head struct {
 
 func (t *tx) head(k string) (head, bool, error) {
 	var h head
+	if err := t.leasesAsJobs(); err != nil {
+		return h, false, err
+	}
 	err := t.row(`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`,
 		t.user, k).
 		Scan(&h.id, (*string)(&h.state), &h.ref)
@@ -62,23 +66,25 @@ func (t *tx) enqueue(j core.NewJob) error {
 	} else {
 		t.awaken(j.Queue)
 	}
-	_, err = t.insertJob(j, state, core.Lease{}, "")
-	return err
+	return t.addJob(j, state)
 }
 
-func (t *tx) insertJob(j core.NewJob, state core.JobState, l core.Lease, worker string) (core.JobID, error) {
+// addJob adds a job that nobody has claimed.
+func (t *tx) addJob(j core.NewJob, state core.JobState) error {
 	if state == core.JobWaiting {
 		t.alone = ""
 	}
-	payload := string(j.Payload)
-	if payload == "" {
-		payload = "{}"
-	}
-	id := core.JobID(t.nextID())
-	return id,
-		t.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`,
-			t.user, id, j.Queue, j.Key, j.Ref, payload, string(state), ms(j.RunAt), l.Attempt, ms(l.Until), worker)
+	j.User = t.user
+	return t.exec(insertJob, jobRow(j, core.JobID(t.nextID()), state, core.Lease{}, "")...)
+}
+
+const insertJob = `INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`
+
+// jobRow are the arguments of insertJob.
+func jobRow(j core.NewJob, id core.JobID, state core.JobState, l core.Lease, worker string) []any {
+	return []any{j.User, id, j.Queue, j.Key, j.Ref, cmp.Or(string(j.Payload), "{}"), string(state), ms(j.RunAt), l.Attempt,
+		ms(l.Until), worker}
 }
 
 // take claims a due head, or one whose lease lapsed. false: it is not to be had.
@@ -164,6 +170,9 @@ func (t *tx) promote(k string) error {
 
 // again gives a held job back, to run at at.
 func (t *tx) again(l core.Lease, at time.Time, cause string) error {
+	if err := t.leasesAsJobs(); err != nil {
+		return err
+	}
 	var queue string
 	err := t.row(`UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
 		t.user, l.Job, ms(at), cause).Scan(&queue)
@@ -176,6 +185,9 @@ func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit i
 	share core.Share) ([]core.JobRef, time.Time, error) {
 	var refs []core.JobRef
 	var next int64
+	if err := s.lapse(ctx, now); err != nil {
+		return nil, time.Time{}, err
+	}
 	err := s.view(ctx, "due jobs", func(q querier) error {
 		for _, queue := range queues {
 			more, err := dueOf(q, queue, now, limit-len(refs), share)
@@ -206,7 +218,7 @@ func dueOf(q reader, queue string, now time.Time, limit int, share core.Share) (
 	var refs []core.JobRef
 	for _, due := range []string{`state = 'running' AND lease_until`, `state = 'ready' AND run_at`} {
 		column := due[strings.LastIndexByte(due, ' ')+1:]
-		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = $1 AND `+due+` <= $2 AND `+
+		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = CAST($1 AS text) AND `+due+` <= $2 AND `+
 			inShare("$4", "$5", column, "$6")+` ORDER BY `+column+` LIMIT $3`, queue, ms(now), max(limit-len(refs), 0),
 			share.N, max(share.Of, 1), ms(now.Add(-share.Grace)))
 		more, err := collect(rows, err, func(r scanner) (ref core.JobRef, err error) {
@@ -224,8 +236,8 @@ func dueOf(q reader, queue string, now time.Time, limit int, share core.Share) (
 func nextOf(q reader, queue string, now time.Time, share core.Share) (int64, error) {
 	const after = ` > $2 AND user_id % $4 = $3`
 	var run, lapse sql.NullInt64
-	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = $1 AND state = 'ready' AND run_at`+after+`),
-		(SELECT MIN(lease_until) FROM jobs WHERE queue = $1 AND state = 'running' AND lease_until`+after+`)`, queue,
+	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'ready' AND run_at`+after+`),
+		(SELECT MIN(lease_until) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'running' AND lease_until`+after+`)`, queue,
 		ms(now), share.N, max(share.Of, 1)).Scan(&run, &lapse)
 	if run.Valid && (!lapse.Valid || run.Int64 < lapse.Int64) {
 		return run.Int64, err
@@ -325,16 +337,12 @@ func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
 
 // Lapse ends every lease at once.
 func (s *Store) Lapse(ctx context.Context) (int, error) {
-	var n int64
-	err := s.writeShared(ctx, "lapse leases", func(q querier) error {
-		res, err := q.exec(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
+	var n int
+	err := s.writeShared(ctx, "lapse leases", func(q querier) (err error) {
+		n, err = endLeases(q, "")
 		return err
 	})
-	return int(n), err
+	return n, err
 }
 
 // Revive makes a dead job the last of its key again.
@@ -358,7 +366,9 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 // QueueStats tells how many jobs each queue holds.
 func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
 	rows, err := s.one(ctx).rows(
-		`SELECT queue, state, COUNT(*), MIN(since) FROM jobs GROUP BY queue, state ORDER BY queue, state`)
+		`SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
+			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (` +
+			ownLeases + ownSending + `) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
 	return collect(rows, err, func(r scanner) (q core.QueueStat, err error) {
 		var oldest int64
 		err = r.Scan(&q.Queue, (*string)(&q.State), &q.Depth, &oldest)

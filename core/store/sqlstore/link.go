@@ -80,7 +80,11 @@ func takenBy(q reader, hash string, a core.Address, now time.Time) (bool, core.U
 }
 
 func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
-	return scanCode(q.row(selectCode+` AND c.expires_at > $3`, string(kind), hash, ms(now)))
+	c, err := codeOf(q, kind, hash)
+	if err == nil && !c.Expires.After(now) {
+		return core.Code{}, core.ErrNotFound
+	}
+	return c, err
 }
 
 // UseLink uses a code at a stranger's address; see core.LinkStore.
@@ -179,7 +183,7 @@ func (t *tx) useLink(e core.UseLink) error {
 // acceptLink makes the other side of a code the user's.
 func (t *tx) acceptLink(e core.AcceptLink) error {
 	l := e.Subject
-	c, err := scanCode(t.row(selectCode, string(core.CodeLinked), l.Hash))
+	c, err := codeOf(t, core.CodeLinked, l.Hash)
 	if err != nil || c.User != t.user || c.Address != l.Address {
 		return orRefused(err)
 	}

@@ -18,10 +18,21 @@ const (
 	tokenKey     = "key"
 )
 
-// selectCode finds a code of any user by its kind and hash.
-const selectCode = `SELECT c.kind, c.hash, c.hint, c.user_id, c.channel, c.account, c.external, c.name, c.created_at, c.expires_at
-	FROM tokens k JOIN codes c ON c.user_id = k.user_id AND c.kind = k.kind AND c.hash = k.hash
-	WHERE k.kind = $1 AND k.hash = $2`
+// bearerOf returns whom the hash of a secret belongs to, and the id of the session or key.
+func bearerOf(q reader, kind, hash string) (user core.UserID, id int64, err error) {
+	err = found(q.row(`SELECT user_id, id FROM tokens WHERE kind = $1 AND hash = $2`, kind, hash).Scan(&user, &id))
+	return user, id, err
+}
+
+// codeOf finds a code by its kind and hash, of any user.
+func codeOf(q reader, kind core.CodeKind, hash string) (core.Code, error) {
+	user, _, err := bearerOf(q, string(kind), hash)
+	if err != nil {
+		return core.Code{}, err
+	}
+	return scanCode(q.row(`SELECT `+codeColumns+` FROM codes WHERE user_id = $1 AND kind = $2 AND hash = $3`, user,
+		string(kind), hash))
+}
 
 // putToken makes the user known by the hash of a secret; id is that of the session
 // or key.
@@ -101,9 +112,13 @@ func (t *tx) admit(e core.Inbound, state string) (how admission, err error) {
 func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, now time.Time) error {
 	a := e.Address
 	if how == eventReleased {
-		return t.exec(`UPDATE events SET user_id = $4, message_id = $5, state = $6, payload = $7
-			WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
-			a.Channel, a.Account, e.EventID, t.user, m, state, nullable(e.Raw))
+		var received int64
+		err := t.row(`DELETE FROM events WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3
+			RETURNING external, received_at`, a.Channel, a.Account, e.EventID).Scan(&a.External, &received)
+		if err != nil {
+			return err
+		}
+		now = at(received)
 	}
 	return t.exec(
 		`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)

@@ -13,6 +13,20 @@ const (
 	leavingPrefix = "leaving:"
 )
 
+// What processes know, as the fence of their membership: while one is there that does not
+// know a form, nobody writes it.
+const (
+	leasesVersion = 2 // leases that rows keep
+	headsVersion  = 3 // texts of heads that are kept once
+	memberVersion = headsVersion
+)
+
+// allKnow reports whether every live process is of at least a version.
+func (s *Store) allKnow(version int64) bool {
+	oldest := s.oldest.Load()
+	return oldest == 0 || oldest >= version
+}
+
 // withPrefix is the condition that a lease's name begins with a prefix that ends with a
 // colon, as an index can look it up.
 func withPrefix(prefix string) string {
@@ -25,10 +39,12 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 	if m.Leaving {
 		own, other = other, own
 	}
+	oldest := int64(0)
 	err = s.writeShared(ctx, "join", func(q querier) error {
 		live, freed = nil, 0
-		if _, err := q.exec(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
-			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, ms(m.Until)); err != nil {
+		if _, err := q.exec(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, memberVersion,
+			ms(m.Until)); err != nil {
 			return err
 		}
 		if m.Leaving {
@@ -41,8 +57,15 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 		}
 		rows, err := q.rows(`SELECT worker FROM leases WHERE ` + withPrefix(memberPrefix) + ` ORDER BY name`)
 		live, err = collect(rows, err, func(r scanner) (name string, err error) { return name, r.Scan(&name) })
-		return err
+		if err != nil {
+			return err
+		}
+		return q.row(`SELECT MIN(fence) FROM leases WHERE ` + withPrefix(memberPrefix) + ` OR ` +
+			withPrefix(leavingPrefix)).Scan(&oldest)
 	})
+	if err == nil {
+		s.oldest.Store(oldest)
+	}
 	return live, freed, err
 }
 
@@ -62,16 +85,6 @@ func (s *Store) bury(q querier, m core.Membership) (freed int, err error) {
 		}
 	}
 	return freed, nil
-}
-
-// endLeases ends the leases of the jobs of a process.
-func endLeases(q querier, worker string) (int, error) {
-	res, err := q.exec(`UPDATE jobs SET lease_until = 0 WHERE state = 'running' AND worker = $1`, worker)
-	if err != nil {
-		return 0, err
-	}
-	n, err := res.RowsAffected()
-	return int(n), err
 }
 
 // Leave ends a membership; see core.MemberStore.

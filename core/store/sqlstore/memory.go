@@ -85,7 +85,7 @@ func (t *tx) restoreItem(e core.RestoreItem) error {
 	}
 	n, err := t.count(
 		`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = items.digest AND o.status = 'active')`,
+		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = items.digest AND o.status = 'active')`,
 		t.user, e.Item, ms(e.At))
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (t *tx) editItem(e core.EditItem) error {
 	history := wordings(append(i.History, core.Wording{Content: i.Content, Until: e.At}))
 	n, err := t.count(
 		`UPDATE items SET content = $3, digest = $4, history = $5, updated_at = $6 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`,
+		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`,
 		t.user, e.Item, e.Content, e.Digest, text(history), ms(e.At))
 	if err == nil && n == 0 {
 		err = core.ErrExists
@@ -184,7 +184,7 @@ func (t *tx) loseItem(id core.ItemID) error {
 
 // selectItems reads items with the state of their vectors.
 const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at, i.tainted, i.history, i.noted,
-	COALESCE((SELECT e.state FROM embeddings e WHERE e.user_id = i.user_id AND e.kind = 'item' AND e.id = i.id), '') FROM items i`
+	COALESCE((SELECT e.state FROM embeddings e WHERE e.user_id = $1 AND e.kind = 'item' AND e.id = i.id), '') FROM items i`
 
 func scanItem(r scanner) (core.Item, error) {
 	var i core.Item

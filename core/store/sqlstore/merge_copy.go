@@ -34,10 +34,10 @@ type keyRange struct {
 // Which rows came through an identity.
 const (
 	came       = `@.identity_id = ?`
-	cameWith   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id) = ?`
-	cameFrom   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.source_message) = ?`
-	setWith    = `(SELECT c.identity_id FROM messages c JOIN tasks k ON k.user_id = c.user_id AND k.message_id = c.id WHERE c.user_id = @.user_id AND k.user_id = @.user_id AND k.id = @.task_id) = ?`
-	cameToSend = `@.identity_id = ? AND COALESCE((SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id), ?) = ?`
+	cameWith   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = $1 AND c.id = @.message_id) = ?`
+	cameFrom   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = $1 AND c.id = @.source_message) = ?`
+	setWith    = `(SELECT c.identity_id FROM messages c JOIN tasks k ON k.user_id = $1 AND k.message_id = c.id WHERE c.user_id = $1 AND k.id = @.task_id) = ?`
+	cameToSend = `@.identity_id = ? AND COALESCE((SELECT c.identity_id FROM messages c WHERE c.user_id = $1 AND c.id = @.message_id), ?) = ?`
 	all        = `CAST(? AS bigint) > 0`
 )
 
@@ -303,9 +303,9 @@ func (p pair) copyMessages(m *move, g keyRange) error {
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
 			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo
-		FROM messages m LEFT JOIN move_segments s ON s.user_id = m.user_id AND s.segment_id = m.segment_id
-			LEFT JOIN move_positions o ON o.user_id = m.user_id AND o.message_id = m.id
-			LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
+		FROM messages m LEFT JOIN move_segments s ON s.user_id = $1 AND s.segment_id = m.segment_id
+			LEFT JOIN move_positions o ON o.user_id = $1 AND o.message_id = m.id
+			LEFT JOIN turns t ON t.user_id = $1 AND t.id = m.turn_id
 		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m", 9),
 		g.args(m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)...)
 	if err != nil {
@@ -378,7 +378,8 @@ func (p pair) moveEvents(m *move, g keyRange) error {
 	if err != nil {
 		return err
 	}
-	return p.exec(
-		`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events", 6),
-		g.args(m.From, m.Into, m.plan.Message, g.after[0], g.through[0])...)
+	args := g.args(g.after[0], g.through[0])
+	become := fmt.Sprintf(`message_id + $%d`, len(args)+2) + strings.TrimPrefix(eventRest, `message_id`)
+	return p.handAs(handing{"events", eventRest, become, ` AND message_id > $2 AND message_id <= $3` + g.of("events", 4)},
+		m.From, m.Into, args, m.plan.Message)
 }

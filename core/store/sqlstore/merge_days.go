@@ -67,11 +67,14 @@ func (m move) numbers() renumbering {
 // target user has given to one already, and identities that are
 // nobody's address until the switch.
 func (p pair) bringThreads(m *move) error {
-	err := p.exec(`INSERT INTO threads (user_id, id, mode, title, name, last_position, edits, summaries, created_at)
-		SELECT CAST($2 AS bigint), id + $3, mode, title, CASE WHEN EXISTS (SELECT 1 FROM threads o WHERE o.user_id = $2 AND o.name = h.name AND o.name <> '') THEN '' ELSE name END, last_position, edits, summaries, created_at FROM threads h WHERE user_id = $1 AND id <> $4`,
-		m.From, m.Into, m.plan.ID, m.plan.Was)
-	if err != nil {
-		return err
+	for _, named := range []struct{ name, where string }{{`''`, `IN`}, {`name`, `NOT IN`}} {
+		err := p.exec(`INSERT INTO threads (user_id, id, mode, title, name, last_position, edits, summaries, created_at)
+			SELECT CAST($2 AS bigint), id + $3, mode, title, `+named.name+`, last_position, edits, summaries, created_at FROM threads h
+			WHERE user_id = $1 AND id <> $4 AND name `+named.where+` (SELECT o.name FROM threads o WHERE o.user_id = $2 AND o.name <> '')`,
+			m.From, m.Into, m.plan.ID, m.plan.Was)
+		if err != nil {
+			return err
+		}
 	}
 	return p.exec(
 		`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)

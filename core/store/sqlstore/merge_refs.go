@@ -187,7 +187,9 @@ func (r renumbering) epoch(stored string) string {
 	e.Skip = r.messages(e.Skip)
 	for i := range e.Head {
 		h := &e.Head[i]
-		h.Text = r.text(h.Text)
+		if !h.Shared() {
+			h.Text = r.text(h.Text)
+		}
 		if h.Before > 0 {
 			h.Before += core.MessageID(r.message)
 		}

@@ -96,7 +96,7 @@ func (p pair) switchDeliveries(m *move, _ renumbering, _ time.Time) error {
 			{Query: deliveryCopy + ` AND id = $5`, Args: []any{m.From, m.Into, m.plan.ID, m.plan.Message, id}},
 			{Query: partCopy + ` AND p.delivery_id = $4`, Args: []any{m.From, m.Into, m.plan.ID, id}},
 			{Query: `INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT d.user_id, d.identity_id, p.native_id, d.message_id FROM deliveries d
-				JOIN delivery_parts p ON p.user_id = d.user_id AND p.delivery_id = d.id WHERE d.user_id = $1 AND d.id = $2 AND p.native_id <> '' AND d.message_id > 0
+				JOIN delivery_parts p ON p.user_id = $1 AND p.delivery_id = d.id WHERE d.user_id = $1 AND d.id = $2 AND p.native_id <> '' AND d.message_id > 0
 				ON CONFLICT (user_id, identity_id, native_id) DO NOTHING`, Args: []any{m.Into, there}},
 			{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.From, id}},
 			{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.From, id}},
@@ -240,8 +240,8 @@ func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) erro
 // switchHeld gives what is held for the source user the new numbers of its threads.
 func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 	rows, err := p.rows(
-		`SELECT e.payload FROM identities i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
-		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL`, m.From)
+		`SELECT payload FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
+		(SELECT channel, account, external FROM identities WHERE user_id = $1)`, m.From)
 	held, err := collect(rows, err, scanHeld)
 	for _, e := range held {
 		if err != nil {
@@ -264,16 +264,21 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	if err := p.forgetPages(m); err != nil {
 		return err
 	}
+	for _, h := range []handing{
+		{"codes", codeRest, codeRest, ` AND kind = 'linked'`},
+		{"agent_keys", `id, name, sealed, created_at`, `id, name, sealed, created_at`, ``},
+	} {
+		if err := p.hand(h, m.From, m.Into); err != nil {
+			return err
+		}
+	}
 	for _, st := range []Statement{
 		{Query: `DELETE FROM tokens WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
 		{Query: `UPDATE tokens SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `DELETE FROM codes WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
-		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
-		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `DELETE FROM sessions WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `DELETE FROM api_keys WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id = 0)`, Args: []any{m.From, m.Into}},
-		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
 		{Query: `UPDATE moves SET from_user = $2, identity_id = CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END WHERE from_user = $1 AND phase = 'asked'`,
 			Args: []any{m.From, m.Into, m.plan.ID}},
@@ -284,7 +289,37 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 			return err
 		}
 	}
-	return nil
+	return p.hand(handing{"events", eventRest, eventRest, ` AND message_id = 0`}, m.From, m.Into)
+}
+
+// handing says which rows of a table a user hands over: their columns after the user, what
+// these become, and a condition.
+type handing struct{ table, columns, become, where string }
+
+// Columns after the user.
+const (
+	codeRest  = `kind, hash, hint, channel, account, external, name, created_at, expires_at`
+	eventRest = `message_id, channel, account, event_id, external, state, received_at, payload`
+)
+
+// hand gives rows to another user: they are stored there and deleted here, as no statement
+// changes whose a row is. In the condition $2 and on are args; where they become something,
+// the parameters after these are more.
+func (p pair) hand(h handing, from, into core.UserID, args ...any) error {
+	return p.handAs(h, from, into, args)
+}
+
+// handAs is hand for rows that become something that more says.
+func (p pair) handAs(h handing, from, into core.UserID, args []any, more ...any) error {
+	where := ` FROM ` + h.table + ` WHERE user_id = $1` + h.where
+	args = append([]any{from}, args...)
+	all := append(args[:len(args):len(args)], more...)
+	err := p.exec(fmt.Sprintf(`INSERT INTO %s (user_id, %s) SELECT CAST($%d AS bigint), %s%s`, h.table, h.columns, len(all)+1,
+		h.become, where), append(all, into)...)
+	if err != nil {
+		return err
+	}
+	return p.exec(`DELETE`+where, args...)
 }
 
 // forgetPages takes what long prompts showed of both: it is made again.
@@ -304,9 +339,12 @@ func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	if err := p.mergeSettings(r); err != nil {
 		return err
 	}
+	var theirs int64
+	if err := p.row(`SELECT standing FROM users WHERE id = $1`, m.From).Scan(&theirs); err != nil {
+		return err
+	}
 	for _, st := range []Statement{
-		{Query: `UPDATE users SET standing = standing + (SELECT s.standing FROM users s WHERE s.id = $1) WHERE id = $2`,
-			Args: []any{m.From, m.Into}},
+		{Query: `UPDATE users SET standing = standing + $2 WHERE id = $1`, Args: []any{m.Into, theirs}},
 		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message WHERE id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE users SET moving = $2 WHERE id = $1`, Args: []any{m.Into, letting}},
 	} {

@@ -40,20 +40,23 @@ func (p pair) copyTurns(m *move, g keyRange) error {
 }
 
 func (p pair) copyEpochs(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id, thread_id, data FROM epochs WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
+	rows, err := p.rows(`SELECT id, thread_id, data, whole FROM epochs WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
 		g.after[0], g.through[0])
 	type epoch struct {
 		id     int64
 		thread core.ThreadID
 		data   string
+		whole  int64
 	}
-	list, err := collect(rows, err, func(r scanner) (e epoch, err error) { return e, r.Scan(&e.id, &e.thread, &e.data) })
+	list, err := collect(rows, err, func(r scanner) (e epoch, err error) {
+		return e, r.Scan(&e.id, &e.thread, &e.data, &e.whole)
+	})
 	for _, e := range list {
 		if err != nil {
 			return err
 		}
-		err = p.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)`, m.Into,
-			g.numbers.other(e.id), g.numbers.thread(e.thread), g.numbers.epoch(e.data))
+		err = p.exec(`INSERT INTO epochs (user_id, id, thread_id, data, whole) VALUES ($1, $2, $3, $4, $5)`, m.Into,
+			g.numbers.other(e.id), g.numbers.thread(e.thread), g.numbers.epoch(e.data), e.whole)
 	}
 	return err
 }
@@ -75,7 +78,8 @@ func (p pair) copyDeliveries(m *move, g keyRange) error {
 		return err
 	}
 	return p.exec(partCopy+
-		` AND p.delivery_id > $4 AND p.delivery_id <= $5 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $2 AND d.id = p.delivery_id + $3)`,
+		` AND p.delivery_id > $4 AND p.delivery_id <= $5 AND p.delivery_id IN
+			(SELECT d.id - $3 FROM deliveries d WHERE d.user_id = $2 AND d.id > $4 + $3 AND d.id <= $5 + $3)`,
 		m.From, m.Into, m.plan.ID, g.after[0], g.through[0])
 }
 
@@ -111,7 +115,7 @@ func (p pair) copyLoops(m *move, g keyRange) error {
 // copyItems copies memory. What the target user has in memory already is not doubled.
 func (p pair) copyItems(m *move, g keyRange) error {
 	rows, err := p.rows(
-		`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
+		`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = $1 AND h.slug = i.theme
 		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type item struct {
 		id, updated                                        int64
@@ -164,8 +168,8 @@ func (p pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g keyR
 	}
 	err := p.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, error, revision, updated_at)
 		SELECT CAST($2 AS bigint), e.kind, e.id + $3, e.config, e.state, e.error, e.revision, e.updated_at FROM embeddings e
-		WHERE e.user_id = $1 AND e.kind = $4 AND e.id > $5 AND e.id <= $6 AND EXISTS (SELECT 1 FROM `+table+
-		` x WHERE x.user_id = $2 AND x.id = e.id + $3)`,
+		WHERE e.user_id = $1 AND e.kind = $4 AND e.id > $5 AND e.id <= $6 AND e.id IN (SELECT x.id - $3 FROM `+table+
+		` x WHERE x.user_id = $2 AND x.id > $5 + $3 AND x.id <= $6 + $3)`,
 		m.From, m.Into, m.plan.ID, string(kind), g.after[0], g.through[0])
 	if err != nil {
 		return err
@@ -213,7 +217,7 @@ func reminded(m *move) string {
 func (p pair) copyWindows(m *move, g keyRange) error {
 	err := p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
 		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens, w.passages
-		FROM windows w JOIN move_segments s ON s.user_id = w.user_id AND s.segment_id = w.segment_id AND s.windows = 1
+		FROM windows w JOIN move_segments s ON s.user_id = $1 AND s.segment_id = w.segment_id AND s.windows = 1
 		WHERE w.user_id = $1 AND w.id > $5 AND w.id <= $6`, m.From, m.Into, m.plan.ID, m.plan.Message,
 		g.after[0], g.through[0])
 	if err != nil {

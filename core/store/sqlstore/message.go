@@ -46,14 +46,29 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 	if shown == 0 {
 		shown = m.SentAt.UnixMicro()
 	}
-	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, nil, m.Tainted, m.Task}); !e.empty() {
-		x = text(e)
-	}
 	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel,
-		string(m.Role), string(m.Kind), m.Text, m.Tokens, x, p.position, shown, ms(m.SentAt), ms(m.PlatformAt),
+		string(m.Role), string(m.Kind), m.Text, m.Tokens, extraText(m), p.position, shown, ms(m.SentAt), ms(m.PlatformAt),
 		flag(p.covered), solo(m))
+}
+
+// extraText is the part of a new message that no query looks into, as it is stored.
+func extraText(m core.NewMessage) string {
+	e := extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
+		m.Decides, nil, m.Tainted, m.Task}
+	if e.empty() {
+		return "{}"
+	}
+	return text(e)
+}
+
+// stored is a new message as it is read once it is stored.
+func stored(user core.UserID, id core.MessageID, m core.NewMessage, p place) (core.Message, error) {
+	words := []any{m.Text}
+	clean(words)
+	out := core.Message{User: user, ID: id, Thread: p.thread, Segment: p.segment, Turn: p.turn, Identity: p.identity,
+		Channel: p.channel, Role: m.Role, Kind: m.Kind, Text: words[0].(string), Tokens: m.Tokens, Position: p.position,
+		SentAt: at(ms(m.SentAt)), Covered: p.covered}
+	return out, setExtra(&out, extraText(m))
 }
 
 // What keeps a message from being read in one turn with others: its sender wants that,
@@ -92,18 +107,23 @@ func scanMessage(row scanner) (core.Message, error) {
 		return m, found(err)
 	}
 	m.SentAt = at(sent)
+	return m, setExtra(&m, x)
+}
+
+// setExtra reads what extraText wrote.
+func setExtra(m *core.Message, x string) error {
 	if x == "{}" {
-		return m, nil
+		return nil
 	}
 	var e extra
 	if err := json.Unmarshal([]byte(x), &e); err != nil {
-		return m, err
+		return err
 	}
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
 	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
 		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
 	m.Task = e.Task
-	return m, nil
+	return nil
 }
 
 // nextPosition returns a position after last, at now if that is later.

@@ -252,7 +252,7 @@ func (p pair) hold(m move) error {
 		if t == p.tx {
 			continue
 		}
-		if err := t.ask(t.lock()); err != nil {
+		if err := t.enter(); err != nil {
 			return err
 		}
 	}

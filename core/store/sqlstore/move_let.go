@@ -54,7 +54,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 // holdsBack reports whether something is held for a user.
 func (t *tx) holdsBack() (yes bool, err error) {
 	err = t.row(
-		`SELECT EXISTS (SELECT 1 FROM addresses i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
-		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL)`, t.user).Scan(&yes)
+		`SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
+		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user).Scan(&yes)
 	return yes, err
 }

@@ -230,7 +230,7 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 func (t *tx) spoken(p place, now time.Time) (place, error) {
 	var last int64
 	err := t.row(
-		`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = h.user_id AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
+		`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
 		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread).Scan(&last, &p.segment)
 	if err != nil {
 		return p, err

@@ -38,7 +38,7 @@ func pageWith(r scanner, more ...any) (p core.Page, err error) {
 func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out core.PageList, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
 		var w core.Window
-		if _, err := readThread(q, &core.Turn{User: user, Thread: thread}, &w); err != nil {
+		if _, err := s.readThread(q, &core.Turn{User: user, Thread: thread}, &w); err != nil {
 			return err
 		}
 		out = core.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
@@ -79,7 +79,7 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 				some = append(some[:len(some):len(some)], some[0])
 			}
 			rows, err := q.rows(`SELECT `+pageColumns+
-				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
+				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = $1 AND p.id = f.page_id
 				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`,
 				append([]any{user, tier}, some...)...)
 			got, err := collect(rows, err, scanForm)
@@ -148,7 +148,7 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	before, held := int64(1)<<62, 0
 	for held < tokens {
 		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
-			FROM pages p LEFT JOIN page_forms f ON f.user_id = p.user_id AND f.page_id = p.id AND f.tier = p.tier
+			FROM pages p LEFT JOIN page_forms f ON f.user_id = $1 AND f.page_id = p.id AND f.tier = p.tier
 			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User,
 			turn.Thread, before, page)
 		got, err := collect(rows, err, scanPage)
@@ -371,7 +371,7 @@ func (t *tx) putPrints(p core.PutPages) error {
 // what others show as a change of it, and has them made again.
 func (t *tx) stalePages(m core.Message) error {
 	rows, err := t.rows(
-		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
+		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
 	places, err := collect(rows, err, func(r scanner) (p core.Message, err error) {
 		return p,

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,6 +139,17 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 		t.exec(
 			`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
+}
+
+// identityAt is the user's identity at an address, 0 if they have none there.
+func (t *tx) identityAt(a core.Address) (core.IdentityID, error) {
+	var id core.IdentityID
+	err := t.row(`SELECT id FROM identities WHERE user_id = $1 AND channel = $2 AND account = $3 AND external = $4 AND detached = 0`,
+		t.user, a.Channel, a.Account, a.External).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return id, err
 }
 
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
@@ -280,18 +292,18 @@ func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
 
 // deleteAsStranger removes what a user's addresses left before they were somebody's.
 func (t *tx) deleteAsStranger() error {
-	const theirs = ` WHERE user_id = 0 AND EXISTS (SELECT 1 FROM addresses i
-		WHERE i.channel = d.channel AND i.account = d.account AND i.external = d.external AND i.user_id = $1)`
+	const theirs = ` WHERE user_id = 0 AND (channel, account, external) IN
+		(SELECT channel, account, external FROM addresses WHERE user_id = $1)`
 	for _, query := range []string{
-		`DELETE FROM delivery_parts WHERE user_id = 0 AND delivery_id IN (SELECT id FROM deliveries d` + theirs + `)`,
-		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries d` + theirs +
+		`DELETE FROM delivery_parts WHERE user_id = 0 AND delivery_id IN (SELECT id FROM deliveries` + theirs + `)`,
+		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries` + theirs +
 			`)`,
-		`DELETE FROM deliveries AS d` + theirs,
-		`DELETE FROM event_ids WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events d` +
+		`DELETE FROM deliveries` + theirs,
+		`DELETE FROM event_ids WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events` +
 			theirs + `)`,
-		`DELETE FROM events AS d` + theirs,
-		`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes d` + theirs + `)`,
-		`DELETE FROM codes AS d` + theirs,
+		`DELETE FROM events` + theirs,
+		`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes` + theirs + `)`,
+		`DELETE FROM codes` + theirs,
 	} {
 		if err := t.exec(query, t.user); err != nil {
 			return err
@@ -364,7 +376,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 
 // unfrozen locks the user of a transaction beside another one, for writing.
 func (t *tx) unfrozen() error {
-	err := t.ask(t.lock())
+	err := t.enter()
 	if err == nil && t.moving == frozen {
 		return core.ErrMoving
 	}

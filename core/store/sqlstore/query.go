@@ -76,6 +76,15 @@ func (q querier) exec(query string, args ...any) (sql.Result, error) {
 	return q.db.ExecContext(q.ctx, query, q.s.prepared(query, args)...)
 }
 
+// count runs a statement and returns how many rows it touched.
+func (q querier) count(query string, args ...any) (int64, error) {
+	res, err := q.exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
 func (q querier) row(query string, args ...any) scanner {
 	row := q.db.QueryRowContext(q.ctx, query, q.s.prepared(query, args)...)
 	if q.cancel == nil {

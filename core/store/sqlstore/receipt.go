@@ -56,7 +56,7 @@ func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *c
 		return nil, nil, nil // of an earlier try
 	}
 	rows, err := t.rows(
-		`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = r.user_id AND d.message_id = r.message_id AND d.message_id > 0
+		`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = $1 AND d.message_id = r.message_id AND d.message_id > 0
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
 	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
@@ -192,7 +192,7 @@ func (t *tx) readBefore(d *core.Delivery) error {
 }
 
 // setDelivered ends a delivery that was sent ($3), as far as its parts came.
-const setDelivered = `UPDATE deliveries SET error = $4, state = CASE
+const setDelivered = `UPDATE deliveries SET lease_until = 0, error = $4, state = CASE
 	WHEN $3 <> 'sent' THEN $3
 	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'failed') THEN 'failed'
 	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'unknown') THEN 'unknown'

@@ -248,7 +248,7 @@ func (t *tx) redactSummaries(m core.Message) error {
 	if err != nil || !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
 		return err
 	}
-	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id
+	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = $1 AND m.id = d.message_id
 		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post' AND d.message_id > 0)`
 	for _, query := range []string{
 		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
@@ -358,6 +358,9 @@ func (t *tx) redactEpoch(id core.TurnID, m core.Message, loops []core.LoopID) er
 	}
 	if !changed {
 		return nil
+	}
+	if err := t.refresh(m.Thread); err != nil {
+		return err
 	}
 	return t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, id, text(e))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Remains lists the tables that hold rows of a user, and how many: none of
-// somebody who was deleted.
+// a deleted account.
 func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error) {
 	var out []string
 	q := querier{s: s, ctx: ctx, db: s.read} // it may read a lot, so no time bounds it

@@ -7,7 +7,8 @@ import "fmt"
 // becomes what a crash would make of it, a part that may have arrived. Leases are
 // over: nobody who held one works on this store. has reports whether there is a table.
 func Settle(has func(table string) bool, exec func(query string) error) error {
-	for _, query := range []string{`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`,
+	for _, query := range []string{`UPDATE turns SET lease_until = 1 WHERE state = 'running' AND lease_until > 0`,
+		`UPDATE deliveries SET lease_until = 1 WHERE ` + underWay + ` AND lease_until > 0`, `UPDATE jobs SET lease_until = 0 WHERE state = 'running'`,
 		`UPDATE leases SET until = 0`} {
 		if err := exec(query); err != nil {
 			return fmt.Errorf("end the leases of the backup: %w", err)

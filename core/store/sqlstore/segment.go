@@ -164,7 +164,7 @@ func (s *Store) SummariesOf(ctx context.Context, user core.UserID, ids []core.Se
 	err := s.view(ctx, "read summaries", func(q querier) error {
 		for _, id := range ids {
 			rows, err := q.rows(`SELECT `+prefixed("s", summaryColumns)+
-				` FROM segments g JOIN summaries s ON s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version
+				` FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version
 				WHERE g.user_id = $1 AND g.id = $2 AND g.hidden = 0`, user, id)
 			got, err := collect(rows, err, scanSummary)
 			if err != nil {

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -38,11 +40,18 @@ func (t *tx) sharedID() (int64, error) {
 	return id, counter.flushAll()
 }
 
+// sessionID is the id of the session of a token, of whose hash it is made: it is unique
+// among all users, and no counter is locked for it.
+func sessionID(hash string) int64 {
+	sum := sha256.Sum256([]byte(hash))
+	return int64(binary.BigEndian.Uint64(sum[:])>>12) | 1<<52
+}
+
 // SignIn starts a session by a code; see core.SessionStore. If a merge gives the
 // code to somebody else meanwhile, they sign in.
 func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (core.Session, error) {
 	for {
-		c, err := validCode(s.one(ctx), core.CodeWeb, codeHash, now)
+		c, err := s.webCode(ctx, codeHash, now)
 		if err == nil {
 			n.User = c.User
 			n.ID, err = s.signIn(ctx, codeHash, n, now)
@@ -59,6 +68,15 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now
 	}
 }
 
+// webCode finds a code that signs in.
+func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core.Code, err error) {
+	err = s.view(ctx, "read code", func(q querier) (err error) {
+		c, err = validCode(q, core.CodeWeb, hash, now)
+		return err
+	})
+	return c, err
+}
+
 // signIn stores a session of who a code was for when it was read; core.ErrChanged
 // if it is for somebody else by now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
@@ -70,9 +88,7 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if c.User != t.user {
 			return core.ErrChanged
 		}
-		if id, err = t.sharedID(); err != nil {
-			return err
-		}
+		id = sessionID(n.Hash)
 		if err := t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session",
 			IDs: []int64{id}}); err != nil {
 			return err
@@ -80,11 +96,13 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if err := t.putToken(tokenSession, n.Hash, id); err != nil {
 			return err
 		}
+		through, err := t.identityAt(c.Address)
+		if err != nil {
+			return err
+		}
 		return t.exec(
-			`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7,
-			COALESCE((SELECT i.id FROM identities i WHERE i.user_id = $1 AND i.channel = $8 AND i.account = $9 AND i.external = $10 AND i.detached = 0), 0))`,
-			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), c.Address.Channel,
-			c.Address.Account, c.Address.External)
+			`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), through)
 	})
 	return id, err
 }
@@ -100,9 +118,9 @@ func scanSession(row scanner) (n core.Session, err error) {
 
 // SignsIn returns whom a code signs in, and until when; see core.SessionStore.
 func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, time.Time, error) {
-	c, err := validCode(s.one(ctx), core.CodeWeb, codeHash, now)
+	c, err := s.webCode(ctx, codeHash, now)
 	if err != nil {
-		return core.User{}, time.Time{}, wrap("read code", err)
+		return core.User{}, time.Time{}, err
 	}
 	u, err := s.User(ctx, c.User)
 	return u, c.Expires, err
@@ -110,10 +128,14 @@ func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (co
 
 // Session returns the session of a token's hash; see core.SessionStore.
 func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error) {
+	of, id, err := bearerOf(s.one(ctx), tokenSession, hash)
+	if err != nil {
+		return core.Session{}, core.User{}, wrap("read session", err)
+	}
 	var u owner
-	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM tokens k
-		JOIN sessions ON sessions.user_id = k.user_id AND sessions.id = k.id JOIN users u ON u.id = k.user_id AND u.role <> 'none'
-		WHERE k.kind = 'session' AND k.hash = $1 AND expires_at > $2`, hash, ms(now)), u.dest()})
+	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions
+		JOIN users u ON u.id = $1 AND u.role <> 'none' WHERE sessions.user_id = $1 AND sessions.id = $2 AND hash = $3 AND expires_at > $4`,
+		of, id, hash, ms(now)), u.dest()})
 	if err != nil {
 		return n, core.User{}, wrap("read session", err)
 	}

@@ -68,8 +68,12 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 	if m.plan.Was, err = threadOr(p, m.From, 0); err != nil {
 		return err
 	}
-	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1, standing = (SELECT s.standing FROM users s WHERE s.id = $4) WHERE id = $1`,
-		id, p.from.lastMessage, p.from.lastID, m.From)
+	var standing int64
+	if err := p.row(`SELECT standing FROM users WHERE id = $1`, m.From).Scan(&standing); err != nil {
+		return err
+	}
+	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1, standing = $4 WHERE id = $1`,
+		id, p.from.lastMessage, p.from.lastID, standing)
 }
 
 // haltSplit freezes the user, and notes what of the identity is under way.
@@ -140,9 +144,12 @@ func (p pair) splitThreads(m *move) error {
 	if err != nil {
 		return err
 	}
-	err = p.exec(
-		`UPDATE threads SET last_position = (SELECT o.last_position FROM threads o WHERE o.user_id = $1 AND o.id = $3) WHERE user_id = $2 AND id = $4`,
-		m.From, m.Into, m.plan.Was, m.plan.Thread)
+	var last int64
+	err = p.row(`SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was).Scan(&last)
+	if err != nil {
+		return err
+	}
+	err = p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
 	if err != nil {
 		return err
 	}
@@ -225,8 +232,6 @@ func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
 			Args: []any{m.From, m.Into, i.ID}},
 		{Query: `UPDATE tokens SET user_id = $2 WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5)`,
 			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},
-		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5`,
-			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},
 		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND identity_id = $3 AND phase = 'asked'`,
 			Args: []any{m.From, m.Into, i.ID}},
 	} {
@@ -234,7 +239,8 @@ func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
 			return err
 		}
 	}
-	return nil
+	return p.hand(handing{"codes", codeRest, codeRest, ` AND channel = $2 AND account = $3 AND external = $4`},
+		m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External)
 }
 
 // stopHere ends the turns that went along where they came from, and gives back

@@ -9,7 +9,7 @@ import (
 )
 
 // movedDay is a day of which something went.
-const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
+const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = $1 AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
 
 // splitRules are how what went with a split goes from each table: what was made of
 // messages before the messages.

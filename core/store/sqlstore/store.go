@@ -121,8 +121,12 @@ type Store struct {
 	changes bus[core.UserID]
 	batch   batcher
 	recent  recent
+	seen    seen
 	known   directories
 	rota    rota
+	lapsed  atomic.Int64 // when it was looked for leases beyond their time, in milliseconds
+	oldest  atomic.Int64 // version of the oldest live process; 0: none has been asked for
+	heads   heads
 	shrunk  atomic.Int64 // how often pages of moves are halved: after each step that fails
 	analyze core.Analyzer
 	commits atomic.Int64
@@ -185,12 +189,18 @@ type tx struct {
 	lastMessage, lastID int64
 	actor               core.Actor // who acts, where the context does not say it
 	news                int64      // counts changes of what heads of prompts show
+	name, role          string     // of the user
 	settings            string
-	moving              int    // of the user: not at all, paused or frozen
-	even                bool   // it may write to a frozen user
-	dirty               bool   // the counters moved
+	standing            int64
+	moving              int  // of the user: not at all, paused or frozen
+	free                bool // nobody's row is locked
+	even                bool // it may write to a frozen user
+	dirty               bool // the counters moved
+	knowsLeases         bool // that rows keep: it makes jobs of them when it needs to
+	leases              []lease
 	alone               string // the key of a held job that none waits behind
 	wake                []string
+	heads               map[string]string       // texts that it stores
 	touched             *[]core.UserID          // whose rows this transaction writes, with those beside it
 	scrubbed            map[core.SegmentID]bool // days whose prompts were redacted in this transaction
 	quotes              []core.Message          // messages after quotesFrom that quote another
@@ -225,6 +235,14 @@ func (s *Store) updateFrozen(ctx context.Context, op string, user core.UserID, f
 	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: true}, f)
 }
 
+// updateFree runs f in a transaction that holds no user's row: what it writes is decided by
+// the rows themselves, and nothing waits for strangers.
+func (s *Store) updateFree(ctx context.Context, op string, f func(t *tx) error) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.written(op, &tx{s: s, ctx: ctx, free: true}, f)
+}
+
 // bounded returns ctx with the dialect's timeout.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.dialect.Timeout == 0 {
@@ -239,12 +257,22 @@ func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f fu
 	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first}, f)
 }
 
+// updateLeased is update, or updateFrozen, for a transaction that knows the leases that
+// rows keep.
+func (s *Store) updateLeased(ctx context.Context, op string, user core.UserID, frozen bool, f func(t *tx) error,
+	first ...Statement) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: frozen, knowsLeases: true}, f)
+}
+
 func (s *Store) written(op string, t *tx, f func(t *tx) error) error {
 	t.touched = new([]core.UserID)
 	err := t.run(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
+	s.heads.add(t.heads)
 	s.bus.publish(t.wake...)
 	s.changes.publish(*t.touched...)
 	return nil
@@ -292,7 +320,7 @@ const rollbackTimeout = 2 * time.Second
 
 // work locks the user's row, reads what is read first, runs f and writes the counters.
 func (t *tx) work(f func(t *tx) error) error {
-	if err := t.ask(append([]Statement{t.lock()}, t.first...)...); err != nil {
+	if err := t.enter(t.first...); err != nil {
 		return err
 	}
 	if t.moving == frozen && !t.even {
@@ -306,13 +334,14 @@ func (t *tx) work(f func(t *tx) error) error {
 
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
-	return Statement{Query: `SELECT last_message, last_id, news, settings, moving FROM users WHERE id = $1` +
+	return Statement{Query: `SELECT last_message, last_id, news, name, role, settings, standing, moving FROM users WHERE id = $1` +
 		t.s.dialect.Lock, Args: []any{t.user},
 		Scan: func(r Row) error {
 			if t.user != 0 {
 				*t.touched = append(*t.touched, t.user)
 			}
-			return found(r.Scan(&t.lastMessage, &t.lastID, &t.news, &t.settings, &t.moving))
+			return found(r.Scan(&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing,
+				&t.moving))
 		}}
 }
 
@@ -326,6 +355,13 @@ func (t *tx) ask(statements ...Statement) error {
 		return t.send()
 	}
 	for _, s := range statements {
+		if s.All != nil {
+			rows, err := t.rows(s.Query, s.Args...)
+			if _, err = collect(rows, err, func(r scanner) (struct{}, error) { return struct{}{}, s.All(r) }); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := s.Scan(t.row(s.Query, s.Args...)); err != nil {
 			return err
 		}

@@ -146,8 +146,8 @@ func tablesOfConversation() []Table {
 			Plain: []string{"state", "sources"}, Merge: MergeCopied}),
 		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
-			Loose: []string{"identity_id", "segment_id", "epoch_id", "task_id"}, Plain: []string{"state", "inputs", "day"},
-			Merge: MergeCopied}),
+			Loose: []string{"identity_id", "segment_id", "epoch_id", "task_id"},
+			Plain: []string{"state", "inputs", "day", "worker"}, Merge: MergeCopied}),
 		owned(Table{Name: "answers", Key: "message_id, turn_id", Page: 500, Split: cameWith, Row: "message_id",
 			Refs:  refs("message_id", "messages", "first_message", "messages", "last_message", "messages", "turn_id", "turns"),
 			Merge: MergeCopied}),
@@ -155,7 +155,7 @@ func tablesOfConversation() []Table {
 			Words: []string{"data"}, Refs: refs("thread_id", "threads"), Merge: MergeCopied}),
 		owned(Table{Name: "deliveries", Export: "- the program says it", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"error"}, Refs: refs("message_id", "messages"), Loose: []string{"identity_id"},
-			Plain: []string{"channel", "account", "external", "kind", "state", "why", "born"}, Merge: MergeCopied}),
+			Plain: []string{"channel", "account", "external", "kind", "state", "why", "born", "worker"}, Merge: MergeCopied}),
 		owned(Table{Name: "delivery_parts", Export: "- it is a message once more", Key: "delivery_id", Forget: ForgetMade,
 			Row: "delivery_id", Words: []string{"body", "error"}, Refs: refs("delivery_id", "deliveries"),
 			Plain: []string{"state", "native_id"}, Merge: MergeCopied}),
@@ -218,6 +218,7 @@ func tablesBeside() []Table {
 		{Name: "states", Sealed: []string{"value"}, Plain: []string{"account", "key"}},
 		{Name: "rates", Plain: []string{"key"}},
 		{Name: "grants", Plain: []string{"day", "worker"}},
+		{Name: "heads", Plain: []string{"hash", "body"}}, // what the gateway says to all
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 
 const runColumns = `r.task_id, r.due_at, r.state, r.cause, r.passed, r.message_id, r.turn_id, r.started_at, r.ended_at`
 
-// selectTasks selects tasks with their newest runs.
-const selectTasks = `SELECT k.user_id, k.id, k.body, k.due_at, k.cron, k.zone, k.state, k.message_id, k.created_at, k.tainted, k.failures,
+// selectTasks selects tasks of a user with their newest runs.
+func selectTasks(user string) string {
+	return `SELECT k.user_id, k.id, k.body, k.due_at, k.cron, k.zone, k.state, k.message_id, k.created_at, k.tainted, k.failures,
 	COALESCE(r.due_at, 0), COALESCE(r.state, ''), COALESCE(r.cause, ''), COALESCE(r.passed, 0), COALESCE(r.message_id, 0), COALESCE(r.turn_id, 0),
 	COALESCE(r.started_at, 0), COALESCE(r.ended_at, 0)
-	FROM tasks k LEFT JOIN task_runs r ON r.user_id = k.user_id AND r.task_id = k.id AND r.due_at = k.last_due`
+	FROM tasks k LEFT JOIN task_runs r ON r.user_id = ` + user + ` AND r.task_id = k.id AND r.due_at = k.last_due`
+}
 
 func scanTask(row scanner) (core.Task, error) {
 	var k core.Task
@@ -41,19 +43,19 @@ func scanRun(row scanner) (r core.Run, err error) {
 
 // Tasks lists active and paused tasks, soonest first.
 func (s *Store) Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error) {
-	rows, err := s.one(ctx).rows(selectTasks+
+	rows, err := s.one(ctx).rows(selectTasks(`$1`)+
 		` WHERE k.user_id = $1 AND k.state IN ('active', 'paused') ORDER BY k.due_at LIMIT $2`, user, limit)
 	return collect(rows, err, scanTask)
 }
 
 // Task returns a task, or ErrNotFound.
 func (s *Store) Task(ctx context.Context, user core.UserID, id core.TaskID) (core.Task, error) {
-	return scanTask(s.one(ctx).row(selectTasks+` WHERE k.user_id = $1 AND k.id = $2`, user, id))
+	return scanTask(s.one(ctx).row(selectTasks(`$1`)+` WHERE k.user_id = $1 AND k.id = $2`, user, id))
 }
 
 // DueTasks lists active tasks that are due, oldest first.
 func (s *Store) DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error) {
-	rows, err := s.one(ctx).rows(selectTasks+` WHERE k.state = 'active' AND k.due_at <= $1
+	rows, err := s.one(ctx).rows(selectTasks(`k.user_id`)+` WHERE k.state = 'active' AND k.due_at <= $1
 		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = k.user_id AND users.moving IN (1, 2)) ORDER BY k.due_at LIMIT $2`,
 		ms(now), limit)
 	return collect(rows, err, scanTask)
@@ -317,7 +319,7 @@ func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) error {
 		}
 		query = ` WHERE k.user_id = $1 AND k.id = $2`
 	}
-	rows, err := t.rows(selectTasks+query, t.user, id)
+	rows, err := t.rows(selectTasks(`$1`)+query, t.user, id)
 	made, err := collect(rows, err, scanTask)
 	for _, k := range made {
 		if err != nil {

@@ -17,38 +17,41 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) error {
 	job := turnJob(to.thread, a.RunAt)
 	switch {
 	case out.Turn != nil:
-		return t.startClaimed(out.Turn, job, a, to)
-	case to.head.id != 0:
-		return t.behind(to.head, to.thread, a.RunAt)
+		return t.startClaimed(out.Turn, a, to)
+	case to.head.id != 0 || to.leased:
+		h, _, err := t.head(threadKey(to.thread))
+		if err != nil {
+			return err
+		}
+		return t.behind(h, to.thread, a.RunAt)
 	case out.Postponed != nil:
 		job.RunAt = out.Postponed.Until
 	}
 	t.awaken(core.QueueTurn)
-	_, err := t.insertJob(job, core.JobReady, core.Lease{}, "")
-	return err
+	return t.addJob(job, core.JobReady)
 }
 
 // startClaimed stores a turn that is claimed with its messages.
-func (t *tx) startClaimed(turn *core.Turn, job core.NewJob, a core.Append, to route) (err error) {
-	job.Ref = int64(turn.ID)
-	turn.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: a.Claim.Until}
-	if turn.Lease.Job, err = t.insertJob(job, core.JobRunning, turn.Lease, a.Claim.Worker); err != nil {
+func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) error {
+	turn.Lease = core.Lease{Job: core.JobID(turn.ID), Key: threadKey(turn.Thread), Attempt: 1, Until: a.Claim.Until}
+	if err := t.insertTurn(turn, to.last, a.Budget, a.Claim); err != nil {
 		return err
 	}
-	return t.insertTurn(turn, to.last, a.Budget)
+	return t.keptLease()
 }
 
-// insertTurn stores a running turn, whose last input has the position last.
-func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget) error {
+// insertTurn stores a running turn, whose last input has the position last. With a claim
+// its row keeps the lease.
+func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) error {
 	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user,
 		turn.Thread, last); err != nil {
 		return err
 	}
 	return t.exec(
-		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due)
-		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11)`,
+		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
+		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11, $12, $13)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
-		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due))
+		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due), c.Worker, ms(c.Until))
 }
 
 // behind makes sure that a job follows the head of a thread: a head without a
@@ -63,8 +66,7 @@ func (t *tx) behind(h head, thread core.ThreadID, runAt time.Time) error {
 	if err != nil || n > 0 {
 		return err
 	}
-	_, err = t.insertJob(turnJob(thread, runAt), core.JobWaiting, core.Lease{}, "")
-	return err
+	return t.addJob(turnJob(thread, runAt), core.JobWaiting)
 }
 
 // turnJob is the job of a thread's next turn. Its Ref is the turn once it began.
@@ -72,31 +74,31 @@ func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
 	return core.NewJob{Queue: core.QueueTurn, Key: threadKey(thread), Payload: json.RawMessage(text(thread)), RunAt: runAt}
 }
 
-// begin starts a turn under a lease: its inputs are the longest run of pending
+// begin starts a turn under a lease, and says what its thread was at: its inputs are the longest run of pending
 // messages of one identity, and get their positions. nil: nothing is pending and
 // the job is gone, or the budget put it off.
 func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *core.Postponed, error) {
+	b core.Budget) (*core.Turn, *core.Postponed, *start, error) {
 	run, err := t.pending(thread)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if len(run) == 0 {
-		return nil, nil, t.end(l, "")
+		return nil, nil, nil, t.end(l, "")
 	}
 	if run[0].solo != soloTask { // for a task it was reserved when it was due
 		if p, err := t.postpone(&b, now); err != nil || p != nil {
 			if err == nil {
 				err = t.again(l, p.Until, "")
 			}
-			return nil, p, err
+			return nil, p, nil, err
 		}
 	}
-	turn, err := t.newTurn(thread, run, l, now, b)
+	turn, begun, err := t.newTurn(thread, run, l, now, b)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return turn, nil, t.exec(`UPDATE jobs SET ref = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, turn.ID)
+	return turn, nil, begun, t.exec(`UPDATE jobs SET ref = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, turn.ID)
 }
 
 type pendingMessage struct {
@@ -104,6 +106,7 @@ type pendingMessage struct {
 	identity core.IdentityID
 	segment  core.SegmentID
 	solo     int64 // 0, soloAsked or soloTask
+	files    bool
 }
 
 // unread is the condition of messages that wait for a turn: a person's, and
@@ -113,10 +116,10 @@ const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND positi
 
 // pending returns the longest run of unanswered messages of one identity.
 func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
-	rows, err := t.rows(`SELECT id, identity_id, segment_id, solo FROM messages
+	rows, err := t.rows(`SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END FROM messages
 		WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
 	all, err := collect(rows, err, func(r scanner) (p pendingMessage, err error) {
-		return p, r.Scan(&p.id, &p.identity, &p.segment, &p.solo)
+		return p, r.Scan(&p.id, &p.identity, &p.segment, &p.solo, &p.files)
 	})
 	for n, p := range all {
 		if n > 0 && (p.identity != all[0].identity || p.solo != 0 || all[0].solo != 0) {
@@ -127,34 +130,38 @@ func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
 }
 
 func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, error) {
+	b core.Budget) (*core.Turn, *start, error) {
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
 		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
 	if run[0].solo == soloTask {
 		turn.Reserved = 0
 		if err := t.beginRun(turn, run[0].id, &b); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var last int64
+	begun := &start{news: t.news}
 	var failed core.MessageID
-	if err := t.row(`SELECT mode, last_position, failed FROM threads WHERE user_id = $1 AND id = $2`, t.user,
-		thread).Scan((*string)(&turn.Mode), &last, &failed); err != nil {
-		return nil, err
+	if err := t.row(`SELECT mode, failed, `+versionColumns+` FROM threads WHERE user_id = $1 AND id = $2`, t.user,
+		thread).Scan(append([]any{(*string)(&turn.Mode), &failed}, begun.columns()...)...); err != nil {
+		return nil, nil, err
 	}
+	last := begun.last
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
 		if err := t.exec(
 			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, m.id, last, turn.ID, failed); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if err := t.insertTurn(turn, last, b); err != nil {
-		return nil, err
+	if err := t.insertTurn(turn, last, b, &core.Claim{}); err != nil {
+		return nil, nil, err
 	}
-	return turn, t.addressTurn(turn)
+	if slices.ContainsFunc(run, func(m pendingMessage) bool { return m.files }) {
+		begun = nil
+	}
+	return turn, begun, t.addressTurn(turn)
 }
 
 func (t *tx) addressTurn(turn *core.Turn) error {
@@ -222,8 +229,9 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	b core.Budget) (*core.Turn, *core.Postponed, error) {
 	var turn *core.Turn
 	var put *core.Postponed
+	var begun *start
 	err := s.update(ctx, "claim turn", ref.User, func(t *tx) error {
-		turn, put = nil, nil
+		turn, put, begun = nil, nil, nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {
 			return err
@@ -238,9 +246,12 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 			turn, err = t.resume(current, l)
 			return err
 		}
-		turn, put, err = t.begin(thread, l, c.Now, b)
+		turn, put, begun, err = t.begin(thread, l, c.Now, b)
 		return err
 	})
+	if err == nil && begun != nil {
+		s.recent.begin(turn, begun)
+	}
 	return turn, put, err
 }
 
@@ -278,7 +289,7 @@ func countLeft(user, lowest, highest, turn string) string {
 		` AND turn_id = ` + turn + ` AND role <> 'assistant' AND redacted = 0 AND position > 0`
 }
 
-const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = t.user_id AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
+const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn

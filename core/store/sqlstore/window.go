@@ -14,13 +14,13 @@ const page = 100
 
 // Window reads what a context is built from; see core.TurnStore.
 func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
-	if w, ok, err := s.guess(ctx, turn, wq); ok || err != nil {
+	w, ok, err := s.goesOn(ctx, turn, wq)
+	if ok || err != nil {
 		return w, wrap("read window", err)
 	}
-	var w core.Window
-	err := s.view(ctx, "read window", func(q querier) error {
+	err = s.view(ctx, "read window", func(q querier) error {
 		w = core.Window{}
-		summaries, err := readThread(q, turn, &w)
+		summaries, err := s.readThread(q, turn, &w)
 		if err != nil {
 			return err
 		}
@@ -32,54 +32,47 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 	return w, err
 }
 
-// guess reads a window in one round trip, if what this process knows of the
-// thread still holds. Where round trips cost nothing it is not tried.
-func (s *Store) guess(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool, err error) {
-	k := threadOf{turn.User, turn.Thread}
-	known := s.recent.last(k)
-	if s.dialect.Pipeline == nil || known == nil || len(known.messages) == 0 {
+// goesOn puts a window together of what this process knows of the thread, if that still
+// held when the turn began; messages that others stored are read.
+func (s *Store) goesOn(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool, err error) {
+	begun, known := s.recent.begun(turn)
+	if begun == nil || known.epoch.Dropped > 0 || begun.news > begun.told {
 		return w, false, nil
 	}
-	var summaries int64
-	var fresh []core.Message
-	from := known.messages[len(known.messages)-1].Position + 1
-	err = s.snapshot(ctx, toThread(turn, &w, &summaries),
-		Statement{Query: selectFrom, Args: []any{turn.User, turn.Thread, from}, All: func(r Row) error {
-			m, err := scanMessage(r)
-			fresh = append(fresh, m)
-			return err
-		}})
-	if err != nil || !continues(w, wq) || w.Epoch.Dropped > 0 || w.News > w.Told ||
-		!known.holds(w.Epoch.ID, w.Edits, summaries) {
-		return core.Window{}, false, err
+	epoch := *known.epoch
+	epoch.UsedAt = at(begun.used)
+	w = core.Window{Epoch: &epoch, Edits: begun.edits, Told: begun.told, News: begun.news, Compressed: begun.compressed,
+		Pages: known.pages}
+	if !continues(w, wq) {
+		return w, false, nil
 	}
-	w.Pages = known.pages
-	s.remember(k, turn, &w, summaries, known.messages, fresh)
+	fresh := begun.inputs
+	if fresh == nil || known.through() != begun.last {
+		rows, err := s.one(ctx).rows(selectFrom, turn.User, turn.Thread, known.through()+1)
+		if fresh, err = collect(rows, err, scanMessage); err != nil {
+			return w, false, err
+		}
+	}
+	s.remember(turn, &w, begun.summaries, known.messages, fresh)
 	return w, true, nil
 }
 
 // readThread reads the thread's versions and its current epoch.
-func readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
-	st := toThread(turn, w, &summaries)
-	return summaries, st.Scan(q.row(st.Query, st.Args...))
-}
-
-// toThread returns what reads it.
-func toThread(turn *core.Turn, w *core.Window, summaries *int64) Statement {
-	return Statement{Query: `SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = h.user_id
-		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`,
-		Args: []any{turn.User, turn.Thread}, Scan: func(r Row) error {
-			var data string
-			var used int64
-			err := r.Scan(&w.Edits, summaries, &used, &data, &w.Told, &w.News, &w.Compressed)
-			if err != nil || data == "" {
-				return found(err)
-			}
-			w.Epoch = &core.Epoch{}
-			err = unjson(data, w.Epoch)
-			w.Epoch.UsedAt = at(used)
-			return err
-		}}
+func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
+	var data string
+	var used int64
+	err = q.row(`SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
+		LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, turn.User,
+		turn.Thread).Scan(&w.Edits, &summaries, &used, &data, &w.Told, &w.News, &w.Compressed)
+	if err != nil || data == "" {
+		return summaries, found(err)
+	}
+	w.Epoch = &core.Epoch{}
+	if err = unjson(data, w.Epoch); err == nil {
+		err = s.complete(q, w.Epoch)
+	}
+	w.Epoch.UsedAt = at(used)
+	return summaries, err
 }
 
 // continues reports whether the current epoch can go on, as far as the store knows.
@@ -95,7 +88,7 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 	from := w.Epoch.Start
 	if e := s.recent.get(k, w.Epoch.ID, w.Edits, summaries); e != nil {
 		known, w.Pages = e.messages, e.pages
-		from = known[len(known)-1].Position + 1
+		from = e.through() + 1
 	} else if err := shown(q, turn.User, w); err != nil {
 		return err
 	}
@@ -104,7 +97,7 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 	if err != nil {
 		return err
 	}
-	s.remember(k, turn, w, summaries, known, fresh)
+	s.remember(turn, w, summaries, known, fresh)
 	if w.Epoch.Dropped > 0 {
 		if err := uncovered(q, turn, paged(w.Pages), w.Epoch.Start, w); err != nil {
 			return err
@@ -131,9 +124,10 @@ const selectFrom = `SELECT ` + messageColumns +
 	` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
 
 // remember puts a window's messages together and keeps them for the next turn.
-func (s *Store) remember(k threadOf, turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
-	w.Messages = append(known[:len(known):len(known)], fresh...)
-	s.recent.put(k, turn.ID, kept{w.Epoch.ID, w.Edits, summaries, w.Messages, w.Pages})
+func (s *Store) remember(turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
+	w.Messages = slices.Concat(known, fresh)
+	s.recent.put(threadOf{turn.User, turn.Thread}, turn.ID, kept{epoch: w.Epoch, edits: w.Edits, summaries: summaries,
+		messages: w.Messages, pages: w.Pages})
 }
 
 // afresh reads the newest messages until they are enough for a new epoch, and
@@ -280,6 +274,7 @@ func scanLoop(r scanner) (l core.Loop, err error) {
 	return l, unjson(sources, &l.Sources)
 }
 
+// epochByID reads an epoch as it is stored, without the texts that it shares.
 func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) {
 	var data string
 	if err := q.row(`SELECT data FROM epochs WHERE user_id = $1 AND id = $2`, user, id).Scan(&data); err != nil {
@@ -291,7 +286,14 @@ func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) 
 
 // Epoch returns the epoch that the turn id began.
 func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error) {
-	return epochByID(s.one(ctx), user, id)
+	var e *core.Epoch
+	err := s.view(ctx, "read epoch", func(q querier) (err error) {
+		if e, err = epochByID(q, user, id); err != nil {
+			return err
+		}
+		return s.complete(q, e)
+	})
+	return e, err
 }
 
 // Turn returns a turn and what it sent.
@@ -376,7 +378,8 @@ func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID)
 		err = q.row(`SELECT (SELECT COUNT(*) FROM messages
 				WHERE user_id = $1 AND thread_id = $2 AND `+unread+`),
 			(SELECT COUNT(*) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'),
-			(SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`,
+			COALESCE((SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running')),
+				(SELECT state FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running' AND lease_until > 0))`,
 			user, id, threadKey(id)).Scan(&b.Pending, &turns, &head)
 		b.Turn = turns > 0
 		b.Running = b.Turn && core.JobState(head.String) == core.JobRunning

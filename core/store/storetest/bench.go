@@ -11,11 +11,28 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// BenchTurn measures the road of one message: Append with a claim, Window,
-// Commit with a claim, FinishPart. history is how many messages there are before.
-func BenchTurn(b *testing.B, open Open, history int) {
+// BenchTurn measures the road of one message in small stores, and, if large, in large ones;
+// the first of them once more at the end.
+func BenchTurn(b *testing.B, open Open, large bool) {
+	for _, there := range []struct{ history, others int }{
+		{1000, 0}, {1000, 10_000}, {100_000, 0}, {1_000_000, 0}, {1000, 100_000}, {1000, 0},
+	} {
+		if large || there.history+there.others <= 11_000 {
+			b.Run(fmt.Sprintf("%d_messages_%d_others", there.history, there.others), func(b *testing.B) {
+				benchTurn(b, open, there.history, there.others)
+			})
+		}
+	}
+}
+
+// benchTurn measures Append with a claim, Window, Commit with a claim, FinishPart. history is
+// how many messages there are before, others how many users beside, of ten messages each.
+func benchTurn(b *testing.B, open Open, history, others int) {
 	w := newBench(b, open)
 	w.user, w.at = w.filled(history)
+	if others > 0 {
+		fill(w.t, w.DB(), 2_000_000, 2_000_000+others-1, 10, w.now)
+	}
 	before := w.Commits()
 	turns := 0
 	for b.Loop() {
@@ -35,6 +52,27 @@ func BenchTurn(b *testing.B, open Open, history int) {
 		turns++
 	}
 	b.ReportMetric(float64(w.Commits()-before)/float64(turns), "commits/turn")
+}
+
+// Road takes a message through Append, Commit and FinishPart, as each of many is taken, and
+// has each step run by one of the caller's.
+func Road(tb testing.TB, open Open, step func(s Store, name string, run func())) {
+	w := newBench(tb, open)
+	w.user, w.at = w.filled(1000)
+	w.epochFrom(w.turn("first"), "1")
+	w.exchange("second", "2")
+	w.now = w.now.Add(time.Second)
+	var t *core.Turn
+	step(w.Store, "Append", func() { t = w.turn("Is this on the road?") })
+	_, err := w.Window(w.ctx, t, w.ongoing())
+	w.must(err)
+	r, c := w.reply(t, "It is."), w.claim()
+	var out core.Committed
+	step(w.Store, "Commit", func() {
+		out, err = w.Commit(w.ctx, r, &c)
+		w.must(err)
+	})
+	step(w.Store, "FinishPart", func() { w.sent(out.Delivery) })
 }
 
 // BenchTogether measures the turns of many users at once, of 10 messages of talk

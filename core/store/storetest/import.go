@@ -28,7 +28,7 @@ func importCases() []testCase {
 		{"an import comes along in a merge", testImportMerge},
 		{"plans of all states come in once", testImportPlans},
 		{"an import prepared before finds what came meanwhile", testImportPrepared},
-		{"nothing remains of somebody who is deleted", testRemains},
+		{"nothing remains of a deleted account", testRemains},
 	}
 }
 

@@ -23,6 +23,7 @@ func jobCases() []testCase {
 		{"of two who claim a job one gets it", testClaimOnce},
 		{"a process takes the jobs of its share, and others that are late", testShares},
 		{"a process that is gone loses its jobs at once", testMembers},
+		{"the lease that a row keeps is a job as soon as jobs are looked at", testKeptLeases},
 	}
 }
 
@@ -233,6 +234,67 @@ func testMembers(b *bench) {
 	equal(b, "taken over from one that left", claim("a").Lease.Attempt, 3)
 	b.must(b.Leave(b.ctx, "a"))
 	join("c", false, 0, "c")
+}
+
+// testKeptLeases: what was claimed as it was stored is taken over like any job, from a process
+// that died, one that left and one that does not answer, and what follows waits behind it.
+func testKeptLeases(b *bench) {
+	jobs := func(want int) {
+		b.t.Helper()
+		var n int
+		b.must(b.DB().QueryRow(`SELECT COUNT(*) FROM jobs`).Scan(&n))
+		equal(b, "jobs", n, want)
+	}
+	join := func(worker string) {
+		b.t.Helper()
+		_, _, err := b.Join(b.ctx, core.Membership{Worker: worker, Now: b.now, Until: b.now.Add(10 * time.Second)})
+		b.must(err)
+	}
+	fenced := func(t *core.Turn) {
+		b.t.Helper()
+		_, err := b.Commit(b.ctx, b.reply(t, "late"), nil)
+		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
+	}
+	join(b.claim().Worker)
+	b.sent(b.answer(b.turn("goes well"), "it does").Delivery)
+	jobs(0)
+	dead := b.turn("a process dies")
+	jobs(0)
+	b.now = b.now.Add(11 * time.Second)
+	join("another")
+	jobs(1)
+	t := b.take()
+	equal(b, "attempt", t.Lease.Attempt, 2)
+	equal(b, "turn", t.ID, dead.ID)
+	fenced(dead)
+	d := b.answer(t, "taken over").Delivery
+	b.must(b.Leave(b.ctx, b.claim().Worker))
+	again := b.takeDelivery()
+	equal(b, "part", again.Parts[0].State, core.DeliveryUnknown)
+	_, err := b.FinishPart(b.ctx, d, 0, core.PartResult{State: core.DeliverySent}, b.now)
+	equal(b, "its part", errors.Is(err, core.ErrFenced), true)
+	b.sent(again)
+	stalled := b.turn("a process stalls")
+	b.now = b.now.Add(2 * time.Hour)
+	t = b.take()
+	fenced(stalled)
+	b.say(true, "and goes on")
+	b.sent(b.answer(t, "taken over again").Delivery)
+	b.sent(b.answer(b.take(), "and on").Delivery)
+	running := b.turn("renewed")
+	b.say(true, "waits")
+	jobs(2)
+	b.must(b.Extend(b.ctx, b.user.ID, running.Lease, b.now.Add(time.Hour)))
+	equal(b, "due meanwhile", len(b.due(turns)), 0)
+	b.answer(running, "one")
+	b.answer(b.take(), "two") // behind the delivery of the first
+	jobs(2)
+	_, err = b.DB().Exec(`INSERT INTO leases (name, worker, fence, until) VALUES ('process:old', 'old', 1, ` +
+		itoa(int(b.now.Add(time.Hour).UnixMilli())) + `)`)
+	b.must(err)
+	join("another")
+	b.turn("beside a process of an earlier version")
+	jobs(3)
 }
 
 func wakeCases() []testCase {

@@ -15,7 +15,7 @@ func mergeCases() []testCase {
 		{"a merge leaves others as they are", testMergeOthers},
 		{"messages of a merge stand in their order of time", testMergeOrder},
 		{"days of a merge are joined and both summaries are found", testMergeDays},
-		{"the owner stays, whoever asked", testMergeOwner},
+		{"the owner stays, whichever side asked", testMergeOwner},
 		{"what runs is answered once, after the merge", testMergeRunning},
 		{"what is said after a merge was asked for is answered by both", testMergeAsked},
 		{"a pause ends with a merge that comes to nothing", testMergeDropped},

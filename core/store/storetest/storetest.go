@@ -56,18 +56,32 @@ func Test(t *testing.T, open Open, of int) {
 		}, of)
 	})
 	t.Run("plans", func(t *testing.T) { testPlans(t, open, ran) })
+	t.Run("users", func(t *testing.T) { testUsersNamed(t, ran, of == 1) })
+}
+
+// TestSpread runs the suite on a store whose users are spread over servers. How a statement
+// is planned there is for each server to say.
+func TestSpread(t *testing.T, open Open) {
+	testContract(t, func(t testing.TB) func() Store {
+		store := open(t)
+		return func() Store {
+			s := store()
+			s.Analyze(words{"1"})
+			return s
+		}
+	}, 1)
 }
 
 func testContract(t *testing.T, open Open, of int) {
 	n := 0
 	for _, group := range [][]testCase{
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(), askCases(),
-		windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(),
+		windowCases(), headCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(),
 		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
 		memoryCases(), standingCases(), reminderCases(), taskCases(),
 		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
-		tableCases(),
+		tableCases(), userCases(),
 	} {
 		for _, c := range group {
 			if n++; n%of > 0 {

@@ -66,9 +66,10 @@ func testCoveredOnce(b *bench) {
 	u2, a2 := b.exchange("two", "second")
 	trigger := `CREATE TRIGGER again BEFORE UPDATE OF covered ON messages FOR EACH ROW WHEN (OLD.covered = NEW.covered) `
 	if _, err := b.DB().Exec(trigger + `BEGIN SELECT RAISE(FAIL, 'covered again'); END`); err != nil { // PostgreSQL
-		_, err = b.DB().Exec(
-			`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''covered again''; END'; ` +
-				trigger + `EXECUTE FUNCTION again()`)
+		_, err := b.DB().Exec(
+			`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''covered again''; END'`)
+		b.must(err)
+		_, err = b.DB().Exec(trigger + `EXECUTE FUNCTION again()`)
 		b.must(err)
 	}
 	b.summary(b.segment(), false, "all", u1, a1, u2, a2)

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,7 @@ func webCases() []testCase {
 	return []testCase{
 		{"a link signs its user in, once and in time", testSignIn},
 		{"of two who use a link at once one is signed in", testSignInTogether},
+		{"who signs in or uses a code does not wait for strangers", testSignInFree},
 		{"a session is found until it ends", testSession},
 		{"sessions are listed by their last use, and ended", testSessions},
 		{"a user who is gone is signed in no more", testSignInGone},
@@ -89,6 +92,49 @@ func testSignIn(b *bench) {
 	equal(b, "another session", second.ID != got.ID, true)
 	b.now = b.now.Add(15 * time.Minute)
 	b.refused("B")
+}
+
+// testSignInFree looks whose rows are locked.
+func testSignInFree(b *bench) {
+	var mine, strangers atomic.Int64
+	s := b.open()
+	s.Trace(func(query string, args []any) {
+		switch {
+		case !strings.HasPrefix(query, "SELECT last_message"):
+		case fmt.Sprint(args[0]) == "0":
+			strangers.Add(1)
+		default:
+			mine.Add(1)
+		}
+	})
+	on := *b
+	on.Store = s
+	on.signIn("a")
+	code := core.Code{Kind: core.CodePair, Hash: "H1", Address: b.stranger("").Address, Created: b.now,
+		Expires: b.now.Add(time.Hour)}
+	on.must(s.PutCode(b.ctx, code))
+	var used atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			_, err := s.UseCode(b.ctx, code.Kind, code.Hash, b.now)
+			if err == nil {
+				used.Add(1)
+			} else if !errors.Is(err, core.ErrRefused) {
+				b.t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	equal(b, "times that the code was used", used.Load(), 1)
+	equal(b, "locks of the user's row are seen", mine.Load() > 0, true)
+	equal(b, "locks of the strangers' row", strangers.Load(), 0)
+	second := on.signIn("b")
+	first := one(b, func(ctx context.Context, hash string) (core.Session, error) {
+		n, _, err := s.Session(ctx, hash, b.now)
+		return n, err
+	}, "a")
+	equal(b, "one id for two sessions", first.ID == second.ID, false)
 }
 
 func testSignInTogether(b *bench) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -14,6 +15,7 @@ func windowCases() []testCase {
 		{"an epoch goes on until something changes", testEpoch},
 		{"an epoch knows what it dropped, until a summary covers it", testEpochDropped},
 		{"an epoch is read as the tables are, in every process", testEpochShared},
+		{"what a process stored itself it does not read again", testWindowKnown},
 		{"what was made from words of others keeps its mark", testTainted},
 		{"what was done after words of others can be taken back", testUndo},
 		{"what changed since an epoch began is read until it is told", testNews},
@@ -214,6 +216,105 @@ func testEpochShared(b *bench) {
 		got, _ := s.window(t)
 		equal(b, "redacted", got[0], "")
 	}
+}
+
+// testWindowKnown: what a process puts together of what it stored is what the tables
+// hold, whatever was said and by whom.
+func testWindowKnown(b *bench) {
+	warm, reads := *b, 0
+	warm.Store = b.open()
+	warm.Trace(func(string, []any) { reads++ })
+	warm.epochFrom(warm.turn("first"), "1")
+	same := func(t *core.Turn, most int) {
+		b.t.Helper()
+		before := reads
+		got, err := warm.Window(b.ctx, t, b.ongoing())
+		b.must(err)
+		if n := reads - before; n > most {
+			b.t.Errorf("a window took %d statements, want at most %d", n, most)
+		}
+		cold := *b
+		cold.Store = b.open()
+		want, err := cold.Window(b.ctx, t, b.ongoing())
+		b.must(err)
+		if !reflect.DeepEqual(got, want) {
+			b.t.Errorf("got the window %+v, want %+v", got, want)
+		}
+	}
+	second := warm.turn("second")
+	same(second, 2) // the first of an epoch is read
+	warm.sent(warm.answer(second, "2").Delivery)
+	for _, change := range []func(m *core.NewMessage){
+		func(*core.NewMessage) {},
+		func(m *core.NewMessage) { m.Text = "with NUL \x00 and \xff" },
+		func(m *core.NewMessage) { m.ForwardedFrom = "Eve" },
+		func(m *core.NewMessage) { m.Quote = &core.Quote{Text: "what was said"} },
+		func(m *core.NewMessage) { m.SentAt = b.now.Add(1234567 * time.Nanosecond) },
+	} {
+		warm.now = warm.now.Add(time.Second)
+		b.now = warm.now
+		a := warm.batch(true, "said")
+		change(&a.Messages[0])
+		t := one(&warm, warm.Append, a).Turn
+		same(t, 0)
+		r := warm.reply(t, "it is")
+		call := core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now, Tokens: 1,
+			ToolCalls: []core.ToolCall{{ID: "c1", Name: "time_now", Arguments: "{}"}}}
+		result := core.NewMessage{Role: core.RoleTool, Kind: core.KindChat, Text: "noon", ToolCallID: "c1",
+			ToolName: "time_now", SentAt: b.now, Tokens: 1}
+		r.Messages = append([]core.NewMessage{call, result}, r.Messages...)
+		_, err := warm.Commit(b.ctx, r, nil)
+		b.must(err)
+	}
+	for _, claim := range []bool{true, false} {
+		warm.now = warm.now.Add(time.Second)
+		a := warm.batch(claim, "with a file")
+		a.Messages[0].Attachments = []core.Attachment{{Kind: "voice", Ref: "r"}}
+		t := one(&warm, warm.Append, a).Turn
+		if !claim {
+			t = warm.take()
+		}
+		f := core.Fetched{User: b.user.ID, Message: t.Inputs[0], Attachment: a.Messages[0].Attachments[0]}
+		f.Attachment.Transcript = "what was heard"
+		j, err := warm.Claim(b.ctx, warm.only("fetch:telegram"), warm.claim())
+		b.must(err)
+		f.Lease = j.Lease
+		b.must(warm.SetAttachment(b.ctx, f))
+		same(t, 9)
+		_, err = warm.Commit(b.ctx, warm.reply(t, "heard"), nil)
+		b.must(err)
+	}
+	warm.say(false, "waits")
+	warm.now = warm.now.Add(time.Second)
+	t := warm.take()
+	same(t, 1) // what waited for its turn is read
+	_, err := warm.Commit(b.ctx, warm.reply(t, "so it does"), nil)
+	b.must(err)
+	own := warm.Store
+	warm.Store, warm.now = b.open(), warm.now.Add(time.Second)
+	warm.answer(warm.turn("elsewhere"), "there")
+	warm.Store, warm.now = own, warm.now.Add(time.Second)
+	t = warm.turn("here again")
+	same(t, 1) // and what another process stored
+	same(t, 2) // a second attempt
+	_, err = warm.Commit(b.ctx, warm.reply(t, "yes"), nil)
+	b.must(err)
+	warm.now = warm.now.Add(time.Second)
+	again := warm.turn("is changed")
+	b.must(warm.edit(warm.native(), "e1", "was changed"))
+	again.Again = true
+	same(again, 9)
+	warm.epochFrom(again, "so it was")
+	warm.now = warm.now.Add(time.Second)
+	between := warm.turn("between")
+	same(between, 9)
+	_, err = warm.Commit(b.ctx, warm.reply(between, "both"), nil)
+	b.must(err)
+	warm.now = warm.now.Add(time.Second)
+	later := warm.turn("is tried later")
+	b.must(warm.RetryTurn(b.ctx, later, warm.now, "the model is away"))
+	b.must(warm.edit(warm.native(), "e2", "was changed again"))
+	same(warm.take(), 9)
 }
 
 func testHistory(b *bench) {

@@ -1,0 +1,165 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/everthread/everthread/core"
+)
+
+// heads are the texts of heads that are known to be in the table of that name, by their
+// hashes. They are the gateway's own and few.
+type heads struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// maxHeads bounds the texts that a process keeps.
+const maxHeads = 256
+
+func (h *heads) get(hash string) (body string, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	body, known = h.texts[hash]
+	return body, known
+}
+
+func (h *heads) add(texts map[string]string) {
+	if len(texts) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.texts == nil || len(h.texts)+len(texts) > maxHeads {
+		h.texts = map[string]string{}
+	}
+	maps.Copy(h.texts, texts)
+}
+
+func hashOf(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// apart takes the texts that an epoch shares out of a copy of it, and returns both.
+func apart(e core.Epoch) (core.Epoch, map[string]string) {
+	texts := map[string]string{}
+	e.Head = slices.Clone(e.Head)
+	for i := range e.Head {
+		if h := &e.Head[i]; h.Shared() {
+			h.Hash = hashOf(h.Text)
+			texts[h.Hash], h.Text = h.Text, ""
+		}
+	}
+	return e, texts
+}
+
+// putHeads stores texts that this process does not know to be there, in one order for all.
+func (t *tx) putHeads(texts map[string]string) error {
+	for _, hash := range slices.Sorted(maps.Keys(texts)) {
+		if _, known := t.s.heads.get(hash); known {
+			continue
+		}
+		if err := t.exec(`INSERT INTO heads (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`, hash,
+			texts[hash]); err != nil {
+			return err
+		}
+		if t.heads == nil {
+			t.heads = map[string]string{}
+		}
+		t.heads[hash] = texts[hash]
+	}
+	return nil
+}
+
+// putEpoch stores the epoch of a thread: whole as long as a process lives that would not
+// find its texts elsewhere.
+func (t *tx) putEpoch(thread core.ThreadID, e core.Epoch) error {
+	whole := !t.s.allKnow(headsVersion)
+	if !whole {
+		var texts map[string]string
+		e, texts = apart(e)
+		if err := t.putHeads(texts); err != nil {
+			return err
+		}
+	}
+	return t.exec(`INSERT INTO epochs (user_id, id, thread_id, data, whole) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data, whole = excluded.whole`, t.user, e.ID, thread, text(e),
+		flag(whole))
+}
+
+// complete puts the shared texts into the head of an epoch that was read.
+func (s *Store) complete(q querier, e *core.Epoch) error {
+	for i := range e.Head {
+		h := &e.Head[i]
+		if h.Hash == "" {
+			continue
+		}
+		body, known := s.heads.get(h.Hash)
+		if !known {
+			if err := q.row(`SELECT body FROM heads WHERE hash = $1`, h.Hash).Scan(&body); err != nil {
+				return fmt.Errorf("read the %s of a prompt: %w", h.Name, err)
+			}
+			s.heads.add(map[string]string{h.Hash: body})
+		}
+		h.Text, h.Hash = body, ""
+	}
+	return nil
+}
+
+// ShareHeads moves texts of heads to where they are kept once; see core.Janitor.
+func (s *Store) ShareHeads(ctx context.Context, limit int) (int, error) {
+	if !s.allKnow(headsVersion) {
+		return 0, nil
+	}
+	type row struct {
+		user core.UserID
+		id   core.TurnID
+	}
+	rows, err := s.one(ctx).rows(`SELECT user_id, id FROM epochs WHERE whole = 1 ORDER BY user_id, id LIMIT $1`, limit)
+	all, err := collect(rows, err, func(r scanner) (e row, err error) { return e, r.Scan(&e.user, &e.id) })
+	moved := 0
+	for err == nil && moved < len(all) {
+		user, from := all[moved].user, moved
+		for moved < len(all) && all[moved].user == user && moved-from < sharedAtOnce {
+			moved++
+		}
+		err = s.update(ctx, "share heads", user, func(t *tx) error {
+			for _, e := range all[from:moved] {
+				if err := t.shareHead(e.id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrNotFound) {
+			err = nil
+		}
+	}
+	return moved, err
+}
+
+// sharedAtOnce bounds the epochs of one transaction.
+const sharedAtOnce = 50
+
+// shareHead takes the shared texts out of an epoch, if it is still there.
+func (t *tx) shareHead(id core.TurnID) error {
+	e, err := epochByID(t, t.user, id)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	left, texts := apart(*e)
+	if err := t.putHeads(texts); err != nil {
+		return err
+	}
+	return t.exec(`UPDATE epochs SET data = $3, whole = 0 WHERE user_id = $1 AND id = $2`, t.user, id, text(left))
+}
