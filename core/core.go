@@ -106,13 +106,15 @@ func (s Settings) Location(fallback *time.Location) *time.Location {
 
 // Identity is a user's address on one channel.
 type Identity struct {
-	User     UserID
-	ID       IdentityID
-	Address  Address
-	Name     string    // display name on that channel
-	Thread   ThreadID  // the plain thread that is current here; 0: the continuous one
-	Blocked  bool      // it cannot be written to until it writes again
-	LastUsed time.Time // last inbound message
+	User    UserID
+	ID      IdentityID
+	Address Address
+	Name    string   // display name on that channel
+	Thread  ThreadID // the plain thread that is current here; 0: the continuous one
+	Blocked bool     // it cannot be written to until it writes again
+	// LastUsed is when it last wrote, or up to a minute before that while no other
+	// identity of the user did.
+	LastUsed time.Time
 	// Window is until when it may be written to, where the channel has a window;
 	// Asked: it was asked since whether it wants what waits.
 	Window time.Time

@@ -72,6 +72,7 @@ type state struct {
 	last, epoch int64 // of the thread
 	edits       int64 // of the thread
 	since       int   // messages of the segment since its summary
+	marked      bool  // its new messages are to be put in windows already
 	segment     core.SegmentState
 	blocked     bool // the identity cannot be written to
 	queued      bool // its address has the job of a delivery
@@ -88,7 +89,7 @@ func toState(r core.Reply, s *state) Statement {
 	if n := len(r.Turn.Inputs); n > 0 {
 		lowest, highest = slices.Min(r.Turn.Inputs), slices.Max(r.Turn.Inputs)
 	}
-	return Statement{Query: `SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
+	return Statement{Query: `SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.unwindowed, 0), COALESCE(g.state, ''), i.blocked,
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
 			EXISTS (SELECT 1 FROM turns WHERE user_id = $1 AND id = $11 AND state = 'running' AND lease_until > 0),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
@@ -104,8 +105,8 @@ func toState(r core.Reply, s *state) Statement {
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
 		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
 		var kept bool
-		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &kept, &s.queued,
-			&s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
+		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, &s.marked, (*string)(&s.segment), &s.blocked, &s.held, &kept,
+			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
 		s.held = s.held || kept && r.Turn.Lease.Attempt == 1
 		return found(err)
 	}}
@@ -155,7 +156,7 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message, err error) {
 		said = append(said, kept)
 	}
 	st.since += counted
-	if err := t.counted(r.Turn.Segment, counted); err != nil {
+	if err := t.counted(r.Turn.Segment, counted, st.marked); err != nil {
 		return nil, err
 	}
 	return said, t.moveThread(r, last, st.epoch)

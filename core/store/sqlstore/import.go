@@ -376,6 +376,7 @@ func (in *importing) indexAll() error {
 			return err
 		}
 	}
-	return in.exec(`UPDATE users SET indexed = $2, index_version = $3 WHERE id = $1`, in.user, in.lastMessage,
+	in.added, in.unindexed = false, false
+	return in.exec(`UPDATE users SET indexed = $2, index_version = $3, unindexed = 0 WHERE id = $1`, in.user, in.lastMessage,
 		in.s.analyze.Version())
 }

@@ -174,6 +174,8 @@ type route struct {
 	label    string
 	segment  core.SegmentID // of the day label; 0: it is not open yet
 	ends     int64          // when that ends
+	marked   bool           // its new messages are to be put in windows already
+	other    bool           // another identity was used after this one
 }
 
 // toRoute returns what reads a route, with the day of the first message: to the
@@ -186,7 +188,8 @@ func toRoute(a core.Append, r *route) Statement {
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = t.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = t.id AND ` + unread + `),
-			COALESCE(g.id, 0), COALESCE(g.ends_at, 0)
+			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0),
+			EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id <> i.id AND last_used >= i.last_used)
 		FROM identities i JOIN threads t ON t.user_id = $1 AND t.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = $1 AND c.mode = 'continuous') END
 		LEFT JOIN jobs j ON j.user_id = $1 AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
@@ -194,7 +197,8 @@ func toRoute(a core.Append, r *route) Statement {
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
 			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, (*string)(&r.mode)}, r.versions.columns()...),
-				&r.head.id, (*string)(&r.head.state), &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends)})
+				&r.head.id, (*string)(&r.head.state), &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked,
+				&r.other)})
 			r.identity, r.last = i, r.versions.last
 			if errors.Is(err, core.ErrNotFound) {
 				return nil
@@ -277,14 +281,24 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) err
 	return nil
 }
 
+// usedWithin is how far the time that an identity was last used may lie behind, as long as
+// no other was used since: a row less is written for each of several messages.
+const usedWithin = time.Minute
+
 // touch records that an identity was used and can be written to. What was parked
 // goes out after the reply, or at once if there will be none.
 func (t *tx) touch(to route, a core.Append) error {
-	err := t.used(to.identity.ID, a.Now, a.Window)
-	if err != nil || !a.Paused {
-		return err
+	i := to.identity
+	known := !to.other && !i.Blocked && !i.Asked && a.Now.Sub(i.LastUsed) < usedWithin && !a.Window.After(i.Window)
+	if !known {
+		if err := t.used(i.ID, a.Now, a.Window); err != nil {
+			return err
+		}
 	}
-	return t.unpark(to.identity.ID, a.Now)
+	if !a.Paused {
+		return nil
+	}
+	return t.unpark(i.ID, a.Now)
 }
 
 // used records that an identity was used, and until when it can be written to.

@@ -50,7 +50,7 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]core.UserID, error) {
 	s.rota.mu.Lock()
 	defer s.rota.mu.Unlock()
-	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > CAST($4 AS bigint) AND moving IN (0, 3) AND id % $3 = $2 ORDER BY id LIMIT $1`
+	const query = `SELECT id FROM users WHERE unindexed = 1 AND id > 0 AND id > CAST($4 AS bigint) AND moving IN (0, 3) AND id % $3 = $2 ORDER BY id LIMIT $1`
 	ids, err := s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.rota.after)
 	if err == nil && len(ids) == 0 && s.rota.after > 0 {
 		ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), 0)
@@ -200,7 +200,7 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 		return 1, err
 	}
 	if p.next == p.now {
-		return 0, nil
+		return 0, t.exec(`UPDATE users SET unindexed = 0 WHERE id = $1 AND unindexed = 1 AND indexed >= last_message`, t.user)
 	}
 	if p.next.version != p.now.version && p.now.indexed > 0 {
 		if n, err = t.indexRest(); err != nil {
@@ -213,7 +213,8 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 			return n, err
 		}
 	}
-	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5 WHERE id = $1`,
+	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5,
+			unindexed = CASE WHEN last_message > $2 THEN 1 ELSE 0 END WHERE id = $1`,
 		t.user, p.next.indexed, p.next.reindexed, p.next.version, p.next.filed)
 }
 

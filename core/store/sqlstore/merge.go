@@ -143,6 +143,7 @@ func (p pair) planMerge(m *move, asked core.UserID) error {
 	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	m.Total = int(p.from.lastMessage + p.from.lastID)
 	p.into.lastMessage += p.from.lastMessage
+	p.into.added = true
 	p.into.lastID += p.from.lastID
 	p.into.dirty = true
 	return err

@@ -345,7 +345,7 @@ func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	}
 	for _, st := range []Statement{
 		{Query: `UPDATE users SET standing = standing + $2 WHERE id = $1`, Args: []any{m.Into, theirs}},
-		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message WHERE id = $1`, Args: []any{m.From}},
+		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message, unindexed = 0 WHERE id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE users SET moving = $2 WHERE id = $1`, Args: []any{m.Into, letting}},
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {

@@ -240,5 +240,5 @@ func (t *tx) spoken(p place, now time.Time) (place, error) {
 		p.position); err != nil {
 		return p, err
 	}
-	return p, t.counted(p.segment, 1)
+	return p, t.counted(p.segment, 1, false)
 }

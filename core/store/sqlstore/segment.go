@@ -29,10 +29,10 @@ func segmentWith(row scanner, more ...any) (core.Segment, error) {
 // and counts one message of a person more. A final one becomes stale. One that goes on
 // in another zone ends when that zone's day does.
 func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
-	id, ends, d := to.segment, to.ends, m.Day
+	id, ends, marked, d := to.segment, to.ends, to.marked, m.Day
 	if d.Label != to.label || id == 0 {
-		err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user,
-			to.thread, d.Label).Scan(&id, &ends)
+		err := t.row(`SELECT id, ends_at, unwindowed FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`,
+			t.user, to.thread, d.Label).Scan(&id, &ends, &marked)
 		if errors.Is(err, sql.ErrNoRows) {
 			return t.openSegment(to.thread, d, counts(m))
 		}
@@ -47,7 +47,7 @@ func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
 			return 0, err
 		}
 	}
-	return id, t.counted(id, counts(m))
+	return id, t.counted(id, counts(m), marked)
 }
 
 // counts is 1 for a message of a person; a result of a tool is no conversation.
@@ -67,12 +67,17 @@ func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.S
 			t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 }
 
-// counted adds n messages to a segment. A final one becomes stale.
-func (t *tx) counted(id core.SegmentID, n int) error {
+// counted adds n messages to a segment, and marks it as one with messages that are in no
+// window yet, unless it is. A final one becomes stale.
+func (t *tx) counted(id core.SegmentID, n int, marked bool) error {
 	if id == 0 || n == 0 {
 		return nil
 	}
-	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3, unwindowed = 1,
+	mark := `, unwindowed = 1`
+	if marked { // what is in an index is written only where it changes
+		mark = ``
+	}
+	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3`+mark+`,
 		stale = CASE WHEN state = 'final' THEN 1 ELSE stale END,
 		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n)
 }

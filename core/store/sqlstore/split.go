@@ -72,7 +72,7 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 	if err := p.row(`SELECT standing FROM users WHERE id = $1`, m.From).Scan(&standing); err != nil {
 		return err
 	}
-	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1, standing = $4 WHERE id = $1`,
+	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1, standing = $4, unindexed = 1 WHERE id = $1`,
 		id, p.from.lastMessage, p.from.lastID, standing)
 }
 

@@ -196,6 +196,7 @@ type tx struct {
 	free                bool // nobody's row is locked
 	even                bool // it may write to a frozen user
 	dirty               bool // the counters moved
+	unindexed, added    bool // the user has messages that are not indexed; got more of them here
 	knowsLeases         bool // that rows keep: it makes jobs of them when it needs to
 	leases              []lease
 	alone               string // the key of a held job that none waits behind
@@ -334,14 +335,14 @@ func (t *tx) work(f func(t *tx) error) error {
 
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
-	return Statement{Query: `SELECT last_message, last_id, news, name, role, settings, standing, moving FROM users WHERE id = $1` +
+	return Statement{Query: `SELECT last_message, last_id, news, name, role, settings, standing, moving, unindexed FROM users WHERE id = $1` +
 		t.s.dialect.Lock, Args: []any{t.user},
 		Scan: func(r Row) error {
 			if t.user != 0 {
 				*t.touched = append(*t.touched, t.user)
 			}
 			return found(r.Scan(&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing,
-				&t.moving))
+				&t.moving, &t.unindexed))
 		}}
 }
 
@@ -380,8 +381,12 @@ func (t *tx) flushAll() error {
 // flush writes the counters and tells other processes what to look at.
 func (t *tx) flush() error {
 	if t.dirty {
-		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3, news = $4 WHERE id = $1`, t.user, t.lastMessage,
-			t.lastID, t.news); err != nil {
+		mark := ``
+		if t.added && !t.unindexed && t.user > 0 { // what is in an index is written only where it changes
+			mark = `, unindexed = 1`
+		}
+		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3, news = $4`+mark+` WHERE id = $1`, t.user,
+			t.lastMessage, t.lastID, t.news); err != nil {
 			return err
 		}
 	}
@@ -404,7 +409,7 @@ func (t *tx) send() error {
 }
 
 func (t *tx) nextMessage() core.MessageID {
-	t.dirty = true
+	t.dirty, t.added = true, true
 	t.lastMessage++
 	return core.MessageID(t.lastMessage)
 }

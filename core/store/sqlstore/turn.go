@@ -216,8 +216,8 @@ func (t *tx) reserve(b *core.Budget) (*core.Postponed, error) {
 func (t *tx) tooFast(b core.Budget, now time.Time) (*core.Postponed, error) {
 	var n int
 	var first sql.NullInt64
-	err := t.row(`SELECT COUNT(*), MIN(started_at) FROM turns WHERE user_id = $1 AND started_at > $2`, t.user,
-		ms(now.Add(-time.Minute))).Scan(&n, &first)
+	err := t.row(`SELECT COUNT(*), MIN(started_at) FROM (SELECT started_at FROM turns WHERE user_id = $1 ORDER BY id DESC LIMIT $3) newest
+		WHERE started_at > $2`, t.user, ms(now.Add(-time.Minute)), b.TurnsPerMinute).Scan(&n, &first)
 	if err != nil || n < b.TurnsPerMinute {
 		return nil, err
 	}

@@ -41,6 +41,7 @@ func rare() []string {
 		`FROM users WHERE id > 0`,                            // the owner's list of users
 		`FROM users WHERE role = 'owner'`,                    // the first start
 		`FROM agent_keys ORDER BY`,                           // one or two of a few users
+		`ORDER BY id DESC LIMIT $3) newest`,                  // as many as a minute may have
 		`extra LIKE '%"path":%'`,                             // deletes a user
 		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
 		`m.user_id = $1 AND m.id > $2 AND m.kind = 'notice'`, // notices since a redacted message

@@ -185,7 +185,7 @@ func everybodys() map[string]string {
 		`FROM segments g WHERE g.backlog = 1`:                 clock,
 		`SELECT u.id FROM users u WHERE u.id > $1`:            indexes,
 		`SELECT id FROM users WHERE index_version`:            indexes,
-		`SELECT id FROM users WHERE indexed < last_message`:   indexes,
+		`SELECT id FROM users WHERE unindexed = 1`:            indexes,
 		`UPDATE deliveries SET state = 'expired'`:             swept,
 		`IN (SELECT hash FROM sessions WHERE expires_at`:      swept,
 		`DELETE FROM sessions WHERE expires_at`:               swept,
