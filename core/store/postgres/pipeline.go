@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/everthread/everthread/core/store/sqlstore"
@@ -91,58 +94,29 @@ func (r row) Scan(dest ...any) error {
 	if err != nil {
 		return err
 	}
-	if len(values) != len(dest) {
-		return fmt.Errorf("scan: %d columns into %d values", len(values), len(dest))
-	}
-	for i, v := range values {
-		if err := assign(dest[i], v); err != nil {
-			return fmt.Errorf("scan column %d: %w", i+1, err)
-		}
-	}
-	return nil
+	return sqlstore.Assign(dest, values)
 }
 
-var errType = errors.New("a value does not fit")
+// prover proves what was foreseen, where the database is not distributed.
+type prover struct{ spread *atomic.Bool }
 
-// assign stores a value of a column: NULL, a number, text, bytes or bool.
-func assign(dest, value any) error {
-	if s, ok := dest.(sql.Scanner); ok {
-		return s.Scan(value)
+// prove returns a statement that divides by zero unless s reads the row that it foresees.
+// It locks what s locks.
+func (p prover) prove(s sqlstore.Statement) sqlstore.Statement {
+	if p.spread.Load() {
+		return sqlstore.Statement{}
 	}
-	to := reflect.ValueOf(dest).Elem()
-	switch v := value.(type) {
-	case nil:
-		to.SetZero()
-	case int64:
-		return assignInt(to, v)
-	case int32:
-		return assignInt(to, int64(v))
-	case string:
-		if to.Kind() != reflect.String {
-			return fmt.Errorf("%w: text into %s", errType, to.Type())
-		}
-		to.SetString(v)
-	case bool:
-		if to.Kind() != reflect.Bool {
-			return fmt.Errorf("%w: bool into %s", errType, to.Type())
-		}
-		to.SetBool(v)
-	case []byte:
-		to.SetBytes(v)
-	default:
-		return fmt.Errorf("%w: %T into %s", errType, value, to.Type())
+	columns, same := make([]string, len(s.Foreseen)), make([]string, len(s.Foreseen))
+	for i := range columns {
+		columns[i] = "c" + strconv.Itoa(i+1)
+		same[i] = columns[i] + " = $" + strconv.Itoa(len(s.Args)+i+1)
 	}
-	return nil
+	return sqlstore.Statement{Query: `WITH seen (` + strings.Join(columns, ", ") + `) AS (` + s.Query +
+		`) SELECT 1 / COUNT(*) FROM seen WHERE ` + strings.Join(same, " AND "), Args: slices.Concat(s.Args, s.Foreseen)}
 }
 
-func assignInt(to reflect.Value, v int64) error {
-	switch to.Kind() {
-	case reflect.Int, reflect.Int64:
-		to.SetInt(v)
-	case reflect.Bool:
-		to.SetBool(v != 0)
-	default:
-		return fmt.Errorf("%w: a number into %s", errType, to.Type())
-	}
-	return nil
+// disproved reports whether a statement of prove failed.
+func disproved(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "22012"
 }

@@ -14,7 +14,10 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var out core.Committed
 	var st state
 	var said []core.Message
-	err := s.updateLeased(ctx, "commit reply", r.Turn.User, true, func(t *tx) error {
+	var ahead foresight
+	seen := s.ahead.take(r.Turn.User, int64(r.Turn.ID))
+	err := s.updateForeseen(ctx, "commit reply", r.Turn.User, seen, func(t *tx) error {
+		out, ahead = core.Committed{}, foresight{}
 		if !st.held {
 			return core.ErrFenced
 		}
@@ -50,9 +53,14 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if err := t.settle(r); err != nil {
 			return err
 		}
-		out.Again, err = t.next(r, st)
+		if out.Again, err = t.next(r, st); out.Delivery != nil {
+			ahead = t.foresee(int64(out.Delivery.ID), false, true, false)
+		}
 		return err
 	}, toState(r, &st))
+	if err == nil && ahead.of != 0 && s.dialect.Prove != nil {
+		s.ahead.keep(r.Turn.User, ahead)
+	}
 	if err == nil && r.State != core.TurnFailed && r.News == nil {
 		s.recent.ended(r.Turn, st.last, said)
 	}

@@ -80,6 +80,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	how := make([]admission, len(a.Events))
 	var to route
 	var begun *start
+	var ahead foresight
 	first := append(admitAll(a, how), toRoute(a, &to))
 	err := s.updateLeased(ctx, "append", a.User, false, func(t *tx) error {
 		if a.As != "" && a.As != seenAs(to.identity, t.name, t.role, t.settings, t.standing) {
@@ -124,8 +125,12 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if !slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
 			begun = &start{versions: to.versions, news: t.news, inputs: to.inputs}
 		}
+		ahead = t.foreseeReply(a, to, out)
 		return t.wantTurn(a, to, out)
 	}, first...)
+	if err == nil && ahead.of != 0 && s.dialect.Prove != nil {
+		s.ahead.keep(a.User, ahead)
+	}
 	switch {
 	case a.As != "" && errors.Is(err, core.ErrNotFound):
 		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)
@@ -133,6 +138,23 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		s.recent.begin(out.Turn, begun)
 	}
 	return out, err
+}
+
+// foreseeReply notes what the commit of a turn that was claimed with its messages will read
+// if nothing comes between; nothing where a day begins with them.
+func (t *tx) foreseeReply(a core.Append, to route, out core.Appended) foresight {
+	if out.Turn == nil || out.Turn.Segment != to.segment {
+		return foresight{}
+	}
+	since, marked := to.since, to.marked
+	if to.segment != 0 {
+		for _, m := range a.Messages {
+			since += int64(counts(m))
+		}
+		marked = true
+	}
+	return t.foresee(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, since, flag(marked),
+		to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
 }
 
 // admitAll returns what takes in the events.
@@ -175,7 +197,9 @@ type route struct {
 	segment  core.SegmentID // of the day label; 0: it is not open yet
 	ends     int64          // when that ends
 	marked   bool           // its new messages are to be put in windows already
-	other    bool           // another identity was used after this one
+	since    int64          // its messages since its summary
+	state    string
+	other    bool // another identity was used after this one
 }
 
 // toRoute returns what reads a route, with the day of the first message: to the
@@ -188,7 +212,8 @@ func toRoute(a core.Append, r *route) Statement {
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = t.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = t.id AND ` + unread + `),
-			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0),
+			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.since_summary, 0),
+			COALESCE(g.state, ''),
 			EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id <> i.id AND last_used >= i.last_used)
 		FROM identities i JOIN threads t ON t.user_id = $1 AND t.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = $1 AND c.mode = 'continuous') END
@@ -198,7 +223,7 @@ func toRoute(a core.Append, r *route) Statement {
 		Scan: func(row Row) error {
 			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, (*string)(&r.mode)}, r.versions.columns()...),
 				&r.head.id, (*string)(&r.head.state), &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked,
-				&r.other)})
+				&r.since, &r.state, &r.other)})
 			r.identity, r.last = i, r.versions.last
 			if errors.Is(err, core.ErrNotFound) {
 				return nil

@@ -37,6 +37,11 @@ type Dialect struct {
 	// Pipeline runs statements in one round trip on a connection; nil: a round
 	// trip costs nothing here.
 	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
+	// Prove returns a statement that fails unless another reads the row that it foresees,
+	// and takes its locks; without a query where that cannot be. Disproved reports whether an
+	// error is that failure. nil: nothing is foreseen.
+	Prove     func(s Statement) Statement
+	Disproved func(err error) bool
 	// Copy stores many rows of a table at once, on a connection that holds a
 	// transaction; nil: statements do.
 	Copy func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
@@ -107,6 +112,9 @@ type Statement struct {
 	// nobody looks at what it returns. All reads every row instead.
 	Scan func(row Row) error
 	All  func(row Row) error
+	// Foreseen are the columns that Scan is expected to read: bigint as int64, text as
+	// string, boolean as bool; nil: they are not known.
+	Foreseen []any
 }
 
 // Row is a row of a result.
@@ -121,6 +129,7 @@ type Store struct {
 	changes bus[core.UserID]
 	batch   batcher
 	recent  recent
+	ahead   foresights
 	seen    seen
 	known   directories
 	rota    rota
@@ -130,6 +139,7 @@ type Store struct {
 	shrunk  atomic.Int64 // how often pages of moves are halved: after each step that fails
 	analyze core.Analyzer
 	commits atomic.Int64
+	trips   atomic.Int64
 	trace   func(query string, args []any)
 }
 
@@ -149,6 +159,9 @@ func (s *Store) DB() *sql.DB { return s.write }
 
 // Commits returns how many writing transactions have been committed.
 func (s *Store) Commits() int64 { return s.commits.Load() }
+
+// Trips returns how often a writing transaction has waited for the database.
+func (s *Store) Trips() int64 { return s.trips.Load() }
 
 // Trace passes every statement to f before it is run, for tests. It is called
 // before the first use of the store.
@@ -186,6 +199,7 @@ type tx struct {
 	ctx                 context.Context
 	user                core.UserID
 	first               []Statement // read with the lock
+	foreseen            []any       // the columns of lock, if they are foreseen
 	lastMessage, lastID int64
 	actor               core.Actor // who acts, where the context does not say it
 	news                int64      // counts changes of what heads of prompts show
@@ -194,6 +208,7 @@ type tx struct {
 	standing            int64
 	moving              int  // of the user: not at all, paused or frozen
 	free                bool // nobody's row is locked
+	undone              bool // it failed before it could be committed
 	even                bool // it may write to a frozen user
 	dirty               bool // the counters moved
 	unindexed, added    bool // the user has messages that are not indexed; got more of them here
@@ -267,9 +282,25 @@ func (s *Store) updateLeased(ctx context.Context, op string, user core.UserID, f
 	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: frozen, knowsLeases: true}, f)
 }
 
+// updateForeseen is updateLeased of a user who may be frozen, for a transaction whose reads
+// may be foreseen.
+func (s *Store) updateForeseen(ctx context.Context, op string, user core.UserID, seen foresight, f func(t *tx) error,
+	first Statement) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	first.Foreseen = seen.row
+	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: []Statement{first}, foreseen: seen.user, even: true,
+		knowsLeases: true}, f)
+}
+
 func (s *Store) written(op string, t *tx, f func(t *tx) error) error {
+	again := *t
 	t.touched = new([]core.UserID)
 	err := t.run(f)
+	if err != nil && t.foreseen != nil && (t.undone || s.dialect.Disproved(err)) { // what it went by was not proved
+		t, again.foreseen, again.touched = &again, nil, new([]core.UserID)
+		err = t.run(f)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
@@ -298,6 +329,7 @@ func (t *tx) run(f func(t *tx) error) (err error) {
 		_ = t.conn.Close()
 	}()
 	if err = t.work(f); err != nil {
+		t.undone = true
 		return err
 	}
 	t.s.commits.Add(1)
@@ -335,7 +367,7 @@ func (t *tx) work(f func(t *tx) error) error {
 
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
-	return Statement{Query: `SELECT last_message, last_id, news, name, role, settings, standing, moving, unindexed FROM users WHERE id = $1` +
+	return Statement{Foreseen: t.foreseen, Query: `SELECT last_message, last_id, news, name, role, settings, standing, moving, unindexed FROM users WHERE id = $1` +
 		t.s.dialect.Lock, Args: []any{t.user},
 		Scan: func(r Row) error {
 			if t.user != 0 {
@@ -349,6 +381,11 @@ func (t *tx) lock() Statement {
 // ask runs statements whose rows are looked at, in one round trip if need be.
 func (t *tx) ask(statements ...Statement) error {
 	if t.s.dialect.Pipeline != nil {
+		if t.foreseen != nil {
+			if ok, err := t.guess(statements); ok || err != nil {
+				return err
+			}
+		}
 		for _, s := range statements {
 			s.Args = t.s.prepared(s.Query, s.Args)
 			t.queue = append(t.queue, s)
@@ -403,6 +440,7 @@ func (t *tx) send() error {
 	if len(t.queue) == 0 {
 		return nil
 	}
+	t.s.trips.Add(1)
 	err := t.s.dialect.Pipeline(t.ctx, t.conn, t.queue)
 	t.queue = t.queue[:0]
 	return err
@@ -443,6 +481,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.send(); err != nil {
 		return 0, err
 	}
+	t.s.trips.Add(1)
 	res, err := t.db.ExecContext(t.ctx, query, t.s.prepared(query, args)...)
 	if err != nil {
 		return 0, err
@@ -454,6 +493,7 @@ func (t *tx) row(query string, args ...any) scanner {
 	if err := t.send(); err != nil {
 		return broken{err}
 	}
+	t.s.trips.Add(1)
 	return t.db.QueryRowContext(t.ctx, query, t.s.prepared(query, args)...)
 }
 
@@ -461,5 +501,6 @@ func (t *tx) rows(query string, args ...any) (rows, error) {
 	if err := t.send(); err != nil {
 		return nil, err
 	}
+	t.s.trips.Add(1)
 	return t.db.QueryContext(t.ctx, query, t.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
 }

@@ -1,0 +1,24 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/everthread/everthread/core/store/storetest"
+)
+
+// TestTripsOfATurn holds how often each step of a turn waits for the server: what is known
+// beforehand is not asked, and what is written is sent together.
+func TestTripsOfATurn(t *testing.T) {
+	t.Parallel()
+	most := map[string]int64{"Append": 2, "Commit": 1, "FinishPart": 1}
+	server(t)
+	storetest.Road(t, database, func(s storetest.Store, step string, run func()) {
+		before := s.(interface{ Trips() int64 }).Trips()
+		run()
+		trips := s.(interface{ Trips() int64 }).Trips() - before
+		t.Logf("%s takes %d round trips", step, trips)
+		if trips > most[step] || trips == 0 {
+			t.Errorf("%s takes %d round trips, want at most %d", step, trips, most[step])
+		}
+	})
+}
