@@ -1,0 +1,83 @@
+//go:build e2e
+
+package road
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// slowFor is short here; `make soak` has the database slow for ten minutes.
+var slowFor = flag.Duration("slow.for", 20*time.Second, "how long a database answers slowly")
+
+// TestASlowDatabaseDelaysAndLosesNothing has a database answer everything half a second
+// late while people go on writing.
+func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	direct := e2etest.NewSchema(t)
+	w := e2etest.NewTown(t, direct)
+	way := e2etest.NewSlowWay(t, direct)
+	g := w.Start("EVERTHREAD_DATABASE_URL=" + way.URL)
+	w.Telegram.Say(e2etest.Ada, "message 0")
+	w.Sent(e2etest.Ada, 1)
+	way.Slow(500 * time.Millisecond)
+	said := []string{"message 0"}
+	for until := time.Now().Add(*slowFor); time.Now().Before(until); {
+		said = append(said, fmt.Sprint("message ", len(said)))
+		w.Telegram.Say(e2etest.Ada, said[len(said)-1])
+		time.Sleep(2 * time.Second) // nobody waits for an answer
+	}
+	way.Slow(0)
+	l := w.Ledger()
+	w.Settle(l, g)
+	if got := w.Check(l, e2etest.Ada, said); got != (e2etest.Repeats{}) {
+		t.Errorf("got %+v", got)
+	}
+	if log := g.Log.String(); strings.Contains(log, "panic") {
+		t.Errorf("it complains\n%s", log)
+	}
+}
+
+// TestProcessesThatAreConfiguredDifferently has two processes of one database that do not
+// agree on models, workers and the channel that they have: each message is answered once, by
+// a process that can.
+func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	first := w.Start("EVERTHREAD_TURN_WORKERS=1", "EVERTHREAD_CONTEXT_TODAY_RAW_TOKENS=500", "EVERTHREAD_DEFAULT_LANGUAGE=fr")
+	second := w.Start("EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=", "EVERTHREAD_CONTEXT_STRATEGY=truncate")
+	var said []string
+	for n := range 12 {
+		said = append(said, fmt.Sprint("message ", n))
+		w.Telegram.Say(e2etest.Ada, said[n])
+		w.Sent(e2etest.Ada, n+1)
+	}
+	l := w.Ledger()
+	w.Settle(l, first)
+	if got := w.Check(l, e2etest.Ada, said); got != (e2etest.Repeats{}) {
+		t.Errorf("got %+v", got)
+	}
+	for _, g := range []*e2etest.Gateway{first, second} {
+		if log := g.Log.String(); strings.Contains(log, "panic") {
+			t.Errorf("it complains\n%s", log)
+		}
+	}
+}
+
+// TestMoreConnectionsThanTheServerTakes has doctor say what is too many, and how many the
+// server takes.
+func TestMoreConnectionsThanTheServerTakes(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w.MustRun("migrate", "up")
+	w.Env = append(w.Env, "EVERTHREAD_DATABASE_CONNECTIONS=5000")
+	out, err := w.Run("doctor")
+	if err == nil || !strings.Contains(out, "lower database_connections") || !strings.Contains(out, "5001") {
+		t.Errorf("doctor says %v\n%s", err, out)
+	}
+}
