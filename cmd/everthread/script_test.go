@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 // they see.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	few := []string{"testdata/script/chat.txtar", "testdata/script/doctor.txtar", "testdata/script/fresh.txtar",
-		"testdata/script/pair.txtar", "testdata/script/serve.txtar", "testdata/script/usage.txtar"}
+	few := []string{"testdata/script/doctor.txtar", "testdata/script/fresh.txtar", "testdata/script/serve.txtar",
+		"testdata/script/usage.txtar"}
 	dir := fulltest.Size("", "testdata/script")
 	if dir == "" {
 		t.Logf("%d of all scripts are run; EVERTHREAD_TEST_ALL=1 runs the rest", len(few))

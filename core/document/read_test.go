@@ -21,18 +21,23 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "read-document" {
 		os.Exit(Serve(os.Stdin, os.Stdout))
 	}
-	dir, err := os.MkdirTemp("", "everthread-pdfium-")
-	if err != nil {
-		panic(err)
-	}
-	machineCode = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(func() int {
+		// Making the code takes seconds: a plain run keeps it for the next one.
+		if user, err := os.UserCacheDir(); err == nil && !fulltest.Asked() {
+			machineCode = filepath.Join(user, "everthread", "test-pdfium")
+			return m.Run()
+		}
+		dir, err := os.MkdirTemp("", "everthread-pdfium-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		machineCode = dir
+		return m.Run()
+	}())
 }
 
-// machineCode is the folder of PDFium's machine code, which all tests share: making it
-// takes seconds.
+// machineCode is the folder of PDFium's machine code, which all tests share.
 var machineCode string
 
 func reader(t testing.TB, change func(*Limits)) *Reader {
@@ -232,7 +237,9 @@ func pdfOf(pages int, content func(page int) string) []byte {
 // the next file is read.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
-	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
+	// Each has a fault of its own to be found, however slow the machine is.
+	r := reader(t, func(l *Limits) { l.Time = 2 * time.Minute })
+	large := fulltest.Size(1, 10)
 	zeros := strings.Repeat("0", 64<<20)
 	bomb := []string{"word/document.xml", "<w:document/>"}
 	for i := range 4 {
@@ -249,19 +256,19 @@ func TestHostileFiles(t *testing.T) {
 	}{
 		{"bomb.xlsx", zipOf(t, append(bomb, "xl/workbook.xml", "<workbook/>")[2:]...), core.DocumentBomb, 0},
 		{"repeated.ods", zipOf(t, ods...), core.DocumentLong, 500},
-		{"deep.docx", zipOf(t, "word/document.xml", strings.Repeat("<w:tbl>", 100_000)), core.DocumentDamaged, 0},
+		{"deep.docx", zipOf(t, "word/document.xml", strings.Repeat("<w:tbl>", 10_000*large)), core.DocumentDamaged, 0},
 		{"laughs.docx", zipOf(t, "word/document.xml", `<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><w:p><w:t>&b;</w:t></w:p>`),
 			"", 1},
 		{"cut.docx", zipOf(t, "word/document.xml", strings.Repeat("words ", 5000))[:200], core.DocumentDamaged, 0},
 		{"cut.epub", zipOf(t, "mimetype", "application/epub+zip"), core.DocumentDamaged, 0},
 		{"locked.docx", append([]byte("\xD0\xCF\x11\xE0"), utf16("EncryptedPackage")...), core.DocumentEncrypted, 0},
 		{"old.doc", []byte("\xD0\xCF\x11\xE0 an old document of Word"), core.DocumentKind, 0},
-		{"long.pdf", pdfOf(10_000, func(p int) string { return fmt.Sprintf("page number %d", p) }), core.DocumentLong, 500},
-		{"line.pdf", pdfOf(1, func(int) string { return strings.Repeat("endless", 300_000) }), "", 1},
+		{"long.pdf", pdfOf(1_000*large, func(p int) string { return fmt.Sprint("page number ", p) }), core.DocumentLong, 500},
+		{"line.pdf", pdfOf(1, func(int) string { return strings.Repeat("endless", 30_000*large) }), "", 1},
 		{"script.pdf", bytes.Replace(pdfOf(1, func(int) string { return "harmless" }), []byte("/Type/Catalog"),
 			[]byte("/Type/Catalog/OpenAction<</S/JavaScript/JS(app.alert\\(1\\))>>"), 1), "", 1},
 		{"commas.csv", []byte(strings.Repeat(",", 15<<20)), core.DocumentLarge, 0},
-		{"nested.html", []byte(strings.Repeat("<div><table><tr><td>", 500_000) + "end"), "", 500},
+		{"nested.html", []byte(strings.Repeat("<div><table><tr><td>", 50_000*large) + "end"), "", 500},
 		{"open.html", []byte("<html><a " + strings.Repeat("x", 10<<20)), core.DocumentDamaged, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -280,7 +287,7 @@ func TestHostileFiles(t *testing.T) {
 func TestBombs(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
-	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
+	r := reader(t, func(l *Limits) { l.Time = 2 * time.Minute })
 	for text, want := range map[string]core.DocumentProblem{
 		strings.Repeat("<w:p></w:p>"+strings.Repeat("0", 1<<10), 230<<10): core.DocumentBomb,
 		"<w:p><w:t>" + strings.Repeat("0", 256<<20):                       core.DocumentLarge,
@@ -295,7 +302,8 @@ func TestBombs(t *testing.T) {
 // TestLimits ends a file that takes too much time or memory.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	many := pdfOf(2000, func(int) string { return strings.Repeat("word ", 5000) })
+	page := strings.Repeat("word ", fulltest.Size(1000, 5000))
+	many := pdfOf(2000, func(int) string { return page })
 	slow := reader(t, func(l *Limits) { l.Time, l.Pages = 300*time.Millisecond, 2000 })
 	if err := slow.prepare(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 func TestNothingThatSomebodyWroteRuns(t *testing.T) {
@@ -47,8 +48,8 @@ func TestNothingThatSomebodyWroteRuns(t *testing.T) {
 			p.Get("/m/"+id+page).Harmless(t, page)
 		}
 	}
-	for _, x := range all {
-		if len(x) > 300 {
+	for n, x := range all {
+		if len(x) > 300 || n%fulltest.Size(3, 1) > 0 {
 			continue
 		}
 		q := url.QueryEscape(x)
