@@ -2,7 +2,8 @@
 # Everything that must hold before a change is merged, on a machine that has
 # nothing but Go and a Debian or Docker to fetch the rest: builds, lint, every
 # suite with and without the race detector on SQLite and PostgreSQL, the real
-# binary against its peers. With CI=true also some fuzz targets, and a skipped test is a failure.
+# binary against its peers. With CI=true also other systems and some fuzz targets, and a skipped
+# test is a failure.
 # scripts/nightly.sh runs what takes longer.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -86,10 +87,15 @@ start_peers() {
 	fi
 }
 
-# Every system and every processor of a release compiles too.
 builds() {
 	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench citus' ./... &&
-		scripts/release.sh --compile && (cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
+		(cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
+}
+
+# The program of the end-to-end tests, which they would build once a package.
+program() {
+	CGO_ENABLED=0 go build -tags 'goolm crashpoints' -o "$work/everthread" ./cmd/everthread &&
+		export EVERTHREAD_TEST_PROGRAM=$work/everthread
 }
 
 # gotest flags... -- packages... runs the tests of the packages; go vet was run on all of
@@ -125,16 +131,20 @@ packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
 # What has goroutines that outlive a call.
 goroutines='/core/\(live\|job\|media\|intake\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
 
+# What has none; scripts/nightly.sh runs it with the race detector.
+pure='/migrations$\|/core/\(text\|words\|when\|day\|markup\|prompt\|llm/tokens\)$'
+
 # The race detector looks at what runs side by side, of which a small size has as much as
 # a large one, at a tenth of the speed: here what is long is smaller (package fulltest). It
 # looks at Go, not at the C of SQLite translated to it, which holds locks of its own. What has
 # goroutines is run on one processor and on two. Not with it: the tests of the repository's
-# text, and processes that read a document, whose limit of memory it exceeds.
+# text, processes that read a document, whose limit of memory it exceeds, and what is pure
+# and starts no goroutine, whose callers are looked at.
 raced() {
 	local detector=(-race '-gcflags=modernc.org/sqlite/lib=-race=false' '-gcflags=modernc.org/libc=-race=false')
 	local repeated others status=0
 	repeated=$(packages | grep "$goroutines") &&
-		others=$(packages "/everthread/everthread$\|/core/document$\|$goroutines") || return 1
+		others=$(packages "/everthread/everthread$\|/core/document$\|$pure\|$goroutines") || return 1
 	# shellcheck disable=SC2086 # one argument a package
 	EVERTHREAD_TEST_ALL='' gotest "${detector[@]}" -tags goolm -cpu 1,2 -timeout 20m -- $repeated || status=1
 	# shellcheck disable=SC2086
@@ -220,11 +230,15 @@ step lint scripts/lint.sh run
 step "unit tests with the race detector" raced
 step "unit tests" plain
 if has_e2e; then
+	step "program of the end-to-end tests" program
 	step "end-to-end tests" end_to_end
 else
 	log "no end-to-end tests in this checkout"
 fi
 step "two minutes of kills" kills
 step deployment deployment
-[ "$ci" != true ] || step fuzz scripts/fuzz.sh 90
+if [ "$ci" = true ]; then
+	step "other systems" scripts/release.sh --compile
+	step fuzz scripts/fuzz.sh 90
+fi
 report
