@@ -2,8 +2,8 @@
 # Lives through a simulated year of people with tasks and reminders: $1 people, $2 days,
 # $3 kills, $4 the seed of what happens to them. Then through each day of a year with a model
 # that refuses more than 8,192 tokens; on SQLite alone, unless TEST_POSTGRES_DSN is set. Then
-# ten million damaged documents are read. Where there is a PostgreSQL (TEST_POSTGRES_DSN), four
-# processes of it are killed for five minutes, and for an hour behind PgBouncer with a standby,
+# ten million damaged documents are read. Where there is a PostgreSQL (TEST_POSTGRES_DSN), it is
+# slow for ten minutes, four processes of it are killed for five, and for an hour behind PgBouncer with a standby,
 # whose primary is killed half-way.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -18,6 +18,8 @@ if [ -n "${TEST_POSTGRES_DSN:-}" ]; then
 	EVERTHREAD_TEST_POSTGRES_BIN=$(scripts/postgres.sh bin)
 	export EVERTHREAD_TEST_POSTGRES_BIN
 	kills=(go test -tags 'goolm e2e crashpoints bench' -count=1 -timeout 24h -v -run '^TestSoakKills$' ./e2e/bench)
+	go test -tags 'goolm e2e crashpoints' -count=1 -timeout 1h -v -run '^TestASlowDatabaseDelaysAndLosesNothing$' ./e2e/road \
+		-slow.for 10m
 	"${kills[@]}" -kills.for 5m
 	"${kills[@]}" -kills.for 1h -kills.failover
 fi
