@@ -104,6 +104,14 @@ func (s Settings) Location(fallback *time.Location) *time.Location {
 	return fallback
 }
 
+// ZoneName is a zone as what comes at a time keeps it; see Reminder.Zone.
+func ZoneName(l *time.Location) string {
+	if l == nil || l.String() == "Local" {
+		return "UTC"
+	}
+	return l.String()
+}
+
 // Identity is a user's address on one channel.
 type Identity struct {
 	User    UserID

@@ -41,6 +41,19 @@ var (
 		"tables are distributed from the coordinator of Citus, which has to know itself: name it in database_url (or in database_listen_url behind a pooler), and call citus_set_coordinator_host there")
 )
 
+// Refusal is why something that somebody wants cannot be, in plain words for them. It is
+// ErrRefused.
+type Refusal string
+
+// Refuse returns a Refusal whose verbs are filled in.
+func Refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
+
+// Error returns the words.
+func (r Refusal) Error() string { return string(r) }
+
+// Is makes every Refusal an ErrRefused.
+func (r Refusal) Is(target error) bool { return target == ErrRefused }
+
 // Permanent is an error of Channel.Send that no retry can mend.
 type Permanent struct{ Err error }
 

@@ -108,3 +108,19 @@ func ResultOf(v any, effects ...Effect) (ToolResult, error) {
 	}
 	return ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
 }
+
+// TaintedResult is a result like that of ResultOf; tainted: words that the user did not
+// write are in it.
+func TaintedResult(v any, tainted bool, effects ...Effect) (ToolResult, error) {
+	out, err := ResultOf(v, effects...)
+	out.Tainted = tainted
+	return out, err
+}
+
+// Number is a whole number in the arguments of a tool, which some models write as a text.
+type Number int64
+
+// UnmarshalJSON reads 7, "7", "#7" or null.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal([]byte(strings.Trim(string(b), `"# `)), (*int64)(n))
+}

@@ -74,7 +74,7 @@ func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	}
 	if id, ok := Match(text, open); ok {
 		l := named(open, id)
-		return marked(loopJSON{id, "exists", l.Text}, l, core.MentionLoop{Loop: id, At: use.Now})
+		return core.TaintedResult(loopJSON{id, "exists", l.Text}, l.Tainted, core.MentionLoop{Loop: id, At: use.Now})
 	}
 	id, err := t.Store.NewID(ctx, use.User)
 	if err != nil {
@@ -128,14 +128,8 @@ func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return marked(loopJSON{l.ID, "closed", l.Text}, l, core.CloseLoop{Loop: l.ID, At: use.Now, Text: l.Text})
-}
-
-// marked is an answer that quotes a loop.
-func marked(answer loopJSON, l core.Loop, e core.Effect) (core.ToolResult, error) {
-	out, err := core.ResultOf(answer, e)
-	out.Tainted = l.Tainted
-	return out, err
+	return core.TaintedResult(loopJSON{l.ID, "closed", l.Text}, l.Tainted,
+		core.CloseLoop{Loop: l.ID, At: use.Now, Text: l.Text})
 }
 
 // unquoted is a number or a text of JSON as it is read by people.

@@ -117,10 +117,10 @@ func complete(i core.Item, now time.Time) (core.Item, error) {
 
 func checkContent(s string) error {
 	if n := utf8.RuneCountInString(s); n > maxContent {
-		return faultf("content has %d characters; at most %d fit: keep the essence", n, maxContent)
+		return core.Refuse("content has %d characters; at most %d fit: keep the essence", n, maxContent)
 	}
 	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-		return faultf("content has no words; write one statement")
+		return core.Refuse("content has no words; write one statement")
 	}
 	return nil
 }
@@ -134,13 +134,13 @@ func checkTags(tags []string) ([]string, error) {
 			continue
 		}
 		if utf8.RuneCountInString(t) > maxTag {
-			return nil, faultf("a tag has at most %d characters", maxTag)
+			return nil, core.Refuse("a tag has at most %d characters", maxTag)
 		}
 		seen[t] = true
 		out = append(out, t)
 	}
 	if len(out) > maxTags {
-		return nil, faultf("there are %d tags; at most %d fit", len(out), maxTags)
+		return nil, core.Refuse("there are %d tags; at most %d fit", len(out), maxTags)
 	}
 	return out, nil
 }

@@ -75,10 +75,10 @@ func (m *Memory) Search(ctx context.Context, q Query) (Found, error) {
 func (q Query) filter() (core.ItemQuery, error) {
 	out := core.ItemQuery{User: q.User}
 	if q.Limit < 0 {
-		return out, faultf("limit is from 1 to %d", maxLimit)
+		return out, core.Refuse("limit is from 1 to %d", maxLimit)
 	}
 	if q.Recency < 0 {
-		return out, faultf("recency_days is a number of days, 1 or more")
+		return out, core.Refuse("recency_days is a number of days, 1 or more")
 	}
 	if q.Recency > 0 {
 		out.Since = q.Now.AddDate(0, 0, -min(q.Recency, 100_000))
@@ -111,7 +111,8 @@ func itemType(name string) (core.ItemType, error) {
 	if t := core.ItemType(strings.ToLower(strings.TrimSpace(name))); slices.Contains(Types(), t) {
 		return t, nil
 	}
-	return "", faultf("type %q is not known; use preference, fact, instruction, summary or other", text.Shorten(name, 40))
+	return "", core.Refuse("type %q is not known; use preference, fact, instruction, summary or other",
+		text.Shorten(name, 40))
 }
 
 // itemStatus reads a status of a search; the empty one means any.
@@ -124,7 +125,7 @@ func itemStatus(name string) (core.ItemStatus, error) {
 	case "any":
 		return "", nil
 	}
-	return "", faultf("status %q is not known; use active, archived or any", text.Shorten(name, 40))
+	return "", core.Refuse("status %q is not known; use active, archived or any", text.Shorten(name, 40))
 }
 
 func (m *Memory) newest(ctx context.Context, filter core.ItemQuery, limit int) (Found, error) {

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,18 +17,6 @@ const (
 	maxTag     = 40 // characters
 )
 
-// fault is what is wrong with what somebody wants to keep, in plain words. It
-// is core.ErrRefused.
-type fault string
-
-// Error returns the words.
-func (f fault) Error() string { return string(f) }
-
-// Is makes every fault a core.ErrRefused.
-func (f fault) Is(target error) bool { return target == core.ErrRefused }
-
-func faultf(format string, args ...any) error { return fault(fmt.Sprintf(format, args...)) }
-
 // Slug returns the slug of a theme: lower case, without accents, dashes between
 // words, at most 64 bytes; core.DefaultTheme for a blank one. A longer theme and
 // one without letters or digits are plain errors (core.ErrRefused).
@@ -41,9 +28,9 @@ func Slug(theme string) (string, error) {
 	slug := strings.Join(words, "-")
 	switch {
 	case slug == "":
-		return "", faultf("theme has no letters or digits; use a word such as work or travel")
+		return "", core.Refuse("theme has no letters or digits; use a word such as work or travel")
 	case len(slug) > maxSlug:
-		return "", faultf("theme is too long: at most %d bytes, such as work or home-improvement", maxSlug)
+		return "", core.Refuse("theme is too long: at most %d bytes, such as work or home-improvement", maxSlug)
 	}
 	return slug, nil
 }

@@ -107,7 +107,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		out.Note = strings.TrimSpace("nothing in memory matches; " + f.Note)
 		out.Note = strings.TrimSuffix(out.Note, ";")
 	}
-	return marked(out, slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.Tainted }))
+	return core.TaintedResult(out, slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.Tainted }))
 }
 
 func result(h Hit, length int, use core.ToolUse) resultJSON {
@@ -118,13 +118,6 @@ func result(h Hit, length int, use core.ToolUse) resultJSON {
 		r.Status = string(h.Status)
 	}
 	return r
-}
-
-// marked is an answer that says whether words that the user did not write are in it.
-func marked(answer any, foreign bool, effects ...core.Effect) (core.ToolResult, error) {
-	out, err := core.ResultOf(answer, effects...)
-	out.Tainted = foreign
-	return out, err
 }
 
 // snippetLength keeps the answer of many items within what a tool may say.
@@ -199,7 +192,7 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		out.Hint = "these say nearly the same: archive those that no longer hold"
 		out.Similar = append(out.Similar, similarJSON{s.ID, text.Shorten(s.Content, 120)})
 	}
-	return marked(out, slices.ContainsFunc(a.Near, func(i core.Item) bool { return i.Tainted }), *a.Effect)
+	return core.TaintedResult(out, slices.ContainsFunc(a.Near, func(i core.Item) bool { return i.Tainted }), *a.Effect)
 }
 
 type getTool struct{ *Memory }
@@ -216,7 +209,7 @@ func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return marked(i.View(use.Location), i.Tainted)
+	return core.TaintedResult(i.View(use.Location), i.Tainted)
 }
 
 // named returns the item that a call names. One that never was and another
@@ -287,5 +280,6 @@ func (t themesTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	for _, x := range themes {
 		out = append(out, themeJSON{x.Slug, x.Name, x.Active})
 	}
-	return marked(map[string]any{"themes": out}, slices.ContainsFunc(themes, func(x core.Theme) bool { return x.Tainted }))
+	tainted := slices.ContainsFunc(themes, func(x core.Theme) bool { return x.Tainted })
+	return core.TaintedResult(map[string]any{"themes": out}, tainted)
 }

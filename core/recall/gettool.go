@@ -84,7 +84,7 @@ func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageI
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return marked(got(m, use.Location), m.Foreign())
+	return core.TaintedResult(got(m, use.Location), m.Foreign())
 }
 
 func got(m core.Message, location *time.Location) gotMessage {
@@ -104,7 +104,7 @@ func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentI
 	if s.Markdown != "" {
 		out.Updated = core.Stamp(s.CreatedAt, use.Location)
 	}
-	return marked(out, s.Tainted)
+	return core.TaintedResult(out, s.Tainted)
 }
 
 func noDay(id core.SegmentID) error { return fmt.Errorf("there is no day_segment_id %d", id) }
@@ -123,5 +123,5 @@ func (t getTool) messages(ctx context.Context, use core.ToolUse, id core.Segment
 	for _, m := range page.Messages {
 		out.Messages, foreign = append(out.Messages, got(m, use.Location)), foreign || m.Foreign()
 	}
-	return marked(out, foreign)
+	return core.TaintedResult(out, foreign)
 }

@@ -95,14 +95,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		return core.ToolResult{}, err
 	}
 	out := found.View(use.Location)
-	return marked(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
-}
-
-// marked is an answer that says whether words that the user did not write are in it.
-func marked(answer any, foreign bool) (core.ToolResult, error) {
-	out, err := core.ResultOf(answer)
-	out.Tainted = foreign
-	return out, err
+	return core.TaintedResult(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
 }
 
 // arguments reads what a model wrote, and says plainly what is wrong with it.

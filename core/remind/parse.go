@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
@@ -57,7 +58,7 @@ func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	r := &reader{tokens: tokenize(text), language: words.Match(lang), faults: say(lang).Faults}
 	f, used := r.read()
 	if len(used) == 0 {
-		return at, "", text, fault(r.faults.Nothing)
+		return at, "", text, core.Refusal(r.faults.Nothing)
 	}
 	c := calendar{Settings: s, faults: r.faults, now: now, zone: loc}
 	at, cron, err = c.resolve(f)

@@ -66,10 +66,10 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 	words := say(m.language(use)).Faults
 	r.Text = strings.TrimSpace(r.Text)
 	if n := utf8.RuneCountInString(r.Text); n > maxText {
-		return r, faultf(words.LongText, n, maxText)
+		return r, core.Refuse(words.LongText, n, maxText)
 	}
 	if r.Text == "" {
-		return r, fault(words.NoText)
+		return r, core.Refusal(words.NoText)
 	}
 	most := m.Settings.orDefault().MaxActive
 	active, err := m.Store.Reminders(ctx, use.User, most)
@@ -77,26 +77,18 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 		return r, fmt.Errorf("list reminders: %w", err)
 	}
 	if len(active) >= most {
-		return r, faultf(words.Full, len(active))
+		return r, core.Refuse(words.Full, len(active))
 	}
 	id, err := m.Store.NewID(ctx, use.User)
 	if err != nil {
 		return r, fmt.Errorf("set reminder: %w", err)
 	}
 	r.User, r.ID, r.State, r.CreatedAt, r.Zone = use.User, core.ReminderID(id), core.ReminderActive, use.Now,
-		zoneName(use.Location)
+		core.ZoneName(use.Location)
 	if n := len(use.Inputs); n > 0 {
 		r.Source = use.Inputs[n-1]
 	}
 	return r, nil
-}
-
-// zoneName is a zone as a reminder keeps it.
-func zoneName(l *time.Location) string {
-	if l == nil || l.String() == "Local" {
-		return "UTC"
-	}
-	return l.String()
 }
 
 func (m *Reminders) language(use core.ToolUse) string {

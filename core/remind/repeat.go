@@ -3,6 +3,8 @@ package remind
 import (
 	"strconv"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // repeated reads how often something recurs: every Monday and Thursday, tous les
@@ -55,7 +57,7 @@ func (r *reader) irregular(i int, f *found) int {
 	if !one && !many && (!spelled || u == 0) {
 		return 0
 	}
-	f.fault, f.repeat.every = fault(r.faults.Odd), day
+	f.fault, f.repeat.every = core.Refusal(r.faults.Odd), day
 	return lead + 1
 }
 
@@ -164,12 +166,12 @@ func (r *reader) monthly(i int, f *found) int {
 	if ok {
 		if _, weekday := weekdayOf(r.word(i + lead + 1)); weekday && r.any(i+lead+2, "of", "du", "de", "im", "des",
 			"jedes", "jeden") > 0 {
-			f.fault, f.repeat.every = fault(r.faults.Odd), month // the first Monday of the month
+			f.fault, f.repeat.every = core.Refusal(r.faults.Odd), month // the first Monday of the month
 			return len(r.tokens) - i
 		}
 	}
 	if n := r.any(i+lead, "last day of", "dernier jour", "letzten tag"); n > 0 {
-		f.fault, f.repeat.every = fault(r.faults.Odd), month
+		f.fault, f.repeat.every = core.Refusal(r.faults.Odd), month
 		return lead + n
 	}
 	n := lead + 1 + r.any(i+lead+1, "day", "jour")
@@ -231,7 +233,7 @@ func (r *reader) alternate(i int, f *found) int {
 	if n == 0 || !weekday && units[r.word(i+lead)] == 0 {
 		return 0
 	}
-	f.fault, f.repeat.every = fault(r.faults.Odd), day
+	f.fault, f.repeat.every = core.Refusal(r.faults.Odd), day
 	return lead + 1 + n
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // calendar turns what was said into instants.
@@ -43,7 +45,7 @@ func (c calendar) resolve(f found) (time.Time, string, error) {
 	case !at.After(c.now):
 		return time.Time{}, "", c.tooLate(f)
 	case at.Sub(c.now) > furthest:
-		return time.Time{}, "", fault(c.faults.Far)
+		return time.Time{}, "", core.Refusal(c.faults.Far)
 	}
 	return at, "", nil
 }
@@ -52,14 +54,14 @@ func (c calendar) resolve(f found) (time.Time, string, error) {
 func (c calendar) recurring(expression string) (time.Time, string, error) {
 	s, err := schedule(expression)
 	if err != nil {
-		return time.Time{}, "", faultf(c.faults.Cron, expression)
+		return time.Time{}, "", core.Refuse(c.faults.Cron, expression)
 	}
 	if often(s, c.MinEvery, wallOf(c.now, c.zone)) {
-		return time.Time{}, "", faultf(c.faults.Often, int(c.MinEvery.Minutes()))
+		return time.Time{}, "", core.Refuse(c.faults.Often, int(c.MinEvery.Minutes()))
 	}
 	at := next(s, c.zone, c.now)
 	if at.IsZero() {
-		return at, "", fault(c.faults.Never)
+		return at, "", core.Refusal(c.faults.Never)
 	}
 	return at, expression, nil
 }
@@ -67,9 +69,9 @@ func (c calendar) recurring(expression string) (time.Time, string, error) {
 // tooLate says that a time is past: of today's, tomorrow's may be meant.
 func (c calendar) tooLate(f found) error {
 	if f.date == (date{kind: relative}) || f.date.kind == noDate && f.exact.IsZero() {
-		return fault(c.faults.Past)
+		return core.Refusal(c.faults.Past)
 	}
-	return fault(c.faults.PastDay)
+	return core.Refusal(c.faults.PastDay)
 }
 
 // once returns the instant of what does not recur.
@@ -78,7 +80,7 @@ func (c calendar) once(f found) (time.Time, error) {
 		return f.exact.UTC(), nil
 	}
 	if f.delta > furthest || f.delta < 0 || f.date.years > 10 || f.date.months > 120 || f.date.days > 3660 {
-		return time.Time{}, fault(c.faults.Far)
+		return time.Time{}, core.Refusal(c.faults.Far)
 	}
 	if f.delta > 0 {
 		from := c.now
@@ -170,7 +172,7 @@ func (c calendar) dated(f found, today time.Time) (time.Time, error) {
 	said := f.date
 	y, m := today.Year(), today.Month()
 	if said.month < 0 || said.month > 12 || said.day < 1 || said.day > 31 {
-		return time.Time{}, faultf(c.faults.NoDate, numericDate(said))
+		return time.Time{}, core.Refuse(c.faults.NoDate, numericDate(said))
 	}
 	for range 12 * 9 { // 29 February: up to eight years
 		t := time.Date(y, m, said.day, 0, 0, 0, 0, time.UTC)
@@ -189,7 +191,7 @@ func (c calendar) dated(f found, today time.Time) (time.Time, error) {
 			y, m = y+1, 1
 		}
 	}
-	return time.Time{}, faultf(c.faults.NoDate, numericDate(said))
+	return time.Time{}, core.Refuse(c.faults.NoDate, numericDate(said))
 }
 
 func numericDate(d date) string {
@@ -206,7 +208,7 @@ func numericDate(d date) string {
 func (c calendar) expression(f found) (string, error) {
 	r := f.repeat
 	if r.every == second || r.every == minute && time.Duration(r.n)*time.Minute < c.MinEvery {
-		return "", faultf(c.faults.Often, int(c.MinEvery.Minutes()))
+		return "", core.Refuse(c.faults.Often, int(c.MinEvery.Minutes()))
 	}
 	if r.every == minute || r.every == hour {
 		return c.withinDays(f)
@@ -236,7 +238,7 @@ func (c calendar) expression(f found) (string, error) {
 	case r.every == month && 12%r.n == 0:
 		return clock + " " + dom + " " + everyMonths(int(today.Month()), r.n) + " *", nil
 	}
-	return "", fault(c.faults.Odd)
+	return "", core.Refusal(c.faults.Odd)
 }
 
 // withinDays is the expression of what recurs several times a day.
@@ -245,7 +247,7 @@ func (c calendar) withinDays(f found) (string, error) {
 	if f.repeat.every == minute {
 		if n%60 != 0 {
 			if n > 60 || 60%n != 0 {
-				return "", fault(c.faults.Odd)
+				return "", core.Refusal(c.faults.Odd)
 			}
 			return "*/" + strconv.Itoa(n) + " * * * *", nil
 		}
@@ -255,7 +257,7 @@ func (c calendar) withinDays(f found) (string, error) {
 	case n == 1:
 		return "0 * * * *", nil
 	case n > 24 || 24%n != 0:
-		return "", fault(c.faults.Odd)
+		return "", core.Refusal(c.faults.Odd)
 	case n == 24:
 		return "0 0 * * *", nil
 	}
@@ -272,7 +274,7 @@ func (c calendar) clocks(f found) (string, error) {
 	for _, t := range f.times {
 		t = inPeriod(t, f.period)
 		if t%60 != inPeriod(f.times[0], f.period)%60 {
-			return "", fault(c.faults.Odd)
+			return "", core.Refusal(c.faults.Odd)
 		}
 		hours = append(hours, t/60%24)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // expression reads a cron expression.
@@ -120,7 +122,7 @@ func (r *reader) clock(i int, f *found, going bool) int {
 	lead += r.any(i+lead, "at", "a", "@", "vers", "around", "by", "pour", "for", "um", "gegen", "ab", "bis")
 	minutes, n, sure := r.timeOfDay(i + lead)
 	if _, form, ok := clockWord(r.word(i + lead)); n == 0 && form && !ok && going {
-		f.fault, f.times = faultf(r.faults.NoDate, r.word(i+lead)), []int{0}
+		f.fault, f.times = core.Refuse(r.faults.NoDate, r.word(i+lead)), []int{0}
 		return lead + 1
 	}
 	if n == 0 {

@@ -72,7 +72,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, err
 	}
 	if same.ID != 0 {
-		return marked(t.show(same, "exists", t.language(use)), same.Tainted)
+		return core.TaintedResult(t.show(same, "exists", t.language(use)), same.Tainted)
 	}
 	if r, err = t.prepare(ctx, use, r); err != nil {
 		return core.ToolResult{}, err
@@ -87,16 +87,16 @@ func (m *Reminders) when(use core.ToolUse, when, cron string) (time.Time, string
 	when, cron = strings.TrimSpace(text.Clean(when)), strings.Join(strings.Fields(text.Clean(cron)), " ")
 	switch {
 	case when == "" && cron == "":
-		return time.Time{}, "", fault(words.Neither)
+		return time.Time{}, "", core.Refusal(words.Neither)
 	case when != "" && cron != "":
-		return time.Time{}, "", fault(words.Both)
+		return time.Time{}, "", core.Refusal(words.Both)
 	case cron != "":
 		c := calendar{Settings: m.Settings.orDefault(), faults: words, now: use.Now, zone: use.Location}
 		return c.resolve(found{cron: cron})
 	}
 	at, cron, rest, err := m.Settings.Parse(when, use.Now, use.Location, m.language(use))
 	if err == nil && rest != "" {
-		err = faultf(words.Left, rest)
+		err = core.Refuse(words.Left, rest)
 	}
 	return at, cron, err
 }
@@ -137,7 +137,7 @@ func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	for _, r := range active {
 		out, foreign = append(out, t.show(r, "", t.language(use))), foreign || r.Tainted
 	}
-	return marked(map[string]any{"reminders": out}, foreign)
+	return core.TaintedResult(map[string]any{"reminders": out}, foreign)
 }
 
 type cancelTool struct{ *Reminders }
@@ -152,7 +152,7 @@ func (cancelTool) Spec() core.ToolSpec {
 // user's are told alike.
 func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
-		ID number `json:"id"`
+		ID core.Number `json:"id"`
 	}
 	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
@@ -163,24 +163,9 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	}
 	n := slices.IndexFunc(active, func(r core.Reminder) bool { return r.ID == core.ReminderID(in.ID) })
 	if n < 0 {
-		return core.ToolResult{}, faultf(say(t.language(use)).Faults.None, in.ID)
+		return core.ToolResult{}, core.Refuse(say(t.language(use)).Faults.None, in.ID)
 	}
 	r := active[n]
-	return marked(t.show(r, "cancelled", t.language(use)), r.Tainted,
+	return core.TaintedResult(t.show(r, "cancelled", t.language(use)), r.Tainted,
 		core.CancelReminder{Reminder: r.ID, At: use.Now, Text: r.Text})
-}
-
-// marked is an answer that says whether words that the user did not write are in it.
-func marked(answer any, foreign bool, effects ...core.Effect) (core.ToolResult, error) {
-	out, err := core.ResultOf(answer, effects...)
-	out.Tainted = foreign
-	return out, err
-}
-
-// number is a whole number, which some models write as a string.
-type number int64
-
-// UnmarshalJSON reads 7, "7" or null.
-func (n *number) UnmarshalJSON(b []byte) error {
-	return json.Unmarshal([]byte(strings.Trim(string(b), `"# `)), (*int64)(n))
 }

@@ -43,7 +43,7 @@ func (t proposeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult
 		return core.ToolResult{}, err
 	}
 	add, same, err := t.Add(ctx, use.User, words.English, in.Text, use.Now)
-	var f fault
+	var f core.Refusal
 	switch {
 	case errors.As(err, &f):
 		return core.ToolResult{}, errors.New(string(f))

@@ -145,9 +145,9 @@ func (s *Standing) beside(here []core.Instruction, user core.UserID, language, w
 	}
 	switch w := say(language); {
 	case len(here) >= s.Settings.MaxActive:
-		return nil, same, fault(fmt.Sprintf(w.TooMany, words.Number(language, s.Settings.MaxActive)))
+		return nil, same, core.Refuse(w.TooMany, words.Number(language, s.Settings.MaxActive))
 	case taken+i.Tokens > s.room():
-		return nil, same, fault(fmt.Sprintf(w.NoRoom, words.Number(language, s.most())))
+		return nil, same, core.Refuse(w.NoRoom, words.Number(language, s.most()))
 	}
 	i.User, i.CreatedAt = user, now
 	return &core.AddInstruction{Instruction: i, Digest: digest, Max: s.Settings.MaxActive, MaxTokens: s.room(), At: now},
@@ -159,14 +159,14 @@ func (s *Standing) admit(language, wish string) (core.Instruction, error) {
 	w := say(language)
 	const longest = 4000 // bytes; a tokenizer need not see more
 	if len(wish) > longest {
-		return core.Instruction{}, fault(fmt.Sprintf(w.TooLong, words.Number(language, s.most())))
+		return core.Instruction{}, core.Refuse(w.TooLong, words.Number(language, s.most()))
 	}
 	i := core.Instruction{Text: trust.Line(text.Clean(wish))}
 	if !wordly(i.Text) {
-		return i, fault(w.Empty)
+		return i, core.Refusal(w.Empty)
 	}
 	if i.Tokens = s.tokens(i.Text); i.Tokens > s.room() {
-		return i, fault(fmt.Sprintf(w.TooLong, words.Number(language, s.most())))
+		return i, core.Refuse(w.TooLong, words.Number(language, s.most()))
 	}
 	return i, nil
 }
@@ -192,15 +192,6 @@ func (s *Standing) tokens(line string) int { return s.Tokens.Count(core.Instruct
 
 // most is about how many words all together may have.
 func (s *Standing) most() int { return max(10, s.room()*7/100*10) }
-
-// fault is what is wrong with a wish, in plain words. It is core.ErrRefused.
-type fault string
-
-// Error returns the words.
-func (f fault) Error() string { return string(f) }
-
-// Is makes every fault a core.ErrRefused.
-func (f fault) Is(target error) bool { return target == core.ErrRefused }
 
 var say = words.In[texts]("standing")
 

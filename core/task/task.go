@@ -88,7 +88,7 @@ func (m *Tasks) New(ctx context.Context, use core.ToolUse, words string) (core.S
 	if err != nil {
 		return core.SetTask{}, err
 	}
-	return m.prepare(ctx, use, core.Task{Text: rest, DueAt: at, Cron: cron, Zone: zoneName(use.Location)})
+	return m.prepare(ctx, use, core.Task{Text: rest, DueAt: at, Cron: cron, Zone: core.ZoneName(use.Location)})
 }
 
 // Accept prepares the tasks of a question that the person said yes to: all or none.
@@ -97,7 +97,7 @@ func (m *Tasks) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject
 		k := core.Task{Text: p.Text, DueAt: p.Due, Cron: p.Cron, Zone: p.Zone, Tainted: p.Tainted}
 		if !k.DueAt.After(use.Now) {
 			if k.DueAt = m.Times.Next(k.Cron, k.Zone, use.Now); k.DueAt.IsZero() {
-				return nil, fault(say(m.language(use)).Faults.Past)
+				return nil, core.Refusal(say(m.language(use)).Faults.Past)
 			}
 		}
 		set, err := m.prepare(ctx, use, k)
@@ -119,7 +119,7 @@ func (m *Tasks) Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (c
 	w := say(m.language(use)).Faults
 	n := slices.IndexFunc(list, func(k core.Task) bool { return k.ID == id && k.State == core.TaskPaused })
 	if n < 0 {
-		return core.Task{}, core.ResumeTask{}, faultf(w.NotPaused, id)
+		return core.Task{}, core.ResumeTask{}, core.Refuse(w.NotPaused, id)
 	}
 	k, active := list[n], 0
 	for _, o := range list {
@@ -133,11 +133,11 @@ func (m *Tasks) Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (c
 	}
 	switch {
 	case !due.After(use.Now):
-		return k, core.ResumeTask{}, fault(w.Past)
+		return k, core.ResumeTask{}, core.Refusal(w.Past)
 	case active >= m.Settings.MaxActive:
-		return k, core.ResumeTask{}, faultf(w.Full, active)
+		return k, core.ResumeTask{}, core.Refuse(w.Full, active)
 	case k.Cron != "" && m.Times.Often(k.Cron, k.Zone, use.Now):
-		return k, core.ResumeTask{}, fault(w.Often)
+		return k, core.ResumeTask{}, core.Refusal(w.Often)
 	}
 	k.DueAt = due
 	return k, core.ResumeTask{Task: id, Due: due, At: use.Now}, nil
@@ -151,17 +151,17 @@ func (m *Tasks) prepare(ctx context.Context, use core.ToolUse, k core.Task) (cor
 	w := say(m.language(use)).Faults
 	k.Text = strings.TrimSpace(text.Clean(k.Text))
 	if n := utf8.RuneCountInString(k.Text); n > maxText {
-		return core.SetTask{}, faultf(w.LongText, n, maxText)
+		return core.SetTask{}, core.Refuse(w.LongText, n, maxText)
 	}
 	if k.Text == "" {
-		return core.SetTask{}, fault(w.NoText)
+		return core.SetTask{}, core.Refusal(w.NoText)
 	}
 	here, err := m.Store.Tasks(ctx, use.User, m.Settings.MaxActive)
 	if err != nil {
 		return core.SetTask{}, fmt.Errorf("list tasks: %w", err)
 	}
 	if len(here) >= m.Settings.MaxActive {
-		return core.SetTask{}, faultf(w.Full, len(here))
+		return core.SetTask{}, core.Refuse(w.Full, len(here))
 	}
 	id, err := m.Store.NewID(ctx, use.User)
 	if err != nil {
@@ -174,30 +174,10 @@ func (m *Tasks) prepare(ctx context.Context, use core.ToolUse, k core.Task) (cor
 	return core.SetTask{Task: k, Max: m.Settings.MaxActive, At: use.Now}, nil
 }
 
-// zoneName is a zone as a task keeps it.
-func zoneName(l *time.Location) string {
-	if l == nil || l.String() == "Local" {
-		return "UTC"
-	}
-	return l.String()
-}
-
 // zoneOf is the zone of a task; UTC if it is not known here.
 func zoneOf(k core.Task) *time.Location { return core.Settings{Zone: k.Zone}.Location(time.UTC) }
 
 func (m *Tasks) language(use core.ToolUse) string { return cmp.Or(use.Language, m.Settings.Language) }
-
-// fault is what is wrong with what somebody wants, in plain words of their language. It
-// is core.ErrRefused.
-type fault string
-
-// Error returns the words.
-func (f fault) Error() string { return string(f) }
-
-// Is makes every fault a core.ErrRefused.
-func (f fault) Is(target error) bool { return target == core.ErrRefused }
-
-func faultf(format string, args ...any) error { return fault(fmt.Sprintf(format, args...)) }
 
 // When says when a task comes next by its own clock, and how it recurs.
 func (m *Tasks) When(k core.Task, language string) string {

@@ -79,13 +79,13 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	k := core.Task{Text: text.Clean(in.Do), DueAt: at, Cron: cron, Zone: zoneName(use.Location)}
+	k := core.Task{Text: text.Clean(in.Do), DueAt: at, Cron: cron, Zone: core.ZoneName(use.Location)}
 	same, err := t.same(ctx, use.User, k)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
 	if same.ID != 0 {
-		return marked(t.show(same, "exists", language), same.Tainted)
+		return core.TaintedResult(t.show(same, "exists", language), same.Tainted)
 	}
 	set, err := t.prepare(ctx, use, k)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	for _, k := range list {
 		out, foreign = append(out, t.show(k, string(k.State), t.language(use))), foreign || k.Tainted
 	}
-	return marked(map[string]any{"tasks": out}, foreign)
+	return core.TaintedResult(map[string]any{"tasks": out}, foreign)
 }
 
 type cancelTool struct{ *Tasks }
@@ -151,7 +151,7 @@ func (cancelTool) Spec() core.ToolSpec {
 // What others wrote cancels none.
 func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
-		ID number `json:"id"`
+		ID core.Number `json:"id"`
 	}
 	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
@@ -164,25 +164,10 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	n := slices.IndexFunc(list, func(k core.Task) bool { return k.ID == core.TaskID(in.ID) })
 	switch {
 	case n < 0:
-		return core.ToolResult{}, faultf(w.None, in.ID)
+		return core.ToolResult{}, core.Refuse(w.None, in.ID)
 	case use.Tainted:
-		return core.ToolResult{}, faultf(w.Tainted, in.ID)
+		return core.ToolResult{}, core.Refuse(w.Tainted, in.ID)
 	}
 	k := list[n]
-	return marked(t.show(k, "cancelled", t.language(use)), k.Tainted, core.CancelTask{Task: k.ID, At: use.Now})
-}
-
-// marked is an answer that says whether words that the user did not write are in it.
-func marked(answer any, foreign bool, effects ...core.Effect) (core.ToolResult, error) {
-	out, err := core.ResultOf(answer, effects...)
-	out.Tainted = foreign
-	return out, err
-}
-
-// number is a whole number, which some models write as a string.
-type number int64
-
-// UnmarshalJSON reads 7, "7" or null.
-func (n *number) UnmarshalJSON(b []byte) error {
-	return json.Unmarshal([]byte(strings.Trim(string(b), `"# `)), (*int64)(n))
+	return core.TaintedResult(t.show(k, "cancelled", t.language(use)), k.Tainted, core.CancelTask{Task: k.ID, At: use.Now})
 }
