@@ -57,26 +57,23 @@ type said struct {
 	call *core.ToolCall
 }
 
-// summaryRequest is how the system message of a request for a day's summary begins.
-const summaryRequest = "You write the summary of one day of a conversation"
+// How the system messages begin of requests for a day's summary, and for old messages in
+// fewer words.
+const (
+	summaryRequest = "You write the summary of one day of a conversation"
+	shortenRequest = "You shorten what was said long ago in a conversation"
+)
 
 func reply(req core.ModelRequest) said {
-	if len(req.Messages) > 0 && strings.HasPrefix(req.Messages[0].Content, summaryRequest) {
+	switch {
+	case begins(req, summaryRequest):
 		return said{text: summarize(req.Messages)}
-	}
-	if len(req.Messages) > 0 && strings.HasPrefix(req.Messages[0].Content, shortenRequest) {
+	case begins(req, shortenRequest):
 		return said{text: compress(req.Messages)}
 	}
-	v := look(req)
-	switch {
-	case v.result != "":
-		return said{text: v.fromResult()}
-	case v.asks() && v.earlier():
-		return v.recall()
-	case v.asks():
-		return v.answer()
-	case v.greets():
-		return said{text: v.phrases.hello}
-	}
-	return said{text: v.repeat()}
+	return look(req).reply()
+}
+
+func begins(req core.ModelRequest, with string) bool {
+	return len(req.Messages) > 0 && strings.HasPrefix(req.Messages[0].Content, with)
 }

@@ -62,6 +62,9 @@ func TestAnswers(t *testing.T) {
 		{"quotes in French", []core.ModelMessage{
 			user("Mon chien s'appelle Biscuit."), assistant("ok"), user("Comment s'appelle mon chien ?"),
 		}, []string{"vous avez dit : « Mon chien s'appelle Biscuit. »"}},
+		{"quotes in German", []core.ModelMessage{
+			user("Mein Hund heißt Biscuit."), assistant("ok"), user("Wie heißt mein Hund?"),
+		}, []string{"du gesagt hast: „Mein Hund heißt Biscuit.“"}},
 		{"quotes the newest of two", []core.ModelMessage{
 			user("The meeting is at nine"), assistant("ok"), user("The meeting is at ten"), assistant("ok"),
 			user("When is the meeting?"),
@@ -94,6 +97,7 @@ func TestSearchesForAnotherDay(t *testing.T) {
 		{"What did I say about the dentist last week?", `{"query":"dentist"}`},
 		{"What did I say about the dentist on 2026-11-18?", `{"query":"dentist","day":"2026-11-18"}`},
 		{"Qu'est-ce que j'ai dit hier sur l'hôtel ?", `{"query":"hôtel"}`},
+		{"Was habe ich gestern über das Hotel gesagt?", `{"query":"hotel"}`},
 		{"What is my dog's name?", `{"query":"dog"}`},
 		{"What is the rent?\n[Files of this message: data]\n<files-k3>\n{\"name\":\"lease.pdf\"}\n</files-k3>", `{"query":"rent"}`},
 		{"What did we talk about yesterday?", `{"query":"What did we talk about yesterday?"}`},

@@ -14,7 +14,7 @@ const searchTool = "conversation_search"
 
 // view is what the model sees in a prompt.
 type view struct {
-	phrases  phrases
+	phrases  *phrases
 	question string   // the last message of the user
 	before   []string // earlier messages of the user, oldest first
 	notes    []string // lines of the system parts: summaries, open loops
@@ -35,43 +35,32 @@ func look(req core.ModelRequest) *view {
 		}
 	}
 	v.search = slices.ContainsFunc(req.Tools, func(s core.ToolSpec) bool { return s.Name == searchTool })
-	v.phrases = english
-	if isFrench(v.question) {
-		v.phrases = french
-	}
+	v.phrases = say(language(v.question))
 	return v
 }
 
-// limitNote is what the agent adds at its step limit; it is nobody's question.
-const limitNote = "[No more tools can be used"
-
-func (v *view) heard(m core.ModelMessage) {
-	if strings.HasPrefix(m.Content, limitNote) {
-		return
-	}
-	if v.question == "" && strings.Contains(m.Content, "\n<notes-") {
-		v.notes = append(v.notes, dataNotes(m.Content)...)
-		return
-	}
-	if v.question != "" {
-		v.before = append(v.before, v.question)
-	}
-	v.question, v.result = withoutTime(withoutFiles(m.Content)), ""
-}
+const (
+	// limitNote is what the agent adds at its step limit; it is nobody's question.
+	limitNote = "[No more tools can be used"
+	// filesMark stands before what the gateway shows of the files of a message.
+	filesMark = "\n[Files of this message"
+)
 
 var timeMark = regexp.MustCompile(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
 
-// filesMark stands before what the gateway shows of the files of a message.
-const filesMark = "\n[Files of this message"
-
-// withoutFiles leaves what the person said themselves.
-func withoutFiles(text string) string {
-	said, _, _ := strings.Cut(text, filesMark)
-	return said
+func (v *view) heard(m core.ModelMessage) {
+	switch {
+	case strings.HasPrefix(m.Content, limitNote):
+		return
+	case v.question == "" && strings.Contains(m.Content, "\n<notes-"):
+		v.notes = append(v.notes, dataNotes(m)...)
+		return
+	case v.question != "":
+		v.before = append(v.before, v.question)
+	}
+	said, _, _ := strings.Cut(m.Content, filesMark)
+	v.question, v.result = strings.TrimSpace(timeMark.ReplaceAllString(said, "")), ""
 }
-
-// withoutTime takes the local time off the front of a message.
-func withoutTime(text string) string { return strings.TrimSpace(timeMark.ReplaceAllString(text, "")) }
 
 var noteHeading = regexp.MustCompile(
 	`(?i)^#* ?(summary|goals|decisions|open loops|next steps|today|yesterday|last conversation)\b`)
@@ -85,27 +74,21 @@ func noteLines(part string) []string {
 		line = strings.TrimSpace(line)
 		bullet, isBullet := strings.CutPrefix(line, "- ")
 		switch {
-		case noteHeading.MatchString(line):
-			inside = true
-		case strings.HasPrefix(line, "#"):
-			inside = false
-		case isBullet && references.MatchString(bullet):
+		case strings.HasPrefix(line, "#") || noteHeading.MatchString(line):
+			inside = noteHeading.MatchString(line)
+		case isBullet && references.MatchString(bullet), inside && line != "":
 			lines = append(lines, bullet)
-		case inside && line != "":
-			lines = append(lines, strings.TrimPrefix(line, "- "))
 		}
 	}
 	return lines
 }
 
 // dataNotes returns the lines of the notes that a message of the gateway's holds.
-func dataNotes(content string) []string {
+func dataNotes(m core.ModelMessage) []string {
 	var lines []string
-	for line := range strings.Lines(content) {
-		var n struct{ Is, Text string }
+	for _, n := range dataLines([]core.ModelMessage{m}) {
 		switch {
-		case json.Unmarshal([]byte(line), &n) != nil || n.Text == "":
-		case n.Is == "open loop":
+		case n.Is == "open loop" && n.Text != "":
 			lines = append(lines, n.Text)
 		default:
 			lines = append(lines, noteLines(n.Text)...)
@@ -114,53 +97,43 @@ func dataNotes(content string) []string {
 	return lines
 }
 
-func (v *view) asks() bool {
-	if strings.Contains(v.question, "?") {
-		return true
-	}
+var (
+	earlierDay = regexp.MustCompile(
+		`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
+			`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b` +
+			`|(?i)\b(gestern|vorgestern|neulich|letzte[nrs]? (woche|monat|jahr|mal|nacht)|vor \pL+ (tagen|wochen|monaten)|am (montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|erinnerst|im (januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember))\b`)
+	shortGreeting = regexp.MustCompile(
+		`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou|hallo|guten (morgen|tag|abend))\b`)
+	isoDate = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+)
+
+func (v *view) reply() said {
 	first, _, _ := strings.Cut(strings.ToLower(v.question), " ")
-	return slices.Contains(questionWords, first)
-}
-
-var earlierDay = regexp.MustCompile(
-	`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
-		`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b`)
-
-// earlier reports whether the question is about another day.
-func (v *view) earlier() bool { return earlierDay.MatchString(v.question) }
-
-var shortGreeting = regexp.MustCompile(
-	`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou)\b`)
-
-func (v *view) greets() bool {
-	return len(v.question) < 40 && shortGreeting.MatchString(v.question)
-}
-
-// recall searches, if it can, for what was said on another day.
-func (v *view) recall() said {
-	if v.search {
-		return said{call: v.searchCall()}
+	switch {
+	case v.result != "":
+		return said{text: v.fromResult()}
+	case strings.Contains(v.question, "?") || first != "" && strings.Contains(questionWords, " "+first+" "):
+		return v.answer()
+	case v.question == "" || len(v.question) < 40 && shortGreeting.MatchString(v.question):
+		return said{text: v.phrases.Hello}
 	}
-	text := v.phrases.onlyToday
-	if found := v.find(); found != "" {
-		text += " " + found
-	}
-	return said{text: text}
+	return said{text: fmt.Sprintf(v.phrases.Heard, excerpt(v.question))}
 }
 
-// answer quotes what the person said, else searches, else admits that it does not
-// know.
+// answer quotes what the person said. If that does not answer, or another day is meant,
+// it searches; else it admits that it does not know.
 func (v *view) answer() said {
-	if found := v.find(); found != "" {
-		return said{text: found}
-	}
-	if v.search && len(contentWords(v.question)) > 0 {
+	found, earlier := v.find(), earlierDay.MatchString(v.question)
+	switch {
+	case v.search && (earlier || found == "" && len(contentWords(v.question)) > 0):
 		return said{call: v.searchCall()}
+	case earlier:
+		return said{text: strings.TrimSpace(v.phrases.OnlyToday + " " + found)}
+	case found == "":
+		return said{text: v.phrases.Unknown}
 	}
-	return said{text: v.phrases.unknown}
+	return said{text: found}
 }
-
-var isoDate = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
 func (v *view) searchCall() *core.ToolCall {
 	query := strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " ")
@@ -183,63 +156,58 @@ func (v *view) find() string {
 	case saidScore == 0 && noteScore == 0:
 		return ""
 	case saidScore >= noteScore:
-		return fmt.Sprintf(v.phrases.youSaid, excerpt(said))
+		return fmt.Sprintf(v.phrases.YouSaid, excerpt(said))
 	}
-	return fmt.Sprintf(v.phrases.noted, excerpt(strings.TrimSpace(references.ReplaceAllString(note, ""))))
+	return fmt.Sprintf(v.phrases.Noted, excerpt(strings.TrimSpace(references.ReplaceAllString(note, ""))))
 }
 
 // best returns the latest of the texts that share most words with wanted.
 func best(wanted, texts []string) (text string, score int) {
 	for _, t := range texts {
-		if s := shared(wanted, contentWords(t)); s > 0 && s >= score {
-			text, score = t, s
+		have, n := contentWords(t), 0
+		for _, word := range wanted {
+			if slices.Contains(have, word) {
+				n++
+			}
+		}
+		if n > 0 && n >= score {
+			text, score = t, n
 		}
 	}
 	return text, score
 }
 
-func (v *view) repeat() string {
-	if v.question == "" {
-		return v.phrases.hello
-	}
-	return fmt.Sprintf(v.phrases.heard, excerpt(v.question))
-}
-
-// found is a result of conversation_search as far as it is shown.
-type found struct {
-	Day     string `json:"day_label"`
-	Kind    string `json:"kind"`
-	Name    string `json:"name"` // of a file
-	Page    int    `json:"page"` // of a file
-	Role    string `json:"role"`
-	Snippet string `json:"snippet"`
-	Summary string `json:"summary_snippet"`
-}
-
 // fromResult answers with the first hits of a search.
 func (v *view) fromResult() string {
-	var hits struct{ Results []found }
-	if json.Unmarshal([]byte(v.result), &hits) != nil {
-		return fmt.Sprintf(v.phrases.searchFailed, excerpt(v.result))
+	var found struct {
+		Results []struct {
+			Day     string    `json:"day_label"`
+			Kind    string    `json:"kind"`
+			Name    string    `json:"name"` // of a file
+			Page    int       `json:"page"` // of a file
+			Role    core.Role `json:"role"`
+			Snippet string    `json:"snippet"`
+			Summary string    `json:"summary_snippet"`
+		}
 	}
-	var lines []string
-	for _, hit := range hits.Results[:min(len(hits.Results), 3)] {
-		lines = append(lines, v.hit(hit))
+	if json.Unmarshal([]byte(v.result), &found) != nil {
+		return fmt.Sprintf(v.phrases.SearchFailed, excerpt(v.result))
 	}
-	if len(lines) == 0 {
-		return v.phrases.foundNothing
+	if len(found.Results) == 0 {
+		return v.phrases.FoundNothing
 	}
-	return v.phrases.found + "\n" + strings.Join(lines, "\n")
-}
-
-func (v *view) hit(f found) string {
-	switch {
-	case f.Summary != "":
-		return fmt.Sprintf(v.phrases.hitSummary, f.Day, excerpt(f.Summary))
-	case f.Kind == "file":
-		return fmt.Sprintf(v.phrases.hitFile, f.Name, f.Page, excerpt(f.Snippet))
-	case f.Role == string(core.RoleAssistant):
-		return fmt.Sprintf(v.phrases.hitMine, f.Day, excerpt(f.Snippet))
+	lines := v.phrases.Found
+	for _, f := range found.Results[:min(len(found.Results), 3)] {
+		switch {
+		case f.Summary != "":
+			lines += "\n" + fmt.Sprintf(v.phrases.HitSummary, f.Day, excerpt(f.Summary))
+		case f.Kind == "file":
+			lines += "\n" + fmt.Sprintf(v.phrases.HitFile, f.Name, f.Page, excerpt(f.Snippet))
+		case f.Role == core.RoleAssistant:
+			lines += "\n" + fmt.Sprintf(v.phrases.HitMine, f.Day, excerpt(f.Snippet))
+		default:
+			lines += "\n" + fmt.Sprintf(v.phrases.HitYours, f.Day, excerpt(f.Snippet))
+		}
 	}
-	return fmt.Sprintf(v.phrases.hitYours, f.Day, excerpt(f.Snippet))
+	return lines
 }

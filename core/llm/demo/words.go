@@ -5,48 +5,67 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
-var englishWords = sync.OnceValue(func() map[string]bool {
-	return set(
-		`a about after all am an and any are as at be been but by can could did do does don't for from get had has have
+// phrases are all the words of the model's own, in one language.
+type phrases struct {
+	Hello, Unknown, OnlyToday, Found, FoundNothing, NothingSaid string
+	Heard, YouSaid, Noted, SearchFailed, Began, Ended           string // text
+	HitYours, HitMine, HitSummary                               string // day, text
+	HitFile                                                     string // name, page, text
+}
+
+var say = words.In[phrases]("demo")
+
+// questionWords begin questions that have no question mark.
+const questionWords = ` what what's who who's whom whose when where where's why how which do does did can could remember tell que quoi quel quelle quels quelles qui quand où pourquoi comment combien est-ce qu'est-ce rappelle-moi dis-moi was wer wen wem wann wo warum wieso wie welche welcher welches weißt erinnerst `
+
+// smallWords are the commonest words, with the languages that have them one after another.
+// Those that mean something in another one are not there.
+var smallWords = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for _, list := range []string{
+		`en a about after all am an and any are as at be been but by can could did do does don't for from get had has have
 he her here him his how i i'm if in into is it it's its just let like me more my no not now of on one or our out please say said
 she should so some tell than that the their them then there they this to today told up us was we were what what's when where which
-who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still`)
-})
-
-var frenchWords = sync.OnceValue(func() map[string]bool {
-	return set(
-		`à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc
+who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still`,
+		`fr à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc
 du elle en es est et été être fait hier il ils j'ai je la le les leur lui ma mais me mes moi mon même ne non nos notre nous on ont
 ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui quoi sa sais sans se ses si son sont suis sur ta te tes
-toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c`)
-})
-
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		out[word] = true
-	}
-	return out
-}
-
-// isFrench tells French from English by the commonest words; English if in doubt.
-func isFrench(text string) bool {
-	score := 0
-	for _, word := range words(text) {
-		switch en, fr := englishWords()[word], frenchWords()[word]; {
-		case fr && !en:
-			score++
-		case en && !fr:
-			score--
+toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c`,
+		`de aber auch auf aus bei bist da danke das dass dein deine dem der du ein eine einen einer er es euch für gesagt
+gestern habe haben hast heißt heute ich ihm ihn ihr im in ist ja kann kannst kein keine mein meine meinen mich mir mit nach nein nicht
+noch oder sein sind sie so über um und uns vom von vor wann warum was weil weißt wenn wer wie wir wird wo zu zum zur`,
+	} {
+		language, list, _ := strings.Cut(list, " ")
+		for word := range strings.FieldsSeq(list) {
+			out[word] += language
 		}
 	}
-	return score > 0
+	return out
+})
+
+// language is that of a text by the commonest words; English if in doubt.
+func language(text string) string {
+	n := map[string]int{}
+	for _, word := range wordsOf(text) {
+		n[smallWords()[word]]++
+	}
+	switch {
+	case n["de"] > n["en"]+n["fr"]+n["enfr"]:
+		return "de"
+	case n["fr"]+n["frde"] > n["en"]+n["ende"]:
+		return "fr"
+	}
+	return words.English
 }
 
-// words returns the words of a text in lower case, apostrophes and hyphens kept.
-func words(text string) []string {
+// wordsOf returns the words of a text in lower case, apostrophes and hyphens kept.
+func wordsOf(text string) []string {
 	text = strings.ReplaceAll(strings.ToLower(text), "’", "'")
 	return strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '-'
@@ -56,12 +75,9 @@ func words(text string) []string {
 // contentWords returns the words that carry meaning, without endings, each once.
 func contentWords(text string) []string {
 	var out []string
-	seen := map[string]bool{}
-	for _, word := range words(text) {
+	for _, word := range wordsOf(text) {
 		for part := range strings.SplitSeq(word, "-") {
-			stem := stemOf(part)
-			if stem != "" && !seen[stem] {
-				seen[stem] = true
+			if stem := stemOf(strings.Trim(part, "'")); stem != "" && !slices.Contains(out, stem) {
 				out = append(out, stem)
 			}
 		}
@@ -71,8 +87,7 @@ func contentWords(text string) []string {
 
 // stemOf returns a word without elision and plural, nothing if it means little.
 func stemOf(word string) string {
-	word = strings.Trim(word, "'")
-	if englishWords()[word] || frenchWords()[word] {
+	if smallWords()[word] != "" {
 		return ""
 	}
 	if before, after, ok := strings.Cut(word, "'"); ok {
@@ -81,34 +96,25 @@ func stemOf(word string) string {
 			word = before
 		}
 	}
-	if len([]rune(word)) > 3 {
+	if utf8.RuneCountInString(word) > 3 {
 		word = strings.TrimRight(word, "sx")
 	}
-	if len([]rune(word)) < 2 || englishWords()[word] || frenchWords()[word] {
+	if utf8.RuneCountInString(word) < 2 || smallWords()[word] != "" {
 		return ""
 	}
 	return word
 }
 
-// shared counts the words of a that b has too.
-func shared(a, b []string) (n int) {
-	for _, word := range a {
-		if slices.Contains(b, word) {
-			n++
-		}
-	}
-	return n
-}
-
 // excerpt is a text in one line of at most 240 letters.
-func excerpt(text string) string { return shorten(text, 240) }
+func excerpt(s string) string { return shorten(s, 240) }
 
-func shorten(text string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) <= most {
-		return string(runes)
+// shorten is a text in one line of at most so many letters, cut off between words.
+func shorten(s string, most int) string {
+	s = text.OneLine(s)
+	if utf8.RuneCountInString(s) <= most {
+		return s
 	}
-	cut := string(runes[:most-1])
+	cut := string([]rune(s)[:most-1])
 	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
 		cut = cut[:i]
 	}
