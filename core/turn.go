@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TurnState says how far a turn is.
 type TurnState string
@@ -359,6 +362,12 @@ type Outcome struct {
 	Effects []Effect
 	// Decides: the message answers a question of a turn, which a new one goes on with.
 	Decides *Decision
+}
+
+// With returns the outcome with effects besides those that it has.
+func (o Outcome) With(effects ...Effect) Outcome {
+	o.Effects = slices.Concat(o.Effects, effects)
+	return o
 }
 
 // Greeting is what an address is told that has just become the person's.

@@ -49,9 +49,7 @@ func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error)
 	case add == nil:
 		return r.sayf(r.words.AlwaysKnown, escaper.Replace(same.Text), same.ID), nil
 	}
-	out := r.sayf(r.words.AlwaysAdded, escaper.Replace(add.Instruction.Text))
-	out.Effects = []core.Effect{*add}
-	return out, nil
+	return r.sayf(r.words.AlwaysAdded, escaper.Replace(add.Instruction.Text)).With(*add), nil
 }
 
 func (c *Commands) listAlways(ctx context.Context, r *request) (core.Outcome, error) {
@@ -84,19 +82,11 @@ func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (c
 		return core.Outcome{}, err
 	}
 	all := slices.Concat(active, waiting)
-	var out core.Outcome
-	var lines []string
-	for _, id := range ids {
-		n := slices.IndexFunc(all, func(i core.Instruction) bool { return i.ID == core.InstructionID(id) })
-		if n < 0 {
-			lines = append(lines, fmt.Sprintf(r.words.AlwaysMissing, id))
-			continue
-		}
-		lines = append(lines, fmt.Sprintf(r.words.AlwaysRemoved, escaper.Replace(all[n].Text)))
-		out.Effects = append(out.Effects, core.RemoveInstruction{Instruction: all[n].ID, At: r.now})
-	}
-	out.Text = strings.Join(lines, "\n")
-	return out, nil
+	return r.each(ids, r.words.AlwaysMissing, func(id int64) (string, core.Effect, error) {
+		i, err := pick(all, id, func(i core.Instruction) core.InstructionID { return i.ID })
+		return fmt.Sprintf(r.words.AlwaysRemoved, escaper.Replace(i.Text)),
+			core.RemoveInstruction{Instruction: i.ID, At: r.now}, err
+	})
 }
 
 // acceptAlways answers a proposal of the assistant.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
@@ -309,6 +311,56 @@ func (r *request) say(text string) core.Outcome { return core.Outcome{Text: text
 // sayf answers with a text whose verbs are filled in.
 func (r *request) sayf(format string, args ...any) core.Outcome {
 	return core.Outcome{Text: fmt.Sprintf(format, args...)}
+}
+
+// refused answers with why something cannot be, in plain words; any other error stays one.
+func refused(err error) (core.Outcome, error) {
+	if errors.Is(err, core.ErrRefused) {
+		return core.Outcome{Text: sentence(err.Error())}, nil
+	}
+	return core.Outcome{}, err
+}
+
+// sentence is words with a capital and a full stop.
+func sentence(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	s = string(unicode.ToUpper(first)) + s[n:]
+	if !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
+		s += "."
+	}
+	return s
+}
+
+// each answers with a line for each of ids, and has done what one returns for it. What is
+// not there is told with none.
+func (r *request) each(ids []int64, none string,
+	one func(id int64) (line string, e core.Effect, err error)) (core.Outcome, error) {
+	var out core.Outcome
+	var lines []string
+	for _, id := range ids {
+		line, e, err := one(id)
+		switch {
+		case missing(err):
+			line = fmt.Sprintf(none, id)
+		case err != nil:
+			return core.Outcome{}, err
+		default:
+			out.Effects = append(out.Effects, e)
+		}
+		lines = append(lines, line)
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
+}
+
+// pick is the one of a list that has a number, or core.ErrNotFound.
+func pick[T any, ID ~int64](list []T, number int64, of func(T) ID) (found T, err error) {
+	for _, x := range list {
+		if int64(of(x)) == number {
+			return x, nil
+		}
+	}
+	return found, core.ErrNotFound
 }
 
 // usage is how a command is written, as Markdown: without arguments it is plain,

@@ -26,9 +26,7 @@ func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome,
 	if m == 0 {
 		return r.say(r.words.ForgetUnknown), nil
 	}
-	out := r.say(r.words.Forgotten)
-	out.Effects = []core.Effect{core.Redact{Message: m, At: r.now}}
-	return out, nil
+	return r.say(r.words.Forgotten).With(core.Redact{Message: m, At: r.now}), nil
 }
 
 // forgetDay asks first: a day goes only if the date is followed by yes.

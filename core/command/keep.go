@@ -61,19 +61,10 @@ func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	var out core.Outcome
-	var lines []string
-	for _, id := range ids {
-		n := slices.IndexFunc(open, func(l core.Loop) bool { return l.ID == core.LoopID(id) })
-		if n < 0 {
-			lines = append(lines, fmt.Sprintf(r.words.NoLoop, id))
-			continue
-		}
-		lines = append(lines, fmt.Sprintf(r.words.LoopDone, oneLine(open[n].Text)))
-		out.Effects = append(out.Effects, core.CloseLoop{Loop: core.LoopID(id), At: r.now})
-	}
-	out.Text = strings.Join(lines, "\n")
-	return out, nil
+	return r.each(ids, r.words.NoLoop, func(id int64) (string, core.Effect, error) {
+		l, err := pick(open, id, func(l core.Loop) core.LoopID { return l.ID })
+		return fmt.Sprintf(r.words.LoopDone, oneLine(l.Text)), core.CloseLoop{Loop: l.ID, At: r.now}, err
+	})
 }
 
 // numbers reads at least one number and at most ten, each once.

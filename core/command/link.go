@@ -136,15 +136,11 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	case a.split && len(all) == 1:
 		return r.say(r.words.SplitLast), nil
 	case a.split:
-		out := r.sayf(r.words.Splitting, placeName(i))
-		out.Effects = []core.Effect{core.Split{Identity: i.ID, At: r.now}}
-		return out, nil
+		return r.sayf(r.words.Splitting, placeName(i)).With(core.Split{Identity: i.ID, At: r.now}), nil
 	case len(all) == 1 && !a.sure:
 		return r.say(r.words.UnlinkLast), nil
 	}
-	out := r.sayf(r.words.Unlinked, placeName(i))
-	out.Effects = []core.Effect{core.Unlink{Identity: i.ID, At: r.now}}
-	return out, nil
+	return r.sayf(r.words.Unlinked, placeName(i)).With(core.Unlink{Identity: i.ID, At: r.now}), nil
 }
 
 // unlinking is what follows /unlink.

@@ -127,22 +127,13 @@ func (r *request) origin(tainted bool) string {
 }
 
 func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
-	var out core.Outcome
-	var lines []string
-	for _, id := range ids {
+	return r.each(ids, r.words.NoItem, func(id int64) (string, core.Effect, error) {
 		i, err := c.Memory.Item(ctx, r.user.ID, core.ItemID(id))
-		switch {
-		case missing(err) || err == nil && i.Status != core.ItemActive:
-			lines = append(lines, fmt.Sprintf(r.words.NoItem, id))
-			continue
-		case err != nil:
-			return core.Outcome{}, err
+		if err == nil && i.Status != core.ItemActive {
+			err = core.ErrNotFound
 		}
-		lines = append(lines, fmt.Sprintf(r.words.Archived, plainLine(i.Content)))
-		out.Effects = append(out.Effects, core.ArchiveItem{Item: i.ID, At: r.now})
-	}
-	out.Text = strings.Join(lines, "\n")
-	return out, nil
+		return fmt.Sprintf(r.words.Archived, plainLine(i.Content)), core.ArchiveItem{Item: i.ID, At: r.now}, err
+	})
 }
 
 // remember keeps a text, or the message that the command replies to.
@@ -169,9 +160,7 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 	case add == nil:
 		return r.sayf(r.words.RememberKnown, plainLine(same.Content), same.ID), nil
 	}
-	out := r.sayf(r.words.Remembered, plainLine(add.Item.Content), add.Item.ID)
-	out.Effects = []core.Effect{*add}
-	return out, nil
+	return r.sayf(r.words.Remembered, plainLine(add.Item.Content), add.Item.ID).With(*add), nil
 }
 
 // referred is the number of the message that the command replies to; 0: it is not known.

@@ -39,9 +39,7 @@ func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error
 	}
 	shown := *code
 	shown.Name = cmp.Or(name, code.Name)
-	out := r.sayf(r.words.Approved, who(shown))
-	out.Effects = []core.Effect{core.Approve{CodeHash: code.Hash, Name: name, At: r.now}}
-	return out, nil
+	return r.sayf(r.words.Approved, who(shown)).With(core.Approve{CodeHash: code.Hash, Name: name, At: r.now}), nil
 }
 
 func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
@@ -49,9 +47,7 @@ func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
 	if err != nil || code == nil {
 		return r.noCode("deny"), err
 	}
-	out := r.sayf(r.words.Denied, who(*code))
-	out.Effects = []core.Effect{core.Deny{CodeHash: code.Hash, At: r.now}}
-	return out, nil
+	return r.sayf(r.words.Denied, who(*code)).With(core.Deny{CodeHash: code.Hash, At: r.now}), nil
 }
 
 // requested returns the request whose code the argument begins with, and the

@@ -2,14 +2,11 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 )
@@ -44,43 +41,28 @@ func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error)
 	case cancel && strings.TrimSpace(rest) == "":
 		return r.say(r.words.CancelWhich), nil
 	}
-	use := core.ToolUse{User: r.user.ID, Thread: r.at.Thread, Now: r.now, Location: c.location(r), Language: r.lang}
-	x, err := c.Reminders.New(ctx, use, r.arg)
-	if errors.Is(err, core.ErrRefused) {
-		return core.Outcome{Text: sentence(err.Error())}, nil
-	}
+	x, err := c.Reminders.New(ctx, c.toolUse(r), r.arg)
 	if err != nil {
-		return core.Outcome{}, err
+		return refused(err)
 	}
-	out := r.sayf(r.words.ReminderSet, c.when(r, x), oneLine(x.Text), x.ID)
-	out.Effects = []core.Effect{core.SetReminder{Reminder: x, At: r.now}}
-	return out, nil
+	out := r.sayf(r.words.ReminderSet, c.when(r, x.DueAt, x.Cron, x.Zone), oneLine(x.Text), x.ID)
+	return out.With(core.SetReminder{Reminder: x, At: r.now}), nil
 }
 
-// sentence is words with a capital and a full stop.
-func sentence(s string) string {
-	first, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[n:]
-	if !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
-		s += "."
-	}
-	return s
-}
-
-// when says the next time of a reminder by the clock of its person, and how it
+// when says the next time of a reminder or task by the clock of its person, and how it
 // recurs by its own.
-func (c *Commands) when(r *request, x core.Reminder) string {
+func (c *Commands) when(r *request, due time.Time, cron, own string) string {
 	zone := c.location(r)
-	if x.Cron != "" {
-		zone = core.Settings{Zone: x.Zone}.Location(zone)
+	if cron != "" {
+		zone = core.Settings{Zone: own}.Location(zone)
 	}
-	t := x.DueAt.In(zone)
+	t := due.In(zone)
 	text := "**" + c.name(r, t.Format(time.DateOnly)) + ", " + t.Format("15:04") + "**"
 	if zone.String() != c.location(r).String() {
 		text += " (" + zone.String() + ")"
 	}
-	if x.Cron != "" {
-		text += " · " + c.Reminders.Describe(x.Cron, r.lang)
+	if cron != "" {
+		text += " · " + c.Reminders.Describe(cron, r.lang)
 	}
 	return text
 }
@@ -99,15 +81,24 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 		if err != nil {
 			return core.Outcome{}, err
 		}
-		lines = append(lines, "- **"+strconv.FormatInt(int64(x.ID), 10)+"** "+oneLine(x.Text)+" · "+c.when(r, x)+receipt+
-			r.origin(x.Tainted))
+		lines = append(lines, planned(int64(x.ID), x.Text, c.when(r, x.DueAt, x.Cron, x.Zone)+receipt+r.origin(x.Tainted)))
 	}
+	return r.endPlanned(lines, len(active), fmt.Sprintf(r.words.RemindersMore, active[0].ID)), nil
+}
+
+// planned is a reminder or a task as an item of a list.
+func planned(id int64, text, more string) string {
+	return "- **" + strconv.FormatInt(id, 10) + "** " + oneLine(text) + " · " + more
+}
+
+// endPlanned says below a list of reminders or tasks how many of all it leaves out, and
+// what can be done with them.
+func (r *request) endPlanned(lines []string, all int, more string) core.Outcome {
 	lines = append(lines, "")
-	if more := len(active) - listed; more > 0 {
-		lines = append(lines, r.words.RemindersHidden.Of(more))
+	if all > listed {
+		lines = append(lines, r.words.RemindersHidden.Of(all-listed))
 	}
-	lines = append(lines, fmt.Sprintf(r.words.RemindersMore, active[0].ID))
-	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+	return core.Outcome{Text: strings.Join(append(lines, more), "\n")}
 }
 
 // receipt says what became of the last time that a reminder was told.
@@ -142,17 +133,8 @@ func (c *Commands) cancel(ctx context.Context, r *request, ids []int64) (core.Ou
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	var out core.Outcome
-	var lines []string
-	for _, id := range ids {
-		n := slices.IndexFunc(active, func(x core.Reminder) bool { return x.ID == core.ReminderID(id) })
-		if n < 0 {
-			lines = append(lines, fmt.Sprintf(r.words.NoReminder, id))
-			continue
-		}
-		lines = append(lines, fmt.Sprintf(r.words.Cancelled, oneLine(active[n].Text)))
-		out.Effects = append(out.Effects, core.CancelReminder{Reminder: active[n].ID, At: r.now})
-	}
-	out.Text = strings.Join(lines, "\n")
-	return out, nil
+	return r.each(ids, r.words.NoReminder, func(id int64) (string, core.Effect, error) {
+		x, err := pick(active, id, func(x core.Reminder) core.ReminderID { return x.ID })
+		return fmt.Sprintf(r.words.Cancelled, oneLine(x.Text)), core.CancelReminder{Reminder: x.ID, At: r.now}, err
+	})
 }

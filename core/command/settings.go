@@ -26,9 +26,7 @@ func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error)
 	s := r.user.Settings
 	s.Zone = name
 	clock, date := c.clock(r, zone)
-	out := r.sayf(r.words.ZoneSet, name, clock, date)
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out, nil
+	return r.sayf(r.words.ZoneSet, name, clock, date).With(core.SetSettings{Settings: s}), nil
 }
 
 // clock is the time that a zone shows, and its weekday and date.
@@ -61,9 +59,7 @@ func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error)
 	s := r.user.Settings
 	s.Language = chosen
 	r.speak(chosen)
-	out := r.say(r.words.LanguageSet)
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out, nil
+	return r.say(r.words.LanguageSet).With(core.SetSettings{Settings: s}), nil
 }
 
 // named is the language that somebody means by its code or a name of it, or nothing.
@@ -99,9 +95,7 @@ func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
 		return r.say(r.words.HomeAlready), nil
 	}
 	s.Home = r.at.ID
-	out := r.say(r.words.HomeSet)
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out, nil
+	return r.say(r.words.HomeSet).With(core.SetSettings{Settings: s}), nil
 }
 
 func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error) {
@@ -122,9 +116,7 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 	if s.Summaries == "" {
 		return r.say(r.words.SummariesUnknown), nil
 	}
-	out := r.sayf(r.words.SummariesSet, r.posts(s.Summaries))
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out, nil
+	return r.sayf(r.words.SummariesSet, r.posts(s.Summaries)).With(core.SetSettings{Settings: s}), nil
 }
 
 // posts says in words where summaries are posted.
@@ -154,9 +146,7 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 	default:
 		return r.say(r.words.StrategyUnknown), nil
 	}
-	out := r.sayf(r.words.StrategySet, r.sees(s.Strategy))
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out, nil
+	return r.sayf(r.words.StrategySet, r.sees(s.Strategy)).With(core.SetSettings{Settings: s}), nil
 }
 
 // sees says in words what the model is shown.

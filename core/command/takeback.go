@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/everthread/everthread/core"
 )
@@ -11,24 +10,12 @@ import (
 // takeBack undoes what answers did that had read words of others, by the numbers
 // that stand below them.
 func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
-	var out core.Outcome
-	var lines []string
-	for _, id := range ids {
+	return r.each(ids, r.words.TakenNothing, func(id int64) (string, core.Effect, error) {
 		x, err := c.Store.Undoable(ctx, r.user.ID, id, r.now)
-		switch {
-		case missing(err):
-			lines = append(lines, fmt.Sprintf(r.words.TakenNothing, id))
-			continue
-		case err != nil:
-			return core.Outcome{}, err
-		}
 		said := r.words.TakenBack[x.Kind].Made
 		if x.Ended {
 			said = r.words.TakenBack[x.Kind].Ended
 		}
-		lines = append(lines, fmt.Sprintf(said, plainLine(x.Text)))
-		out.Effects = append(out.Effects, core.Undo{X: x, At: r.now})
-	}
-	out.Text = strings.Join(lines, "\n")
-	return out, nil
+		return fmt.Sprintf(said, plainLine(x.Text)), core.Undo{X: x, At: r.now}, err
+	})
 }

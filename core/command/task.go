@@ -3,10 +3,8 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,8 +22,6 @@ type Tasks interface {
 	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
 	// Tasks lists those that are to come or stand still, soonest first.
 	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
-	// Describe says a cron expression in words.
-	Describe(expression, language string) string
 }
 
 // mostTasks is how many tasks are looked through.
@@ -50,24 +46,16 @@ func (c *Commands) task(ctx context.Context, r *request) (core.Outcome, error) {
 		return r.say(r.words.TaskCancelWhich), nil
 	}
 	set, err := c.Tasks.New(ctx, c.toolUse(r), r.arg)
-	if errors.Is(err, core.ErrRefused) {
-		return core.Outcome{Text: sentence(err.Error())}, nil
-	}
 	if err != nil {
-		return core.Outcome{}, err
+		return refused(err)
 	}
-	out := r.sayf(r.words.TaskSet, c.whenTask(r, set.Task), oneLine(set.Task.Text), set.Task.ID)
-	out.Effects = []core.Effect{set}
-	return out, nil
+	k := set.Task
+	out := r.sayf(r.words.TaskSet, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text), k.ID)
+	return out.With(set), nil
 }
 
 func (c *Commands) toolUse(r *request) core.ToolUse {
 	return core.ToolUse{User: r.user.ID, Thread: r.at.Thread, Now: r.now, Location: c.location(r), Language: r.lang}
-}
-
-// whenTask says the next time of a task, and how it recurs.
-func (c *Commands) whenTask(r *request, k core.Task) string {
-	return c.when(r, core.Reminder{DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone})
 }
 
 func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) {
@@ -80,19 +68,13 @@ func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) 
 	}
 	lines := []string{r.words.TasksTitle, ""}
 	for _, k := range list[:min(len(list), listed)] {
-		when := c.whenTask(r, k)
+		when := c.when(r, k.DueAt, k.Cron, k.Zone)
 		if k.State == core.TaskPaused {
 			when = fmt.Sprintf(r.words.TaskPaused, k.ID)
 		}
-		lines = append(lines, "- **"+strconv.FormatInt(int64(k.ID), 10)+"** "+oneLine(k.Text)+" · "+when+c.lastRun(r, k)+
-			r.origin(k.Tainted))
+		lines = append(lines, planned(int64(k.ID), k.Text, when+c.lastRun(r, k)+r.origin(k.Tainted)))
 	}
-	lines = append(lines, "")
-	if more := len(list) - listed; more > 0 {
-		lines = append(lines, r.words.RemindersHidden.Of(more))
-	}
-	lines = append(lines, fmt.Sprintf(r.words.TasksMore, list[0].ID))
-	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+	return r.endPlanned(lines, len(list), fmt.Sprintf(r.words.TasksMore, list[0].ID)), nil
 }
 
 // lastRun says what became of the last time of a task.
@@ -113,33 +95,19 @@ func (c *Commands) cancelTasks(ctx context.Context, r *request, ids []int64) (co
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	var out core.Outcome
-	var lines []string
 	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		n := slices.IndexFunc(list, func(k core.Task) bool { return k.ID == core.TaskID(id) })
-		if n < 0 {
-			lines = append(lines, fmt.Sprintf(r.words.NoTask, id))
-			continue
-		}
-		lines = append(lines, fmt.Sprintf(r.words.TaskCancelled, oneLine(list[n].Text)))
-		out.Effects = append(out.Effects, core.CancelTask{Task: list[n].ID, At: r.now})
-	}
-	out.Text = strings.Join(lines, "\n")
-	return out, nil
+	return r.each(ids, r.words.NoTask, func(id int64) (string, core.Effect, error) {
+		k, err := pick(list, id, func(k core.Task) core.TaskID { return k.ID })
+		return fmt.Sprintf(r.words.TaskCancelled, oneLine(k.Text)), core.CancelTask{Task: k.ID, At: r.now}, err
+	})
 }
 
 func (c *Commands) resumeTask(ctx context.Context, r *request, id core.TaskID) (core.Outcome, error) {
 	k, resume, err := c.Tasks.Resume(ctx, c.toolUse(r), id)
-	if errors.Is(err, core.ErrRefused) {
-		return core.Outcome{Text: sentence(err.Error())}, nil
-	}
 	if err != nil {
-		return core.Outcome{}, err
+		return refused(err)
 	}
-	out := r.sayf(r.words.TaskResumed, c.whenTask(r, k), oneLine(k.Text))
-	out.Effects = []core.Effect{resume}
-	return out, nil
+	return r.sayf(r.words.TaskResumed, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text)).With(resume), nil
 }
 
 // acceptTask answers a proposal of the assistant, or whether a task that failed goes on.
@@ -159,11 +127,8 @@ func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, 
 		return r.say(r.words.TaskDeclined), nil
 	}
 	sets, err := c.Tasks.Accept(ctx, c.toolUse(r), s)
-	if errors.Is(err, core.ErrRefused) {
-		return core.Outcome{Text: sentence(err.Error())}, nil
-	}
 	if err != nil {
-		return core.Outcome{}, err
+		return refused(err)
 	}
 	out := r.say(r.words.TasksSet.Of(len(sets)))
 	for _, set := range sets {

@@ -54,8 +54,7 @@ func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error)
 		return r.say(r.words.ThreadUntitled), nil
 	}
 	out := r.sayf(r.words.ThreadOpened, bold(name))
-	out.Effects = []core.Effect{core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}}
-	return out, nil
+	return out.With(core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}), nil
 }
 
 // whichThread says in which thread the person is.
@@ -78,18 +77,14 @@ func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) 
 	if t.Mode == core.ModeContinuous {
 		return c.continuous(ctx, r)
 	}
-	out := r.sayf(r.words.ThreadUsed, bold(t.Title))
-	out.Effects = []core.Effect{core.UseThread{Identity: r.at.ID, Thread: t.ID}}
-	return out, nil
+	return r.sayf(r.words.ThreadUsed, bold(t.Title)).With(core.UseThread{Identity: r.at.ID, Thread: t.ID}), nil
 }
 
 func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, error) {
 	if r.at.Thread == 0 {
 		return r.say(r.words.InContinuous), nil
 	}
-	out := r.say(r.words.BackContinuous)
-	out.Effects = []core.Effect{core.UseThread{Identity: r.at.ID}}
-	return out, nil
+	return r.say(r.words.BackContinuous).With(core.UseThread{Identity: r.at.ID}), nil
 }
 
 // retry has what waits for an answer answered now.

@@ -27,9 +27,7 @@ func (c *Commands) voice(ctx context.Context, r *request) (core.Outcome, error) 
 	default:
 		return r.say(r.words.VoiceUnknown), nil
 	}
-	out := r.say(r.spoken(s.Voice) + c.mute(r))
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out, nil
+	return r.say(r.spoken(s.Voice) + c.mute(r)).With(core.SetSettings{Settings: s}), nil
 }
 
 // voiceIs says what was chosen, and why the last answer was not spoken.
