@@ -96,6 +96,12 @@ type Target struct {
 	Why      string
 }
 
+// Planner picks where something proactive goes: all, to all identities of a user that can
+// be written to unasked.
+type Planner interface {
+	Plan(ctx context.Context, u User, all bool) ([]Target, error)
+}
+
 // DeliveryStore brings parts to their addresses.
 type DeliveryStore interface {
 	// ClaimDelivery takes a due delivery job; its next part is stored as sending.

@@ -5,6 +5,11 @@ import (
 	"time"
 )
 
+// Users tells who a user is.
+type Users interface {
+	User(ctx context.Context, id UserID) (User, error)
+}
+
 // PeopleStore keeps users, their identities and one-time codes.
 type PeopleStore interface {
 	User(ctx context.Context, id UserID) (User, error)

@@ -47,7 +47,7 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}},
-		Tasks: &task.Tasks{Store: s, Times: remind.Times{}, Settings: task.Settings{
+		Tasks: &task.Tasks{Store: s, Times: remind.Settings{}, Settings: task.Settings{
 			MaxActive: 2, Expires: 2 * time.Hour,
 			Language: "en"}},
 		Reminders: &remind.Reminders{Store: s}, Standing: &standing.Standing{Store: s, Tokens: tokens.New(),

@@ -114,7 +114,7 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive,
 		Language: c.DefaultLanguage}
 	e.Reminders = &remind.Reminders{Store: e.Store, Settings: s}
-	e.Tasks = &task.Tasks{Store: e.Store, Times: remind.Times{Settings: s}, Settings: task.Settings{
+	e.Tasks = &task.Tasks{Store: e.Store, Times: s, Settings: task.Settings{
 		Expires: c.Tasks.Expires, MaxActive: c.Tasks.MaxActive, Language: c.DefaultLanguage}}
 	e.firer = &remind.Firer{Store: e.Store, Users: e.People, Planner: planner, Tokens: e.Tokens, Settings: s,
 		Channels: e.Channels, Meter: e.Meter, Log: e.Log.Named("reminders")}
@@ -175,7 +175,7 @@ func (e *Engine) ownTools() []core.Tool {
 func (e *Engine) ReadingTools() []core.Tool { return ReadingTools(e.Search, e.Memory, e.People) }
 
 // ReadingTools are the tools of a searcher and a memory of users.
-func ReadingTools(s *recall.Searcher, m *memory.Memory, users Users) []core.Tool {
+func ReadingTools(s *recall.Searcher, m *memory.Memory, users core.Users) []core.Tool {
 	return append(recall.Tools(s, recall.UserNames(users)), m.Tools()...)
 }
 

@@ -122,7 +122,8 @@ func (e *Engine) newLedger() *trust.Ledger {
 }
 
 // today tells a user's day of the moment.
-func today(c day.Calendar, users Users, now func() time.Time) func(context.Context, core.UserID) (core.Day, error) {
+func today(c day.Calendar, users core.Users,
+	now func() time.Time) func(context.Context, core.UserID) (core.Day, error) {
 	return func(ctx context.Context, user core.UserID) (core.Day, error) {
 		u, err := users.User(ctx, user)
 		return c.Day(u.Settings, now()), err

@@ -31,16 +31,11 @@ type TurnStore interface {
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 }
 
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
 // TurnOptions are what turns are made of. All are required.
 type TurnOptions struct {
 	Config   configs.Config
 	Store    TurnStore
-	Users    Users
+	Users    core.Users
 	Model    core.Model // whose calls Ledger counts
 	Ledger   *trust.Ledger
 	Tokens   core.Tokenizer

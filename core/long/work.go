@@ -20,11 +20,6 @@ type Store interface {
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
 // Settings bound the prompts of the strategy long, and the jobs.
 type Settings struct {
 	Budget       int     // tokens of a prompt
@@ -46,7 +41,7 @@ const (
 type Worker struct {
 	Store      Store
 	Jobs       *job.Worker
-	Users      Users
+	Users      core.Users
 	Model      core.Model // of summaries
 	Compressor *Compressor
 	Tokens     core.Tokenizer

@@ -27,11 +27,6 @@ type Store interface {
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
 // Transcriber writes down what is said in a recording.
 type Transcriber interface {
 	Transcribe(ctx context.Context, r core.Recording) (string, error)
@@ -41,7 +36,7 @@ type Transcriber interface {
 // safe for concurrent use.
 type Files struct {
 	Store Store
-	Users Users
+	Users core.Users
 	Jobs  *job.Worker
 	// Fetchers download what came with messages, by the names of their channels.
 	Fetchers map[string]core.Fetcher

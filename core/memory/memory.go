@@ -22,6 +22,9 @@ type Signals interface {
 	Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error)
 }
 
+// Store is where memory is kept.
+type Store interface{ core.MemoryStore }
+
 // Settings are the weights of the ranking. Zero values are the defaults beside them.
 type Settings struct {
 	SemanticWeight float64 // 0.7
@@ -42,7 +45,7 @@ func (s Settings) orDefault() Settings {
 // Memory reads and prepares changes of users' memory. It is safe for concurrent
 // use.
 type Memory struct {
-	Store   core.MemoryStore
+	Store
 	Signals Signals
 	// Embed returns the embedding configuration that a user's new items want a
 	// vector of, or nothing; nil: none do.
@@ -54,21 +57,6 @@ type Memory struct {
 // memory_list_themes.
 func (m *Memory) Tools() []core.Tool {
 	return []core.Tool{searchTool{m}, addTool{m}, getTool{m}, archiveTool{m}, themesTool{m}}
-}
-
-// Themes lists themes, those with most active items first.
-func (m *Memory) Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error) {
-	return m.Store.Themes(ctx, user, limit)
-}
-
-// Items lists items, newest first.
-func (m *Memory) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
-	return m.Store.Items(ctx, q)
-}
-
-// Item returns an item, or core.ErrNotFound.
-func (m *Memory) Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error) {
-	return m.Store.Item(ctx, user, id)
 }
 
 // Find returns the active items that match words, best first, and the mode of

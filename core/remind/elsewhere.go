@@ -2,41 +2,72 @@ package remind
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 )
 
-// Times reads and says times as reminders do, for what else comes at a time.
-type Times struct{ Settings Settings }
+// What follows reads and says times for all that comes at one, tasks among it.
 
 // Read reads words that say when and what, such as "every weekday at 7:30 tell the news".
 // use has the moment, the zone and the language; see Settings.Parse.
-func (t Times) Read(use core.ToolUse, words string) (at time.Time, cron, rest string, err error) {
-	return t.Settings.Parse(text.Clean(words), use.Now, use.Location, cmp.Or(use.Language, t.Settings.Language))
+func (s Settings) Read(use core.ToolUse, words string) (at time.Time, cron, rest string, err error) {
+	return s.Parse(text.Clean(words), use.Now, use.Location, s.language(use))
 }
 
 // ReadExactly reads when something is wanted out of either words or a cron expression.
-// Every word must be understood.
-func (t Times) ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error) {
-	return (&Reminders{Settings: t.Settings}).when(use, when, cron)
+// Every word must be understood: what is left over may have changed the meaning.
+func (s Settings) ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error) {
+	words := say(s.language(use)).Faults
+	when, cron = strings.TrimSpace(text.Clean(when)), strings.Join(strings.Fields(text.Clean(cron)), " ")
+	switch {
+	case when == "" && cron == "":
+		return time.Time{}, "", core.Refusal(words.Neither)
+	case when != "" && cron != "":
+		return time.Time{}, "", core.Refusal(words.Both)
+	case cron != "":
+		c := calendar{Settings: s.orDefault(), faults: words, now: use.Now, zone: use.Location}
+		return c.resolve(found{cron: cron})
+	}
+	at, cron, rest, err := s.Parse(when, use.Now, use.Location, s.language(use))
+	if err == nil && rest != "" {
+		err = core.Refuse(words.Left, rest)
+	}
+	return at, cron, err
 }
 
 // Next returns when a cron expression is next due in a zone; see Next.
-func (t Times) Next(cron, zone string, after time.Time) time.Time {
+func (Settings) Next(cron, zone string, after time.Time) time.Time {
 	return Next(core.Reminder{Cron: cron, Zone: zone}, after)
 }
 
+// Newest is the newest time up to now of what was due first, and how many times before it
+// were missed. Of those of more than a month ago only that there were some is known.
+func (s Settings) Newest(due time.Time, cron, zone string, now time.Time) (newest time.Time, passed int) {
+	const month = 32 * 24 * time.Hour
+	if now.Sub(due) > month {
+		if t := s.Next(cron, zone, now.Add(-month)); !t.IsZero() && !t.After(now) {
+			due, passed = t, 1
+		}
+	}
+	for t := s.Next(cron, zone, due); !t.IsZero() && !t.After(now); t = s.Next(cron, zone, t) {
+		due = t
+		passed++
+	}
+	return due, passed
+}
+
 // Describe says a cron expression in words; see Describe.
-func (t Times) Describe(cron, language string) string { return Describe(cron, language) }
+func (Settings) Describe(cron, language string) string { return Describe(cron, language) }
 
 // Moment says a time with its date in words of a language.
-func (t Times) Moment(at time.Time, zone *time.Location, language string) string {
-	return moment(at, zone, cmp.Or(language, t.Settings.Language))
+func (s Settings) Moment(at time.Time, zone *time.Location, language string) string {
+	return moment(at, zone, cmp.Or(language, s.Language))
 }
 
 // Often reports whether a cron expression comes more often than a reminder may.
-func (t Times) Often(cron, zone string, now time.Time) bool {
-	return t.Settings.Admit(core.Reminder{Cron: cron, Zone: zone, DueAt: now}, now) != nil
+func (s Settings) Often(cron, zone string, now time.Time) bool {
+	return s.Admit(core.Reminder{Cron: cron, Zone: zone, DueAt: now}, now) != nil
 }

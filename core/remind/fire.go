@@ -22,22 +22,12 @@ type DueStore interface {
 	Fire(ctx context.Context, f core.Fire) (core.MessageID, error)
 }
 
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
-// Planner picks where something proactive goes.
-type Planner interface {
-	Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error)
-}
-
 // Firer tells people what they wanted to be reminded of. All fields but Count
 // are required.
 type Firer struct {
 	Store    DueStore
-	Users    Users
-	Planner  Planner
+	Users    core.Users
+	Planner  core.Planner
 	Tokens   core.Tokenizer
 	Settings Settings
 	Channels core.Channels
@@ -103,28 +93,13 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	return err
 }
 
-// text is what a reminder says, late ones with the time that they were due at.
+// text is what a reminder says, late ones with the time that they were due at: of those
+// that were missed only the newest is told.
 func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
-	due := lastDue(r, now)
+	due, _ := f.Settings.Newest(r.DueAt, r.Cron, r.Zone, now)
 	if now.Sub(due) <= late {
 		return "⏰ " + r.Text
 	}
 	language := cmp.Or(u.Settings.Language, f.Settings.Language)
 	return fmt.Sprintf(say(language).Due, r.Text, moment(due, zoneOf(r), language))
-}
-
-// lastDue is the newest time of a reminder up to now: of those that were missed
-// only that one is told.
-func lastDue(r core.Reminder, now time.Time) time.Time {
-	const month = 32 * 24 * time.Hour
-	due := r.DueAt
-	if now.Sub(due) > month {
-		if t := Next(r, now.Add(-month)); !t.IsZero() && !t.After(now) {
-			due = t
-		}
-	}
-	for t := Next(r, due); !t.IsZero() && !t.After(now); t = Next(r, t) {
-		due = t
-	}
-	return due
 }

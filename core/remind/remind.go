@@ -10,7 +10,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	days "github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/text"
 )
 
 // Store is what setting and showing reminders needs.
@@ -29,19 +28,8 @@ const maxText = 1000
 // Reminders sets, lists and cancels reminders. It is safe for concurrent use.
 // All fields but Settings are required.
 type Reminders struct {
-	Store    Store
+	Store
 	Settings Settings
-}
-
-// Reminders lists a user's active reminders, soonest first.
-func (m *Reminders) Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error) {
-	return m.Store.Reminders(ctx, user, limit)
-}
-
-// DeliveriesOf lists the deliveries of a message: the receipts of a reminder.
-func (m *Reminders) DeliveriesOf(ctx context.Context, user core.UserID,
-	message core.MessageID) ([]core.Delivery, error) {
-	return m.Store.DeliveriesOf(ctx, user, message)
 }
 
 // Describe says a cron expression in words; see Describe.
@@ -54,7 +42,7 @@ func (m *Reminders) Describe(expression, language string) string {
 // count. What is wrong is a plain sentence in the language, core.ErrRefused. The
 // reminder is made by core.SetReminder.
 func (m *Reminders) New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error) {
-	at, cron, rest, err := m.Settings.Parse(text.Clean(words), use.Now, use.Location, m.language(use))
+	at, cron, rest, err := m.Settings.Read(use, words)
 	if err != nil {
 		return core.Reminder{}, err
 	}
@@ -63,7 +51,7 @@ func (m *Reminders) New(ctx context.Context, use core.ToolUse, words string) (co
 
 // prepare completes a reminder whose Text, DueAt and Cron are known.
 func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Reminder) (core.Reminder, error) {
-	words := say(m.language(use)).Faults
+	words := say(m.Settings.language(use)).Faults
 	r.Text = strings.TrimSpace(r.Text)
 	if n := utf8.RuneCountInString(r.Text); n > maxText {
 		return r, core.Refuse(words.LongText, n, maxText)
@@ -91,9 +79,7 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 	return r, nil
 }
 
-func (m *Reminders) language(use core.ToolUse) string {
-	return cmp.Or(use.Language, m.Settings.Language)
-}
+func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language, s.Language) }
 
 // moment says a time with its date in words of a language.
 func moment(t time.Time, zone *time.Location, language string) string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -62,7 +61,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
-	at, cron, err := t.when(use, in.When, in.Cron)
+	at, cron, err := t.Settings.ReadExactly(use, in.When, in.Cron)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
@@ -72,33 +71,12 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, err
 	}
 	if same.ID != 0 {
-		return core.TaintedResult(t.show(same, "exists", t.language(use)), same.Tainted)
+		return core.TaintedResult(t.show(same, "exists", t.Settings.language(use)), same.Tainted)
 	}
 	if r, err = t.prepare(ctx, use, r); err != nil {
 		return core.ToolResult{}, err
 	}
-	return core.ResultOf(t.show(r, "set", t.language(use)), core.SetReminder{Reminder: r, At: use.Now})
-}
-
-// when reads either of the two ways to say it. Every word of it must be
-// understood: what is left over may have changed the meaning.
-func (m *Reminders) when(use core.ToolUse, when, cron string) (time.Time, string, error) {
-	words := say(m.language(use)).Faults
-	when, cron = strings.TrimSpace(text.Clean(when)), strings.Join(strings.Fields(text.Clean(cron)), " ")
-	switch {
-	case when == "" && cron == "":
-		return time.Time{}, "", core.Refusal(words.Neither)
-	case when != "" && cron != "":
-		return time.Time{}, "", core.Refusal(words.Both)
-	case cron != "":
-		c := calendar{Settings: m.Settings.orDefault(), faults: words, now: use.Now, zone: use.Location}
-		return c.resolve(found{cron: cron})
-	}
-	at, cron, rest, err := m.Settings.Parse(when, use.Now, use.Location, m.language(use))
-	if err == nil && rest != "" {
-		err = core.Refuse(words.Left, rest)
-	}
-	return at, cron, err
+	return core.ResultOf(t.show(r, "set", t.Settings.language(use)), core.SetReminder{Reminder: r, At: use.Now})
 }
 
 // same returns the active reminder that says the same at the same times.
@@ -135,7 +113,7 @@ func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	}
 	out, foreign := []reminderJSON{}, false
 	for _, r := range active {
-		out, foreign = append(out, t.show(r, "", t.language(use))), foreign || r.Tainted
+		out, foreign = append(out, t.show(r, "", t.Settings.language(use))), foreign || r.Tainted
 	}
 	return core.TaintedResult(map[string]any{"reminders": out}, foreign)
 }
@@ -163,9 +141,9 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	}
 	n := slices.IndexFunc(active, func(r core.Reminder) bool { return r.ID == core.ReminderID(in.ID) })
 	if n < 0 {
-		return core.ToolResult{}, core.Refuse(say(t.language(use)).Faults.None, in.ID)
+		return core.ToolResult{}, core.Refuse(say(t.Settings.language(use)).Faults.None, in.ID)
 	}
 	r := active[n]
-	return core.TaintedResult(t.show(r, "cancelled", t.language(use)), r.Tainted,
+	return core.TaintedResult(t.show(r, "cancelled", t.Settings.language(use)), r.Tainted,
 		core.CancelReminder{Reminder: r.ID, At: use.Now, Text: r.Text})
 }

@@ -26,11 +26,6 @@ type Store interface {
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
 // Files keeps recordings.
 type Files interface {
 	KeepSpeech(ctx context.Context, user core.UserID, m core.MessageID, s media.Speech) (core.Attachment, error)
@@ -46,7 +41,7 @@ type Speaker interface {
 // concurrent use.
 type Worker struct {
 	Store         Store
-	Users         Users
+	Users         core.Users
 	Jobs          *job.Worker
 	Files         Files
 	Speaker       Speaker

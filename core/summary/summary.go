@@ -34,19 +34,6 @@ type Store interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
-// Planner picks where something proactive goes.
-type Planner interface {
-	Plan(ctx context.Context, u core.User, all bool) ([]Target, error)
-}
-
-// Target is where something proactive goes, and why there.
-type Target = core.Target
-
 // Grounds finds what claims rest on.
 type Grounds interface {
 	// Support finds for claims about a day the messages that they can be traced to
@@ -70,8 +57,8 @@ type Settings struct {
 type Summarizer struct {
 	Store    Store
 	Jobs     *job.Worker
-	Users    Users
-	Planner  Planner
+	Users    core.Users
+	Planner  core.Planner
 	Model    core.Model
 	Tokens   core.Tokenizer
 	Settings Settings

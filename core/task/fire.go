@@ -31,17 +31,12 @@ type Users interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Planner picks where something proactive goes.
-type Planner interface {
-	Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error)
-}
-
 // Firer begins the turns of tasks that are due. All fields but Count are required.
 type Firer struct {
 	*Tasks
 	Due      DueStore
 	Users    Users
-	Planner  Planner
+	Planner  core.Planner
 	Calendar day.Calendar
 	Tokens   core.Tokenizer
 	Channels core.Channels
@@ -85,7 +80,7 @@ func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
 	}
 	out := core.FireTask{User: k.User, Due: k.DueAt, Next: f.Times.Next(k.Cron, k.Zone, now), Identity: to.Identity.ID,
 		Budget: f.Budget(u.Settings, now), Now: now, Run: core.Run{Task: k.ID, State: core.RunStarted}}
-	out.Run.Due, out.Run.Passed = f.newest(k, now)
+	out.Run.Due, out.Run.Passed = f.Times.Newest(k.DueAt, k.Cron, k.Zone, now)
 	out.Run.State, out.Run.Cause = f.hindered(u, to, out.Run, out.Budget, now)
 	if out.Run.Cause == "" {
 		err = f.begin(ctx, k, u, to, out)
@@ -129,22 +124,6 @@ func (f *Firer) target(ctx context.Context, u core.User) (core.Target, error) {
 		}
 	}
 	return core.Target{}, err
-}
-
-// newest is the newest time of a task up to now, and how many before it were missed.
-func (f *Firer) newest(k core.Task, now time.Time) (due time.Time, passed int) {
-	const month = 32 * 24 * time.Hour
-	due = k.DueAt
-	if now.Sub(due) > month {
-		if t := f.Times.Next(k.Cron, k.Zone, now.Add(-month)); !t.IsZero() && !t.After(now) {
-			due, passed = t, 1
-		}
-	}
-	for t := f.Times.Next(k.Cron, k.Zone, due); !t.IsZero() && !t.After(now); t = f.Times.Next(k.Cron, k.Zone, t) {
-		due = t
-		passed++
-	}
-	return due, passed
 }
 
 // hindered says why a run does not begin; no cause: it does.

@@ -42,6 +42,9 @@ type Times interface {
 	ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error)
 	// Next returns the first time after a moment; zero: there is none.
 	Next(cron, zone string, after time.Time) time.Time
+	// Newest is the newest time up to now of what was due first, and how many before it
+	// were missed.
+	Newest(due time.Time, cron, zone string, now time.Time) (newest time.Time, passed int)
 	// Describe says an expression in words, Moment a time with its date.
 	Describe(cron, language string) string
 	Moment(at time.Time, zone *time.Location, language string) string
@@ -62,19 +65,9 @@ type Settings struct {
 // Tasks sets, lists and cancels tasks. It is safe for concurrent use. All fields are
 // required.
 type Tasks struct {
-	Store    Store
+	Store
 	Times    Times
 	Settings Settings
-}
-
-// Tasks lists a user's active and paused tasks, soonest first.
-func (m *Tasks) Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error) {
-	return m.Store.Tasks(ctx, user, limit)
-}
-
-// Runs lists the runs of a task, newest first.
-func (m *Tasks) Runs(ctx context.Context, user core.UserID, id core.TaskID, limit int) ([]core.Run, error) {
-	return m.Store.Runs(ctx, user, id, limit)
 }
 
 // Describe says a cron expression in words.

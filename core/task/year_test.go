@@ -129,7 +129,7 @@ func newFates(t *testing.T) *fates {
 		f.now = time.Date(2026, 3, 24, 11, 7, 0, 0, time.UTC)
 	}
 	f.begun = f.now
-	times := remind.Times{Settings: remind.Settings{Language: "en"}}
+	times := remind.Settings{Language: "en"}
 	f.tasks = &task.Tasks{Store: f.Store, Times: times, Settings: task.Settings{Expires: 2 * time.Hour, MaxActive: 20,
 		Language: "en"}}
 	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}

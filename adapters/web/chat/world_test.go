@@ -78,7 +78,8 @@ func newWorld(t testing.TB, change ...func(o *Options)) *webtest.World {
 	return webtest.New(t, func(w *webtest.World) []web.Room {
 		o := Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate, Keeper: w.Gate, Search: newFinder(t, w),
 			Memory: w.Memory, Reminders: &remind.Reminders{Store: w.Store},
-			Tasks:    &task.Tasks{Store: w.Store, Times: remind.Times{}, Settings: task.Settings{MaxActive: 9, Language: "en"}},
+			Tasks: &task.Tasks{Store: w.Store, Times: remind.Settings{},
+				Settings: task.Settings{MaxActive: 9, Language: "en"}},
 			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
 		for _, f := range change {
 			f(&o)
