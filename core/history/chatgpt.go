@@ -69,20 +69,9 @@ func readChatGPT(a *Archive, _ Options, out output) error {
 // eachConversation passes every element of files that are lists to f.
 func eachConversation[T any](a *Archive, names []string, out output, f func(T) error) error {
 	for _, name := range names {
-		r, err := a.text(name)
-		if err != nil {
-			return err
-		}
-		d := newDocument(name, r, out)
-		err = d.ended(d.array(func() error {
-			var c T
-			ok, err := d.value(&c)
-			if err != nil || !ok {
-				return err
-			}
-			return f(c)
-		}))
-		r.Close()
+		err := a.document(name, out, func(d *document) error {
+			return d.array(func() error { return next(d, f) })
+		})
 		if err != nil {
 			return err
 		}

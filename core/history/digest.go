@@ -201,14 +201,14 @@ func (d *digester) loops() ([]sum, error) {
 }
 
 func (d *digester) reminders() ([]sum, error) {
-	return sums(d, "reminders.jsonl", func(r ownReminder) []any {
+	return sums(d, "reminders.jsonl", func(r ownTimed) []any {
 		return []any{r.Text, stamp(r.DueAt), r.Cron, r.Zone, r.State, d.mark(r.Source), stamp(r.CreatedAt), stamp(r.FiredAt),
 			d.mark(r.Message)}
 	})
 }
 
 func (d *digester) tasks() ([]sum, error) {
-	return sums(d, "tasks.jsonl", func(k ownTask) []any {
+	return sums(d, "tasks.jsonl", func(k ownTimed) []any {
 		return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.mark(k.Source), stamp(k.CreatedAt)}
 	})
 }

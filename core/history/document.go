@@ -41,6 +41,27 @@ func newDocument(name string, r io.Reader, out output) *document {
 	return &document{json.NewDecoder(g), g, name, out}
 }
 
+// document reads a JSON file of the archive piece by piece; what comes behind a place where
+// it is broken is left out.
+func (a *Archive) document(name string, out output, read func(d *document) error) error {
+	r, err := a.text(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	d := newDocument(name, r, out)
+	return d.ended(read(d))
+}
+
+// next passes the next value of a document to f. One of another form is left out.
+func next[T any](d *document, f func(T) error) error {
+	var v T
+	if ok, err := d.value(&v); err != nil || !ok {
+		return err
+	}
+	return f(v)
+}
+
 // skipMark skips the mark that some programs begin a text with.
 func skipMark(r io.Reader) io.Reader {
 	b := bufio.NewReaderSize(r, 1<<16)

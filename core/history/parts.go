@@ -158,29 +158,18 @@ func severalPeople(names []string, people map[string]int) error {
 // eachValue passes of each file what it is, or each element of one that is a list, to f.
 func eachValue[T any](a *Archive, names []string, out output, f func(name string, v T) error) error {
 	for _, name := range names {
-		r, err := a.text(name)
-		if err != nil {
-			return err
-		}
-		d := newDocument(name, r, out)
-		one := func() error {
-			var v T
-			ok, err := d.value(&v)
-			if err != nil || !ok {
+		err := a.document(name, out, func(d *document) error {
+			one := func() error { return next(d, func(v T) error { return f(name, v) }) }
+			first, err := d.first()
+			switch {
+			case err != nil:
 				return err
+			case first == '[':
+				return d.array(one)
 			}
-			return f(name, v)
-		}
-		first, err := d.first()
-		switch {
-		case err != nil:
-		case first == '[':
-			err = d.array(one)
-		default:
-			err = one()
-		}
-		r.Close()
-		if err = d.ended(err); err != nil {
+			return one()
+		})
+		if err != nil {
 			return err
 		}
 	}

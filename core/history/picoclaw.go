@@ -85,23 +85,17 @@ type picoclaw struct {
 }
 
 func (p *picoclaw) readWhole(a *Archive) error {
-	r, err := a.text(p.name)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	d := newDocument(p.name, r, p.out)
-	var s picoclawSession
-	if ok, err := d.value(&s); err != nil || !ok {
-		return d.ended(err)
-	}
-	p.begin(s, len(s.Messages))
-	for _, m := range s.Messages {
-		if err := p.message(m); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.document(p.name, p.out, func(d *document) error {
+		return next(d, func(s picoclawSession) error {
+			p.begin(s, len(s.Messages))
+			for _, m := range s.Messages {
+				if err := p.message(m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }
 
 func (p *picoclaw) readLines(a *Archive) error {

@@ -56,25 +56,17 @@ type (
 		Noted     bool           `json:"noted"`
 		CreatedAt time.Time      `json:"created_at"`
 	}
-	ownReminder struct {
-		Text      string             `json:"text"`
-		DueAt     time.Time          `json:"due_at"`
-		Cron      string             `json:"cron"`
-		Zone      string             `json:"zone"`
-		State     core.ReminderState `json:"state"`
-		Source    core.MessageID     `json:"source_message"`
-		CreatedAt time.Time          `json:"created_at"`
-		FiredAt   time.Time          `json:"fired_at"`
-		Message   core.MessageID     `json:"message"`
-	}
-	ownTask struct {
+	// ownTimed is a reminder or a task.
+	ownTimed struct {
 		Text      string         `json:"text"`
 		DueAt     time.Time      `json:"due_at"`
 		Cron      string         `json:"cron"`
 		Zone      string         `json:"zone"`
-		State     core.TaskState `json:"state"`
+		State     string         `json:"state"`
 		Source    core.MessageID `json:"source_message"`
 		CreatedAt time.Time      `json:"created_at"`
+		FiredAt   time.Time      `json:"fired_at"` // of a reminder
+		Message   core.MessageID `json:"message"`  // of a reminder
 	}
 )
 
@@ -254,11 +246,15 @@ func (r *run) standing(ctx context.Context) error {
 	})
 }
 
-// plans brings in loops and reminders that are not here yet. What was due while
+// plans brings in loops, reminders and tasks that are not here yet. What was due while
 // nobody could fire it is over, unless it recurs.
 func (r *run) plans(ctx context.Context) error {
+	here, err := r.Store.Plans(ctx, r.User.ID)
+	if err != nil {
+		return err
+	}
 	var p core.Plans
-	err := sibling(r.archive, "loops.jsonl", ignore, func(l ownLoop) error {
+	err = sibling(r.archive, "loops.jsonl", ignore, func(l ownLoop) error {
 		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
 			return nil
 		}
@@ -269,19 +265,10 @@ func (r *run) plans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = sibling(r.archive, "reminders.jsonl", ignore, func(o ownReminder) error {
-		if reminder := r.reminder(o); reminder.Text != "" {
-			p.Reminders = append(p.Reminders, reminder)
-		}
-		return nil
-	})
-	if err != nil {
+	if p.Reminders, err = r.reminders(here.Reminders); err != nil {
 		return err
 	}
-	if p.Tasks, err = r.tasks(ctx); err != nil || len(p.Loops)+len(p.Reminders)+len(p.Tasks) == 0 {
-		return err
-	}
-	if p.Reminders, err = r.admitted(ctx, p.Reminders); err != nil {
+	if p.Tasks, err = r.tasks(here.Tasks); err != nil || len(p.Loops)+len(p.Reminders)+len(p.Tasks) == 0 {
 		return err
 	}
 	in, err := r.Store.ImportPlans(ctx, r.User.ID, p)
@@ -289,97 +276,89 @@ func (r *run) plans(ctx context.Context) error {
 	return err
 }
 
-// admitted are the reminders that can be set here, too. An archive is no way past
-// the limits of those that people set; what is here already does not count twice.
-func (r *run) admitted(ctx context.Context, list []core.Reminder) (out []core.Reminder, err error) {
-	plans, err := r.Store.Plans(ctx, r.User.ID)
-	if err != nil {
-		return nil, err
-	}
-	here, active := map[string]bool{}, 0
-	for _, o := range plans.Reminders {
-		here[sameAs(o)] = true
+// reminders are those of an export that are not here and can be.
+func (r *run) reminders(here []core.Reminder) (out []core.Reminder, err error) {
+	known, active := map[string]bool{}, 0
+	for _, o := range here {
+		known[sameAs(o.CreatedAt, o.Cron, o.Text)] = true
 		if o.State == core.ReminderActive {
 			active++
 		}
 	}
-	for _, o := range list {
-		if o.State == core.ReminderActive && !here[sameAs(o)] {
-			err := r.Reminders.Admit(o, r.Now())
-			if err == nil && active >= r.MaxReminders {
-				err = fmt.Errorf("more than the %d that can be active", r.MaxReminders)
-			}
-			if err != nil {
-				r.leaveOut(err.Error())
-				continue
-			}
-			active++
+	fresh := timed{r, known, active, r.MaxReminders, []string{string(core.ReminderActive)}}
+	err = sibling(r.archive, "reminders.jsonl", ignore, func(o ownTimed) error {
+		if fresh.take(&o) {
+			out = append(out, core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
+				State: core.ReminderState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
+				Message: r.numbers[o.Message]})
 		}
-		here[sameAs(o)] = true
-		out = append(out, o)
-	}
-	return out, nil
-}
-
-// tasks are those of an export that can be set here, too, by the rules of reminders.
-func (r *run) tasks(ctx context.Context) (out []core.Task, err error) {
-	plans, err := r.Store.Plans(ctx, r.User.ID)
-	if err != nil {
-		return nil, err
-	}
-	same := func(k core.Task) string { return fmt.Sprint(k.CreatedAt.UnixMilli(), k.Cron, "\x00", k.Text) }
-	open := func(k core.Task) bool { return k.State == core.TaskActive || k.State == core.TaskPaused }
-	here, active := map[string]bool{}, 0
-	for _, k := range plans.Tasks {
-		here[same(k)] = true
-		if open(k) {
-			active++
-		}
-	}
-	err = sibling(r.archive, "tasks.jsonl", ignore, func(o ownTask) error {
-		k := r.task(o)
-		if k.Text == "" || here[same(k)] {
-			return nil
-		}
-		if open(k) {
-			err := r.Reminders.Admit(core.Reminder{Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone}, r.Now())
-			if err == nil && active >= r.MaxTasks {
-				err = fmt.Errorf("more than the %d that can be active", r.MaxTasks)
-			}
-			if err != nil {
-				r.leaveOut(err.Error())
-				return nil
-			}
-			active++
-		}
-		here[same(k)] = true
-		out = append(out, k)
 		return nil
 	})
 	return out, err
 }
 
-// task is a task as it is here; without a text: it cannot be one.
-func (r *run) task(o ownTask) core.Task {
-	switch o.State {
-	case core.TaskActive, core.TaskPaused:
-		if o.Cron == "" && o.DueAt.Before(r.Now()) {
-			o.State = core.TaskDone
+// tasks are those of an export that are not here and can be.
+func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
+	known, active := map[string]bool{}, 0
+	for _, o := range here {
+		known[sameAs(o.CreatedAt, o.Cron, o.Text)] = true
+		if o.State == core.TaskActive || o.State == core.TaskPaused {
+			active++
 		}
-	case core.TaskDone, core.TaskCancelled:
-	default:
-		return core.Task{}
 	}
-	if o.DueAt.IsZero() {
-		return core.Task{}
-	}
-	return core.Task{Text: storable(o.Text), DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State,
-		Source: r.numbers[o.Source], CreatedAt: o.CreatedAt}
+	fresh := timed{r, known, active, r.MaxTasks, []string{string(core.TaskActive), string(core.TaskPaused)}}
+	err = sibling(r.archive, "tasks.jsonl", ignore, func(o ownTimed) error {
+		if fresh.take(&o) {
+			out = append(out, core.Task{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
+				State: core.TaskState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt})
+		}
+		return nil
+	})
+	return out, err
 }
 
-// sameAs is what makes a reminder the same as one that is here; see core.ImportStore.
-func sameAs(r core.Reminder) string {
-	return fmt.Sprint(r.CreatedAt.UnixMilli(), r.Cron, "\x00", r.Text)
+// sameAs is what makes a reminder or task the same as one that is here; see core.ImportStore.
+func sameAs(created time.Time, cron, text string) string {
+	return fmt.Sprint(created.UnixMilli(), cron, "\x00", text)
+}
+
+// timed looks through the reminders or the tasks of an export. An archive is no way past
+// the limits of those that people set; what is here already does not count twice.
+type timed struct {
+	*run
+	known        map[string]bool // those that are here
+	active, most int
+	open         []string // states of those that are to come
+}
+
+// take reports whether one can be here as it is then.
+func (t *timed) take(o *ownTimed) bool {
+	open := slices.Contains(t.open, o.State)
+	switch {
+	case !open && o.State != string(core.TaskDone) && o.State != string(core.TaskCancelled), o.DueAt.IsZero(),
+		o.Text == "":
+		return false
+	case open && o.Cron == "" && o.DueAt.Before(t.Now()):
+		o.State, open = string(core.TaskDone), false
+	}
+	o.Text = storable(o.Text)
+	key := sameAs(o.CreatedAt, o.Cron, o.Text)
+	if t.known[key] {
+		return false
+	}
+	if open {
+		err := t.Reminders.Admit(core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone}, t.Now())
+		if err == nil && t.active >= t.most {
+			err = fmt.Errorf("more than the %d that can be active", t.most)
+		}
+		if err != nil {
+			t.leaveOut(err.Error())
+			return false
+		}
+		t.active++
+	}
+	t.known[key] = true
+	return true
 }
 
 func (r *run) leaveOut(reason string) {
@@ -387,24 +366,6 @@ func (r *run) leaveOut(reason string) {
 		r.result.LeftOut = map[string]int{}
 	}
 	r.result.LeftOut[reason]++
-}
-
-// reminder is a reminder as it is here; without a text: it cannot be one.
-func (r *run) reminder(o ownReminder) core.Reminder {
-	switch o.State {
-	case core.ReminderActive:
-		if o.Cron == "" && o.DueAt.Before(r.Now()) {
-			o.State = core.ReminderDone
-		}
-	case core.ReminderDone, core.ReminderCancelled:
-	default:
-		return core.Reminder{}
-	}
-	if o.DueAt.IsZero() {
-		return core.Reminder{}
-	}
-	return core.Reminder{Text: storable(o.Text), DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State,
-		Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt, Message: r.numbers[o.Message]}
 }
 
 // renumbered are the numbers that messages have now, of those that came in.

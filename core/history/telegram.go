@@ -81,13 +81,7 @@ func readTelegram(a *Archive, o Options, out output) error {
 		return fmt.Errorf("there is no result.json in it; export from Telegram Desktop as JSON")
 	}
 	for _, name := range names {
-		r, err := a.text(name)
-		if err != nil {
-			return err
-		}
-		t := &telegram{document: newDocument(name, r, out), zone: o.Zone}
-		err = t.ended(t.read())
-		r.Close()
+		err := a.document(name, out, func(d *document) error { return (&telegram{document: d, zone: o.Zone}).read() })
 		if err != nil {
 			return err
 		}
