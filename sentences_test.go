@@ -191,7 +191,7 @@ func forDevelopers(f ast.Expr) bool {
 			name = on.Name + "." + name
 		}
 	}
-	return regexp.MustCompile(`^(panic|errors\.New|fmt\.Errorf|regexp\.MustCompile|zap\.\w+|(?i:log)\.\w+|` +
+	return regexp.MustCompile(`^(panic|errors\.New|fmt\.Errorf|regexp\.MustCompile|zap\.\w+|(?i:log)\.\w+|Crash\.At|` +
 		`.*\.(retry|logUnless|failed|try|(?i:crash)))$`).MatchString(name)
 }
 

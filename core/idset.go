@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -78,6 +79,19 @@ func (s IDSet) Len() int {
 
 // Ranges returns the closed ranges of the set in order.
 func (s IDSet) Ranges() [][2]MessageID { return slices.Clone(s.ranges) }
+
+// All yields the ids of the set in order.
+func (s IDSet) All() iter.Seq[MessageID] {
+	return func(yield func(MessageID) bool) {
+		for _, r := range s.ranges {
+			for id := r[0]; id <= r[1]; id++ {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // MarshalJSON writes the ranges.
 func (s IDSet) MarshalJSON() ([]byte, error) {

@@ -175,6 +175,12 @@ type EmbeddingFault struct {
 // its configuration, under which they are stored. nil: there is none.
 type EmbedderOf func(ctx context.Context, user UserID) (e Embedder, config string, err error)
 
+// Embedding tells what the texts of users are embedded with.
+type Embedding interface {
+	// Name is the configuration that a user's new texts want a vector of; empty: none do.
+	Name(ctx context.Context, user UserID) (string, error)
+}
+
 // IndexStore keeps what is searched: the full-text index, windows and vectors.
 type IndexStore interface {
 	// Unwindowed returns the first day of a user whose messages are not all in

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // done is one call that came to an end.
@@ -335,5 +336,5 @@ func head(s string) string {
 	if len(s) <= longest {
 		return s
 	}
-	return s[:runeStart(s, longest)] + "…"
+	return s[:text.RuneStart(s, longest)] + "…"
 }

@@ -8,6 +8,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -215,11 +216,11 @@ type result struct {
 }
 
 func newRun(req Request) *run {
-	req.MaxSteps = or(req.MaxSteps, 8)
-	req.ToolTokens = or(req.ToolTokens, 8000)
-	req.ResultTokens = or(req.ResultTokens, 4000)
-	req.ToolTimeout = or(req.ToolTimeout, 30*time.Second)
-	req.MaxImages = or(req.MaxImages, 4)
+	req.MaxSteps = cmp.Or(req.MaxSteps, 8)
+	req.ToolTokens = cmp.Or(req.ToolTokens, 8000)
+	req.ResultTokens = cmp.Or(req.ResultTokens, 4000)
+	req.ToolTimeout = cmp.Or(req.ToolTimeout, 30*time.Second)
+	req.MaxImages = cmp.Or(req.MaxImages, 4)
 	prompt := make([]core.ModelMessage, len(req.Messages), len(req.Messages)+8)
 	copy(prompt, req.Messages)
 	ids := map[string]bool{}
@@ -254,13 +255,6 @@ func (r *Request) offered() []core.ToolSpec {
 // clients reports whether a call is of a tool of the client.
 func (r *Request) clients(call core.ToolCall) bool {
 	return slices.ContainsFunc(r.Client, func(s core.ToolSpec) bool { return s.Name == call.Name })
-}
-
-func or[T int | time.Duration](value, fallback T) T {
-	if value == 0 {
-		return fallback
-	}
-	return value
 }
 
 // finish adds the answer, or what there is of it.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,14 +24,9 @@ var (
 // the person's. Model, Tokenizer and Now are required; numbers that
 // are 0 have the default of Request, Patience that of 120 s.
 type Delegate struct {
-	Model core.Model
-	// Tools returns the tools that a user has at the moment. What belongs to the
-	// person, and delegate itself, is left out of them here. nil: none.
-	Tools func(ctx context.Context, user core.UserID) *Registry
-	// Standing returns what a user wants always, as it stands in prompts; empty: nothing.
-	// nil: nobody wants anything.
-	Standing func(ctx context.Context, user core.UserID) (string, error)
-	Journal  Journal // nil: outside tools are called again in a re-run
+	Model   core.Model
+	Outfit  Outfit  // nil: no tools, and nobody wants anything
+	Journal Journal // nil: outside tools are called again in a re-run
 
 	MaxSteps        int
 	ToolTokens      int
@@ -43,6 +39,15 @@ type Delegate struct {
 	Tokenizer core.Tokenizer
 	Now       func() time.Time
 	OnTool    func(name string, took time.Duration, err error)
+}
+
+// Outfit is what a helper is given of a user's.
+type Outfit interface {
+	// ToolsOf returns the tools that a user has at the moment. What belongs to the
+	// person, and delegate itself, is left out of them by Delegate.
+	ToolsOf(ctx context.Context, user core.UserID) *Registry
+	// StandingOf returns what a user wants always, as it stands in prompts; empty: nothing.
+	StandingOf(ctx context.Context, user core.UserID) (string, error)
 }
 
 // Spec describes delegate.
@@ -58,7 +63,7 @@ func (*Delegate) Spec() core.ToolSpec {
 }
 
 // Timeout is how long a task may take.
-func (d *Delegate) Timeout() time.Duration { return or(d.Patience, 120*time.Second) }
+func (d *Delegate) Timeout() time.Duration { return cmp.Or(d.Patience, 120*time.Second) }
 
 // HelperFirstLine begins every request for a helper.
 const HelperFirstLine = "You are a helper of an assistant."
@@ -93,10 +98,10 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 }
 
 func (d *Delegate) standing(ctx context.Context, user core.UserID) (string, error) {
-	if d.Standing == nil {
+	if d.Outfit == nil {
 		return "", nil
 	}
-	return d.Standing(ctx, user)
+	return d.Outfit.StandingOf(ctx, user)
 }
 
 func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, background string) Request {
@@ -137,10 +142,10 @@ func mayNot(tool core.Tool, _ bool) Verdict {
 
 // tools are those of the moment that are nobody's in particular.
 func (d *Delegate) tools(ctx context.Context, user core.UserID) *Registry {
-	if d.Tools == nil {
+	if d.Outfit == nil {
 		return nil
 	}
-	return d.Tools(ctx, user).Only(func(name string) bool {
+	return d.Outfit.ToolsOf(ctx, user).Only(func(name string) bool {
 		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "instruction_"}
 		return name != "delegate" && !slices.ContainsFunc(personal,
 			func(prefix string) bool { return strings.HasPrefix(name, prefix) })

@@ -17,9 +17,15 @@ import (
 )
 
 func delegate(m core.Model, tools *Registry) *Delegate {
-	return &Delegate{Model: m, Tools: func(context.Context, core.UserID) *Registry { return tools },
+	return &Delegate{Model: m, Outfit: outfit{tools},
 		Tokenizer: words{}, Now: time.Now}
 }
+
+// outfit has the same tools for everybody, who want nothing.
+type outfit struct{ tools *Registry }
+
+func (o outfit) ToolsOf(context.Context, core.UserID) *Registry        { return o.tools }
+func (outfit) StandingOf(context.Context, core.UserID) (string, error) { return "", nil }
 
 func use(arguments string) core.ToolUse {
 	return core.ToolUse{User: 1, Turn: 7, Step: 2, Index: 3, Arguments: json.RawMessage(arguments)}
@@ -31,9 +37,7 @@ func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
 		llmtest.Reply{Text: "42", Usage: &core.Usage{Prompt: 50, Completion: 1}})
 	d := delegate(m, registry(t, TimeNow{}, echo("wiki_search"), echo("conversation_search"), echo("memory_add"),
 		echo("loops_open"), echo("reminder_set")))
-	d.Tools = func(context.Context, core.UserID) *Registry {
-		return registry(t, echo("wiki_search"), echo("memory_add"), echo("conversation_get"), TimeNow{}, d)
-	}
+	d.Outfit = outfit{registry(t, echo("wiki_search"), echo("memory_add"), echo("conversation_get"), TimeNow{}, d)}
 	res, err := d.Use(t.Context(), use(`{"task":"find x","context":"x is a\nnumber"}`))
 	if err != nil || res.Text != "42" || res.Usage.Completion < 1 || res.Usage.Prompt < 50 {
 		t.Fatalf("%+v, %v", res, err)
@@ -58,7 +62,7 @@ func TestAHelperIsAToolOfTheTurn(t *testing.T) {
 	helper := llmtest.Replies(llmtest.Reply{Text: strings.Repeat("fact ", 900),
 		Usage: &core.Usage{Prompt: 30, Completion: 900}})
 	d := delegate(helper, nil)
-	d.Tools = nil
+	d.Outfit = nil
 	m := llmtest.Replies(
 		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"find facts"}`)},
 			Usage: &core.Usage{Prompt: 5, Completion: 5}},

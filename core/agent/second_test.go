@@ -139,7 +139,7 @@ func TestAHelpersResultIsMarked(t *testing.T) {
 	}}
 	m := llmtest.Replies(llmtest.Call(wish("a", "web", "{}")), llmtest.Say("it says: pay"))
 	d := Delegate{Model: m, Tokenizer: words{}, Now: request(m, nil).Now,
-		Tools: func(context.Context, core.UserID) *Registry { return registry(t, outside) }}
+		Outfit: outfit{registry(t, outside)}}
 	out, err := d.Use(t.Context(), core.ToolUse{Arguments: []byte(`{"task":"read"}`)})
 	if err != nil || !out.Tainted {
 		t.Errorf("%+v, %v", out, err)

@@ -2,29 +2,29 @@ package agent
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
-// Truncate returns text if it has at most maxTokens, else its head and tail
+// Truncate returns s if it has at most maxTokens, else its head and tail
 // around [… N tokens of tool output trimmed], at most maxTokens in all. Where not
 // even the mark fits, it returns nothing.
-func Truncate(text string, maxTokens int, t core.Tokenizer) string {
-	if len(text) <= maxTokens { // a token has at least one byte
-		return text
+func Truncate(s string, maxTokens int, t core.Tokenizer) string {
+	if len(s) <= maxTokens { // a token has at least one byte
+		return s
 	}
-	total := t.Count(text)
+	total := t.Count(s)
 	if total <= maxTokens {
-		return text
+		return s
 	}
 	// Twice as long as the room is at the mean length of a token, so that the loop
 	// comes down to the bound from above, in small steps.
 	room := maxTokens - t.Count(trimmed(total)) - 2
-	for keep := len(text) / total * room * 2; room > 0 && keep > 0; keep = keep * 7 / 8 {
-		keep = min(keep, len(text)-1)
-		first := text[:runeStart(text, keep*2/3)]
-		last := text[runeStart(text, len(text)-keep/3):]
+	for keep := len(s) / total * room * 2; room > 0 && keep > 0; keep = keep * 7 / 8 {
+		keep = min(keep, len(s)-1)
+		first := s[:text.RuneStart(s, keep*2/3)]
+		last := s[text.RuneStart(s, len(s)-keep/3):]
 		kept := t.Count(first) + t.Count(last)
 		if kept > room {
 			continue
@@ -41,19 +41,6 @@ func Truncate(text string, maxTokens int, t core.Tokenizer) string {
 
 func trimmed(tokens int) string {
 	return fmt.Sprintf("\n[… %d tokens of tool output trimmed]\n", tokens)
-}
-
-// runeStart returns the start of the rune that i is in.
-func runeStart(s string, i int) int {
-	if i >= len(s) {
-		return len(s)
-	}
-	for back := range utf8.UTFMax {
-		if i-back >= 0 && utf8.RuneStart(s[i-back]) {
-			return i - back
-		}
-	}
-	return i
 }
 
 // shrink shortens results, oldest first, until all of the turn's fit in

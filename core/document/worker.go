@@ -30,13 +30,12 @@ type Files interface {
 
 // Worker reads documents in the background. All fields are required.
 type Worker struct {
-	Store  Store
-	Jobs   *job.Worker
-	Files  Files
-	Reader *Reader
-	Tokens core.Tokenizer
-	// Config is the embedding configuration of a user; empty: there is none.
-	Config  func(ctx context.Context, user core.UserID) (string, error)
+	Store   Store
+	Jobs    *job.Worker
+	Files   Files
+	Reader  *Reader
+	Tokens  core.Tokenizer
+	Embed   core.Embedding
 	Preview int // tokens
 	Meter   core.Counter
 	Log     *zap.Logger
@@ -82,7 +81,7 @@ func (w *Worker) read(ctx context.Context, j *core.Job) error {
 
 // pages reads a file and stores its pages as they come. The error is none of the file's.
 func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a core.Attachment) (*core.Document, error) {
-	config, err := w.Config(ctx, j.User)
+	config, err := w.Embed.Name(ctx, j.User)
 	if err != nil {
 		w.Log.Warn("the embedder was not found", zap.Int64("user", int64(j.User)), zap.Error(err))
 	}

@@ -78,8 +78,13 @@ func (f folder) Read(name string) ([]byte, error) { return os.ReadFile(filepath.
 func (s *shelf) worker(t *testing.T, files Files) *Worker {
 	return &Worker{Store: s, Jobs: &job.Worker{Store: s, Log: zap.NewNop(), Now: time.Now}, Files: files,
 		Reader: reader(t, nil), Tokens: words{}, Preview: 5, Log: zap.NewNop(), Now: time.Now,
-		Config: func(context.Context, core.UserID) (string, error) { return "c", nil }, Meter: uncounted{}}
+		Embed: embedded{}, Meter: uncounted{}}
 }
+
+// embedded has the same configuration for everybody.
+type embedded struct{}
+
+func (embedded) Name(context.Context, core.UserID) (string, error) { return "c", nil }
 
 // shelfOf holds a message with a file that is to be read.
 func shelfOf(name string) *shelf {

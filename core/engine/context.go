@@ -109,11 +109,10 @@ func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery,
 
 // hints is the part of a prompt that tells how to use memory, and what it is about.
 func (ts *Turns) hints(ctx context.Context, user core.UserID) prompt.Static {
-	var themes []core.Theme
-	return prompt.Static{Name: "themes", Load: func() (text string, err error) {
-		themes, err = ts.Memory.Themes(ctx, user, hintedThemes)
-		return memory.Hints(themes, err), err
-	}, Tainted: func() bool { return memory.Foreign(themes) }}
+	return prompt.Static{Name: "themes", Load: func() (text string, tainted bool, err error) {
+		themes, err := ts.Memory.Themes(ctx, user, hintedThemes)
+		return memory.Hints(themes, err), memory.Foreign(themes), err
+	}}
 }
 
 // hintedThemes is one more theme than hints show, so that they can say that

@@ -55,7 +55,7 @@ func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t c
 
 // NewMemory returns the memory that a store keeps.
 func NewMemory(c configs.Config, st core.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
-	return &memory.Memory{Store: st, Signals: search, Embed: embedders.Name,
+	return &memory.Memory{Store: st, Signals: search, Embed: embedders,
 		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight,
 			Candidates: c.Recall.Candidates}}
 }
@@ -83,7 +83,7 @@ func (e *Engine) newRecall() (err error) {
 // newDocuments makes what reads documents.
 func (e *Engine) newDocuments() *document.Worker {
 	c := e.Config.Documents
-	return &document.Worker{Store: e.Store, Jobs: e.jobs, Files: e.Files, Tokens: e.Tokens, Config: e.Embedders.Name,
+	return &document.Worker{Store: e.Store, Jobs: e.jobs, Files: e.Files, Tokens: e.Tokens, Embed: e.Embedders,
 		Reader: &document.Reader{Command: e.options.ReadDocument, Cache: filepath.Join(e.Config.DataDir, "cache", "pdfium"),
 			Limits: document.Limits{Pages: c.MaxPages, Time: time.Duration(c.MaxSeconds) * time.Second,
 				Memory: int64(c.MaxMemory)}},
@@ -96,13 +96,9 @@ func (e *Engine) newSpeech() *speech.Worker {
 	if s == nil {
 		return nil
 	}
-	crash := e.options.Crash
-	if crash == nil {
-		crash = func(string) {}
-	}
 	return &speech.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Files: e.Files, Speaker: s,
 		MaxCharacters: e.Config.Speech.MaxCharacters, Language: e.Config.DefaultLanguage, Meter: e.Meter,
-		Crash: crash, Log: e.Log.Named("speech"), Now: e.Now}
+		Crash: e.options.Crash, Log: e.Log.Named("speech"), Now: e.Now}
 }
 
 func (e *Engine) newReminders(planner gateway.Planner) error {
@@ -124,7 +120,7 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 // newTaskFirer makes what begins the turns of tasks.
 func (e *Engine) newTaskFirer(planner gateway.Planner) *task.Firer {
 	return &task.Firer{Tasks: e.Tasks, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
-		Tokens: e.Tokens, Channels: e.Channels, Budget: e.Turns.TaskBudget, Meter: e.Meter,
+		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter,
 		Log: e.Log.Named("tasks")}
 }
 
@@ -161,7 +157,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 func (e *Engine) newMover() *people.Mover {
 	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage,
 		Released: e.receiveApproved, Poll: movePoll, Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now,
-		Joined: e.Standing.Beyond, Crash: e.options.Crash}
+		Standing: e.Standing, Crash: e.options.Crash}
 }
 
 // ownTools are the tools of the features.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
@@ -23,13 +24,7 @@ func Rebuild(ctx context.Context, st SnapshotStore, c configs.Config, t core.Tok
 	if err != nil {
 		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)
 	}
-	var wanted []core.MessageID
-	for _, r := range s.Messages.Ranges() {
-		for id := r[0]; id <= r[1]; id++ {
-			wanted = append(wanted, id)
-		}
-	}
-	ms, err := st.Messages(ctx, user, wanted)
+	ms, err := st.Messages(ctx, user, slices.Collect(s.Messages.All()))
 	if err != nil {
 		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
 	}

@@ -26,16 +26,16 @@ type standingPart struct {
 }
 
 func (p *standingPart) static(ctx context.Context) prompt.Static {
-	load := func() (text string, err error) {
+	load := func() (text string, tainted bool, err error) {
 		text, p.err = p.ts.Standing.Prompt(ctx, p.user.ID)
-		return text, p.err
+		return text, false, p.err
 	}
 	return prompt.Static{Name: core.PartStanding, Text: fmt.Sprint(p.user.Standing), Load: load}
 }
 
-// standingOf is what a user wants always, as it stands in prompts; empty: they never
+// StandingOf is what a user wants always, as it stands in prompts; empty: they never
 // wanted anything.
-func (ts *Turns) standingOf(ctx context.Context, user core.UserID) (string, error) {
+func (ts *Turns) StandingOf(ctx context.Context, user core.UserID) (string, error) {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil || u.Standing == 0 {
 		return "", err
@@ -47,7 +47,7 @@ func (ts *Turns) standingOf(ctx context.Context, user core.UserID) (string, erro
 // is no conversation.
 func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.ModelMessage) ([]core.ModelMessage,
 	error) {
-	always, err := ts.standingOf(ctx, user)
+	always, err := ts.StandingOf(ctx, user)
 	if err != nil || always == "" {
 		return ms, err
 	}

@@ -124,9 +124,9 @@ func Told(c configs.Config, outside []core.Tool, t core.Tokenizer) (told, all in
 	return told, len(set.Specs()), nil
 }
 
-// toolsOf returns the tools that a user has at the moment; none if
+// ToolsOf returns the tools that a user has at the moment; none if
 // the user is gone.
-func (ts *Turns) toolsOf(ctx context.Context, user core.UserID) *agent.Registry {
+func (ts *Turns) ToolsOf(ctx context.Context, user core.UserID) *agent.Registry {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {
 		return nil

@@ -63,7 +63,7 @@ type Turns struct {
 func NewTurns(o TurnOptions) (*Turns, error) {
 	ts := &Turns{TurnOptions: o, budgets: budgets(o.Config)}
 	c := o.Config.Agent
-	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Standing: ts.standingOf, Journal: o.Store,
+	delegate := &agent.Delegate{Model: o.Model, Outfit: ts, Journal: o.Store,
 		MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Window: o.Config.LLM.Usable(),
 		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}

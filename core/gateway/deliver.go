@@ -51,15 +51,15 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 		if p.State != core.DeliverySending && p.State != core.DeliveryUnknown {
 			continue
 		}
-		g.Crash("sending")
+		g.Crash.At("sending")
 		r := g.sendPart(ctx, d, p)
-		g.Crash("sent")
+		g.Crash.At("sent")
 		more, err := g.finishPart(ctx, d, n, r)
 		if err != nil {
 			g.logUnless(ctx, err, "finish part", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)))
 			return
 		}
-		g.Crash("marked")
+		g.Crash.At("marked")
 		if !more {
 			return
 		}

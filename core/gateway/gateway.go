@@ -154,7 +154,7 @@ type Options struct {
 	Log      *zap.Logger
 	Now      func() time.Time
 	Rand     *rand.Rand // jitter of back-offs
-	Crash    func(step string)
+	Crash    core.Crash
 }
 
 // Gateway runs the road. It implements core.Receiver.
@@ -192,9 +192,6 @@ var _ core.Receiver = (*Gateway)(nil)
 func New(o Options) *Gateway {
 	if o.Meter == nil {
 		o.Meter = noMeter{}
-	}
-	if o.Crash == nil {
-		o.Crash = func(string) {}
 	}
 	return &Gateway{Options: o, planner: Planner{People: o.People, Channels: o.Channels, Now: o.Now},
 		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobKey]bool{},

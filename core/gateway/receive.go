@@ -53,7 +53,7 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 
 // receiveAll stores the events of one address; runs of plain messages together.
 func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
-	g.Crash("received")
+	g.Crash.At("received")
 	for len(in) > 0 {
 		n := 1
 		if g.plain(in[0]) {
@@ -66,7 +66,7 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 		}
 		in = in[n:]
 	}
-	g.Crash("stored")
+	g.Crash.At("stored")
 	return nil
 }
 

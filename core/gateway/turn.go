@@ -83,7 +83,7 @@ func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 	g.running[k] = r // before anybody can ask something of it
 	g.mu.Unlock()
 	g.work.Go(func() {
-		g.Crash("claimed")
+		g.Crash.At("claimed")
 		d := g.runTurn(r, u)
 		g.mu.Lock()
 		delete(g.running, k)
@@ -149,7 +149,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
 	}
-	g.Crash("prompt")
+	g.Crash.At("prompt")
 	built := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
@@ -161,7 +161,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 		show.text(soFar)
 	})
 	show.close()
-	g.Crash("model")
+	g.Crash.At("model")
 	now := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", now.Sub(built).Seconds(), "model")
 	g.countTokens(a.Usage)
@@ -246,7 +246,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Crash("committed")
+	g.Crash.At("committed")
 	if claim != nil && out.Delivery == nil {
 		g.reserve(t.Address, r.Now) // another goes before it: its slot is kept
 	}

@@ -89,7 +89,7 @@ func (m *Memory) embed(ctx context.Context, user core.UserID) (string, error) {
 	if m.Embed == nil {
 		return "", nil
 	}
-	return m.Embed(ctx, user)
+	return m.Embed.Name(ctx, user)
 }
 
 // complete is a new item as it is stored.

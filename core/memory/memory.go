@@ -46,10 +46,8 @@ func (s Settings) orDefault() Settings {
 // use.
 type Memory struct {
 	Store
-	Signals Signals
-	// Embed returns the embedding configuration that a user's new items want a
-	// vector of, or nothing; nil: none do.
-	Embed    func(ctx context.Context, user core.UserID) (string, error)
+	Signals  Signals
+	Embed    core.Embedding // of new items; nil: none want a vector
 	Settings Settings
 }
 

@@ -40,11 +40,16 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// embedded is the same configuration for everybody.
+type embedded string
+
+func (e embedded) Name(context.Context, core.UserID) (string, error) { return string(e), nil }
+
 // TestTools plays a story: each call with what it answers and changes.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.memory.Embed = func(_ context.Context, _ core.UserID) (string, error) { return "ollama/nomic/768", nil }
+	w.memory.Embed = embedded("ollama/nomic/768")
 	w.signals = core.ItemSignals{Mode: "fts", Note: "no embeddings are configured",
 		Signals: []core.ItemSignal{{ID: 1, FTS: true, Lexical: 3}}}
 	var b strings.Builder

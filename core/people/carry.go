@@ -8,17 +8,9 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// CarryStore is what moves are carried in.
-type CarryStore interface {
-	Move(ctx context.Context, id core.MoveID) (core.Move, error)
-	Moves(ctx context.Context, limit int) ([]core.Move, error)
-	Carry(ctx context.Context, id core.MoveID, now time.Time) (m core.Move, wait time.Duration, err error)
-	Told(ctx context.Context, id core.MoveID) error
-}
-
 // Carry carries all moves until one is done, for an operator who waits for it: that one
 // is told to nobody else. tell is told how far it is after each step.
-func Carry(ctx context.Context, st CarryStore, id core.MoveID, now func() time.Time, tell func(core.Move)) error {
+func Carry(ctx context.Context, st core.MoveStore, id core.MoveID, now func() time.Time, tell func(core.Move)) error {
 	for {
 		m, err := st.Move(ctx, id)
 		if err != nil || m.Phase == core.MoveDone {
@@ -39,7 +31,7 @@ func Carry(ctx context.Context, st CarryStore, id core.MoveID, now func() time.T
 const carriedAtOnce = 100
 
 // carryAll does a step of every move, and tells how soon there is another.
-func carryAll(ctx context.Context, st CarryStore, id core.MoveID, now func() time.Time) (time.Duration, error) {
+func carryAll(ctx context.Context, st core.MoveStore, id core.MoveID, now func() time.Time) (time.Duration, error) {
 	list, err := st.Moves(ctx, carriedAtOnce)
 	if err != nil {
 		return 0, err

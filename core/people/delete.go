@@ -23,8 +23,8 @@ import (
 // a process that ended in between is followed by one that goes on with them.
 type Deleter struct {
 	Store DeletionStore
-	Media string            // the folder of attachments
-	Crash func(step string) // dies on demand at a step, in tests; may be nil
+	Media string // the folder of attachments
+	Crash core.Crash
 }
 
 // DeletionStore is what accounts are deleted from.
@@ -70,7 +70,7 @@ func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deleti
 		return err
 	}
 	tell(Deletion{Step: DeletionRows, Total: messages})
-	d.crash("deleting rows")
+	d.Crash.At("deleting rows")
 	all, err := d.Store.DeleteUser(ctx, user)
 	if errors.Is(err, core.ErrNotFound) { // somebody else was faster
 		return d.Finish(ctx, user)
@@ -81,7 +81,7 @@ func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deleti
 		}
 		return err // else the note stays: it may have been too late to stop the transaction
 	}
-	d.crash("deleted rows")
+	d.Crash.At("deleted rows")
 	if err := d.note(user, all); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (d *Deleter) removeFiles(user core.UserID, files []string, tell func(Deleti
 		if f = filepath.Clean("/" + f); f != "/" {
 			errs = append(errs, os.RemoveAll(filepath.Join(d.Media, f)))
 		}
-		d.crash("deleted file")
+		d.Crash.At("deleted file")
 		if total > 0 {
 			tell(Deletion{Step: DeletionFiles, Done: min(n+1, total), Total: total})
 		}
@@ -272,12 +272,6 @@ func (d *Deleter) Left(ctx context.Context, user core.UserID, tell func(Deletion
 		left = append(left, "attachments that are listed in "+d.noteFile(user))
 	}
 	return left, nil
-}
-
-func (d *Deleter) crash(step string) {
-	if d.Crash != nil {
-		d.Crash(step)
-	}
 }
 
 // cause is the cause of an error about a path.

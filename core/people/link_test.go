@@ -200,9 +200,7 @@ func TestMover(t *testing.T) {
 	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond,
 		Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Released: func(context.Context) error { released++; return nil },
-		Joined: func(_ context.Context, u core.UserID, language string) (string, error) {
-			return fmt.Sprintf("Besides, %d (%s).", u, language), nil
-		}}
+		Standing: besides{}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	done := make(chan error)
@@ -262,3 +260,10 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 type alone struct{}
 
 func (alone) While(ctx context.Context, _ string, f func(context.Context) error) error { return f(ctx) }
+
+// besides has something to say of everybody.
+type besides struct{}
+
+func (besides) Beyond(_ context.Context, u core.UserID, language string) (string, error) {
+	return fmt.Sprintf("Besides, %d (%s).", u, language), nil
+}

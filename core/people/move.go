@@ -29,6 +29,12 @@ type Leases interface {
 	While(ctx context.Context, name string, f func(context.Context) error) error
 }
 
+// Standing is what people want always.
+type Standing interface {
+	// Beyond says of how many wishes there is no room for, in a language; empty: of none.
+	Beyond(ctx context.Context, user core.UserID, language string) (string, error)
+}
+
 // Mover carries merges and splits to their end. One process does so at a
 // time; should two, a step that one has done is not done again.
 type Mover struct {
@@ -41,10 +47,8 @@ type Mover struct {
 	Leases   Leases        // one process carries at a time
 	Log      *zap.Logger
 	Now      func() time.Time
-	// Joined returns what else a user is told after a merge, in a language; empty: nothing.
-	// It may be nil.
-	Joined func(ctx context.Context, user core.UserID, language string) (string, error)
-	Crash  func(step string) // dies on demand after a step, in tests; may be nil
+	Standing Standing   // nil: nobody wants anything always
+	Crash    core.Crash // after a step
 }
 
 // Run carries moves until ctx ends.
@@ -147,9 +151,7 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 		if m, wait, err = v.Store.Carry(ctx, m.ID, v.Now()); err != nil || wait > 0 {
 			return wait, err
 		}
-		if v.Crash != nil {
-			v.Crash("moved")
-		}
+		v.Crash.At("moved")
 	}
 	v.release(ctx)
 	return 0, nil
@@ -209,10 +211,10 @@ func (v *Mover) doneText(ctx context.Context, u core.User, kind core.MoveKind) (
 		return say(language).Split, nil
 	}
 	text := say(language).Joined
-	if v.Joined == nil {
+	if v.Standing == nil {
 		return text, nil
 	}
-	more, err := v.Joined(ctx, u.ID, language)
+	more, err := v.Standing.Beyond(ctx, u.ID, language)
 	if err == nil && more != "" {
 		text += "\n\n" + more
 	}

@@ -57,8 +57,8 @@ type People struct {
 	Channels core.Channels
 	Log      *zap.Logger
 	Now      func() time.Time
-	Rand     io.Reader         // of codes
-	Crash    func(step string) // dies on demand at a step, in tests; may be nil
+	Rand     io.Reader // of codes
+	Crash    core.Crash
 }
 
 // alphabet of codes: no letter or digit that is easily taken for another. 32

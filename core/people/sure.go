@@ -63,7 +63,7 @@ func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change c
 // used meanwhile.
 func (p *People) change(ctx context.Context, u core.User, change core.AccountSubject, yes core.ApprovalID,
 	effects []core.Effect, now time.Time) (bool, error) {
-	p.crash("sure")
+	p.Crash.At("sure")
 	if change.Change == core.ChangeDelete {
 		return true, nil
 	}
@@ -87,14 +87,8 @@ func (p *People) change(ctx context.Context, u core.User, change core.AccountSub
 	if _, err = p.Note(ctx, n); errors.Is(err, core.ErrRefused) {
 		return false, nil
 	}
-	p.crash("changed")
+	p.Crash.At("changed")
 	return err == nil, err
-}
-
-func (p *People) crash(step string) {
-	if p.Crash != nil {
-		p.Crash(step)
-	}
 }
 
 // identity is where a question that is open was asked; false: it is the user's no more,

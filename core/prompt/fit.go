@@ -15,7 +15,7 @@ func (c *choice) fit() error {
 	if over() <= 0 {
 		return nil
 	}
-	c.head.giveWay(over(), false)
+	c.giveWay(c.head, over(), false)
 	c.cutLong(over)
 	for i := 0; i < len(c.all) && over() > 0; i = c.turnEnd(i) {
 		c.dropTurn(i, true)
@@ -24,7 +24,7 @@ func (c *choice) fit() error {
 		c.level(over)
 	}
 	if over() > 0 {
-		c.head.giveWay(over(), true)
+		c.giveWay(c.head, over(), true)
 	}
 	for i := 0; i < len(c.all) && over() > 0; i = c.groupEnd(i) {
 		c.dropGroup(i)

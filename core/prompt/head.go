@@ -39,9 +39,8 @@ const (
 // part is a part of a head that may have to give way.
 type part struct {
 	core.HeadPart
-	frame  int // of the notes, if it is one; 0: there is no message of notes
-	floor  int
-	shrink func(limit int) core.HeadPart // the part in at most limit tokens
+	frame int // of the notes, if it is one; 0: there is no message of notes
+	floor int
 }
 
 type head []part
@@ -50,21 +49,21 @@ const noRoom = "no room in the prompt"
 
 // giveWay takes up to over tokens off the parts that depend on the conversation:
 // history, last conversation, then loops, then today's summary. Down to nothing if all.
-func (h head) giveWay(over int, all bool) {
+func (b *builder) giveWay(h head, over int, all bool) {
 	for _, name := range []string{partHistory, partLast, partLoops, partToday} {
 		for i := range h {
 			if p := &h[i]; p.Name == name && over > 0 {
 				before := h.cost()
-				p.give(over, all)
+				b.give(p, over, all)
 				over -= before - h.cost()
 			}
 		}
 	}
 }
 
-func (p *part) give(over int, all bool) {
+func (b *builder) give(p *part, over int, all bool) {
 	if limit := max(p.Tokens-over, p.floor); !all && limit < p.Tokens {
-		p.HeadPart = p.shrink(limit)
+		p.HeadPart = b.dynamicPart(p.Name, limit)
 	}
 	if all && p.Text != "" {
 		p.HeadPart = core.HeadPart{Name: p.Name, Error: noRoom}
@@ -78,27 +77,35 @@ func (b *builder) newHead(reserve int) head {
 	if b.plan == Truncate {
 		return h
 	}
-	w := &b.Window
-	type dynamicPart struct {
+	dynamic := []struct {
+		name         string
 		limit, floor int
-		render       func(limit int) core.HeadPart
-	}
-	loops := dynamicPart{b.budgets.Loops, loopsFloor, func(n int) core.HeadPart { return b.loopsPart(w.Loops, n) }}
-	dynamic := []dynamicPart{
-		{b.budgets.Last, lastFloor, func(n int) core.HeadPart { return b.lastPart(w.Last, w.LastSummary, n) }},
-		loops,
-		{b.budgets.TodaySummary, todayFloor, func(n int) core.HeadPart { return b.todayPart(w.Today, w.TodaySummary, n) }},
-	}
+	}{{partLast, b.budgets.Last, lastFloor}, {partLoops, b.budgets.Loops, loopsFloor},
+		{partToday, b.budgets.TodaySummary, todayFloor}}
 	if b.plan == Long { // what was said stands there itself
-		dynamic = []dynamicPart{loops}
+		dynamic = dynamic[1:2]
 	}
 	frame := frame(b.nonce, b.Tokens)
 	for _, d := range dynamic {
-		if p := d.render(d.limit); p.Text != "" || p.Error != "" {
-			h = append(h, part{p, frame, d.floor, d.render})
+		if p := b.dynamicPart(d.name, d.limit); p.Text != "" || p.Error != "" {
+			h = append(h, part{p, frame, d.floor})
 		}
 	}
 	return h
+}
+
+// dynamicPart is a part that depends on the conversation, in at most limit tokens.
+func (b *builder) dynamicPart(name string, limit int) core.HeadPart {
+	w := &b.Window
+	switch name {
+	case partHistory:
+		return b.historyPart(limit)
+	case partLast:
+		return b.lastPart(w.Last, w.LastSummary, limit)
+	case partLoops:
+		return b.loopsPart(w.Loops, limit)
+	}
+	return b.todayPart(w.Today, w.TodaySummary, limit)
 }
 
 // staticParts renders the parts that the caller gave, the longest ones cut so
@@ -136,10 +143,9 @@ func (b *builder) staticPart(s Static) core.HeadPart {
 	p := core.HeadPart{Name: s.Name, Error: s.Error}
 	if s.Load != nil {
 		var err error
-		if s.Text, err = s.Load(); err != nil {
+		if s.Text, p.Tainted, err = s.Load(); err != nil {
 			p.Error = err.Error()
 		}
-		p.Tainted = s.Tainted != nil && s.Tainted()
 	} else if s.Error != "" {
 		return p
 	}
@@ -150,15 +156,15 @@ func (b *builder) staticPart(s Static) core.HeadPart {
 }
 
 // bounded keeps memory guidance to its bytes.
-func bounded(s Static) (text, fault string) {
+func bounded(s Static) (kept, fault string) {
 	if s.Name != partMemory || len(s.Text) <= memoryBytes {
 		return s.Text, ""
 	}
-	text = s.Text[:runeStart(s.Text, memoryBytes)]
-	if line := strings.LastIndexByte(text, '\n'); line > 0 {
-		text = text[:line]
+	kept = s.Text[:text.RuneStart(s.Text, memoryBytes)]
+	if line := strings.LastIndexByte(kept, '\n'); line > 0 {
+		kept = kept[:line]
 	}
-	return text, fmt.Sprintf("cut from %d to %d bytes", len(s.Text), len(text))
+	return kept, fmt.Sprintf("cut from %d to %d bytes", len(s.Text), len(kept))
 }
 
 func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {

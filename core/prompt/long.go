@@ -83,7 +83,7 @@ func (c *choice) addHistory() {
 	c.keepAll()
 	frame := frame(c.builder.nonce, c.Tokens)
 	if p := c.historyPart(c.budgets.most() - c.recount() - frame); p.Text != "" {
-		c.head = append(c.head, part{HeadPart: p, frame: frame, shrink: c.historyPart})
+		c.head = append(c.head, part{HeadPart: p, frame: frame})
 	}
 }
 

@@ -60,13 +60,10 @@ const (
 // says why.
 type Static struct {
 	Name, Text, Error string
-	// Load is asked for the text when an epoch begins; with an error its text is
-	// shown, too, and the snapshot says so. Another Text begins an epoch all the same,
-	// but of themes. nil: Text is.
-	Load func() (string, error)
-	// Tainted reports, once it was loaded, whether words that the user did not write
-	// went into it. nil: none did.
-	Tainted func() bool
+	// Load is asked for the text when an epoch begins, and whether words that the user did
+	// not write went into it; with an error its text is shown, too, and the snapshot says
+	// so. Another Text begins an epoch all the same, but of themes. nil: Text is.
+	Load func() (text string, tainted bool, err error)
 }
 
 // Input is what a prompt is made from. Turn, Window, Now, Tokens and Nonce are required.

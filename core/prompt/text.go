@@ -3,27 +3,27 @@ package prompt
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
-// middle returns text if it has at most limit tokens, else its head and tail
+// middle returns s if it has at most limit tokens, else its head and tail
 // around mark(tokens left out), at most limit in all. Where nothing of it fits
-// it is the mark, or nothing. total is how many tokens text has, so that a long
+// it is the mark, or nothing. total is how many tokens s has, so that a long
 // one need not be counted.
-func middle(text string, total, limit int, t core.Tokenizer, mark func(tokens int) string) string {
-	if total <= limit || text == "" {
-		return text
+func middle(s string, total, limit int, t core.Tokenizer, mark func(tokens int) string) string {
+	if total <= limit || s == "" {
+		return s
 	}
 	frame := t.Count(mark(total)) + 2
 	room := limit - frame
 	// Twice as long as the room is at the mean length of a token, so that the loop
 	// comes down to the bound from above.
-	keep := min(len(text)-1, (len(text)/max(total, 1)+1)*room*2)
+	keep := min(len(s)-1, (len(s)/max(total, 1)+1)*room*2)
 	for ; room > 0 && keep > 0; keep = keep * 7 / 8 {
-		first := text[:runeStart(text, keep*2/3)]
-		last := text[runeStart(text, len(text)-keep/3):]
+		first := s[:text.RuneStart(s, keep*2/3)]
+		last := s[text.RuneStart(s, len(s)-keep/3):]
 		if kept := t.Count(first) + t.Count(last); kept <= room {
 			return first + mark(max(1, total-kept)) + last
 		}
@@ -34,10 +34,10 @@ func middle(text string, total, limit int, t core.Tokenizer, mark func(tokens in
 	return ""
 }
 
-// Middle returns text in at most limit tokens: whole, or without its middle, which a mark
+// Middle returns s in at most limit tokens: whole, or without its middle, which a mark
 // says.
-func Middle(text string, limit int, t core.Tokenizer) string {
-	return middle(text, t.Count(text), limit, t, leftOutMark)
+func Middle(s string, limit int, t core.Tokenizer) string {
+	return middle(s, t.Count(s), limit, t, leftOutMark)
 }
 
 func leftOutMark(tokens int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", tokens) }
@@ -52,31 +52,18 @@ func textMark(id core.MessageID) func(tokens int) string {
 	}
 }
 
-// runeStart returns the start of the rune that i is in.
-func runeStart(s string, i int) int {
-	if i >= len(s) {
-		return len(s)
-	}
-	for back := range utf8.UTFMax {
-		if i-back >= 0 && utf8.RuneStart(s[i-back]) {
-			return i - back
-		}
-	}
-	return i
-}
-
-// clip returns the longest head of text, between two words where it has some,
+// clip returns the longest head of s, between two words where it has some,
 // that has at most limit tokens with the … that says it was cut.
-func clip(text string, limit int, t core.Tokenizer) string {
-	text = strings.TrimSpace(text)
+func clip(s string, limit int, t core.Tokenizer) string {
+	s = strings.TrimSpace(s)
 	if limit <= 0 {
 		return ""
 	}
-	if len(text) <= limit || len(text) <= 16*limit && t.Count(text) <= limit {
-		return text
+	if len(s) <= limit || len(s) <= 16*limit && t.Count(s) <= limit {
+		return s
 	}
-	for keep := min(len(text)-1, 16*limit); keep > 0; keep = keep * 7 / 8 {
-		head := text[:runeStart(text, keep)]
+	for keep := min(len(s)-1, 16*limit); keep > 0; keep = keep * 7 / 8 {
+		head := s[:text.RuneStart(s, keep)]
 		if space := strings.LastIndexAny(head, " \n"); space > len(head)*3/4 {
 			head = head[:space]
 		}

@@ -48,7 +48,7 @@ type Worker struct {
 	MaxCharacters int    // that are spoken of an answer
 	Language      string // of users who chose none
 	Meter         core.Counter
-	Crash         func(step string)
+	Crash         core.Crash
 	Log           *zap.Logger
 	Now           func() time.Time
 }
@@ -101,11 +101,11 @@ func (w *Worker) speak(ctx context.Context, j *core.Job) error {
 	if err != nil {
 		return w.failed(ctx, j, err)
 	}
-	w.Crash("spoken")
+	w.Crash.At("spoken")
 	if err := w.keep(ctx, j, to, sound); err != nil {
 		return err
 	}
-	w.Crash("voiced")
+	w.Crash.At("voiced")
 	w.Meter.Count("everthread_speech_total", 1, "spoken")
 	w.Log.Debug("answer spoken", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
 		zap.Int("bytes", len(sound.Data)), zap.Duration("took", w.Now().Sub(began)))

@@ -45,7 +45,9 @@ func (s *Summarizer) generate(ctx context.Context, w *work) (draft, error) {
 	soFar, allowed := "", map[core.MessageID]bool{}
 	if w.previous != nil {
 		soFar = w.previous.Markdown
-		allow(allowed, w.previous.Covers)
+		for id := range w.previous.Covers.All() {
+			allowed[id] = true
+		}
 	}
 	for rest := w.messages; len(rest) > 0; {
 		s.Jobs.Yield(ctx)
@@ -64,14 +66,6 @@ func (s *Summarizer) generate(ctx context.Context, w *work) (draft, error) {
 		return d, errEmpty
 	}
 	return d, nil
-}
-
-func allow(set map[core.MessageID]bool, ids core.IDSet) {
-	for _, r := range ids.Ranges() {
-		for id := r[0]; id <= r[1]; id++ {
-			set[id] = true
-		}
-	}
 }
 
 // once asks for a summary, once more if bullets come without references, and

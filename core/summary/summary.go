@@ -28,10 +28,7 @@ type Store interface {
 	Enqueue(ctx context.Context, jobs ...core.NewJob) error
 	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
 	core.UsageStore
-	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+	core.DayStore
 }
 
 // Grounds finds what claims rest on.
@@ -209,17 +206,14 @@ func foreign(w *work) bool {
 // covers is the set of messages that a summary rests on.
 func covers(w *work) core.IDSet {
 	var ids []core.MessageID
-	if w.previous != nil {
-		for _, r := range w.previous.Covers.Ranges() {
-			for id := r[0]; id <= r[1]; id++ {
-				ids = append(ids, id)
-			}
-		}
-	}
 	for _, m := range w.messages {
 		ids = append(ids, m.ID)
 	}
-	return core.NewIDSet(ids...)
+	out := core.NewIDSet(ids...)
+	if w.previous != nil {
+		out = out.Union(w.previous.Covers)
+	}
+	return out
 }
 
 // errBudget means that the day's tokens are used up.

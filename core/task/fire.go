@@ -31,6 +31,11 @@ type Users interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
+// Budgets say what a turn of a task reserves, and of how much.
+type Budgets interface {
+	TaskBudget(s core.Settings, now time.Time) core.Budget
+}
+
 // Firer begins the turns of tasks that are due. All fields but Count are required.
 type Firer struct {
 	*Tasks
@@ -40,10 +45,9 @@ type Firer struct {
 	Calendar day.Calendar
 	Tokens   core.Tokenizer
 	Channels core.Channels
-	// Budget is what a turn of a task reserves, and of how much.
-	Budget func(s core.Settings, now time.Time) core.Budget
-	Meter  core.Counter
-	Log    *zap.Logger
+	Budgets  Budgets
+	Meter    core.Counter
+	Log      *zap.Logger
 }
 
 // Run begins every task that is due. It may run in any number of processes at any time.
@@ -79,7 +83,7 @@ func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
 		return fmt.Errorf("plan: %w", err)
 	}
 	out := core.FireTask{User: k.User, Due: k.DueAt, Next: f.Times.Next(k.Cron, k.Zone, now), Identity: to.Identity.ID,
-		Budget: f.Budget(u.Settings, now), Now: now, Run: core.Run{Task: k.ID, State: core.RunStarted}}
+		Budget: f.Budgets.TaskBudget(u.Settings, now), Now: now, Run: core.Run{Task: k.ID, State: core.RunStarted}}
 	out.Run.Due, out.Run.Passed = f.Times.Newest(k.DueAt, k.Cron, k.Zone, now)
 	out.Run.State, out.Run.Cause = f.hindered(u, to, out.Run, out.Budget, now)
 	if out.Run.Cause == "" {

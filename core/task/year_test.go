@@ -136,13 +136,17 @@ func newFates(t *testing.T) *fates {
 	for range 2 {
 		f.firers = append(f.firers, &task.Firer{Tasks: f.tasks, Due: f.Store, Users: f, Planner: f, Calendar: cal,
 			Tokens: counter{}, Channels: f, Log: zap.NewNop(),
-			Budget: func(s core.Settings, now time.Time) core.Budget {
-				return core.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
-			}})
+			Budgets: f})
 	}
 	f.remind = &remind.Firer{Store: f.Store, Users: f, Planner: f, Tokens: counter{}, Channels: f,
 		Settings: remind.Settings{Language: "en"}, Log: zap.NewNop()}
 	return f
+}
+
+// TaskBudget bounds what a task may take of a day.
+func (f *fates) TaskBudget(s core.Settings, now time.Time) core.Budget {
+	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
+	return core.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
 }
 
 // add brings a person with two recurring tasks and a reminder at the same times.

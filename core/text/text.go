@@ -120,6 +120,20 @@ func Within(s string, n int) string {
 	return s
 }
 
+// RuneStart returns where the character begins that byte i of s is in; the length of s
+// behind its end.
+func RuneStart(s string, i int) int {
+	if i >= len(s) {
+		return len(s)
+	}
+	for back := range utf8.UTFMax {
+		if i-back >= 0 && utf8.RuneStart(s[i-back]) {
+			return i - back
+		}
+	}
+	return i
+}
+
 // Bytes returns a number of bytes as people read it, rounded up.
 func Bytes(n int64) string {
 	for _, unit := range []struct {

@@ -84,7 +84,7 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 		t.Fatal(err)
 	}
 	f.models = &fakeModels{users: st, sealer: s}
-	w.Memory = &memory.Memory{Store: st, Signals: signals{st}, Embed: f.models.Name}
+	w.Memory = &memory.Memory{Store: st, Signals: signals{st}, Embed: f.models}
 	o.Memory = w.Memory
 	o.Standing = &standing.Standing{Store: st, Tokens: tokens.New(),
 		Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}
