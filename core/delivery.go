@@ -96,6 +96,11 @@ type Target struct {
 	Why      string
 }
 
+// Delivery brings parts there.
+func (t Target) Delivery(kind DeliveryKind, parts []Part) NewDelivery {
+	return NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: kind, Parts: parts, Why: t.Why}
+}
+
 // Planner picks where something proactive goes: all, to all identities of a user that can
 // be written to unasked.
 type Planner interface {

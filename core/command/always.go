@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,8 +90,8 @@ func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (c
 
 // acceptAlways answers a proposal of the assistant.
 func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
-	var s core.StandingSubject
-	if err := json.Unmarshal([]byte(q.Subject), &s); err != nil {
+	s, err := subject[core.StandingSubject](q)
+	if err != nil {
 		return core.Outcome{}, err
 	}
 	switch {

@@ -124,13 +124,19 @@ func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (
 	return open[0], true
 }
 
+// subject is what a question is about.
+func subject[T any](q core.Approval) (about T, err error) {
+	err = json.Unmarshal([]byte(q.Subject), &about)
+	return about, err
+}
+
 // join goes on with a code after its user was told what that means.
 func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, error) {
 	if !yes {
 		return r.say(r.words.LinkDeclined), nil
 	}
-	var l core.LinkSubject
-	if err := json.Unmarshal([]byte(q.Subject), &l); err != nil {
+	l, err := subject[core.LinkSubject](q)
+	if err != nil {
 		return core.Outcome{}, err
 	}
 	who := trust.AddressName(l.Address, l.Name)
@@ -142,8 +148,8 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 
 // acceptLink makes the other side of a code the person's, or does not.
 func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outcome, error) {
-	var l core.LinkSubject
-	if err := json.Unmarshal([]byte(q.Subject), &l); err != nil {
+	l, err := subject[core.LinkSubject](q)
+	if err != nil {
 		return core.Outcome{}, err
 	}
 	who := trust.AddressName(l.Address, l.Name)

@@ -146,12 +146,12 @@ func TestSuggestZones(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{"Europe/Pariss": "Europe/Paris", "Amerika/New_York": "America/New_York",
 		"berln": "Europe/Berlin", "munch": "Europe/Berlin", "xxxxxxxx": ""} {
-		got := suggestZones(s)
+		got := NearZones(s)
 		if want == "" && len(got) > 0 || want != "" && (len(got) == 0 || got[0] != want || len(got) > 3) {
 			t.Errorf("%q: got %v, want %q first", s, got, want)
 		}
 	}
-	if got := suggestZones("west"); len(got) == 0 {
+	if got := NearZones("west"); len(got) == 0 {
 		t.Error("a name that several zones have suggests none of them")
 	}
 }
@@ -187,7 +187,7 @@ func FuzzZone(f *testing.F) {
 			t.Errorf("%q: got %q", s, name)
 		}
 		if len(s) < 100 {
-			suggestZones(s)
+			NearZones(s)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (c *Commands) clock(r *request, zone *time.Location) (clock, date string) {
 }
 
 func (c *Commands) noZone(r *request) core.Outcome {
-	names := suggestZones(r.arg)
+	names := NearZones(r.arg)
 	if len(names) == 0 {
 		return r.say(r.words.ZoneUnknown)
 	}

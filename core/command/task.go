@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,8 +111,8 @@ func (c *Commands) resumeTask(ctx context.Context, r *request, id core.TaskID) (
 
 // acceptTask answers a proposal of the assistant, or whether a task that failed goes on.
 func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
-	var s core.TaskSubject
-	if err := json.Unmarshal([]byte(q.Subject), &s); err != nil {
+	s, err := subject[core.TaskSubject](q)
+	if err != nil {
 		return core.Outcome{}, err
 	}
 	switch {

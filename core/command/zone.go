@@ -49,10 +49,10 @@ var zoneKeys = sync.OnceValue(func() map[string][]string {
 			out[key] = append(out[key], zone)
 		}
 	}
-	for _, zone := range strings.Fields(zoneNames) {
+	for _, zone := range Zones() {
 		add(zoneKey(zone), zone)
 	}
-	for _, zone := range strings.Fields(zoneNames) {
+	for _, zone := range Zones() {
 		add(zoneKey(zone[strings.LastIndexByte(zone, '/')+1:]), zone)
 	}
 	for city, zone := range cities {
@@ -100,8 +100,19 @@ func sameClock(a, b *time.Location, now time.Time) bool {
 	return true
 }
 
-// suggestZones returns at most three zones whose names are near s, nearest first.
-func suggestZones(s string) []string {
+// Zones lists every time zone that a person can choose, in the order of the
+// alphabet.
+func Zones() []string { return strings.Fields(zoneNames) }
+
+// Zone returns the name of the zone that a person means by s: its IANA name, or
+// a city. False: there is none, or there are several.
+func Zone(s string, now time.Time) (string, bool) {
+	name, _, ok := findZone(s, now)
+	return name, ok
+}
+
+// NearZones returns at most three zones whose names are near s, nearest first.
+func NearZones(s string) []string {
 	type hit struct {
 		zone string
 		d    int

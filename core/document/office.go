@@ -15,6 +15,40 @@ type prose struct {
 	cells []string
 	table int // how deep
 	size  int
+	text  bool // within a text
+}
+
+// token takes one token of what is the same in texts of Word and on slides: texts, and the
+// paragraphs and tables that they stand in.
+func (p *prose) token(t xml.Token) {
+	switch e := t.(type) {
+	case xml.StartElement:
+		switch e.Name.Local {
+		case "t":
+			p.text = true
+		case "br":
+			p.add("\n")
+		case "tbl":
+			p.table++
+		}
+	case xml.EndElement:
+		switch e.Name.Local {
+		case "t":
+			p.text = false
+		case "p":
+			p.endParagraph()
+		case "tc":
+			p.endCell()
+		case "tr":
+			p.endRow()
+		case "tbl":
+			p.table = max(0, p.table-1)
+		}
+	case xml.CharData:
+		if p.text {
+			p.add(string(e))
+		}
+	}
 }
 
 // add adds to what is written now.
@@ -96,8 +130,7 @@ func readDOCX(data []byte, s *sink) error {
 type word struct {
 	*sink
 	text    prose
-	written bool // within a run's text
-	deleted int  // within what was deleted, as tracked
+	deleted int // within what was deleted, as tracked
 }
 
 // token takes one token of the text.
@@ -105,47 +138,30 @@ func (w *word) token(t xml.Token) error {
 	switch e := t.(type) {
 	case xml.StartElement:
 		switch e.Name.Local {
-		case "t":
-			w.written = true
 		case "tab":
 			w.text.add("\t")
-		case "br", "cr":
+		case "cr":
+			w.text.add("\n")
+		case "br":
 			if attribute(e, "type") == "page" {
 				return w.turn()
 			}
-			w.text.add("\n")
 		case "lastRenderedPageBreak":
 			return w.turn()
-		case "tbl":
-			w.text.table++
 		case "del", "moveFrom":
 			w.deleted++
 		}
 	case xml.EndElement:
-		w.end(e.Name.Local)
+		if e.Name.Local == "del" || e.Name.Local == "moveFrom" {
+			w.deleted = max(0, w.deleted-1)
+		}
 	case xml.CharData:
-		if w.written && w.deleted == 0 {
-			w.text.add(string(e))
+		if w.deleted > 0 {
+			return nil
 		}
 	}
+	w.text.token(t)
 	return nil
-}
-
-func (w *word) end(name string) {
-	switch name {
-	case "t":
-		w.written = false
-	case "p":
-		w.text.endParagraph()
-	case "tc":
-		w.text.endCell()
-	case "tr":
-		w.text.endRow()
-	case "tbl":
-		w.text.table = max(0, w.text.table-1)
-	case "del", "moveFrom":
-		w.deleted = max(0, w.deleted-1)
-	}
 }
 
 // turn turns the page, unless there is next to nothing on it or a table goes on.
@@ -216,36 +232,8 @@ func readSlide(a *archive, name string, s *sink) error {
 // drawn is the text of a slide.
 func drawn(a *archive, name string) (string, error) {
 	var p prose
-	written := false
 	err := a.elements(name, func(t xml.Token) error {
-		switch e := t.(type) {
-		case xml.StartElement:
-			switch e.Name.Local {
-			case "t":
-				written = true
-			case "br":
-				p.add("\n")
-			case "tbl":
-				p.table++
-			}
-		case xml.EndElement:
-			switch e.Name.Local {
-			case "t":
-				written = false
-			case "p":
-				p.endParagraph()
-			case "tc":
-				p.endCell()
-			case "tr":
-				p.endRow()
-			case "tbl":
-				p.table = max(0, p.table-1)
-			}
-		case xml.CharData:
-			if written {
-				p.add(string(e))
-			}
-		}
+		p.token(t)
 		return nil
 	})
 	return p.take(), err

@@ -74,38 +74,38 @@ func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking,
 		}
 		return text, nil
 	}
-	at, why, err := g.askedElsewhere(ctx, u)
+	to, err := g.askedElsewhere(ctx, u)
 	if err != nil {
 		return "", err
 	}
+	at := to.Identity
 	if at.ID == 0 {
 		return text + "\n\n" + say(language).AskNowhere, nil
 	}
 	a.Identity = at.ID
 	q.approvals = append(q.approvals, *a)
 	parts := trust.WithButtons(g.parts(text, at.Address.Channel), buttons)
-	q.elsewhere = append(q.elsewhere, core.NewDelivery{To: at.Address, Identity: at.ID, Kind: core.DeliverReply, Why: why,
-		Parts: parts})
+	q.elsewhere = append(q.elsewhere, to.Delivery(core.DeliverReply, parts))
 	return text + "\n\n" + fmt.Sprintf(say(language).AskElsewhere, trust.AddressName(at.Address, "")), nil
 }
 
 // askedElsewhere is where a program's person is asked: where something proactive
 // goes, or on the web page.
-func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Identity, string, error) {
+func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Target, error) {
 	targets, err := g.planner.Plan(ctx, u, false)
 	if err != nil {
-		return core.Identity{}, "", err
+		return core.Target{}, err
 	}
 	if len(targets) > 0 {
-		return targets[0].Identity, targets[0].Why, nil
+		return targets[0], nil
 	}
 	ids, err := g.People.Identities(ctx, u.ID)
 	for _, i := range ids {
 		if !g.Channels.Capabilities(i.Address.Channel).Program {
-			return i, "there is nowhere else", err
+			return core.Target{Identity: i, Why: "there is nowhere else"}, err
 		}
 	}
-	return core.Identity{}, "", err
+	return core.Target{}, err
 }
 
 // askIn stores the question with a reply, and puts the buttons below it.

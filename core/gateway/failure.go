@@ -106,12 +106,17 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice,
 			Parts: g.parts(text, t.Address.Channel)}}
 	}
-	err := g.retry(g.ctx, "give up turn", func(ctx context.Context) error {
+	return g.unanswered("give up turn", r)
+}
+
+// unanswered stores a reply that ends a turn without an answer.
+func (g *Gateway) unanswered(op string, r core.Reply) error {
+	err := g.retry(g.ctx, op, func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("give up turn: %w", err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	return nil
 }
@@ -165,8 +170,7 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label,
 		Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
 	for _, to := range targets {
-		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID,
-			Kind: core.DeliverNotice, Why: to.Why, Parts: g.parts(text, to.Identity.Address.Channel)})
+		n.Deliveries = append(n.Deliveries, to.Delivery(core.DeliverNotice, g.parts(text, to.Identity.Address.Channel)))
 	}
 	_, err = g.Store.Note(ctx, n)
 	return err

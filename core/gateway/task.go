@@ -82,12 +82,8 @@ func (g *Gateway) failTask(t *core.Turn, u core.User, cause core.RunCause, failu
 	g.Log.Warn("task not done", zap.Int64("user", int64(t.User)), zap.Int64("task", int64(t.Task)),
 		zap.Int64("turn", int64(t.ID)), zap.String("cause", string(cause)), zap.Error(failure))
 	g.Meter.Count("everthread_tasks_total", 1, string(cause))
-	err = g.retry(g.ctx, "end a task", func(ctx context.Context) error {
-		_, err := g.Store.Commit(ctx, r, nil)
+	if err = g.unanswered("end a task", r); err != nil {
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("end a task: %w", err)
 	}
 	g.logUnless(ctx, g.tellOwner(ctx, u, m), "tell the owner what the model's server said")
 	return nil

@@ -23,7 +23,7 @@ func readWhatsApp(a *Archive, o Options, out output) error {
 	}
 	for _, name := range chats {
 		w := &whatsapp{name: name, zone: o.Zone, out: out, said: map[string]int{}}
-		if err := eachLine(a, name, output{left: func(string, string) {}}, w.survey); err != nil {
+		if err := eachLine(a, name, silent(), w.survey); err != nil {
 			return err
 		}
 		if err := eachLine(a, name, out, w.read); err != nil {

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -54,18 +55,8 @@ func (b Budgets) orDefault() Budgets {
 			*field = value
 		}
 	}
-	if b.LongThreshold == 0 {
-		b.LongThreshold = 0.8
-	}
-	if b.Silence == 0 {
-		b.Silence = 30 * time.Minute
-	}
-	if b.PauseMark == 0 {
-		b.PauseMark = 30 * time.Minute
-	}
-	if b.Pressure == 0 {
-		b.Pressure = 0.8
-	}
+	b.LongThreshold, b.Pressure = cmp.Or(b.LongThreshold, 0.8), cmp.Or(b.Pressure, 0.8)
+	b.Silence, b.PauseMark = cmp.Or(b.Silence, 30*time.Minute), cmp.Or(b.PauseMark, 30*time.Minute)
 	return b
 }
 

@@ -79,9 +79,8 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text,
 			Tokens: f.Tokens.Count(text), SentAt: now}}
 	for _, t := range targets {
-		out.Deliveries = append(out.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID,
-			Kind: core.DeliverReminder, Parts: markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel)),
-			Why: t.Why})
+		out.Deliveries = append(out.Deliveries, t.Delivery(core.DeliverReminder,
+			markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel))))
 	}
 	_, err = f.Store.Fire(ctx, out)
 	if errors.Is(err, core.ErrChanged) {

@@ -202,6 +202,5 @@ func (f *Firer) notice(out *core.FireTask, told core.Outcome, to core.Target) {
 	if len(told.Buttons) > 0 { // who is asked answers there
 		kind, parts = core.DeliverReply, trust.WithButtons(parts, told.Buttons)
 	}
-	out.Deliveries = []core.NewDelivery{{To: to.Identity.Address, Identity: to.Identity.ID, Kind: kind, Parts: parts,
-		Why: to.Why}}
+	out.Deliveries = []core.NewDelivery{to.Delivery(kind, parts)}
 }

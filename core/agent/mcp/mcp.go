@@ -14,6 +14,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -84,12 +85,7 @@ type Client struct {
 
 // New returns a client that knows no tools until Run runs.
 func New(o Options) *Client {
-	if o.SchemaTokens == 0 {
-		o.SchemaTokens = 1500
-	}
-	if o.Connect == 0 {
-		o.Connect = 20 * time.Second
-	}
+	o.SchemaTokens, o.Connect = cmp.Or(o.SchemaTokens, 1500), cmp.Or(o.Connect, 20*time.Second)
 	c := &Client{Options: o, names: map[string]bool{}, room: o.SchemaTokens}
 	for _, s := range o.Servers {
 		l := &link{client: c, server: s, wanted: make(chan struct{}, 1)}

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -36,13 +36,8 @@ type Speaker struct {
 
 // New returns a speaker. It does not use the network.
 func New(o Options) *Speaker {
-	c := openai.DefaultConfig(o.APIKey)
-	if o.BaseURL != "" {
-		c.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	}
-	c.HTTPClient = o.Way.Client(c.BaseURL)
 	o.Timeout, o.MaxBytes = cmp.Or(o.Timeout, time.Minute), cmp.Or(o.MaxBytes, 5<<20)
-	return &Speaker{client: openai.NewClientWithConfig(c), options: o}
+	return &Speaker{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), options: o}
 }
 
 // Speak returns a recording of a text as the server made it, which was asked for OGG/Opus.
@@ -69,18 +64,10 @@ func (s *Speaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
 
 // explain says what to do about an error.
 func (s *Speaker) explain(err error) error {
-	status, said := 0, err.Error()
-	var api *openai.APIError
-	var request *openai.RequestError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("speak: the server did not answer within %s (speech.timeout)", s.options.Timeout)
-	case errors.As(err, &api):
-		status, said = api.HTTPStatusCode, api.Message
-	case errors.As(err, &request):
-		status, said = request.HTTPStatusCode, fmt.Sprintf("the server answered %d", request.HTTPStatusCode)
 	}
-	switch status {
+	switch status, said := llm.AudioStatus(err); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return &core.Permanent{Err: fmt.Errorf("speak: the key was refused, check speech.api_key: %s", said)}
 	case http.StatusNotFound:

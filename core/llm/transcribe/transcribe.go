@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -37,12 +37,8 @@ type Transcriber struct {
 
 // New returns a transcriber. It does not use the network.
 func New(o Options) *Transcriber {
-	c := openai.DefaultConfig(o.APIKey)
-	if o.BaseURL != "" {
-		c.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	}
-	c.HTTPClient = o.Way.Client(c.BaseURL)
-	return &Transcriber{client: openai.NewClientWithConfig(c), model: o.Model, timeout: cmp.Or(o.Timeout, time.Minute)}
+	return &Transcriber{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), model: o.Model,
+		timeout: cmp.Or(o.Timeout, time.Minute)}
 }
 
 // Transcribe returns what is said in a recording, "" if nothing is. A
@@ -72,16 +68,7 @@ func fileName(r core.Recording) string {
 
 // explain says what to do about an error.
 func explain(err error) error {
-	status, said := 0, err.Error()
-	var api *openai.APIError
-	var request *openai.RequestError
-	switch {
-	case errors.As(err, &api):
-		status, said = api.HTTPStatusCode, api.Message
-	case errors.As(err, &request):
-		status, said = request.HTTPStatusCode, fmt.Sprintf("the server answered %d", request.HTTPStatusCode)
-	}
-	switch status {
+	switch status, said := llm.AudioStatus(err); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("transcribe: the key was refused, check transcription.api_key: %s", said)
 	case http.StatusNotFound:
