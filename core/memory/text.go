@@ -55,7 +55,7 @@ func alike(a, b map[string]bool) bool {
 func contentWords(content string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.FieldsFunc(text.Unaccent(content), func(r rune) bool { return !wordly(r) }) {
-		if utf8.RuneCountInString(w) > 1 && !smallWords[w] {
+		if utf8.RuneCountInString(w) > 1 && !strings.Contains(smallWords, " "+w+" ") {
 			out[strings.TrimSuffix(w, "s")] = true
 		}
 	}
@@ -63,12 +63,6 @@ func contentWords(content string) map[string]bool {
 }
 
 // smallWords say little in English or French.
-var smallWords = map[string]bool{
-	"the": true, "an": true, "as": true, "by": true, "and": true, "of": true, "to": true, "in": true, "on": true,
-	"at": true, "is": true, "are": true, "was": true, "has": true, "have": true, "for": true, "with": true, "that": true,
-	"this": true, "it": true, "his": true, "her": true, "their": true, "my": true, "user": true, "le": true, "la": true,
-	"les": true, "un": true, "une": true, "des": true, "du": true, "de": true, "et": true, "est": true, "sont": true,
-	"dans": true, "pour": true, "avec": true, "que": true, "qui": true, "son": true, "sa": true, "ses": true,
-	"mon": true, "ma": true, "mes": true, "il": true, "elle": true, "au": true, "aux": true, "en": true,
-	"utilisateur": true,
-}
+const smallWords = " the an as by and of to in on at is are was has have for with that this it his her their my user le " +
+	"la les un une des du de et est sont dans pour avec que qui son sa ses mon ma mes il elle au aux en " +
+	"utilisateur "
