@@ -193,13 +193,15 @@ func (x *export) plans() error {
 	for n, l := range plans.Loops {
 		loops[n] = loopLine{l.ID, l.Text, l.State, l.Sources, l.OpenedAt, l.Mentioned}
 	}
-	wanted := make([]reminderLine, len(plans.Reminders))
+	wanted := make([]timedLine, len(plans.Reminders))
 	for n, r := range plans.Reminders {
-		wanted[n] = reminderLine{r.ID, r.Text, r.DueAt, r.Cron, r.Zone, r.State, r.Source, r.CreatedAt, r.FiredAt, r.Message}
+		wanted[n] = timedLine{int64(r.ID), r.Text, r.DueAt, r.Cron, r.Zone, string(r.State), r.Source, r.CreatedAt, r.FiredAt,
+			r.Message}
 	}
-	tasks := make([]taskLine, len(plans.Tasks))
+	tasks := make([]timedLine, len(plans.Tasks))
 	for n, k := range plans.Tasks {
-		tasks[n] = taskLine{k.ID, k.Text, k.DueAt, k.Cron, k.Zone, k.State, k.Source, k.CreatedAt}
+		tasks[n] = timedLine{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
+			State: string(k.State), Source: k.Source, CreatedAt: k.CreatedAt}
 	}
 	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted),
 		lines(x, "tasks.jsonl", tasks))

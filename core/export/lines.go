@@ -101,26 +101,16 @@ type loopLine struct {
 	Mentioned time.Time        `json:"mentioned_at"`
 }
 
-type reminderLine struct {
-	ID        core.ReminderID    `json:"id"`
-	Text      string             `json:"text"`
-	DueAt     time.Time          `json:"due_at"`
-	Cron      string             `json:"cron,omitempty"`
-	Zone      string             `json:"zone,omitempty"`
-	State     core.ReminderState `json:"state"`
-	Source    core.MessageID     `json:"source_message,omitempty"`
-	CreatedAt time.Time          `json:"created_at"`
-	FiredAt   time.Time          `json:"fired_at,omitzero"`
-	Message   core.MessageID     `json:"message,omitempty"` // of the last time
-}
-
-type taskLine struct {
-	ID        core.TaskID    `json:"id"`
+// timedLine is a reminder or a task.
+type timedLine struct {
+	ID        int64          `json:"id"`
 	Text      string         `json:"text"`
 	DueAt     time.Time      `json:"due_at"`
 	Cron      string         `json:"cron,omitempty"`
 	Zone      string         `json:"zone,omitempty"`
-	State     core.TaskState `json:"state"`
+	State     string         `json:"state"`
 	Source    core.MessageID `json:"source_message,omitempty"`
 	CreatedAt time.Time      `json:"created_at"`
+	FiredAt   time.Time      `json:"fired_at,omitzero"` // of a reminder
+	Message   core.MessageID `json:"message,omitempty"` // of the last time of a reminder
 }
