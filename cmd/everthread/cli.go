@@ -90,7 +90,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 		return 2
 	}
 	defer con.end()
-	err = errors.Join(parsed.BindSingletonProvider(con.signals), parsed.BindSingletonProvider(con.open))
+	err = errors.Join(parsed.BindSingletonProvider(con.signals), parsed.BindSingletonProvider(con.config),
+		parsed.BindSingletonProvider(con.open))
 	if err == nil {
 		err = parsed.Run(con)
 	}
@@ -107,7 +108,7 @@ func newParser(con *console) (*cli, *kong.Kong) {
 	parser := kong.Must(c, kong.Name("everthread"), kong.Writers(con.out, con.err),
 		kong.Exit(func(n int) { panic(exited(n)) }), kong.Description(
 			"One conversation with an assistant, across all your messaging apps."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.Vars{"whose": "Whose"})
 	addExamples(parser.Model.Node)
 	return c, parser
 }
@@ -165,7 +166,7 @@ func (c *console) end() {
 	}
 }
 
-// config loads the configuration and checks it.
+// config loads the configuration and checks it, for commands that ask for one.
 func (c *console) config() (configs.Config, error) {
 	cfg, err := configs.Load(c.configFile(), c.environ, sections()...)
 	if err != nil {

@@ -44,10 +44,7 @@ func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
 	}
 	k, err := d.store.AddAgentKey(ctx, core.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()},
 		func(id int64) (string, error) { return s.Seal(agentName(id), key) })
-	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("there is no user %d; see `everthread users list`", a.User)
-	}
-	if err != nil {
+	if err = missing(err, "there is no user %d; see `everthread users list`", a.User); err != nil {
 		return err
 	}
 	return d.said(viewAgent(k), d.words().AgentAdded, k.ID, k.User)
@@ -100,14 +97,8 @@ func (agentListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []agentView
-	var rows [][]string
-	for _, k := range keys {
-		views = append(views, viewAgent(k))
-		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10), short(k.Name, 30),
-			clockTime(k.CreatedAt, time.Local)})
-	}
-	return d.table(list(views), d.words().AgentsHeader, rows, d.words().AgentsNone)
+	return table(d.console, views(keys, viewAgent), d.words().AgentsHeader, d.words().AgentsNone,
+		func(v agentView) []any { return []any{v.ID, v.User, short(v.Name, 30), v.Created} })
 }
 
 type agentRemoveCmd struct {
@@ -118,9 +109,7 @@ type agentRemoveCmd struct {
 // Run removes a key.
 func (a agentRemoveCmd) Run(ctx context.Context, d *opened) error {
 	err := d.store.RemoveAgentKey(ctx, a.User, a.ID)
-	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("user %d has no agent %d; see `everthread users agent list`", a.User, a.ID)
-	}
+	err = missing(err, "user %d has no agent %d; see `everthread users agent list`", a.User, a.ID)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,19 +87,15 @@ func (a apikeyListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []apikeyView
-	var rows [][]string
-	for _, k := range keys {
-		views = append(views, viewAPIKey(k))
-		var scopes []string
-		for _, s := range k.Scopes {
-			scopes = append(scopes, string(s))
-		}
-		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10),
-			short(k.Name, 30), k.Hint + "…", strings.Join(scopes, ","), clockTime(k.CreatedAt, time.Local),
-			clockTime(k.UsedAt, time.Local)})
-	}
-	return d.table(list(views), d.words().KeysHeader, rows, d.words().KeysNone)
+	return table(d.console, views(keys, viewAPIKey), d.words().KeysHeader, d.words().KeysNone,
+		func(v apikeyView) []any {
+			scopes := strings.Join(views(v.Scopes, func(s core.Capability) string { return string(s) }), ",")
+			used := time.Time{}
+			if v.Used != nil {
+				used = *v.Used
+			}
+			return []any{v.ID, v.User, short(v.Name, 30), v.Hint + "…", scopes, v.Created, used}
+		})
 }
 
 // apiKeys are the keys of a user, or of everybody.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
@@ -35,13 +35,9 @@ func (a auditCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, r := range found {
-		rows = append(rows, []string{clockTime(r.At, time.Local), strconv.FormatInt(int64(r.User), 10),
-			trust.Told(d.language(), r),
-			trust.Through(d.language(), r, "#"+strconv.FormatInt(r.ViaID, 10))})
-	}
-	return d.table(list(found), d.words().AuditHeader, rows, d.words().AuditNone)
+	return table(d.console, found, d.words().AuditHeader, d.words().AuditNone, func(r core.AuditRow) []any {
+		return []any{r.At, r.User, trust.Told(d.language(), r), trust.Through(d.language(), r, fmt.Sprintf("#%d", r.ViaID))}
+	})
 }
 
 // since reads a date or how long ago.

@@ -22,11 +22,7 @@ type backupCmd struct {
 }
 
 // Run makes a backup. The schema may be older than the program's.
-func (b backupCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (b backupCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	st, err := c.openAsIs(ctx, cfg)
 	if err != nil {
 		return err

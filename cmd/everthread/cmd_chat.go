@@ -48,13 +48,9 @@ type sitting struct {
 
 // Run talks until the person leaves. It works on the store itself, beside a
 // server if there is one.
-func (cmd chatCmd) Run(c *console) error {
+func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 	ctx, leave := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer leave()
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
 	if err := prepare(&cfg); err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,29 +51,19 @@ func viewDay(g core.Segment) dayView {
 }
 
 type daysListCmd struct {
-	User  string  `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	whose
 	Limit howMany `default:"30" help:"How many."`
 }
 
 // Run lists days.
-func (l daysListCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, l.User)
-	if err != nil {
-		return err
-	}
+func (l daysListCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	days, err := d.store.Days(ctx, u.ID, "", int(l.Limit))
 	if err != nil {
 		return err
 	}
-	var views []dayView
-	var rows [][]string
-	for _, g := range days {
-		v := viewDay(g)
-		views = append(views, v)
-		rows = append(rows, []string{v.Day, v.State, strconv.Itoa(v.Messages), v.summaryState(d.words()), dash(v.Post),
-			v.Zone})
-	}
-	return d.table(list(views), d.words().DaysHeader, rows, d.words().DaysNone)
+	return table(d.console, views(days, viewDay), d.words().DaysHeader, d.words().DaysNone, func(v dayView) []any {
+		return []any{v.Day, v.State, v.Messages, v.summaryState(d.words()), dash(v.Post), v.Zone}
+	})
 }
 
 func (v dayView) summaryState(t *texts) string {
@@ -91,13 +79,13 @@ func (v dayView) summaryState(t *texts) string {
 }
 
 type daysShowCmd struct {
-	Day  string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
-	User string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Day string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
+	whose
 }
 
 // Run shows a day.
-func (s daysShowCmd) Run(ctx context.Context, d *opened) error {
-	g, err := d.day(ctx, s.User, s.Day)
+func (s daysShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
+	g, err := d.day(ctx, u, s.Day)
 	if err != nil {
 		return err
 	}
@@ -127,20 +115,13 @@ func (d *opened) label(u core.User, date string) (string, error) {
 }
 
 // day finds a user's day by a date.
-func (d *opened) day(ctx context.Context, who, date string) (core.Segment, error) {
-	u, err := d.user(ctx, who)
-	if err != nil {
-		return core.Segment{}, err
-	}
+func (d *opened) day(ctx context.Context, u core.User, date string) (core.Segment, error) {
 	label, err := d.label(u, date)
 	if err != nil {
 		return core.Segment{}, err
 	}
 	g, err := d.store.Day(ctx, u.ID, label)
-	if errors.Is(err, core.ErrNotFound) {
-		return g, fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label)
-	}
-	return g, err
+	return g, missing(err, "%s has no message; `everthread days list` shows the days that have some", label)
 }
 
 // maxDay bounds what is shown of a day.
@@ -184,14 +165,14 @@ func (v dayView) write(w io.Writer, t *texts) {
 }
 
 type daysFinalizeCmd struct {
-	Day  string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
-	User string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Day string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
+	whose
 }
 
 // Run asks for a day's summary and waits for it. It is written here, unless a
 // server is quicker.
-func (f daysFinalizeCmd) Run(ctx context.Context, d *opened) error {
-	g, err := d.day(ctx, f.User, f.Day)
+func (f daysFinalizeCmd) Run(ctx context.Context, d *opened, u core.User) error {
+	g, err := d.day(ctx, u, f.Day)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -27,6 +24,11 @@ type deliveryView struct {
 	Error   string          `json:"error,omitempty"`
 	Parts   int             `json:"parts"`
 	Created time.Time       `json:"created_at"`
+}
+
+func viewDelivery(x core.Delivery) deliveryView {
+	return deliveryView{x.User, x.ID, x.Message, x.To.Channel + ":" + x.To.External, string(x.Kind), string(x.State), x.Why,
+		x.Error, len(x.Parts), x.CreatedAt}
 }
 
 type deliveriesListCmd struct {
@@ -52,34 +54,21 @@ func (l deliveriesListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []deliveryView
-	var rows [][]string
-	for _, x := range found {
-		v := deliveryView{x.User, x.ID, x.Message, x.To.Channel + ":" + x.To.External, string(x.Kind), string(x.State), x.Why,
-			x.Error, len(x.Parts), x.CreatedAt}
-		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10),
-			clockTime(v.Created, time.Local), v.To, v.Kind, v.State, dash(short(v.Error, 60))})
-	}
-	return d.table(list(views), d.words().DeliveriesHeader, rows, d.words().DeliveriesNone)
+	return table(d.console, views(found, viewDelivery), d.words().DeliveriesHeader, d.words().DeliveriesNone,
+		func(v deliveryView) []any {
+			return []any{v.ID, v.User, v.Created, v.To, v.Kind, v.State, dash(short(v.Error, 60))}
+		})
 }
 
 type deliveriesRetryCmd struct {
-	ID   core.DeliveryID `arg:"" name:"id" help:"The delivery, as deliveries list shows it."`
-	User string          `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	ID core.DeliveryID `arg:"" name:"id" help:"The delivery, as deliveries list shows it."`
+	whose
 }
 
 // Run makes a delivery pending again.
-func (r deliveriesRetryCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, r.User)
-	if err != nil {
-		return err
-	}
-	err = d.store.Redeliver(ctx, u.ID, r.ID, clock()())
-	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("%s has no delivery %d that failed; `everthread deliveries list` shows them, --user says whose",
-			u.Name, r.ID)
-	}
+func (r deliveriesRetryCmd) Run(ctx context.Context, d *opened, u core.User) error {
+	err := missing(d.store.Redeliver(ctx, u.ID, r.ID, clock()()),
+		"%s has no delivery %d that failed; `everthread deliveries list` shows them, --user says whose", u.Name, r.ID)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust"
@@ -43,8 +42,7 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []embeddingsView
-	var rows [][]string
+	var counted []embeddingsView
 	for _, u := range users {
 		config, err := embedders.Name(ctx, u.ID)
 		if err != nil {
@@ -59,19 +57,16 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
 			return err
 		}
 		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)],
-			n[string(core.EmbeddingError)], n["stale"], nil}
-		for _, f := range faults {
-			v.Faults = append(v.Faults, faultView(f))
-		}
-		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(u.ID), 10), strconv.Itoa(v.Ready), strconv.Itoa(v.Pending),
-			strconv.Itoa(v.Error), strconv.Itoa(v.Stale)})
+			n[string(core.EmbeddingError)], n["stale"],
+			views(faults, func(f core.EmbeddingFault) faultView { return faultView(f) })}
+		counted = append(counted, v)
 	}
-	err = d.table(list(views), d.words().EmbeddingsHeader, rows, d.words().EmbeddingsNone)
+	err = table(d.console, counted, d.words().EmbeddingsHeader, d.words().EmbeddingsNone,
+		func(v embeddingsView) []any { return []any{v.User, v.Ready, v.Pending, v.Error, v.Stale} })
 	if err != nil || d.json {
 		return err
 	}
-	for _, v := range views {
+	for _, v := range counted {
 		for _, f := range v.Faults {
 			fmt.Fprintln(d.out, d.words().Unembedded.Of(f.Count, v.User, trust.Line(f.Reason)))
 		}

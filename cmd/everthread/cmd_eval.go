@@ -34,11 +34,7 @@ type evalRecallCmd struct {
 }
 
 // Run stores the conversations and asks their questions.
-func (e evalRecallCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (e evalRecallCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	f, err := os.Open(e.File)
 	if err != nil {
 		return err
@@ -129,11 +125,7 @@ type evalContinuityCmd struct {
 var errContinuity = errors.New("fewer than nine in ten callbacks were right")
 
 // Run plays the scenes against the configured model.
-func (e evalContinuityCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (e evalContinuityCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	scenes, err := eval.Load(e.Scenes, e.Only)
 	if errors.Is(err, eval.ErrNoScene) {
 		return errUsage{err}

@@ -15,16 +15,12 @@ import (
 )
 
 type exportCmd struct {
-	User string `placeholder:"U" help:"Whose conversation (id or name); the owner's if it is not given."`
-	Out  string `type:"path" placeholder:"FILE" help:"The ZIP file to write; by default everthread-DATE.zip in this folder."`
+	whose `set:"whose=Whose conversation"`
+	Out   string `type:"path" placeholder:"FILE" help:"The ZIP file to write; by default everthread-DATE.zip in this folder."`
 }
 
 // Run writes everything of a user into one file, that is there whole or not at all.
-func (e exportCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, e.User)
-	if err != nil {
-		return err
-	}
+func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if e.Out == "" {
 		e.Out = "everthread-" + clock()().Format(time.DateOnly) + ".zip"
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 type forgetCmd struct {
-	User    string         `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	whose
 	Message core.MessageID `placeholder:"N" help:"Remove this message, and everything made from it."`
 	Day     string         `placeholder:"DATE" help:"Remove all messages of a day, such as 2026-11-19 or monday. Asks for --yes."`
 	Yes     bool           `help:"Do it."`
@@ -20,11 +20,7 @@ type forgetCmd struct {
 }
 
 // Run removes messages for good, or proves that nothing is left of a text.
-func (f forgetCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, f.User)
-	if err != nil {
-		return err
-	}
+func (f forgetCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	switch {
 	case f.Message > 0 && f.Day == "" && f.Verify == "":
 		return f.remove(ctx, d, u, []core.MessageID{f.Message})
@@ -37,14 +33,7 @@ func (f forgetCmd) Run(ctx context.Context, d *opened) error {
 }
 
 func (f forgetCmd) removeDay(ctx context.Context, d *opened, u core.User) error {
-	label, err := d.label(u, f.Day)
-	if err != nil {
-		return err
-	}
-	g, err := d.store.Day(ctx, u.ID, label)
-	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label)
-	}
+	g, err := d.day(ctx, u, f.Day)
 	if err != nil {
 		return err
 	}
@@ -67,7 +56,7 @@ func (f forgetCmd) removeDay(ctx context.Context, d *opened, u core.User) error 
 	}
 	if !f.Yes && len(ids) > 0 {
 		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it",
-			d.words().Messages.Of(len(ids)), label)}
+			d.words().Messages.Of(len(ids)), g.Day.Label)}
 	}
 	return f.remove(ctx, d, u, ids)
 }
@@ -77,10 +66,7 @@ func (f forgetCmd) remove(ctx context.Context, d *opened, u core.User, ids []cor
 	if err != nil {
 		return err
 	}
-	if err := e.Gateway.Forget(ctx, u.ID, ids); err != nil {
-		if errors.Is(err, core.ErrNotFound) {
-			return fmt.Errorf("there is no message %d", f.Message)
-		}
+	if err := missing(e.Gateway.Forget(ctx, u.ID, ids), "there is no message %d", f.Message); err != nil {
 		return err
 	}
 	if err := d.store.Scrub(ctx); err != nil {

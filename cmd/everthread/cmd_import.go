@@ -24,7 +24,7 @@ import (
 type importCmd struct {
 	Format      string `arg:"" placeholder:"FORMAT" help:"What wrote it: telegram, whatsapp, chatgpt, claude, openwebui, librechat, hermes, openclaw, picoclaw, letta, jsonl for an export of Everthread, or files for a folder of documents."`
 	File        string `arg:"" type:"path" help:"The archive: a file, a folder or a ZIP file."`
-	User        string `placeholder:"U" help:"Whose it becomes (id or name); the owner's if it is not given."`
+	whose       `set:"whose=Whose it becomes"`
 	Me          string `placeholder:"NAME" help:"Who of the people in it that is, as the archive calls them; several names with commas between them where each is of another channel."`
 	Zone        string `placeholder:"ZONE" help:"Time zone of times that come without one; the user's if it is not given."`
 	NoSummaries bool   `help:"Write no summaries of the days."`
@@ -32,14 +32,10 @@ type importCmd struct {
 }
 
 // Run brings an archive in.
-func (c importCmd) Run(ctx context.Context, d *opened) error {
+func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if !slices.Contains(history.Formats(), c.Format) {
 		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format,
 			strings.Join(history.Formats(), ", "))}
-	}
-	u, err := d.user(ctx, c.User)
-	if err != nil {
-		return err
 	}
 	e, err := d.engine(ctx)
 	if err != nil {

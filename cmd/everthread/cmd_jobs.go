@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -26,6 +25,10 @@ type jobView struct {
 	Since    time.Time   `json:"since"`
 }
 
+func viewJob(j core.Job) jobView {
+	return jobView{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Error, j.Since}
+}
+
 // maxDead bounds the dead jobs that are looked at.
 const maxDead = 10_000
 
@@ -39,15 +42,9 @@ func (l jobsListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []jobView
-	var rows [][]string
-	for _, j := range jobs {
-		v := jobView{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Error, j.Since}
-		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10), v.Queue,
-			strconv.FormatInt(v.Ref, 10), strconv.Itoa(v.Attempts), clockTime(v.Since, time.Local), dash(short(v.Error, 60))})
-	}
-	return d.table(list(views), d.words().JobsHeader, rows, d.words().JobsNone)
+	return table(d.console, views(jobs, viewJob), d.words().JobsHeader, d.words().JobsNone, func(v jobView) []any {
+		return []any{v.ID, v.User, v.Queue, v.Ref, v.Attempts, v.Since, dash(short(v.Error, 60))}
+	})
 }
 
 type jobsRetryCmd struct {

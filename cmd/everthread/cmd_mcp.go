@@ -16,16 +16,12 @@ import (
 )
 
 type mcpCmd struct {
-	User string `placeholder:"U" help:"Whose conversation and memory (id or name); the owner's if it is not given."`
+	whose `set:"whose=Whose conversation and memory"`
 }
 
 // Run serves the Model Context Protocol on standard input and output. It needs no
 // server, and does not mind one.
-func (m mcpCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, m.User)
-	if err != nil {
-		return err
-	}
+func (m mcpCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	tools, err := d.tools()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/folder"
 )
@@ -41,11 +42,7 @@ func (m migrateUpCmd) migrate(ctx context.Context, st store) error {
 }
 
 // Run migrates the store, made if need be.
-func (m migrateUpCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if err := prepare(&cfg); err != nil {
 		return err
 	}
@@ -71,11 +68,7 @@ func (m migrateUpCmd) Run(ctx context.Context, c *console) error {
 type migrateStatusCmd struct{}
 
 // Run tells the schema's version and changes nothing.
-func (migrateStatusCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (migrateStatusCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if cfg.DatabaseURL == "" && !folder.HasDatabase(cfg.DataDir) {
 		return fmt.Errorf("there is no database in %s yet; `everthread migrate up` makes it", cfg.DataDir)
 	}

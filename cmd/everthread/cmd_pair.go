@@ -26,6 +26,10 @@ type codeView struct {
 	Expires time.Time `json:"expires_at"`
 }
 
+func viewCode(c core.Code) codeView {
+	return codeView{c.Hint, c.Address.Channel, c.Address.External, c.Name, c.Created, c.Expires}
+}
+
 type pairListCmd struct{}
 
 // Run lists pending requests.
@@ -34,14 +38,9 @@ func (pairListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []codeView
-	var rows [][]string
-	for _, p := range codes {
-		views = append(views, codeView{p.Hint, p.Address.Channel, p.Address.External, p.Name, p.Created, p.Expires})
-		rows = append(rows, []string{p.Hint, p.Address.Channel, p.Address.External, dash(short(p.Name, 30)),
-			clockTime(p.Expires, time.Local)})
-	}
-	return d.table(list(views), d.words().CodesHeader, rows, d.words().CodesNone)
+	return table(d.console, views(codes, viewCode), d.words().CodesHeader, d.words().CodesNone, func(v codeView) []any {
+		return []any{v.Code, v.Channel, v.Address, dash(short(v.Name, 30)), v.Expires}
+	})
 }
 
 type pairApproveCmd struct {
@@ -52,12 +51,7 @@ type pairApproveCmd struct {
 
 // Run attaches the address of a code to a user and receives what it wrote.
 func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
-	owner, err := d.user(ctx, "")
-	if err != nil {
-		return err
-	}
-	now := clock()()
-	e := core.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: now}
+	e := core.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: clock()()}
 	if p.User != "" {
 		u, err := d.user(ctx, p.User)
 		if err != nil {
@@ -65,9 +59,9 @@ func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 		}
 		e.User = u.ID
 	}
-	noted, err := d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{e}, Now: now})
+	noted, err := d.decide(ctx, e, e.At)
 	if err != nil {
-		return explainCode(err)
+		return err
 	}
 	eng, err := d.engine(ctx)
 	if err != nil {
@@ -85,26 +79,25 @@ type pairDenyCmd struct {
 
 // Run drops a request.
 func (p pairDenyCmd) Run(ctx context.Context, d *opened) error {
-	owner, err := d.user(ctx, "")
-	if err != nil {
-		return err
-	}
 	now := clock()()
-	_, err = d.store.Note(ctx, core.Note{User: owner.ID,
-		Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash(p.Code), At: now}}, Now: now})
-	if err != nil {
-		return explainCode(err)
+	if _, err := d.decide(ctx, core.Deny{CodeHash: trust.CodeHash(p.Code), At: now}, now); err != nil {
+		return err
 	}
 	return d.said(map[string]bool{"denied": true}, d.words().Denied)
 }
 
-// explainCode says what to do about a code that does not work.
-func explainCode(err error) error {
+// decide has the owner answer a request, and says what to do about a code that does not work.
+func (d *opened) decide(ctx context.Context, answer core.Effect, now time.Time) (core.Noted, error) {
+	owner, err := d.user(ctx, "")
+	if err != nil {
+		return core.Noted{}, err
+	}
+	noted, err := d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{answer}, Now: now})
 	switch {
 	case errors.Is(err, core.ErrRefused):
-		return errors.New("nobody waits with this code, or it has expired; `everthread pair list` shows the codes")
+		err = errors.New("nobody waits with this code, or it has expired; `everthread pair list` shows the codes")
 	case errors.Is(err, core.ErrExists):
-		return errors.New("this address is somebody's already")
+		err = errors.New("this address is somebody's already")
 	}
-	return err
+	return noted, err
 }

@@ -25,11 +25,7 @@ type restoreCmd struct {
 }
 
 // Run puts a backup back where the configuration says. Nobody else may work there.
-func (r restoreCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (r restoreCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if err := folder.Make(cfg.DataDir); err != nil {
 		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir",
 			cfg.DataDir, folder.Cause(err))

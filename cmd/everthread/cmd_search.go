@@ -17,13 +17,13 @@ import (
 )
 
 type searchCmd struct {
-	Words    []string `arg:"" name:"words" help:"What to look for."`
-	User     string   `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
-	Day      string   `placeholder:"DATE" help:"Only this day, such as 2026-11-19, monday or yesterday."`
-	Recency  int      `name:"recency-days" placeholder:"N" help:"Only the last N days."`
-	Limit    int      `default:"6" help:"How many, at most 20."`
-	MinScore float64  `placeholder:"X" help:"Leave out what scores less (0 to 1)."`
-	Explain  bool     `help:"Say how each score came about."`
+	Words []string `arg:"" name:"words" help:"What to look for."`
+	whose
+	Day      string  `placeholder:"DATE" help:"Only this day, such as 2026-11-19, monday or yesterday."`
+	Recency  int     `name:"recency-days" placeholder:"N" help:"Only the last N days."`
+	Limit    int     `default:"6" help:"How many, at most 20."`
+	MinScore float64 `placeholder:"X" help:"Leave out what scores less (0 to 1)."`
+	Explain  bool    `help:"Say how each score came about."`
 }
 
 // hitView is something found, as commands show it.
@@ -66,14 +66,11 @@ type searchView struct {
 }
 
 // Run searches the conversation.
-func (s searchCmd) Run(ctx context.Context, d *opened) error {
+func (s searchCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if s.Limit < 1 || s.Recency < 0 || !(s.MinScore >= 0 && s.MinScore <= 1) {
 		return errUsage{errors.New("--limit and --recency-days are 1 or more, --min-score is from 0 to 1")}
 	}
-	u, err := d.user(ctx, s.User)
-	if err != nil {
-		return err
-	}
+	var err error
 	if s.Day != "" {
 		if s.Day, err = d.label(u, s.Day); err != nil {
 			return err

@@ -21,11 +21,7 @@ type secretsCmd struct {
 type secretsRotateCmd struct{}
 
 // Run changes the key file, or re-encrypts with the key of the configuration.
-func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (secretsRotateCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if cfg.SecretKey != "" {
 		return rotateConfigured(ctx, c, cfg)
 	}

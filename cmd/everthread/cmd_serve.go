@@ -24,11 +24,7 @@ type serveCmd struct {
 }
 
 // Run serves until a signal comes.
-func (s serveCmd) Run(ctx context.Context, c *console) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
+func (s serveCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if err := s.override(&cfg); err != nil {
 		return err
 	}

@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -35,40 +33,28 @@ type turnView struct {
 	Due      time.Time           `json:"task_due,omitzero"`
 	Snapshot *core.Snapshot      `json:"context,omitempty"`
 	Prompt   []core.ModelMessage `json:"prompt,omitempty"`
-	zone     *time.Location
 }
 
-func viewTurn(t core.Turn, zone *time.Location) turnView {
+func viewTurn(t core.Turn) turnView {
 	return turnView{ID: t.ID, Thread: t.Thread, Mode: string(t.Mode), State: string(t.State), Started: t.StartedAt,
-		Inputs: list(t.Inputs), Failures: t.Failures, Error: t.LastError,
-		Task: t.Task, Due: t.Due, zone: zone}
+		Inputs: list(t.Inputs), Failures: t.Failures, Error: t.LastError, Task: t.Task, Due: t.Due}
 }
 
 type turnsListCmd struct {
-	User  string  `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	whose
 	Limit howMany `default:"20" help:"How many."`
 }
 
 // Run lists turns.
-func (l turnsListCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, l.User)
-	if err != nil {
-		return err
-	}
+func (l turnsListCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	turns, err := d.store.Turns(ctx, u.ID, int(l.Limit))
 	if err != nil {
 		return err
 	}
 	zone := d.zone(u)
-	var views []turnView
-	var rows [][]string
-	for _, t := range turns {
-		v := viewTurn(t, zone)
-		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), clockTime(v.Started, zone), v.State, v.Mode,
-			ids(v.Inputs), dash(short(v.Error, 60))})
-	}
-	return d.table(list(views), d.words().TurnsHeader, rows, d.words().TurnsNone)
+	return table(d.console, views(turns, viewTurn), d.words().TurnsHeader, d.words().TurnsNone, func(v turnView) []any {
+		return []any{v.ID, clockTime(v.Started, zone), v.State, v.Mode, ids(v.Inputs), dash(short(v.Error, 60))}
+	})
 }
 
 // zone is where a user lives.
@@ -90,25 +76,19 @@ func ids(ms []core.MessageID) string {
 }
 
 type turnsShowCmd struct {
-	ID     core.TurnID `arg:"" name:"id" help:"The turn, as turns list shows it."`
-	User   string      `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
-	Prompt bool        `help:"Show the exact prompt too."`
+	ID core.TurnID `arg:"" name:"id" help:"The turn, as turns list shows it."`
+	whose
+	Prompt bool `help:"Show the exact prompt too."`
 }
 
 // Run shows a turn.
-func (s turnsShowCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, s.User)
-	if err != nil {
-		return err
-	}
+func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	t, snapshot, err := d.store.Turn(ctx, u.ID, s.ID)
-	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("%s has no turn %d; `everthread turns list` shows the newest", u.Name, s.ID)
-	}
+	err = missing(err, "%s has no turn %d; `everthread turns list` shows the newest", u.Name, s.ID)
 	if err != nil {
 		return err
 	}
-	v := viewTurn(t, d.zone(u))
+	v := viewTurn(t)
 	v.Snapshot = snapshot
 	if s.Prompt {
 		if snapshot == nil {
@@ -118,13 +98,13 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened) error {
 			return err
 		}
 	}
-	return d.show(v, func(w io.Writer) { v.write(w, sayOfTurns(d.language())) })
+	return d.show(v, func(w io.Writer) { v.write(w, sayOfTurns(d.language()), d.zone(u)) })
 }
 
-func (v turnView) write(w io.Writer, t *turnTexts) {
-	fmt.Fprintf(w, t.Title+"\n", v.ID, clockTime(v.Started, v.zone), v.Mode, v.State, ids(v.Inputs))
+func (v turnView) write(w io.Writer, t *turnTexts, zone *time.Location) {
+	fmt.Fprintf(w, t.Title+"\n", v.ID, clockTime(v.Started, zone), v.Mode, v.State, ids(v.Inputs))
 	if v.Task != 0 {
-		fmt.Fprintf(w, t.Task+"\n", v.Task, clockTime(v.Due, v.zone))
+		fmt.Fprintf(w, t.Task+"\n", v.Task, clockTime(v.Due, zone))
 	}
 	if v.Error != "" {
 		fmt.Fprintf(w, t.Error+"\n", v.Failures, v.Error)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,18 +50,18 @@ func (usersListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	var views []userView
-	var rows [][]string
+	var shown []userView
 	for _, u := range users {
 		v, err := d.view(ctx, u)
 		if err != nil {
 			return err
 		}
-		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), short(v.Name, 30), v.Role,
-			dash(v.Zone), dash(v.Language), clockTime(v.Created, time.Local), dash(strings.Join(v.Identities, " "))})
+		shown = append(shown, v)
 	}
-	return d.table(list(views), d.words().UsersHeader, rows, d.words().UsersNone)
+	return table(d.console, shown, d.words().UsersHeader, d.words().UsersNone, func(v userView) []any {
+		return []any{v.ID, short(v.Name, 30), v.Role, dash(v.Zone), dash(v.Language), v.Created,
+			dash(strings.Join(v.Identities, " "))}
+	})
 }
 
 type usersAddCmd struct {

@@ -48,11 +48,7 @@ type opened struct {
 
 // open opens the store for a command, migrated, until the command ends. The
 // embedded one must exist.
-func (c *console) open(ctx context.Context) (*opened, error) {
-	cfg, err := c.config()
-	if err != nil {
-		return nil, err
-	}
+func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error) {
 	if err := backup.Whole(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -114,6 +110,25 @@ func (d *opened) engine(ctx context.Context) (*engine.Engine, error) {
 		d.atEnd = append(d.atEnd, func() { e.Ledger.Close(context.WithoutCancel(ctx)) })
 	}
 	return e, err
+}
+
+// whose is the flag of commands about one user, who is given to them. The variable of
+// its name says what of theirs it is about.
+type whose struct {
+	User string `placeholder:"U" help:"${whose} (id or name); the owner's if it is not given."`
+}
+
+// ProvideUser finds the user.
+func (w whose) ProvideUser(ctx context.Context, d *opened) (core.User, error) {
+	return d.user(ctx, w.User)
+}
+
+// missing says what is not there in place of core.ErrNotFound.
+func missing(err error, format string, args ...any) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return fmt.Errorf(format, args...)
+	}
+	return err
 }
 
 // user finds the user that --user names, by id or name; the owner if it is empty.

@@ -40,23 +40,41 @@ func encode(w io.Writer, v any) error {
 	return err
 }
 
-// table writes rows under a header, or a sentence if there are none.
-func (c *console) table(v any, header string, rows [][]string, none string) error {
-	return c.show(v, func(w io.Writer) {
-		if len(rows) == 0 {
+// table writes a row for each of views under a header, or a sentence if there are none.
+func table[V any](c *console, views []V, header, none string, row func(V) []any) error {
+	return c.show(list(views), func(w io.Writer) {
+		if len(views) == 0 {
 			fmt.Fprintln(w, none)
 			return
 		}
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		fmt.Fprintln(t, header)
-		for _, r := range rows {
-			for i := range r {
-				r[i] = trust.Line(r[i])
+		for _, v := range views {
+			var cells []string
+			for _, value := range row(v) {
+				cells = append(cells, trust.Line(cell(value)))
 			}
-			fmt.Fprintln(t, strings.Join(r, "\t"))
+			fmt.Fprintln(t, strings.Join(cells, "\t"))
 		}
 		_ = t.Flush() // writing to a terminal that went away
 	})
+}
+
+// cell is a value as it stands in a table.
+func cell(value any) string {
+	if t, ok := value.(time.Time); ok {
+		return clockTime(t, time.Local)
+	}
+	return fmt.Sprint(value)
+}
+
+// views are things as commands show them.
+func views[T, V any](all []T, view func(T) V) []V {
+	var out []V
+	for _, x := range all {
+		out = append(out, view(x))
+	}
+	return out
 }
 
 // list is never null in JSON.
