@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +22,6 @@ type usersAgentCmd struct {
 	Remove agentRemoveCmd `cmd:"" help:"Remove a personal agent; the conversation stays."`
 }
 
-// agentName is what the key of an agent is sealed as.
-func agentName(id int64) string { return "agent key " + strconv.FormatInt(id, 10) }
-
 type agentAddCmd struct {
 	User core.UserID `arg:"" help:"The user whose agent it is; see users list."`
 	Name string      `help:"What to call it in lists." default:"WhatsApp agent"`
@@ -34,17 +30,12 @@ type agentAddCmd struct {
 
 // Run stores a key, encrypted.
 func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
-	s, err := engine.NewSealer(d.cfg)
-	if err != nil {
-		return err
-	}
 	key, err := a.read(d)
 	if err != nil {
 		return err
 	}
-	k, err := d.store.AddAgentKey(ctx, core.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()},
-		func(id int64) (string, error) { return s.Seal(agentName(id), key) })
-	if err = missing(err, "there is no user %d; see `everthread users list`", a.User); err != nil {
+	k, err := engine.AddAgentKey(ctx, d.cfg, d.store, core.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()}, key)
+	if err = missing(err, fmt.Errorf("there is no user %d; see `everthread users list`", a.User)); err != nil {
 		return err
 	}
 	return d.said(viewAgent(k), d.words().AgentAdded, k.ID, k.User)
@@ -109,7 +100,7 @@ type agentRemoveCmd struct {
 // Run removes a key.
 func (a agentRemoveCmd) Run(ctx context.Context, d *opened) error {
 	err := d.store.RemoveAgentKey(ctx, a.User, a.ID)
-	err = missing(err, "user %d has no agent %d; see `everthread users agent list`", a.User, a.ID)
+	err = missing(err, fmt.Errorf("user %d has no agent %d; see `everthread users agent list`", a.User, a.ID))
 	if err != nil {
 		return err
 	}

@@ -94,16 +94,17 @@ func (t *sitting) sit(ctx context.Context, who string, cfg configs.Config, log *
 	if err := t.openChannel(filepath.Join(cfg.DataDir, "media")); err != nil {
 		return err
 	}
-	h, err := newServing(ctx, cfg, log, st)
+	p, err := engine.NewServing(ctx, cfg, st, log, clock(), wall)
 	if err != nil {
 		return err
 	}
-	others, shut, err := h.channels(ctx)
+	h := &engine.Hosting{Process: p}
+	others, err := h.OpenAll(ctx)
 	if err != nil {
 		return err
 	}
-	t.con.atEnd = append(t.con.atEnd, shut)
-	if t.Engine, err = h.engine(append(others, t.channel)); err != nil {
+	t.con.atEnd = append(t.con.atEnd, h.Close)
+	if t.Engine, err = newEngine(p, st, append(others, t.channel)); err != nil {
 		return err
 	}
 	_, _, err = st.Identify(ctx, t.channel.Address())

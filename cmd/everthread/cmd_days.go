@@ -121,7 +121,7 @@ func (d *opened) day(ctx context.Context, u core.User, date string) (core.Segmen
 		return core.Segment{}, err
 	}
 	g, err := d.store.Day(ctx, u.ID, label)
-	return g, missing(err, "%s has no message; `everthread days list` shows the days that have some", label)
+	return g, missing(err, fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label))
 }
 
 // maxDay bounds what is shown of a day.

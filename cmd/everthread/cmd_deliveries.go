@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -27,8 +28,8 @@ type deliveryView struct {
 }
 
 func viewDelivery(x core.Delivery) deliveryView {
-	return deliveryView{x.User, x.ID, x.Message, x.To.Channel + ":" + x.To.External, string(x.Kind), string(x.State), x.Why,
-		x.Error, len(x.Parts), x.CreatedAt}
+	return deliveryView{x.User, x.ID, x.Message, x.To.Channel + ":" + x.To.External, string(x.Kind), string(x.State),
+		x.Why, x.Error, len(x.Parts), x.CreatedAt}
 }
 
 type deliveriesListCmd struct {
@@ -67,8 +68,8 @@ type deliveriesRetryCmd struct {
 
 // Run makes a delivery pending again.
 func (r deliveriesRetryCmd) Run(ctx context.Context, d *opened, u core.User) error {
-	err := missing(d.store.Redeliver(ctx, u.ID, r.ID, clock()()),
-		"%s has no delivery %d that failed; `everthread deliveries list` shows them, --user says whose", u.Name, r.ID)
+	err := missing(d.store.Redeliver(ctx, u.ID, r.ID, clock()()), fmt.Errorf(
+		"%s has no delivery %d that failed; `everthread deliveries list` shows them, --user says whose", u.Name, r.ID))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/engine"
 )
 
 type doctorCmd struct {
@@ -52,16 +54,16 @@ func newDoctor(cfg configs.Config, language, only string) *doctor.Doctor {
 	return &doctor.Doctor{Config: cfg, Language: language, Version: version, Now: clock(), Hint: hint(language),
 		Open: func(ctx context.Context) (doctor.Store, error) { return openStore(ctx, cfg) },
 		Channels: func(ctx context.Context, st doctor.Store) ([]doctor.Channel, func()) {
-			usable, _ := st.(store)
-			h := &hosted{holder: newHolder(cfg, zap.NewNop(), usable, clock())}
+			h := &engine.Hosting{Process: newProcess(cfg, zap.NewNop(), nil, clock())}
+			h.Store, _ = st.(engine.Store)
 			var out []doctor.Channel
-			for _, c := range configured(cfg) {
+			for _, c := range channel.On(cfg.Channels.Sections) {
 				if only != "" && c.Key() != only {
 					continue
 				}
-				ch, err := h.open(ctx, c)
+				ch, err := h.Open(ctx, c)
 				out = append(out, doctor.Channel{Name: c.Key(), Channel: ch, Err: err})
 			}
-			return out, h.close
+			return out, h.Close
 		}}
 }

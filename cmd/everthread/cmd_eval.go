@@ -145,7 +145,7 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console, cfg configs.Conf
 	}
 	defer st.Close()
 	open := func(channels []core.Channel, now func() time.Time) (eval.Gateway, error) {
-		made, err := newHolder(cfg, zap.NewNop(), st, now).engine(channels)
+		made, err := newEngine(newProcess(cfg, zap.NewNop(), st, now), st, channels)
 		return measured{made}, err
 	}
 	p := &eval.Player{Model: strings.TrimSpace(cfg.LLM.Provider + " " + cfg.LLM.Model), Store: st,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -55,15 +54,13 @@ func contentOf(file string) (string, error) {
 
 // export writes an export into a file, and shows how far it is.
 func (d *opened) export(ctx context.Context, file string, u core.User) (messages int, err error) {
-	calendar, err := engine.NewCalendar(d.cfg)
+	x, err := engine.NewExporter(d.cfg, d.store, clock())
 	if err != nil {
 		return 0, err
 	}
 	shown := d.steps()
 	defer shown.end()
 	shown.line("days", fmt.Sprintf(d.words().ExportDays, u.Name))
-	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone,
-		Language: d.cfg.DefaultLanguage, Now: clock()}
 	err = (&export.Saver{Exporter: x, Lock: folder.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if n > 0 { // before that it reads the days

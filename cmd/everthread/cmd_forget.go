@@ -66,7 +66,7 @@ func (f forgetCmd) remove(ctx context.Context, d *opened, u core.User, ids []cor
 	if err != nil {
 		return err
 	}
-	if err := missing(e.Gateway.Forget(ctx, u.ID, ids), "there is no message %d", f.Message); err != nil {
+	if err := missing(e.Gateway.Forget(ctx, u.ID, ids), fmt.Errorf("there is no message %d", f.Message)); err != nil {
 		return err
 	}
 	if err := d.store.Scrub(ctx); err != nil {

@@ -95,16 +95,11 @@ func (b *beginning) serveWhile(ctx context.Context, cfg configs.Config, log *zap
 	if err := st.Migrate(ctx); err != nil {
 		return explainStore(cfg, err)
 	}
-	h := newHolder(cfg, log, st, clock())
-	chs, shut, err := h.channels(ctx)
+	a, shut, err := newApp(ctx, newProcess(cfg, log, st, clock()), st)
 	if err != nil {
 		return err
 	}
 	defer shut()
-	a, err := newApp(h, chs)
-	if err != nil {
-		return err
-	}
 	if err := a.TakeOver(ctx); err != nil {
 		return err
 	}
@@ -183,11 +178,9 @@ func (b *beginning) showCode(ctx context.Context, a *app, code string) {
 
 // startLink opens the first app in which one tap sends a code; empty: there is none.
 func startLink(ctx context.Context, a *app, code string) string {
-	for _, name := range slices.Sorted(maps.Keys(a.Channels)) {
-		if l, ok := a.Channels[name].(core.Linker); ok {
-			if app, err := l.App(ctx); err == nil && app.Start != nil {
-				return app.Start(code)
-			}
+	for _, app := range a.Apps(ctx) {
+		if app.Start != nil {
+			return app.Start(code)
 		}
 	}
 	return ""

@@ -45,7 +45,7 @@ func (d *opened) tools() ([]core.Tool, error) {
 
 // embedders are those of the open store.
 func (d *opened) embedders() (*engine.Embedders, error) {
-	return engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
+	return engine.NewEmbedders(d.process(), nil)
 }
 
 // searcher searches the open store.

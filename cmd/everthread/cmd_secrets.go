@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
@@ -63,7 +62,7 @@ func rotateFile(ctx context.Context, cfg configs.Config, st store) (int, error) 
 	if err := backup.SyncDir(cfg.DataDir); err != nil {
 		return 0, err
 	}
-	changed, err := st.Reseal(ctx, resealed(s))
+	changed, err := st.Reseal(ctx, engine.Resealed(s))
 	if err != nil {
 		return 0, err
 	}
@@ -93,35 +92,9 @@ func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error
 	if err != nil {
 		return err
 	}
-	changed, err := st.Reseal(ctx, resealed(s))
+	changed, err := st.Reseal(ctx, engine.Resealed(s))
 	if err != nil {
 		return err
 	}
 	return c.said(map[string]any{"changed": changed}, "%s %s", c.words().Resealed.Of(changed), c.words().SecretNext)
-}
-
-// resealed re-encrypts what was encrypted with another key than the present one.
-func resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
-	return func(v core.Sealed) (string, error) {
-		if s.Current(v.Text) {
-			return v.Text, nil
-		}
-		what := sealedAs(v)
-		plain, err := s.Open(what, v.Text)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", what, err)
-		}
-		return s.Seal(what, plain)
-	}
-}
-
-// sealedAs is what a stored value was encrypted as.
-func sealedAs(v core.Sealed) string {
-	switch v.Kind {
-	case core.SealedAgent:
-		return agentName(v.Agent)
-	case core.SealedState:
-		return v.Account + " " + v.Key
-	}
-	return engine.OwnKey
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/server"
@@ -112,22 +113,17 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 // startApp makes the process that serves a store. What its channels opened is closed by
 // shut.
 func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st store) (a *app, shut func(), err error) {
-	h, err := newServing(ctx, cfg, log, st)
+	p, err := engine.NewServing(ctx, cfg, st, log, clock(), wall)
 	if err != nil {
 		return nil, nil, err
 	}
-	chs, shut, err := h.channels(ctx)
-	if err != nil {
+	if a, shut, err = newApp(ctx, p, st); err != nil {
 		return nil, nil, err
 	}
-	if a, err = newApp(h, chs); err == nil {
-		err = a.TakeOver(ctx)
-	}
-	if err != nil {
+	if err = a.TakeOver(ctx); err != nil {
 		shut()
-		return nil, nil, err
 	}
-	return a, shut, nil
+	return a, shut, err
 }
 
 // How long a database that is away is left in peace between two tries.

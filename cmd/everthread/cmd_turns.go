@@ -84,7 +84,7 @@ type turnsShowCmd struct {
 // Run shows a turn.
 func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	t, snapshot, err := d.store.Turn(ctx, u.ID, s.ID)
-	err = missing(err, "%s has no turn %d; `everthread turns list` shows the newest", u.Name, s.ID)
+	err = missing(err, fmt.Errorf("%s has no turn %d; `everthread turns list` shows the newest", u.Name, s.ID))
 	if err != nil {
 		return err
 	}

@@ -96,16 +96,19 @@ func toldBy(err error) error {
 	return nil
 }
 
+// process is one over the open store, which logs nothing.
+func (d *opened) process() *engine.Process { return newProcess(d.cfg, zap.NewNop(), d.store, clock()) }
+
 // engine makes the engine of a process over the open store that receives and works but
 // runs no channel. It logs nothing but errors.
 func (d *opened) engine(ctx context.Context) (*engine.Engine, error) {
-	h := newHolder(d.cfg, zap.NewNop(), d.store, clock())
-	chs, shut, err := h.channels(ctx)
+	h := &engine.Hosting{Process: d.process()}
+	channels, err := h.OpenAll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.atEnd = append(d.atEnd, shut)
-	e, err := h.engine(chs)
+	d.atEnd = append(d.atEnd, h.Close)
+	e, err := newEngine(h.Process, d.store, channels)
 	if err == nil {
 		d.atEnd = append(d.atEnd, func() { e.Ledger.Close(context.WithoutCancel(ctx)) })
 	}
@@ -123,10 +126,10 @@ func (w whose) ProvideUser(ctx context.Context, d *opened) (core.User, error) {
 	return d.user(ctx, w.User)
 }
 
-// missing says what is not there in place of core.ErrNotFound.
-func missing(err error, format string, args ...any) error {
+// missing is what is said in place of core.ErrNotFound.
+func missing(err, said error) error {
 	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf(format, args...)
+		return said
 	}
 	return err
 }

@@ -69,9 +69,7 @@ func (a *app) newPage() (*web.Channel, error) {
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
 			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Tasks: a.Tasks, Prompt: a.rebuild,
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
-		office.New(office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory,
-			Standing: a.Standing, Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,
-			MediaDir: a.Files.Dir, PublicURL: h.PublicURL, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}),
+		office.New(a.officeOptions()),
 	}
 	title := func(channel string) string { return a.Channels.Capabilities(channel).Title }
 	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar, Title: title,

@@ -15,19 +15,16 @@ import (
 	"github.com/everthread/everthread/core/setup"
 )
 
-// adminPage is what the owner's page needs.
-func (a *app) adminPage() *office.Admin {
-	return &office.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.Health, Check: a.findings,
-		Setups: a.setups, CheckChannel: a.checkChannel, TryChannel: a.tryChannel, Kept: a.kept, DatabaseSize: a.databaseSize}
-}
+// inspector looks at the whole gateway, for the owner's page.
+type inspector struct{ *app }
 
-// findings checks the configuration as `everthread doctor` does.
-func (a *app) findings(ctx context.Context, language string) []core.Finding {
+// Check checks the configuration as `everthread doctor` does.
+func (a inspector) Check(ctx context.Context, language string) []core.Finding {
 	return doctor.Named(language, examine(ctx, a.Config, language))
 }
 
-// setups are the channels that there can be, as the configuration has them.
-func (a *app) setups(language string) []office.Setup {
+// Setups are the channels that there can be, as the configuration has them.
+func (a inspector) Setups(language string) []office.Setup {
 	var out []office.Setup
 	for _, s := range a.Config.Channels.Sections {
 		c, ok := s.(channel.Config)
@@ -48,16 +45,18 @@ func (a *app) setups(language string) []office.Setup {
 	return out
 }
 
-// checkChannel has one channel that is on look at all it needs.
-func (a *app) checkChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
-	if !slices.ContainsFunc(configured(a.Config), func(c channel.Config) bool { return c.Key() == key }) {
+// CheckChannel has one channel that is on look at all it needs.
+func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
+	if !slices.ContainsFunc(channel.On(a.Config.Channels.Sections),
+		func(c channel.Config) bool { return c.Key() == key }) {
 		return nil, core.ErrNotFound
 	}
 	return doctor.Named(language, newDoctor(a.Config, language, key).ExamineChannels(ctx)), nil
 }
 
-// tryChannel tries a channel with answers that nothing keeps.
-func (a *app) tryChannel(ctx context.Context, key, language string, answers map[string]string) (office.Tried, error) {
+// TryChannel tries a channel with answers that nothing keeps.
+func (a inspector) TryChannel(ctx context.Context, key, language string,
+	answers map[string]string) (office.Tried, error) {
 	for _, s := range a.Config.Channels.Sections {
 		if s.Key() != key {
 			continue
@@ -80,15 +79,15 @@ type lent struct{ store }
 // Close does nothing.
 func (lent) Close() error { return nil }
 
-// kept says how what is kept stands: the data folder, the store and its backups.
-func (a *app) kept(ctx context.Context, language string) []core.Finding {
+// Kept says how what is kept stands: the data folder, the store and its backups.
+func (a inspector) Kept(ctx context.Context, language string) []core.Finding {
 	d := newDoctor(a.Config, language, "")
 	d.Open = func(context.Context) (doctor.Store, error) { return lent{a.store}, nil }
 	return doctor.Named(language, d.ExamineKept(ctx))
 }
 
-// databaseSize is how many bytes the embedded database takes; 0: there is none.
-func (a *app) databaseSize() (bytes int64) {
+// DatabaseSize is how many bytes the embedded database takes; 0: there is none.
+func (a inspector) DatabaseSize() (bytes int64) {
 	if a.Config.DatabaseURL != "" {
 		return 0
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -36,16 +38,11 @@ func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	if err := st.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := newHolder(c, zap.NewNop(), st, time.Now)
-	chs, shut, err := h.channels(t.Context())
+	a, shut, err := newApp(t.Context(), newProcess(c, zap.NewNop(), st, time.Now), st)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(shut)
-	a, err := newApp(h, chs)
-	if err != nil {
-		t.Fatal(err)
-	}
 	owner, _, err := a.People.EnsureOwner(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +81,7 @@ func TestAppsHaveLinks(t *testing.T) {
 	})
 	links := func() []string {
 		var out []string
-		for _, app := range a.settingsPage().Apps(t.Context()) {
+		for _, app := range a.Apps(t.Context()) {
 			out = append(out, app.Name+" "+app.Link("/link AB CD"))
 		}
 		return out
@@ -93,15 +90,18 @@ func TestAppsHaveLinks(t *testing.T) {
 	if got != "@thread_bot https://t.me/thread_bot?text=%2Flink%20AB%20CD\n+15550001234 https://wa.me/15550001234?text=%2Flink%20AB%20CD" {
 		t.Errorf("got %s", got)
 	}
-	page := a.settingsPage()
 	before := asked
-	page.Apps(t.Context())
-	page.Apps(t.Context())
-	if asked != before+2 {
+	a.Apps(t.Context())
+	a.Apps(t.Context())
+	if before != 2 || asked != before {
 		t.Errorf("what is known is asked again: %d", asked-before)
 	}
 	s.Close()
-	if apps := a.settingsPage().Apps(t.Context()); len(apps) > 0 {
+	away, _ := newPage(t, func(c *configs.Config) {
+		b := sectionOf[*telegram.Config](c)
+		b.Token, b.APIURL = "1:a", s.URL
+	})
+	if apps := away.Apps(t.Context()); len(apps) > 0 {
 		t.Errorf("got %+v of services that do not answer", apps)
 	}
 }
@@ -127,8 +127,12 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	if err != nil || len(keys) != 1 || strings.Contains(keys[0].Sealed, "good") {
 		t.Fatalf("got %+v, %v", keys, err)
 	}
-	if opened, err := (channelStore{hosted: &hosted{holder: newHolder(a.Config, zap.NewNop(), a.store, time.Now)}}).Keys(
-		t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
+	var host channel.Host
+	h := &engine.Hosting{Process: newProcess(a.Config, zap.NewNop(), a.store, time.Now)}
+	if _, err := h.Open(t.Context(), hostedConfig{sectionOf[*agent.Config](&a.Config), &host}); err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := host.Store.Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
 		t.Errorf("got %+v, %v", opened, err)
 	}
 	if all, err := p.List(t.Context(), owner.ID+1); err != nil || len(all) > 0 {
@@ -139,14 +143,25 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	}
 }
 
+// hostedConfig keeps what its channel is given.
+type hostedConfig struct {
+	channel.Config
+	host *channel.Host
+}
+
+func (c hostedConfig) Open(_ context.Context, h channel.Host) (core.Channel, error) {
+	*c.host = h
+	return nil, nil
+}
+
 func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(c *configs.Config) { c.LLM.Prices.Prompt = 2.5 })
-	if got := a.prices(); got != (office.Prices{Prompt: 2.5, Currency: "USD"}) {
+	if got := a.officeOptions().Prices; got != (office.Prices{Prompt: 2.5, Currency: "USD"}) {
 		t.Errorf("got %+v", got)
 	}
 	var b bytes.Buffer
-	if err := a.settingsPage().Export(t.Context(), &b, owner.ID); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("PK")) {
+	if err := a.Export(t.Context(), &b, owner.ID); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("PK")) {
 		t.Errorf("the export is %q, %v", b.Bytes()[:min(b.Len(), 9)], err)
 	}
 	u, err := a.store.AddUser(t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: time.Now()})
@@ -161,14 +176,14 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	found := a.findings(ctx, "en")
+	found := inspector{a}.Check(ctx, "en")
 	if len(found) < 5 || !found[0].OK {
 		t.Errorf("got %+v", found)
 	}
-	if _, on := a.capable("web"); !on {
+	if _, on := a.Running("web"); !on {
 		t.Error("the page is not there")
 	}
-	if _, on := a.capable("signal"); on {
+	if _, on := a.Running("signal"); on {
 		t.Error("signal is there")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net"
 	"os"
@@ -18,11 +17,9 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
-	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // store is a store of either engine.
@@ -31,7 +28,6 @@ type store interface {
 	Migrate(ctx context.Context) error
 	Schema(ctx context.Context) (core.Schema, error)
 	Analyze(a core.Analyzer)
-	Beside() (db *sql.DB, dialect string, err error)
 	Reseal(ctx context.Context, f func(core.Sealed) (string, error)) (changed int, err error)
 }
 
@@ -57,49 +53,19 @@ func openEngine(ctx context.Context, c configs.Config) (store, error) {
 		Conns: c.DatabaseConns, Trace: tracing()})
 }
 
-// holder is a process that makes channels.
-type holder struct {
-	*engine.Process
-	cfg    configs.Config
-	store  store
-	log    *zap.Logger
-	now    func() time.Time
-	way    *egress.Gate
-	intake *intake.Budget
+// newProcess is a process whose connections count as nobody's.
+func newProcess(c configs.Config, log *zap.Logger, st store, now func() time.Time) *engine.Process {
+	return engine.NewProcess(c, st, log, now, engine.WayOut(c), nil)
 }
 
-// newHolder is a process whose connections count as nobody's.
-func newHolder(c configs.Config, log *zap.Logger, st store, now func() time.Time) *holder {
-	return holderBy(engine.WayOut(c), c, log, st, now, nil)
-}
-
-// newServing is a process in which what goes out for a user counts as theirs.
-func newServing(ctx context.Context, c configs.Config, log *zap.Logger, st store) (*holder, error) {
-	now, agreed := clock(), (*engine.Clock)(nil)
-	if db, ok := st.(engine.DatabaseClock); ok {
-		agreed = engine.NewClock(now, wall, db, log.Named("clock"))
-		if err := agreed.Measure(ctx); err != nil {
-			return nil, err
-		}
-		now = agreed.Now
-	}
-	way, err := engine.CountingWayOut(c, st, now)
-	return holderBy(way, c, log, st, now, agreed), err
-}
-
-func holderBy(way *egress.Gate, c configs.Config, log *zap.Logger, st store, now func() time.Time,
-	agreed *engine.Clock) *holder {
-	p := engine.NewProcess(c, st, log, now, way, agreed)
-	return &holder{Process: p, cfg: c, store: st, log: log, now: now, way: way, intake: p.Intake}
-}
-
-// engine makes the engine of a process with these channels, and those of its doors.
-func (h *holder) engine(channels []core.Channel) (*engine.Engine, error) {
-	maker, err := newMaker(h.cfg, h.store)
+// newEngine makes the engine of a process over a store, with these channels and those of
+// its doors.
+func newEngine(p *engine.Process, st store, channels []core.Channel) (*engine.Engine, error) {
+	maker, err := newMaker(p.Config, st)
 	if err != nil {
 		return nil, err
 	}
-	c := h.cfg.Channels
+	c := p.Config.Channels
 	if c.Web.Enabled {
 		channels = append(channels, web.Door())
 	}
@@ -110,7 +76,7 @@ func (h *holder) engine(channels []core.Channel) (*engine.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the program itself, which reads documents: %w", err)
 	}
-	return engine.New(h.Process, engine.Options{Channels: channels, Version: version, Backup: maker, Crash: crash,
+	return engine.New(p, engine.Options{Channels: channels, Version: version, Backup: maker, Crash: crash,
 		ReadDocument: []string{self, readDocument},
 		Ticks:        engine.Ticks{Usual: tick, Reminders: remindTick, Embeddings: embedTick}})
 }
@@ -135,15 +101,22 @@ type app struct {
 	store store
 }
 
-// newApp makes a process that serves channels.
-func newApp(h *holder, channels []core.Channel) (*app, error) {
-	e, err := h.engine(channels)
+// newApp makes a process that serves the configured channels. What they opened is closed
+// by shut.
+func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func(), err error) {
+	h := &engine.Hosting{Process: p}
+	channels, err := h.OpenAll(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	a := &app{Engine: e, store: h.store}
-	a.doors, err = a.newDoors()
-	return a, err
+	a = &app{store: st}
+	if a.Engine, err = newEngine(p, st, channels); err == nil {
+		a.doors, err = a.newDoors()
+	}
+	if err != nil {
+		h.Close()
+	}
+	return a, h.Close, err
 }
 
 // serve runs everything until ctx ends. metricsAt is where the metrics alone are

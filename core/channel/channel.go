@@ -29,6 +29,17 @@ type Config interface {
 	Open(ctx context.Context, h Host) (core.Channel, error)
 }
 
+// On are the channels of a configuration that are on.
+func On(sections []section.Section) []Config {
+	var out []Config
+	for _, s := range sections {
+		if c, ok := s.(Config); ok && c.On() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // ErrNoStore means that a channel keeps something and there is no store yet.
 var ErrNoStore = errors.New("there is no database yet")
 

@@ -89,6 +89,7 @@ type Engine struct {
 	servers   *mcp.Client
 	members   *job.Members // nil: there is only this process
 	backups   backups
+	apps      apps
 }
 
 // New makes the features of a process. It receives at once, and works from Run on.
@@ -210,7 +211,7 @@ func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
-		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Reminders: e.Reminders,
+		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Reminders: e.Reminders,
 		Tasks: e.Tasks, Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},

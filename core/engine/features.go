@@ -175,15 +175,18 @@ func ReadingTools(s *recall.Searcher, m *memory.Memory, users core.Users) []core
 	return append(recall.Tools(s, recall.UserNames(users)), m.Tools()...)
 }
 
-// WebLink makes links that sign a user in to the web page; nil: there is none.
-func (e *Engine) WebLink() func(core.UserID) (string, core.Code, error) {
+// webLink is WebLink; nil: there is no web page.
+func (e *Engine) webLink() func(core.UserID) (string, core.Code, error) {
 	if !e.Config.Channels.Web.Enabled {
 		return nil
 	}
-	return func(user core.UserID) (string, core.Code, error) {
-		code, stored, err := e.People.NewWebCode(user, e.Config.Channels.Web.LinkLife)
-		return SignIn(e.Config, code), stored, err
-	}
+	return e.WebLink
+}
+
+// WebLink makes a link that signs a user in to the web page, and what is to be stored of it.
+func (e *Engine) WebLink(user core.UserID) (string, core.Code, error) {
+	code, stored, err := e.People.NewWebCode(user, e.Config.Channels.Web.LinkLife)
+	return SignIn(e.Config, code), stored, err
 }
 
 // SignIn is the address at which a code signs somebody in to the web page.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 	mrand "math/rand/v2"
 	"os"
@@ -24,6 +25,8 @@ type Store interface {
 	core.Store
 	// Listen passes on what other processes announce, until ctx ends.
 	Listen(ctx context.Context) error
+	// Beside opens the database once more, for tables of a library.
+	Beside() (db *sql.DB, dialect string, err error)
 	Remains(ctx context.Context, user core.UserID) ([]string, error)
 }
 

@@ -18,9 +18,6 @@ import (
 )
 
 func (r *Room) adminRoutes() []web.Route {
-	if r.Admin == nil {
-		return nil
-	}
 	all := []web.Route{
 		{Pattern: "GET /admin", Serve: r.adminPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Admin.Title }, InMenu: true}},
@@ -73,12 +70,12 @@ func (r *Room) adminSection(v *web.Visit) error {
 }
 
 func (r *Room) adminPage(v *web.Visit) error {
-	users, err := r.Admin.Store.Users(v.Context())
+	users, err := r.Store.Users(v.Context())
 	if err != nil {
 		return fmt.Errorf("read users: %w", err)
 	}
 	page := adminView{Sections: adminSections(v)}
-	used, err := r.Admin.Store.UsageDays(v.Context(), 0, usageFrom(v), v.Today.Label)
+	used, err := r.Store.UsageDays(v.Context(), 0, usageFrom(v), v.Today.Label)
 	if err != nil {
 		return fmt.Errorf("read usage: %w", err)
 	}
@@ -92,10 +89,10 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	page.Channels = r.health(v)
-	for _, s := range r.Admin.Setups(v.Lang) {
+	for _, s := range r.Inspector.Setups(v.Lang) {
 		page.Setups = append(page.Setups, shownSetup{Setup: s, Name: v.ChannelName(s.Channel)})
 	}
-	page.Kept, page.KeptSizes = r.Admin.Kept(v.Context(), v.Lang), r.keptSizes(v)
+	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, users); err != nil {
 		return err
 	}
@@ -132,7 +129,7 @@ type shownChannel struct {
 
 func (r *Room) health(v *web.Visit) []shownChannel {
 	var out []shownChannel
-	for name, err := range r.Admin.Health() {
+	for name, err := range r.Engine.Health() {
 		key, account, _ := strings.Cut(name, ":")
 		c := shownChannel{Name: v.ChannelName(key), Account: account}
 		if err != nil {
@@ -169,7 +166,7 @@ func (r *Room) keptSizes(v *web.Visit) string {
 		return nil
 	})
 	w := say(v.Lang).Admin
-	if database := r.Admin.DatabaseSize(); database > 0 {
+	if database := r.Inspector.DatabaseSize(); database > 0 {
 		return fmt.Sprintf(w.KeptSizes, web.Size(v.Lang, database), web.Size(v.Lang, files))
 	}
 	return fmt.Sprintf(w.KeptFiles, web.Size(v.Lang, files))
@@ -178,7 +175,7 @@ func (r *Room) keptSizes(v *web.Visit) string {
 // checkAll checks the whole configuration.
 func (r *Room) checkAll(v *web.Visit) error {
 	return r.check(v, "/admin/check", func(ctx context.Context) ([]core.Finding, error) {
-		return r.Admin.Check(ctx, v.Lang), nil
+		return r.Inspector.Check(ctx, v.Lang), nil
 	})
 }
 
@@ -187,7 +184,7 @@ func (r *Room) checkChannel(v *web.Visit) error {
 	name := v.R.PathValue("channel")
 	again := "/admin/channels/" + url.PathEscape(name) + "/check"
 	return r.check(v, again, func(ctx context.Context) ([]core.Finding, error) {
-		return r.Admin.CheckChannel(ctx, name, v.Lang)
+		return r.Inspector.CheckChannel(ctx, name, v.Lang)
 	})
 }
 
@@ -197,7 +194,7 @@ const mostTyped = 2000
 // tryChannel tries a channel with what was typed into its fields, and keeps nothing.
 func (r *Room) tryChannel(v *web.Visit) error {
 	name := v.R.PathValue("channel")
-	all := r.Admin.Setups(v.Lang)
+	all := r.Inspector.Setups(v.Lang)
 	i := slices.IndexFunc(all, func(s Setup) bool { return s.Channel == name })
 	if i < 0 || len(all[i].Fields) == 0 {
 		return core.ErrNotFound
@@ -211,7 +208,7 @@ func (r *Room) tryChannel(v *web.Visit) error {
 		}
 	}
 	return r.alone(v, func(ctx context.Context) error {
-		tried, err := r.Admin.TryChannel(ctx, name, v.Lang, answers)
+		tried, err := r.Inspector.TryChannel(ctx, name, v.Lang, answers)
 		if err != nil {
 			return err
 		}

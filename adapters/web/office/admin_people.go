@@ -24,7 +24,7 @@ type shownRequest struct {
 }
 
 func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error) {
-	codes, err := r.Admin.Store.Codes(v.Context(), core.CodePair, v.Now)
+	codes, err := r.Store.Codes(v.Context(), core.CodePair, v.Now)
 	if err != nil {
 		return nil, fmt.Errorf("read pairing requests: %w", err)
 	}
@@ -76,7 +76,7 @@ func (r *Room) knownUser(v *web.Visit, id string) (core.User, error) {
 	if err != nil || n <= 0 {
 		return core.User{}, core.ErrNotFound
 	}
-	users, err := r.Admin.Store.Users(v.Context())
+	users, err := r.Store.Users(v.Context())
 	if err != nil {
 		return core.User{}, fmt.Errorf("read users: %w", err)
 	}
@@ -151,7 +151,7 @@ func (r *Room) shownUsers(v *web.Visit, users []core.User, used []core.UsageDay)
 	}
 	var out []shownUser
 	for _, u := range users {
-		ids, err := r.Admin.Store.Identities(v.Context(), u.ID)
+		ids, err := r.Store.Identities(v.Context(), u.ID)
 		if err != nil {
 			return nil, fmt.Errorf("read identities: %w", err)
 		}
@@ -186,7 +186,7 @@ func (r *Room) signInLink(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	url, code, err := r.Admin.NewWebLink(u.ID)
+	url, code, err := r.Engine.WebLink(u.ID)
 	switch {
 	case err == nil && u.ID != v.User.ID:
 		change := core.AccountSubject{Change: core.ChangeSignIn, Name: u.Name, User: u.ID}
@@ -194,7 +194,7 @@ func (r *Room) signInLink(v *web.Visit) error {
 			return err
 		}
 	case err == nil:
-		err = r.Admin.Store.PutCode(v.Context(), code)
+		err = r.Store.PutCode(v.Context(), code)
 	}
 	if err != nil {
 		return fmt.Errorf("make a sign-in link: %w", err)

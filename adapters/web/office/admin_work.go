@@ -30,7 +30,7 @@ type shownDelivery struct {
 }
 
 func (r *Room) undelivered(v *web.Visit, users []core.User) ([]shownDelivery, error) {
-	all, err := r.Admin.Store.Deliveries(v.Context(), core.DeliveryQuery{Limit: deliveriesShown,
+	all, err := r.Store.Deliveries(v.Context(), core.DeliveryQuery{Limit: deliveriesShown,
 		States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}})
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
@@ -53,7 +53,7 @@ func (r *Room) retryDelivery(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Admin.Store.Redeliver(v.Context(), user, core.DeliveryID(id), v.Now); err != nil {
+	if err := r.Store.Redeliver(v.Context(), user, core.DeliveryID(id), v.Now); err != nil {
 		return retried(v, err)
 	}
 	return v.Back("/admin#deliveries", say(v.Lang).Admin.Resent)
@@ -91,11 +91,11 @@ type shownJob struct {
 }
 
 func (r *Room) queues(v *web.Visit, users []core.User) ([]shownQueue, []shownJob, error) {
-	stats, err := r.Admin.Store.QueueStats(v.Context())
+	stats, err := r.Store.QueueStats(v.Context())
 	if err != nil {
 		return nil, nil, fmt.Errorf("read queues: %w", err)
 	}
-	jobs, err := r.Admin.Store.DeadJobs(v.Context(), jobsShown)
+	jobs, err := r.Store.DeadJobs(v.Context(), jobsShown)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read jobs: %w", err)
 	}
@@ -162,7 +162,7 @@ func (r *Room) retryJob(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Admin.Store.Revive(v.Context(), user, core.JobID(id), v.Now); err != nil {
+	if err := r.Store.Revive(v.Context(), user, core.JobID(id), v.Now); err != nil {
 		return retried(v, err)
 	}
 	return v.Back("/admin#jobs", say(v.Lang).Admin.Revived)

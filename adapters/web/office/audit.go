@@ -25,12 +25,12 @@ type shownAudit struct{ When, Who, What, Through string }
 
 // auditPage shows the owner what was done, by ids and fixed words.
 func (r *Room) auditPage(v *web.Visit) error {
-	rows, err := r.Admin.Store.Audit(v.Context(), core.AuditQuery{All: true,
+	rows, err := r.Store.Audit(v.Context(), core.AuditQuery{All: true,
 		Before: auditCursor(v.R.URL.Query().Get("before")), Limit: auditShown + 1})
 	if err != nil {
 		return fmt.Errorf("read the audit: %w", err)
 	}
-	users, err := r.Admin.Store.Users(v.Context())
+	users, err := r.Store.Users(v.Context())
 	if err != nil {
 		return fmt.Errorf("read users: %w", err)
 	}

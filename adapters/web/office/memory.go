@@ -23,9 +23,6 @@ const (
 )
 
 func (r *Room) memoryRoutes() []web.Route {
-	if r.Memory == nil {
-		return nil
-	}
 	return []web.Route{
 		{Pattern: "GET /memory", Serve: r.memoryPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Memory.Title }}},
@@ -314,14 +311,11 @@ func item(v *web.Visit, i core.Item, themes map[string]string) shownItem {
 
 // vectors says how far the vectors of a person are; nothing where none are made.
 func (r *Room) vectors(v *web.Visit) (string, error) {
-	if r.Settings == nil || r.Settings.Embeddings == nil {
-		return "", nil
-	}
-	config, err := r.Settings.Embeddings.Name(v.Context(), v.User.ID)
+	config, err := r.Embeddings.Name(v.Context(), v.User.ID)
 	if err != nil || config == "" {
 		return say(v.Lang).Memory.NoVectors, nil //nolint:nilerr // what is wrong is said where it can be mended
 	}
-	n, err := r.Settings.Store.EmbeddingCounts(v.Context(), v.User.ID, config)
+	n, err := r.Store.EmbeddingCounts(v.Context(), v.User.ID, config)
 	if err != nil {
 		return "", fmt.Errorf("count vectors: %w", err)
 	}
@@ -334,7 +328,7 @@ func (r *Room) vectors(v *web.Visit) (string, error) {
 		said = append(said, fmt.Sprintf(w.VectorsFailed, words.Number(v.Lang, k)))
 	}
 	out := w.Vectors + " " + strings.Join(said, ", ") + "."
-	faults, err := r.Settings.Store.EmbeddingFaults(v.Context(), v.User.ID)
+	faults, err := r.Store.EmbeddingFaults(v.Context(), v.User.ID)
 	if err != nil {
 		return "", fmt.Errorf("read errors of vectors: %w", err)
 	}

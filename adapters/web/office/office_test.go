@@ -37,6 +37,7 @@ var again = flag.Bool("update", false, "write the golden files again")
 type office struct {
 	*webtest.World
 	room   *Room
+	engine *fakeEngine
 	models *fakeModels
 	agents *fakeAgents
 	health map[string]error
@@ -64,8 +65,8 @@ func newOffice(t *testing.T, change ...func(o *Options)) *office {
 // options are what the pages need, over the store of a world.
 func (f *office) options(t *testing.T, w *webtest.World) Options {
 	st, p := w.Store, w.People
-	o := Options{Store: st, People: p, Gateway: w.Gate, Sure: w.Yes, MediaDir: w.Media, Log: w.Log, Now: w.Clock.Now,
-		PublicURL: "http://127.0.0.1:8080", Rand: rand.Reader}
+	o := Options{Store: st, People: agreed{p, w}, Gateway: w.Gate, MediaDir: w.Media, Log: w.Log, Now: w.Clock.Now,
+		PublicURL: "http://127.0.0.1:8080", Rand: rand.Reader, TokensPerDay: 5000, Agents: f.agents, Inspector: f}
 	f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
 		for _, r := range []people.Deletion{{Step: people.DeletionCount},
 			{Step: people.DeletionCount, Done: 1200, Total: 1}, {Step: people.DeletionRows, Total: 1200},
@@ -89,56 +90,102 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 	o.Standing = &standing.Standing{Store: st, Tokens: tokens.New(),
 		Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}
 	o.Prices = Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}
+	o.Embeddings = f.models
 	exporter := &export.Exporter{Store: st, Media: os.DirFS(o.MediaDir), Zone: webtest.Paris(), Now: o.Now}
-	o.Settings = &Settings{Store: st, NewCode: p.NewLinkCode, Embeddings: f.models, Agents: f.agents,
-		Capabilities: capable, TokensPerDay: 5000, Apps: func(context.Context) []core.App {
-			return []core.App{{Channel: "telegram", Name: "@thread_bot",
-				Link: func(text string) string { return "https://t.me/thread_bot?text=" + text }},
-				{Channel: "matrix", Name: "x", Link: func(string) string { return "javascript:alert(1)" }}}
-		},
-		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
+	f.engine = &fakeEngine{office: f, people: p,
+		export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
 		},
-		Delete: func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
-			f.gone = append(f.gone, user)
-			return f.leaves(ctx, user, tell)
-		},
-		Traces: func(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error) {
+		resume: func(context.Context) error { return nil },
+		traces: func(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error) {
 			found, err := st.Traces(ctx, user, text)
 			return slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") }), false, err
 		}}
-	o.Admin = &Admin{Store: st, Health: func() map[string]error { return f.health },
-		Check: func(context.Context, string) []core.Finding { return f.found },
-		Setups: func(string) []Setup {
-			return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{ID: "token", Title: "Token", Secret: true,
-				Set: true}, {ID: "place", Title: "Place"}},
-				Example: "channels:\n  telegram:\n    token: \"\"\n"},
-				{Channel: "matrix", Hint: "Make an account.", Fields: []SetupField{{ID: "server", Title: "Homeserver",
-					Help: "Where it is."}},
-					Example: "channels:\n  matrix:\n"}}
-		},
-		CheckChannel: func(_ context.Context, channel, _ string) ([]core.Finding, error) {
-			if channel != "telegram" {
-				return nil, core.ErrNotFound
-			}
-			return []core.Finding{{Check: "telegram", Detail: "the token is refused"}}, nil
-		},
-		TryChannel: func(_ context.Context, channel, language string, answers map[string]string) (Tried, error) {
-			if f.tried = append(f.tried, fmt.Sprint(channel, " ", language, " ", answers)); answers["token"] == "1:right" {
-				return Tried{Said: "The bot is <some_bot>.", Lines: "channels:\n  telegram:\n"}, nil
-			}
-			return Tried{Wrong: "<refused>"}, nil
-		},
-		Kept: func(context.Context, string) []core.Finding {
-			return []core.Finding{{Check: "backups", OK: true, Detail: "the newest is of today"}}
-		},
-		DatabaseSize: func() int64 { return 3 << 20 },
-		NewWebLink: func(user core.UserID) (string, core.Code, error) {
-			code, stored, err := p.NewWebCode(user, 10*time.Minute)
-			return "http://127.0.0.1:8080/signin?code=" + code, stored, err
-		}}
+	o.Engine = f.engine
 	return o
 }
+
+// agreed are people who say yes at once.
+type agreed struct {
+	*people.People
+	w *webtest.World
+}
+
+func (a agreed) Sure(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
+	effects ...core.Effect) (core.Identity, bool, error) {
+	return a.w.Yes(ctx, u, s, c, effects...)
+}
+
+// fakeEngine is an engine whose parts a test changes.
+type fakeEngine struct {
+	office *office
+	people *people.People
+	export func(ctx context.Context, w io.Writer, user core.UserID) error
+	resume func(ctx context.Context) error
+	traces func(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error)
+}
+
+func (e *fakeEngine) Running(channel string) (core.Capabilities, bool) { return capable(channel) }
+
+func (e *fakeEngine) Health() map[string]error { return e.office.health }
+
+func (e *fakeEngine) Apps(context.Context) []core.App {
+	return []core.App{{Channel: "telegram", Name: "@thread_bot",
+		Link: func(text string) string { return "https://t.me/thread_bot?text=" + text }},
+		{Channel: "matrix", Name: "x", Link: func(string) string { return "javascript:alert(1)" }}}
+}
+
+func (e *fakeEngine) WebLink(user core.UserID) (string, core.Code, error) {
+	code, stored, err := e.people.NewWebCode(user, 10*time.Minute)
+	return "http://127.0.0.1:8080/signin?code=" + code, stored, err
+}
+
+func (e *fakeEngine) Export(ctx context.Context, w io.Writer, user core.UserID) error {
+	return e.export(ctx, w, user)
+}
+
+func (e *fakeEngine) Delete(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
+	e.office.gone = append(e.office.gone, user)
+	return e.office.leaves(ctx, user, tell)
+}
+
+func (e *fakeEngine) Resume(ctx context.Context) error { return e.resume(ctx) }
+
+func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error) {
+	return e.traces(ctx, user, text)
+}
+
+// Setups are two channels, of which one is on.
+func (f *office) Setups(string) []Setup {
+	return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{ID: "token", Title: "Token", Secret: true,
+		Set: true}, {ID: "place", Title: "Place"}},
+		Example: "channels:\n  telegram:\n    token: \"\"\n"},
+		{Channel: "matrix", Hint: "Make an account.", Fields: []SetupField{{ID: "server", Title: "Homeserver",
+			Help: "Where it is."}},
+			Example: "channels:\n  matrix:\n"}}
+}
+
+func (f *office) Check(context.Context, string) []core.Finding { return f.found }
+
+func (f *office) CheckChannel(_ context.Context, channel, _ string) ([]core.Finding, error) {
+	if channel != "telegram" {
+		return nil, core.ErrNotFound
+	}
+	return []core.Finding{{Check: "telegram", Detail: "the token is refused"}}, nil
+}
+
+func (f *office) TryChannel(_ context.Context, channel, language string, answers map[string]string) (Tried, error) {
+	if f.tried = append(f.tried, fmt.Sprint(channel, " ", language, " ", answers)); answers["token"] == "1:right" {
+		return Tried{Said: "The bot is <some_bot>.", Lines: "channels:\n  telegram:\n"}, nil
+	}
+	return Tried{Wrong: "<refused>"}, nil
+}
+
+func (f *office) Kept(context.Context, string) []core.Finding {
+	return []core.Finding{{Check: "backups", OK: true, Detail: "the newest is of today"}}
+}
+
+func (f *office) DatabaseSize() int64 { return 3 << 20 }
 
 func capable(channel string) (core.Capabilities, bool) {
 	switch channel {

@@ -5,13 +5,16 @@ import (
 	"io"
 	"time"
 
+	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 )
 
-// Store is what the room reads, and the sessions that a person ends.
+// Store is what the room reads and changes, besides what effects do.
 type Store interface {
+	Accounts
+	Works
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
 	EndSession(ctx context.Context, user core.UserID, id int64) error
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
@@ -32,32 +35,39 @@ type Memory interface {
 	Edit(ctx context.Context, user core.UserID, id core.ItemID, content string, now time.Time) (core.EditItem, error)
 }
 
-// Settings are what the page of settings needs besides the rest. Those without a
-// remark are required.
-type Settings struct {
-	Store Accounts
-	// Capabilities are those of a channel; false: it is not running here.
-	Capabilities func(channel string) (core.Capabilities, bool)
-	NewCode      func() (string, error) // of /link
+// People make codes and links, and ask for a yes, as people.People does.
+type People interface {
+	web.Doors
+	NewLinkCode() (string, error) // of /link
+	// Sure reports whether a user has just said yes to an account change, which is then
+	// made by effects and told to all of the user's identities; it asks if not.
+	Sure(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
+		effects ...core.Effect) (asked core.Identity, sure bool, err error)
+}
+
+// Engine knows the channels that run here, and does what is done with all that is a
+// user's, as engine.Engine does.
+type Engine interface {
+	// Running are the capabilities of a channel; false: it is not running here.
+	Running(channel string) (core.Capabilities, bool)
+	// Health says of each channel what is wrong with it, or nil; of personal agents
+	// one by one, as channel:account.
+	Health() map[string]error
 	// Apps are where a code of /link can be sent with a link.
-	Apps       func(ctx context.Context) []core.App
-	Embeddings Embeddings // nil: there is no search by meaning
-	Agents     Agents     // nil: there are no personal agents
-	// Export writes everything of a user as a ZIP file; nil: it is not offered.
-	Export func(ctx context.Context, w io.Writer, user core.UserID) error
+	Apps(ctx context.Context) []core.App
+	// WebLink makes a link that signs a user in, and what is to be stored of it.
+	WebLink(user core.UserID) (url string, code core.Code, err error)
+	// Export writes everything of a user as a ZIP file.
+	Export(ctx context.Context, w io.Writer, user core.UserID) error
 	// Delete removes a user with everything that is theirs, tells how far it is, and
-	// lists what it found to be left when it looked everywhere; nil: it is not offered.
-	// Of a user who is gone already it does what remains to be done.
-	Delete func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
-	// Resume goes on with deletions that a process did not finish; nil: there is no need.
-	Resume func(ctx context.Context) error
+	// lists what it found to be left when it looked everywhere. Of a user who is gone
+	// already it does what remains to be done.
+	Delete(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
+	// Resume goes on with deletions that a process did not finish.
+	Resume(ctx context.Context) error
 	// Traces lists where a text still stands among what is a user's, and reports whether
-	// it looked through the files of the database, too; nil: it is not offered.
-	Traces       func(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
-	TokensPerDay int    // budget of a user; 0: none
-	Summaries    string // of people who chose none: home, all or off
-	Strategy     string // of people who chose none
-	Voice        bool   // answers can be spoken
+	// it looked through the files of the database, too.
+	Traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
 }
 
 // Accounts is what the page reads and changes of a person, besides what effects do.
@@ -79,29 +89,23 @@ type Prices struct {
 	Currency                   string
 }
 
-// Admin is what the owner's page needs. All fields are required.
-type Admin struct {
-	Store Works
-	// NewWebLink makes a link that signs a user in, and what is to be stored of it.
-	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
-	// Health says of each channel what is wrong with it, or nil; of personal agents
-	// one by one, as channel:account.
-	Health func() map[string]error
+// Inspector looks at the whole gateway for its owner, as `everthread doctor` does.
+type Inspector interface {
 	// Setups are the channels that there can be, as the configuration has them.
-	Setups func(language string) []Setup
+	Setups(language string) []Setup
 	// CheckChannel has one that is on look at all it needs, until ctx ends;
 	// core.ErrNotFound: it is not on.
-	CheckChannel func(ctx context.Context, channel, language string) ([]core.Finding, error)
+	CheckChannel(ctx context.Context, channel, language string) ([]core.Finding, error)
 	// TryChannel tries one with answers to its fields, by their ids, that the
 	// configuration does not hold; what is left out is taken from there. core.ErrNotFound:
 	// it has no fields.
-	TryChannel func(ctx context.Context, channel, language string, answers map[string]string) (Tried, error)
+	TryChannel(ctx context.Context, channel, language string, answers map[string]string) (Tried, error)
 	// Kept says how what is kept stands: the data folder, the store and its backups.
-	Kept func(ctx context.Context, language string) []core.Finding
+	Kept(ctx context.Context, language string) []core.Finding
 	// DatabaseSize is how many bytes the embedded database takes; 0: there is none.
-	DatabaseSize func() int64
+	DatabaseSize() int64
 	// Check checks the configuration as `everthread doctor` does, until ctx ends.
-	Check func(ctx context.Context, language string) []core.Finding
+	Check(ctx context.Context, language string) []core.Finding
 }
 
 // Setup is how a channel is set up, in one language.

@@ -22,19 +22,22 @@ import (
 // Options configure a Room. Those without a remark are required.
 type Options struct {
 	Store   Store
-	People  web.Doors
+	People  People
 	Gateway web.Gateway
-	Memory  Memory // nil: there is no page of memory
-	// Standing is what people want always; nil: the pages do not show it.
-	Standing Standing
-	// Settings and Admin are what these pages need; nil: there is none.
-	Settings *Settings
-	Admin    *Admin
-	Prices   Prices // of the model's tokens
-	// Sure reports whether a user has just said yes to an account change, which is then
-	// made by effects and told to all of the user's identities; it asks if not.
-	Sure func(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
-		effects ...core.Effect) (asked core.Identity, sure bool, err error)
+	Memory  Memory
+	// Standing is what people want always.
+	Standing   Standing
+	Engine     Engine
+	Embeddings Embeddings
+	Agents     Agents
+	Inspector  Inspector // of the owner's page
+
+	Prices       Prices // of the model's tokens
+	TokensPerDay int    // budget of a user; 0: none
+	Summaries    string // of people who chose none: home, all or off
+	Strategy     string // of people who chose none
+	Voice        bool   // answers can be spoken
+
 	MediaDir  string // where attachments lie
 	PublicURL string // of the page, as people reach it
 
@@ -79,10 +82,7 @@ func (r *Room) Routes() []web.Route {
 
 // Resume goes on with deletions of accounts that were not finished.
 func (r *Room) Resume(ctx context.Context) {
-	if r.Settings == nil || r.Settings.Resume == nil {
-		return
-	}
-	if err := r.Settings.Resume(ctx); err != nil && ctx.Err() == nil {
+	if err := r.Engine.Resume(ctx); err != nil && ctx.Err() == nil {
 		r.Log.Error("finish what is left of who was deleted", zap.Error(err))
 	}
 }

@@ -12,9 +12,6 @@ import (
 )
 
 func (r *Room) settingsRoutes() []web.Route {
-	if r.Settings == nil {
-		return nil
-	}
 	return slices.Concat([]web.Route{
 		{Pattern: "GET /settings", Serve: r.settingsPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Settings.Title }, InMenu: true}},
@@ -61,9 +58,8 @@ type settingsView struct {
 	// SessionDays is how long a session lasts after its last use.
 	SessionDays int
 	Usage       usageView
-	Export      exportView
-	Traces      bool
-	Delete      deleteView
+	ExportAbout string // what an export holds, as far as that is known before it is made
+	Owner       bool   // who is not deleted
 }
 
 func (r *Room) settingsPage(v *web.Visit) error {
@@ -83,16 +79,9 @@ func (r *Room) settingsSection(v *web.Visit) error {
 
 func (r *Room) settingsSections(v *web.Visit) []section {
 	w := say(v.Lang).Settings
-	all := []section{{"profile", w.Profile}, {"assistant", w.Assistant}}
-	if r.Standing != nil {
-		all = append(all, section{"standing", say(v.Lang).Standing.Title})
-	}
-	all = append(all, section{"channels", w.Channels})
-	if r.Settings.Embeddings != nil {
-		all = append(all, section{"embeddings", w.Meaning})
-	}
-	return append(all, section{"keys", w.Keys}, section{"sessions", w.Sessions}, section{"usage", w.Usage},
-		section{"data", w.Data})
+	return []section{{"profile", w.Profile}, {"assistant", w.Assistant}, {"standing", say(v.Lang).Standing.Title},
+		{"channels", w.Channels}, {"embeddings", w.Meaning}, {"keys", w.Keys}, {"sessions", w.Sessions},
+		{"usage", w.Usage}, {"data", w.Data}}
 }
 
 // wrong shows the settings again with what is wrong with a form.
@@ -136,13 +125,13 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	mark(page.Languages, language)
 	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint},
 		{Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
-	mark(page.Summaries, cmp.Or(s.Summaries, r.Settings.Summaries, "home"))
+	mark(page.Summaries, cmp.Or(s.Summaries, r.Summaries, "home"))
 	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint},
 		{Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
-	mark(page.Strategy, cmp.Or(s.Strategy, r.Settings.Strategy, "continuous"))
+	mark(page.Strategy, cmp.Or(s.Strategy, r.Strategy, "continuous"))
 	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint},
 		{Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
-	if r.Settings.Voice {
+	if r.Voice {
 		page.Voice = []choice{{Value: "auto", Name: w.VoiceAuto, Hint: w.VoiceAutoHint},
 			{Value: "on", Name: w.VoiceOn, Hint: w.VoiceOnHint}, {Value: "off", Name: w.VoiceOff, Hint: w.VoiceOffHint}}
 		mark(page.Voice, string(cmp.Or(s.Voice, core.VoiceAuto)))

@@ -41,11 +41,7 @@ type shownAgent struct {
 }
 
 func (r *Room) fillAgents(v *web.Visit, p *linksView) error {
-	if r.Settings.Agents == nil {
-		return nil
-	}
-	p.WithAgents = true
-	all, err := r.Settings.Agents.List(v.Context(), v.User.ID)
+	all, err := r.Agents.List(v.Context(), v.User.ID)
 	if err != nil {
 		return fmt.Errorf("read agents: %w", err)
 	}
@@ -72,10 +68,10 @@ func (r *Room) addAgent(v *web.Visit) error {
 	}
 	ctx, cancel := context.WithTimeout(v.Context(), checkTime)
 	defer cancel()
-	if err := r.Settings.Agents.Check(ctx, key); err != nil {
+	if err := r.Agents.Check(ctx, key); err != nil {
 		return r.wrong(v, problem{"channels", "agent-key", fmt.Sprintf(w.AgentRefused, err.Error())}, page)
 	}
-	if err := r.Settings.Agents.Add(v.Context(), v.User.ID, name, key, v.Now); err != nil {
+	if err := r.Agents.Add(v.Context(), v.User.ID, name, key, v.Now); err != nil {
 		return fmt.Errorf("add an agent: %w", err)
 	}
 	return v.Back("/settings#channels", w.AgentAdded)
@@ -86,7 +82,7 @@ func (r *Room) removeAgent(v *web.Visit) error {
 	if err != nil {
 		return core.ErrNotFound
 	}
-	if err := r.Settings.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
+	if err := r.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("remove an agent: %w", err)
 	}
 	return v.Back("/settings#channels", say(v.Lang).Settings.AgentRemoved)

@@ -32,18 +32,12 @@ const (
 )
 
 func (r *Room) dataRoutes() []web.Route {
-	var all []web.Route
-	if r.Settings.Export != nil {
-		all = append(all, web.Route{Pattern: "GET /settings/export", Serve: r.export},
-			web.Route{Pattern: "POST /settings/export", Serve: r.export})
+	return []web.Route{
+		{Pattern: "GET /settings/export", Serve: r.export},
+		{Pattern: "POST /settings/export", Serve: r.export},
+		{Pattern: "POST /settings/delete", Serve: r.deleteMe},
+		{Pattern: "POST /settings/data", Serve: r.traces},
 	}
-	if r.Settings.Delete != nil {
-		all = append(all, web.Route{Pattern: "POST /settings/delete", Serve: r.deleteMe})
-	}
-	if r.Settings.Traces != nil {
-		all = append(all, web.Route{Pattern: "POST /settings/data", Serve: r.traces})
-	}
-	return all
 }
 
 // usageView is what a person used.
@@ -62,12 +56,12 @@ type usageDay struct{ Day, Read, Cached, Written, Turns, Cost string }
 
 func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
 	from := usageFrom(v)
-	all, err := r.Settings.Store.UsageDays(v.Context(), v.User.ID, from, v.Today.Label)
+	all, err := r.Store.UsageDays(v.Context(), v.User.ID, from, v.Today.Label)
 	if err != nil {
 		return fmt.Errorf("read usage: %w", err)
 	}
 	p := &page.Usage
-	p.Cost, p.None, p.Budget = r.Prices.known(), len(all) == 0, r.Settings.TokensPerDay
+	p.Cost, p.None, p.Budget = r.Prices.known(), len(all) == 0, r.TokensPerDay
 	var sum core.UsageDay
 	var tasks int
 	values := map[string][]int{}
@@ -136,21 +130,9 @@ func (r *Room) money(v *web.Visit, u core.Usage) string {
 	return s + "\u00a0" + p.Currency
 }
 
-// exportView is what an export holds, as far as that is known before it is made.
-type exportView struct {
-	Can   bool
-	About string
-}
-
-// deleteView is how a person deletes everything.
-type deleteView struct{ Can, Owner bool }
-
 func (r *Room) fillData(v *web.Visit, page *settingsView) (err error) {
-	page.Export.Can, page.Traces = r.Settings.Export != nil, r.Settings.Traces != nil
-	page.Delete = deleteView{Can: r.Settings.Delete != nil, Owner: v.User.Role == core.RoleOwner}
-	if page.Export.Can {
-		page.Export.About, err = r.exportAbout(v)
-	}
+	page.Owner = v.User.Role == core.RoleOwner
+	page.ExportAbout, err = r.exportAbout(v)
 	return err
 }
 
@@ -216,7 +198,7 @@ func (r *Room) export(v *web.Visit) error {
 		v.W.Header().Set("Content-Type", "application/zip")
 		v.W.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	}}
-	err := r.Settings.Export(v.Context(), file, v.User.ID)
+	err := r.Engine.Export(v.Context(), file, v.User.ID)
 	if err == nil || file.begin != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type Embeddings interface {
 }
 
 func (r *Room) embeddingRoutes() []web.Route {
-	if r.Settings.Embeddings == nil || r.Settings.Embeddings.System() != "" {
+	if r.Embeddings.System() != "" {
 		return nil
 	}
 	return []web.Route{{Pattern: "POST /settings/embeddings", Serve: r.setEmbeddings}}
@@ -56,7 +56,7 @@ type meaningForm struct {
 }
 
 func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
-	e := r.Settings.Embeddings
+	e := r.Embeddings
 	if e == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm
 		return c, form, &problem{"embeddings", "base_url", w.AddressMissing}, nil
 	}
 	if key := field("key"); key != "" {
-		if form.Sealed, err = r.Settings.Embeddings.Seal(key); err != nil {
+		if form.Sealed, err = r.Embeddings.Seal(key); err != nil {
 			return c, form, nil, fmt.Errorf("encrypt the key: %w", err)
 		}
 	}
@@ -159,7 +159,7 @@ func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm
 
 // tryMeaning embeds two sentences.
 func (r *Room) tryMeaning(v *web.Visit, c core.OwnEmbeddings) (dimensions int, took time.Duration, err error) {
-	e, err := r.Settings.Embeddings.Open(c)
+	e, err := r.Embeddings.Open(c)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -194,12 +194,12 @@ func explainMeaning(v *web.Visit, err error) string {
 
 // renewed is how many texts would be embedded again for a choice.
 func (r *Room) renewed(v *web.Visit, c core.OwnEmbeddings) (int, error) {
-	now, err := r.Settings.Embeddings.Name(v.Context(), v.User.ID)
+	now, err := r.Embeddings.Name(v.Context(), v.User.ID)
 	next := embed.Config(c.Provider, c.Model, c.Dimensions)
 	if err == nil && now == next {
 		return 0, nil
 	}
-	n, err := r.Settings.Store.Reembed(v.Context(), v.User.ID, next, true, v.Now)
+	n, err := r.Store.Reembed(v.Context(), v.User.ID, next, true, v.Now)
 	if err != nil {
 		return 0, fmt.Errorf("count what is embedded: %w", err)
 	}
@@ -218,12 +218,12 @@ func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 		return v.Refusal(fmt.Errorf("change settings: %w", err))
 	}
 	if n > 0 {
-		if n, err = r.Settings.Store.Reembed(v.Context(), v.User.ID, embed.Config(c.Provider, c.Model, c.Dimensions), false,
+		if n, err = r.Store.Reembed(v.Context(), v.User.ID, embed.Config(c.Provider, c.Model, c.Dimensions), false,
 			v.Now); err != nil {
 			return fmt.Errorf("have everything embedded: %w", err)
 		}
 	}
-	err = r.Settings.Store.Enqueue(v.Context(), core.NewJob{User: v.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+	err = r.Store.Enqueue(v.Context(), core.NewJob{User: v.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: v.Now, Unique: true})
 	if err != nil {
 		return fmt.Errorf("have everything embedded: %w", err)

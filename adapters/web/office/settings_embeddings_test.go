@@ -160,7 +160,7 @@ func TestAChoiceIsChecked(t *testing.T) {
 
 func TestTheGatewaysOwnModelIsNotChangedHere(t *testing.T) {
 	t.Parallel()
-	f := newOffice(t, func(o *Options) { o.Settings.Embeddings.(*fakeModels).system = "ollama/m@0" })
+	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()
 	p.Get("/settings").Wants(t, 200, "ollama/m@0")
 	p.Post("/settings/embeddings", url.Values{"provider": {"ollama"}, "do": {"clear"}}).Wants(t,
@@ -169,7 +169,7 @@ func TestTheGatewaysOwnModelIsNotChangedHere(t *testing.T) {
 
 func TestThePageSaysWhyThereIsNoVector(t *testing.T) {
 	t.Parallel()
-	f := newOffice(t, func(o *Options) { o.Settings.Embeddings.(*fakeModels).system = "ollama/m@0" })
+	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()
 	p.Keeps("", core.ItemFact, "Likes herons")
 	p.Get("/settings").Wants(t, 200, "1 waiting")

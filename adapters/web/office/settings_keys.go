@@ -35,7 +35,7 @@ type shownKey struct {
 }
 
 func (r *Room) fillKeys(v *web.Visit, page *settingsView) error {
-	all, err := r.Settings.Store.APIKeys(v.Context(), v.User.ID)
+	all, err := r.Store.APIKeys(v.Context(), v.User.ID)
 	if err != nil {
 		return fmt.Errorf("read API keys: %w", err)
 	}
@@ -93,7 +93,7 @@ func (r *Room) addKey(v *web.Visit) error {
 			return err
 		}
 	case err == nil:
-		k, err = r.Settings.Store.AddAPIKey(v.Context(), k)
+		k, err = r.Store.AddAPIKey(v.Context(), k)
 	}
 	if err != nil {
 		return fmt.Errorf("make an API key: %w", err)
@@ -107,7 +107,7 @@ func (r *Room) revokeKey(v *web.Visit) error {
 	if err != nil {
 		return core.ErrNotFound
 	}
-	if err := r.Settings.Store.RevokeAPIKey(v.Context(), v.User.ID, n); err != nil {
+	if err := r.Store.RevokeAPIKey(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("revoke an API key: %w", err)
 	}
 	return v.Back("/settings#keys", say(v.Lang).Settings.KeyRevoked)

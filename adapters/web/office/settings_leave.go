@@ -68,7 +68,7 @@ func (r *Room) removeAll(v *web.Visit, ctx context.Context, user core.UserID, p 
 		close(told)
 		<-shown
 	}()
-	return r.Settings.Delete(ctx, user, func(r people.Deletion) { told <- r })
+	return r.Engine.Delete(ctx, user, func(r people.Deletion) { told <- r })
 }
 
 // farewellView is the end of a deletion.

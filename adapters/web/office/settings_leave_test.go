@@ -137,7 +137,7 @@ func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	resumed := make(chan struct{}, 2)
-	f.room.Settings.Resume = func(context.Context) error { resumed <- struct{}{}; return errors.New("the store is away") }
+	f.engine.resume = func(context.Context) error { resumed <- struct{}{}; return errors.New("the store is away") }
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Page.Run(ctx) }()
@@ -234,7 +234,7 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	for n := range 40 {
 		many = append(many, p.Says(fmt.Sprint("thing ", n+1)))
 	}
-	f.room.Settings.Traces = func(context.Context, core.UserID, string) (found []core.Trace, files bool, err error) {
+	f.engine.traces = func(context.Context, core.UserID, string) (found []core.Trace, files bool, err error) {
 		for _, id := range many {
 			found = append(found, core.Trace{Where: "messages.body", ID: int64(id)})
 		}

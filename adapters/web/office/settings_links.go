@@ -22,26 +22,22 @@ import (
 const linkLife = 10 * time.Minute
 
 func (r *Room) linkRoutes() []web.Route {
-	all := []web.Route{
+	return []web.Route{
 		{Pattern: "POST /settings/home", Serve: r.setHome},
 		{Pattern: "POST /settings/channels/link", Serve: r.newLink},
 		{Pattern: "POST /settings/channels/{id}/unlink", Serve: r.unlink},
+		{Pattern: "POST /settings/agents", Serve: r.addAgent},
+		{Pattern: "POST /settings/agents/{id}/remove", Serve: r.removeAgent},
 	}
-	if r.Settings.Agents != nil {
-		all = append(all, web.Route{Pattern: "POST /settings/agents", Serve: r.addAgent},
-			web.Route{Pattern: "POST /settings/agents/{id}/remove", Serve: r.removeAgent})
-	}
-	return all
 }
 
 // linksView is from where a person writes.
 type linksView struct {
-	Links      []shownLink
-	Own        string // doors of the gateway itself
-	Home       bool   // one was chosen
-	WithAgents bool
-	Agents     []shownAgent
-	AgentName  string // in the form
+	Links     []shownLink
+	Own       string // doors of the gateway itself
+	Home      bool   // one was chosen
+	Agents    []shownAgent
+	AgentName string // in the form
 }
 
 // shownLink is an identity as it is shown.
@@ -53,7 +49,7 @@ type shownLink struct {
 }
 
 func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
-	all, err := r.Settings.Store.Identities(v.Context(), v.User.ID)
+	all, err := r.Store.Identities(v.Context(), v.User.ID)
 	if err != nil {
 		return fmt.Errorf("read identities: %w", err)
 	}
@@ -78,7 +74,7 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 // link is an identity as it is shown, with whether it can be written to.
 func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
 	w := say(v.Lang).Settings
-	can, on := r.Settings.Capabilities(i.Address.Channel)
+	can, on := r.Engine.Running(i.Address.Channel)
 	s := shownLink{ID: i.ID, Channel: v.ChannelName(i.Address.Channel), Name: cmp.Or(i.Name, i.Address.External),
 		IsHome: i.ID == v.User.Settings.Home, CanHome: can.Push, Used: ago(v, i.LastUsed), State: w.LinkOpen}
 	switch {
@@ -120,7 +116,7 @@ func (r *Room) identity(v *web.Visit, id string) (core.Identity, error) {
 	if err != nil || n <= 0 {
 		return core.Identity{}, core.ErrNotFound
 	}
-	all, err := r.Settings.Store.Identities(v.Context(), v.User.ID)
+	all, err := r.Store.Identities(v.Context(), v.User.ID)
 	if err != nil {
 		return core.Identity{}, fmt.Errorf("read identities: %w", err)
 	}
@@ -137,7 +133,7 @@ func (r *Room) setHome(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if can, _ := r.Settings.Capabilities(i.Address.Channel); !can.Push {
+	if can, _ := r.Engine.Running(i.Address.Channel); !can.Push {
 		return web.Because(http.StatusConflict, say(v.Lang).Settings.HomeCannot)
 	}
 	s := v.User.Settings
@@ -157,7 +153,7 @@ func (r *Room) unlink(v *web.Visit) error {
 	if v.R.PostForm.Get("how") != "split" {
 		return r.change(v, "channels", fmt.Sprintf(w.Unlinked, name), core.Unlink{Identity: i.ID, At: v.Now})
 	}
-	all, err := r.Settings.Store.Identities(v.Context(), v.User.ID)
+	all, err := r.Store.Identities(v.Context(), v.User.ID)
 	if err != nil {
 		return fmt.Errorf("read identities: %w", err)
 	}
@@ -187,7 +183,7 @@ func (r *Room) newLink(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("find the door: %w", err)
 	}
-	code, err := r.Settings.NewCode()
+	code, err := r.People.NewLinkCode()
 	if err != nil {
 		return err
 	}
@@ -201,16 +197,14 @@ func (r *Room) newLink(v *web.Visit) error {
 	if page.QR, err = qrSVG(page.Command); err != nil {
 		return err
 	}
-	if r.Settings.Apps != nil {
-		for _, a := range r.Settings.Apps(v.Context()) {
-			url := a.Link(page.Command)
-			picture, err := qrSVG(url)
-			if err != nil || !strings.HasPrefix(url, "https://") {
-				r.Log.Warn("an app without a link", zap.String("channel", a.Channel), zap.Error(err))
-				continue
-			}
-			page.Apps = append(page.Apps, codeApp{a.Name, v.ChannelName(a.Channel), url, picture})
+	for _, a := range r.Engine.Apps(v.Context()) {
+		url := a.Link(page.Command)
+		picture, err := qrSVG(url)
+		if err != nil || !strings.HasPrefix(url, "https://") {
+			r.Log.Warn("an app without a link", zap.String("channel", a.Channel), zap.Error(err))
+			continue
 		}
+		page.Apps = append(page.Apps, codeApp{a.Name, v.ChannelName(a.Channel), url, picture})
 	}
 	return v.Page("link", say(v.Lang).Settings.LinkTitle, page)
 }

@@ -233,7 +233,7 @@ func TestUsageIsShownAgainstTheBudget(t *testing.T) {
 		"<title>Today: 3,500</title>", `class="limit" d="M0 0.00h300"`,
 		`<rect class="c0" x="291" y="30.00" width="8" height="70.00">`)
 	a.Lacks(t, "777,777", "999,999")
-	f.room.Settings.TokensPerDay = 0
+	f.room.TokensPerDay = 0
 	p.Get("/settings").Wants(t, 200, "Today: 3,500 tokens.")
 }
 
@@ -261,7 +261,7 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	if !strings.Contains(all.String(), "my own words") || strings.Contains(all.String(), "secret") {
 		t.Error("the export holds too little, or too much")
 	}
-	f.room.Settings.Export = func(_ context.Context, w io.Writer,
+	f.engine.export = func(_ context.Context, w io.Writer,
 		_ core.UserID) error {
 		return errors.New("the store is away")
 	}
@@ -270,7 +270,7 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	if broken.Header.Get("Content-Disposition") != "" {
 		t.Error("an error is sent as a file")
 	}
-	f.room.Settings.Export = func(_ context.Context, w io.Writer, _ core.UserID) error {
+	f.engine.export = func(_ context.Context, w io.Writer, _ core.UserID) error {
 		_, err := w.Write([]byte("PK"))
 		return errors.Join(err, errors.New("the store is away"))
 	}
@@ -294,7 +294,7 @@ func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	f.People.Channels = noChannels{}
-	f.room.Sure = f.People.Sure
+	f.room.People = f.People
 	yes := regexp.MustCompile(`name="yes" value="([^"]+)"`)
 	p := f.Ana.SignedIn() // and on Telegram, where she is asked
 	elsewhere := p.Get("/settings/export")

@@ -67,7 +67,7 @@ func (r *Room) traces(v *web.Visit) error {
 		time.Now().Add(tracesTime)) // what cannot have deadlines needs none
 	ctx, cancel := context.WithTimeout(v.Context(), tracesTime)
 	defer cancel()
-	found, files, err := r.Settings.Traces(ctx, v.User.ID, page.Text)
+	found, files, err := r.Engine.Traces(ctx, v.User.ID, page.Text)
 	if err != nil {
 		return fmt.Errorf("look for traces: %w", err)
 	}
@@ -132,7 +132,7 @@ func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) 
 		return traceLink{fmt.Sprintf("/threads/%d", h.ID), web.Short(h.Title, 60)}, err == nil &&
 			h.Mode == core.ModeThread && h.Title != ""
 	case "items", "themes", "index of item":
-		return traceLink{"/memory?archived=1", say(v.Lang).Memory.Title}, r.Memory != nil
+		return traceLink{"/memory?archived=1", say(v.Lang).Memory.Title}, true
 	case "sessions":
 		return traceLink{"/settings#sessions", w.Sessions}, true
 	case "api_keys":

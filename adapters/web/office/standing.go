@@ -23,9 +23,6 @@ type Standing interface {
 }
 
 func (r *Room) standingRoutes() []web.Route {
-	if r.Standing == nil {
-		return nil
-	}
 	return []web.Route{
 		// A form that was refused stands at its address.
 		{Pattern: "GET /memory/standing", Serve: func(v *web.Visit) error { return v.Back("/memory#standing", "") }},
@@ -36,7 +33,6 @@ func (r *Room) standingRoutes() []web.Route {
 
 // standingView is what a person wants always, below each of two pages.
 type standingView struct {
-	Can         bool
 	Next        string // where one was
 	All         []shownWish
 	Wish, Wrong string // of a form that was refused
@@ -54,14 +50,11 @@ type shownWish struct {
 
 // fill reads what the visitor wants.
 func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
-	if r.Standing == nil {
-		return nil
-	}
 	active, waiting, err := r.Standing.List(v.Context(), v.User.ID)
 	if err != nil {
 		return fmt.Errorf("read what is wanted always: %w", err)
 	}
-	s.Can, s.Next = true, next
+	s.Next = next
 	for n, i := range slices.Concat(active, waiting) {
 		w := shownWish{ID: i.ID, Text: i.Text, When: v.Moment(i.CreatedAt), Proposed: i.Noted, Waiting: n >= len(active)}
 		if i.Source != 0 {
@@ -85,7 +78,7 @@ func (r *Room) want(v *web.Visit) error {
 	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
 	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
 	switch {
-	case web.IsRefused(err) && next == "/settings" && r.Settings != nil:
+	case web.IsRefused(err) && next == "/settings":
 		return r.wrong(v, problem{Section: "standing", Field: "wish", Text: err.Error()},
 			settingsView{Standing: standingView{Wish: wish, Wrong: err.Error()}})
 	case web.IsRefused(err):

@@ -39,7 +39,7 @@ func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ..
 			return false, err
 		}
 	}
-	at, sure, err := r.Sure(v.Context(), v.User, v.Session, c, effects...)
+	at, sure, err := r.People.Sure(v.Context(), v.User, v.Session, c, effects...)
 	if err != nil {
 		return false, v.Refusal(fmt.Errorf("ask about an account change: %w", err))
 	}
