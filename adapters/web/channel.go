@@ -63,8 +63,8 @@ type Options struct {
 	Gateway  Gateway
 	Rooms    []Room // in the order in which the navigation shows their tabs
 	Calendar day.Calendar
-	// Title is what a channel calls itself, if the catalogues have no name for it; nil: none does.
-	Title func(channel string) string
+	// Channels say what a channel calls itself, if the catalogues have no name for it; nil: none does.
+	Channels core.Channels
 
 	PublicURL      string   // of the page, as people reach it
 	TrustedProxies []string // addresses or networks whose X-Forwarded headers are believed

@@ -95,8 +95,8 @@ func Size(lang string, n int64) string {
 // ChannelName is what a channel is called.
 func (v *Visit) ChannelName(name string) string {
 	title := ""
-	if v.channel.Title != nil {
-		title = v.channel.Title(name)
+	if v.channel.Channels != nil {
+		title = v.channel.Channels.Capabilities(name).Title
 	}
 	return cmp.Or(v.Words.Channels[name], title, name)
 }

@@ -24,7 +24,7 @@ func (t *sitting) answered(ctx context.Context) error {
 	t.stopping.Store(false)
 	t.waiting.Store(true)
 	defer t.waiting.Store(false)
-	sitting := &live.Sitting{Store: t.Store, Address: t.channel.Address(), Since: t.started, Over: t.Turns.Over}
+	sitting := &live.Sitting{Store: t.Store, Address: t.channel.Address(), Since: t.started, Budget: t.Turns}
 	for wait := firstLook; ctx.Err() == nil; wait = min(wait*5/4, lastLook) {
 		done, running, err := sitting.Settled(ctx)
 		if done {

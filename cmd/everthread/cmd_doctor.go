@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"go.uber.org/zap"
-
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/doctor"
-	"github.com/everthread/everthread/core/engine"
 )
 
 type doctorCmd struct {
@@ -46,24 +42,28 @@ func (d doctorCmd) Run(ctx context.Context, c *console) error {
 
 // examine makes every check of a configuration whose keys are right.
 func examine(ctx context.Context, cfg configs.Config, language string) []core.Finding {
-	return newDoctor(cfg, language, "").Examine(ctx)
+	return newDoctor(cfg, language).Examine(ctx)
 }
 
-// newDoctor is a doctor of all channels, or of one.
-func newDoctor(cfg configs.Config, language, only string) *doctor.Doctor {
+// newDoctor is a doctor of all channels.
+func newDoctor(cfg configs.Config, language string) *doctor.Doctor {
 	return &doctor.Doctor{Config: cfg, Language: language, Version: version, Now: clock(), Hint: hint(language),
-		Open: func(ctx context.Context) (doctor.Store, error) { return openStore(ctx, cfg) },
-		Channels: func(ctx context.Context, st doctor.Store) ([]doctor.Channel, func()) {
-			h := &engine.Hosting{Process: newProcess(cfg, zap.NewNop(), nil, clock())}
-			h.Store, _ = st.(engine.Store)
-			var out []doctor.Channel
-			for _, c := range channel.On(cfg.Channels.Sections) {
-				if only != "" && c.Key() != only {
-					continue
-				}
-				ch, err := h.Open(ctx, c)
-				out = append(out, doctor.Channel{Name: c.Key(), Channel: ch, Err: err})
-			}
-			return out, h.Close
-		}}
+		Opener: opener{}}
 }
+
+// opener opens the store of a configuration, or lends one that is open.
+type opener struct{ lent store }
+
+// Open opens the store.
+func (o opener) Open(ctx context.Context, c configs.Config) (doctor.Store, error) {
+	if o.lent != nil {
+		return lent{o.lent}, nil
+	}
+	return openStore(ctx, c)
+}
+
+// lent is a store that its borrower must not close.
+type lent struct{ store }
+
+// Close does nothing.
+func (lent) Close() error { return nil }

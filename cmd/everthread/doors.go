@@ -42,7 +42,7 @@ func (a *app) newDoors() (*doors, error) {
 		}
 	}
 	if c.OpenAI.Enabled {
-		asker := &live.Asker{Hub: a.Hub, Receiver: a.Gateway, Store: a.Store, Over: a.Turns.Over}
+		asker := &live.Asker{Hub: a.Hub, Receiver: a.Gateway, Store: a.Store, Budget: a.Turns}
 		d.openai = openai.New(openai.Options{Guard: d.guard, Asker: asker, Director: a.Turns, Keeper: a.Files, Store: a.Store,
 			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens,
 			ExtrasRoom: a.Config.Room().Extras(),
@@ -67,18 +67,17 @@ func (a *app) newPage() (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
-			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Tasks: a.Tasks, Prompt: a.rebuild,
+			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Tasks: a.Tasks, Rebuilder: a,
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		office.New(a.officeOptions()),
 	}
-	title := func(channel string) string { return a.Channels.Capabilities(channel).Title }
-	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar, Title: title,
-		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
+	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar,
+		Channels: a.Channels, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
 		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.Config.DefaultLanguage,
 		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
 }
 
-// rebuild returns the prompt that a snapshot describes.
-func (a *app) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+// Rebuild returns the prompt that a snapshot describes.
+func (a *app) Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
 	return engine.Rebuild(ctx, a.Store, a.Config, a.Tokens, user, s)
 }

@@ -51,7 +51,9 @@ func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]co
 		func(c channel.Config) bool { return c.Key() == key }) {
 		return nil, core.ErrNotFound
 	}
-	return doctor.Named(language, newDoctor(a.Config, language, key).ExamineChannels(ctx)), nil
+	d := newDoctor(a.Config, language)
+	d.Only = key
+	return doctor.Named(language, d.ExamineChannels(ctx)), nil
 }
 
 // TryChannel tries a channel with answers that nothing keeps.
@@ -73,16 +75,10 @@ func (a inspector) TryChannel(ctx context.Context, key, language string,
 	return office.Tried{}, core.ErrNotFound
 }
 
-// lent is a store that its borrower must not close.
-type lent struct{ store }
-
-// Close does nothing.
-func (lent) Close() error { return nil }
-
 // Kept says how what is kept stands: the data folder, the store and its backups.
 func (a inspector) Kept(ctx context.Context, language string) []core.Finding {
-	d := newDoctor(a.Config, language, "")
-	d.Open = func(context.Context) (doctor.Store, error) { return lent{a.store}, nil }
+	d := newDoctor(a.Config, language)
+	d.Opener = opener{a.store}
 	return doctor.Named(language, d.ExamineKept(ctx))
 }
 

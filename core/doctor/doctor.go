@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -28,31 +27,21 @@ type Doctor struct {
 	Language string // of the findings
 	Version  string
 	Now      func() time.Time
-	// Open opens the store without migrating it; the embedded one is there.
-	Open func(ctx context.Context) (Store, error)
-	// Channels are those that are on. Without a store, one that needs it is
-	// channel.ErrNoStore. What they opened is closed by shut.
-	Channels func(ctx context.Context, st Store) (found []Channel, shut func())
-	// Hint is how an app is set up by hand.
-	Hint string
+	Opener   Opener
+	Only     string // the channel that is looked at; empty: all
+	Hint     string // how an app is set up by hand
 }
 
-// Store is what is asked of the store.
+// Opener opens the store of a configuration.
+type Opener interface {
+	// Open opens it without migrating it; the embedded one is there.
+	Open(ctx context.Context, c configs.Config) (Store, error)
+}
+
+// Store is a store whose schema may be another than this program's.
 type Store interface {
-	core.StateStore
-	Ping(ctx context.Context) error
+	engine.Store
 	Schema(ctx context.Context) (core.Schema, error)
-	Users(ctx context.Context) ([]core.User, error)
-	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
-	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
-	io.Closer
-}
-
-// Channel is a channel that is on, or why it cannot be made.
-type Channel struct {
-	Name string
-	core.Channel
-	Err error
 }
 
 // examination is a Doctor at work.
@@ -159,7 +148,7 @@ func (e *examination) open(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	st, err := e.Open(ctx)
+	st, err := e.Opener.Open(ctx, e.Config)
 	if err != nil {
 		e.problem("database", e.unusable(err))
 		return

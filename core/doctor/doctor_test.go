@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/doctor"
@@ -47,7 +48,7 @@ func TestAStoreThatDoesNotOpen(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(d.Config.DataDir, "everthread.db"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d.Open = func(context.Context) (doctor.Store, error) { return nil, cause }
+		d.Opener = unopened{cause}
 		found := d.Examine(t.Context())
 		i := slices.IndexFunc(found, func(f core.Finding) bool { return f.Check == "database" })
 		if i < 0 || found[i].OK || !strings.Contains(found[i].Detail, want) {
@@ -58,11 +59,27 @@ func TestAStoreThatDoesNotOpen(t *testing.T) {
 
 func newDoctor(t *testing.T, language string) *doctor.Doctor {
 	c := configs.Default()
+	c.Channels.Sections = []section.Section{made{key: "one", err: errors.New("no account of this name")},
+		made{key: "other", err: channel.ErrNoStore}}
 	c.DataDir, c.HTTP.Listen, c.HTTP.PublicURL = t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1"
 	return &doctor.Doctor{Config: c, Language: language, Now: time.Now,
-		Open: func(context.Context) (doctor.Store, error) { return nil, errors.New("there is none to open") },
-		Channels: func(context.Context, doctor.Store) ([]doctor.Channel, func()) {
-			return []doctor.Channel{{Name: "one", Err: errors.New("no account of this name")},
-				{Name: "other", Err: channel.ErrNoStore}}, func() {}
-		}}
+		Opener: unopened{errors.New("there is none to open")}}
 }
+
+// unopened is a store that does not open.
+type unopened struct{ err error }
+
+func (u unopened) Open(context.Context, configs.Config) (doctor.Store, error) { return nil, u.err }
+
+// made is a channel that is on and cannot be made.
+type made struct {
+	channel.Config
+	key string
+	err error
+}
+
+func (m made) Key() string { return m.key }
+
+func (m made) On() bool { return true }
+
+func (m made) Open(context.Context, channel.Host) (core.Channel, error) { return nil, m.err }

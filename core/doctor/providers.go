@@ -124,19 +124,23 @@ const channelTimeout = time.Minute
 // channels checks every channel that is on. One that keeps something is left out while
 // the store cannot be used, which is told already.
 func (e *examination) channels(ctx context.Context) {
-	var st Store
+	var st engine.Store
 	if e.schema {
 		st = e.store
 	}
-	found, shut := e.Channels(ctx, st)
-	defer shut()
+	host := &engine.Hosting{Process: engine.NewProcess(e.Config, st, zap.NewNop(), e.Now, engine.WayOut(e.Config), nil)}
+	defer host.Close()
 	before := len(e.out)
-	for _, c := range found {
+	for _, c := range channel.On(e.Config.Channels.Sections) {
+		if e.Only != "" && c.Key() != e.Only {
+			continue
+		}
+		ch, err := host.Open(ctx, c)
 		switch {
-		case !errors.Is(c.Err, channel.ErrNoStore):
-			e.diagnose(ctx, c)
+		case !errors.Is(err, channel.ErrNoStore):
+			e.diagnose(ctx, strings.ReplaceAll(c.Key(), "_", " "), ch, err)
 		case e.absent():
-			e.fine(c.Name, e.ChannelLater)
+			e.fine(c.Key(), e.ChannelLater)
 		}
 	}
 	if len(e.out) == before {
@@ -146,20 +150,19 @@ func (e *examination) channels(ctx context.Context) {
 
 // diagnose has a channel look at all it needs. A channel of people's own accounts has
 // nothing to say before there is one.
-func (e *examination) diagnose(ctx context.Context, c Channel) {
-	title := strings.ReplaceAll(c.Name, "_", " ")
-	if c.Err != nil {
-		e.problem(title, "%s", c.Err.Error())
+func (e *examination) diagnose(ctx context.Context, title string, c core.Channel, err error) {
+	if err != nil {
+		e.problem(title, "%s", err.Error())
 		return
 	}
-	d, ok := c.Channel.(core.Diagnoser)
+	d, ok := c.(core.Diagnoser)
 	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
 	defer cancel()
 	found := d.Diagnose(ctx, e.Language)
-	if a, ok := c.Channel.(core.AccountChecker); ok && len(a.CheckAccounts()) == 0 && Healthy(found) {
+	if a, ok := c.(core.AccountChecker); ok && len(a.CheckAccounts()) == 0 && Healthy(found) {
 		return
 	}
 	for _, f := range found {

@@ -26,8 +26,13 @@ type Asker struct {
 	Hub      *Hub
 	Receiver core.Receiver
 	Store    AskStore
-	// Over tells until when a user's budget of the day is used up; zero: it is not.
-	Over func(ctx context.Context, user core.UserID) (until time.Time, err error)
+	Budget   Budget // nil: there is none
+}
+
+// Budget is what a user has for a day.
+type Budget interface {
+	// Over tells until when it is used up; zero: it is not.
+	Over(ctx context.Context, user core.UserID) (until time.Time, err error)
 }
 
 // Answer is what came of a question.
@@ -158,10 +163,10 @@ func (a *Asker) unread(ctx context.Context, out *Answer, asked core.Message) (bo
 }
 
 func (a *Asker) over(ctx context.Context, user core.UserID) error {
-	if a.Over == nil {
+	if a.Budget == nil {
 		return nil
 	}
-	until, err := a.Over(ctx, user)
+	until, err := a.Budget.Over(ctx, user)
 	if err == nil && !until.IsZero() {
 		err = &OverBudget{Until: until}
 	}

@@ -78,6 +78,11 @@ func (s *thread) change(f func()) {
 	f()
 }
 
+// budget is used up until a time.
+type budget func() time.Time
+
+func (b budget) Over(context.Context, core.UserID) (time.Time, error) { return b(), nil }
+
 // asking asks in a bubble, with what a script changes meanwhile.
 func asking(t *testing.T, s *thread, over func() time.Time,
 	script func(hub *live.Hub)) (out live.Answer, texts []string, err error) {
@@ -85,7 +90,7 @@ func asking(t *testing.T, s *thread, over func() time.Time,
 		_, _, hubs := processes(t)
 		a := &live.Asker{Hub: hubs[0], Receiver: s, Store: s}
 		if over != nil {
-			a.Over = func(context.Context, core.UserID) (time.Time, error) { return over(), nil }
+			a.Budget = budget(over)
 		}
 		done := make(chan struct{})
 		go func() {

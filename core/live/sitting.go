@@ -23,8 +23,7 @@ type Sitting struct {
 	Store   SittingStore
 	Address core.Address
 	Since   time.Time
-	// Over tells until when a user's budget of the day is used up; zero: it is not.
-	Over func(ctx context.Context, user core.UserID) (until time.Time, err error)
+	Budget  Budget
 }
 
 // Settled reports whether nothing more is to be expected: all that was written there is
@@ -70,7 +69,7 @@ func (s *Sitting) pending(ctx context.Context, i core.Identity, turns []core.Tur
 
 // spent reports whether the user's budget lets no turn start today.
 func (s *Sitting) spent(ctx context.Context, user core.UserID) bool {
-	until, err := s.Over(ctx, user)
+	until, err := s.Budget.Over(ctx, user)
 	return err == nil && !until.IsZero()
 }
 

@@ -14,17 +14,24 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
+// rebuilder makes the same prompt of every snapshot.
+type rebuilder func() ([]core.ModelMessage, error)
+
+func (r rebuilder) Rebuild(context.Context, core.UserID, *core.Snapshot) ([]core.ModelMessage, error) {
+	return r()
+}
+
 func TestWhyDidItSayThat(t *testing.T) {
 	t.Parallel()
 	broken := false
 	w := newWorld(t, func(o *Options) {
-		o.Prompt = func(_ context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+		o.Rebuilder = rebuilder(func() ([]core.ModelMessage, error) {
 			if broken {
 				return nil, errors.New("gone")
 			}
 			return []core.ModelMessage{{Role: core.RoleSystem, Content: "Be <kind>."},
 				{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{Name: "time_now", Arguments: "{}"}}}}, nil
-		}
+		})
 	})
 	p := w.Ana.SignedIn()
 	q, a := p.Talks("hello", "hello")

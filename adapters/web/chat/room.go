@@ -88,6 +88,11 @@ type Tasks interface {
 	Describe(expression, language string) string
 }
 
+// Rebuilder makes the prompt that a snapshot describes.
+type Rebuilder interface {
+	Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
+}
+
 // Options configure a Room. Those without a remark are required.
 type Options struct {
 	Store   Store
@@ -101,12 +106,11 @@ type Options struct {
 	// Reminders are listed beside a day; nil: there are none.
 	Reminders Reminders
 	// Tasks are listed beside a day, too; nil: there are none.
-	Tasks Tasks
-	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
-	Prompt    func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
-	MediaDir  string // where attachments lie
-	MediaMax  int64  // bytes of all files of one message; 0: 20 MiB
-	LivePages int    // open at once, of one user; 0: 30
+	Tasks     Tasks
+	Rebuilder Rebuilder // nil: what a turn sent to the model is not shown
+	MediaDir  string    // where attachments lie
+	MediaMax  int64     // bytes of all files of one message; 0: 20 MiB
+	LivePages int       // open at once, of one user; 0: 30
 	Now       func() time.Time
 }
 

@@ -193,11 +193,11 @@ func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
 
 // prompted adds the exact prompt, where it can be had.
 func (r *Room) prompted(v *web.Visit, out *why, s *core.Snapshot) {
-	if r.Prompt == nil {
+	if r.Rebuilder == nil {
 		out.NoPrompt = say(v.Lang).WhyMissing
 		return
 	}
-	all, err := r.Prompt(v.Context(), v.User.ID, s)
+	all, err := r.Rebuilder.Rebuild(v.Context(), v.User.ID, s)
 	if err != nil {
 		out.NoPrompt = say(v.Lang).WhyMissing
 		return

@@ -119,7 +119,7 @@ func (c *Channel) Refresh() {
 // reload reads the keys and returns the agents that are in use. A key that
 // changed makes a new agent.
 func (c *Channel) reload(ctx context.Context) (map[int64]*agent, error) {
-	keys, err := c.opts.Keys.Keys(ctx)
+	keys, err := c.opts.Store.Keys(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -239,7 +239,7 @@ var errStopped = errors.New("the agent is stopped")
 func (a *agent) keepPolling(ctx context.Context, r core.Receiver) {
 	stopped := false
 	for ctx.Err() == nil && !stopped {
-		err := a.c.opts.Lease(ctx, a.account, func(ctx context.Context) error {
+		err := a.c.opts.Store.Lease(ctx, a.account, func(ctx context.Context) error {
 			err := a.poll(ctx, r)
 			stopped = errors.Is(err, errStopped)
 			return err

@@ -47,21 +47,18 @@ var (
 // Key is the key of one personal agent.
 type Key = channel.Key
 
-// Keys knows the keys that are in use.
-type Keys interface {
+// Store is what is asked of a channel.Store: the keys that are in use, and of each
+// account its cursor and lease.
+type Store interface {
 	Keys(ctx context.Context) ([]Key, error)
+	Keeper(account string) core.Keeper
+	Lease(ctx context.Context, account string, run func(ctx context.Context) error) error
 }
 
-// Options configure a Channel. Keys, Keeper and Lease are required.
+// Options configure a Channel. Store is required.
 type Options struct {
 	APIURL string // empty: https://api.whatsapp.com/agent/v1
-	Keys   Keys
-	// Keeper keeps the cursor of an account.
-	Keeper func(account string) core.Keeper
-	// Lease runs run while this process holds the account, and ends its context
-	// when it no longer does. It waits for run. It returns when ctx ends, when run
-	// returned, or at once if another process holds the account.
-	Lease func(ctx context.Context, account string, run func(ctx context.Context) error) error
+	Store  Store
 
 	HTTP *http.Client     // nil: the policy alone
 	Log  *zap.Logger      // nil: none
@@ -110,8 +107,8 @@ func New(opts Options) (*Channel, error) {
 	if u, err := url.Parse(opts.APIURL); err != nil || u.Host == "" {
 		return nil, errors.New("whatsapp_agent: api_url is no URL")
 	}
-	if opts.Keys == nil || opts.Keeper == nil || opts.Lease == nil {
-		return nil, errors.New("whatsapp_agent: keys, keeper and lease are required")
+	if opts.Store == nil {
+		return nil, errors.New("whatsapp_agent: a store is required")
 	}
 	if opts.HTTP == nil {
 		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)

@@ -48,16 +48,8 @@ func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return c.open(h, h.Store)
 }
 
-// store is what is asked of a channel.Store.
-type store interface {
-	Keys
-	Keeper(account string) core.Keeper
-	Lease(ctx context.Context, account string, run func(ctx context.Context) error) error
-}
-
-func (c *Config) open(h channel.Host, s store) (*Channel, error) {
-	return New(Options{APIURL: c.APIURL, Keys: s, Keeper: s.Keeper, Lease: s.Lease, HTTP: h.Client(c.APIURL),
-		Log: h.Log, Now: h.Now})
+func (c *Config) open(h channel.Host, s Store) (*Channel, error) {
+	return New(Options{APIURL: c.APIURL, Store: s, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now})
 }
 
 // CheckKey asks the service whether a key that is not stored works.

@@ -143,8 +143,20 @@ func (k keeper) SetState(_ context.Context, values map[string]string) error {
 	return nil
 }
 
+// stored has every lease.
+type stored struct {
+	*list
+	kept *keepers
+}
+
+func (s stored) Keeper(account string) core.Keeper { return keeper{s.kept, account} }
+
+func (s stored) Lease(ctx context.Context, _ string, run func(context.Context) error) error {
+	return run(ctx)
+}
+
 // open returns a channel on s that has every lease, and hurries.
-func open(t *testing.T, s *agenttest.Server, k *keepers, keys Keys, via http.RoundTripper) *Channel {
+func open(t *testing.T, s *agenttest.Server, k *keepers, keys *list, via http.RoundTripper) *Channel {
 	t.Helper()
 	if via == nil {
 		tr := &http.Transport{}
@@ -152,9 +164,7 @@ func open(t *testing.T, s *agenttest.Server, k *keepers, keys Keys, via http.Rou
 		via = tr
 	}
 	c, err := New(Options{
-		APIURL: s.URL(), Keys: keys, HTTP: &http.Client{Transport: via},
-		Keeper: func(account string) core.Keeper { return keeper{k, account} },
-		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) },
+		APIURL: s.URL(), Store: stored{keys, k}, HTTP: &http.Client{Transport: via},
 	})
 	if err != nil {
 		t.Fatal(err)

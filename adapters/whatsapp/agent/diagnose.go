@@ -48,7 +48,7 @@ func (a *agent) finding(ctx context.Context, w *findings) core.Finding {
 	if err := a.probe(ctx); err != nil {
 		return said(false, fmt.Sprintf(w.KeyDead, err))
 	}
-	creator, err := a.c.opts.Keeper(a.account).State(ctx, creatorKey)
+	creator, err := a.c.opts.Store.Keeper(a.account).State(ctx, creatorKey)
 	switch {
 	case err != nil:
 		return said(false, fmt.Sprintf(w.NoState, err))

@@ -35,7 +35,7 @@ type place struct {
 // poll receives until ctx ends. It returns errStopped if the key is of no use
 // any more, and core.ErrFenced if another process has the account.
 func (a *agent) poll(ctx context.Context, r core.Receiver) error {
-	keeper := a.c.opts.Keeper(a.account)
+	keeper := a.c.opts.Store.Keeper(a.account)
 	at, err := a.place(ctx, keeper)
 	if err != nil {
 		a.report(err)

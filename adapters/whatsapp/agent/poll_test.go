@@ -271,21 +271,30 @@ func TestKeysComeAndGo(t *testing.T) {
 	}
 }
 
+// leased has the leases that mine reports.
+type leased struct {
+	Store
+	mine func(account string) bool
+}
+
+func (l leased) Lease(ctx context.Context, account string, run func(context.Context) error) error {
+	if !l.mine(account) {
+		return nil
+	}
+	return run(ctx)
+}
+
 // Only who has the lease polls.
 func TestPollsUnderLease(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	var mu sync.Mutex
 	mine := false
-	p.ch.opts.Lease = func(ctx context.Context, account string, run func(context.Context) error) error {
+	p.ch.opts.Store = leased{p.ch.opts.Store, func(account string) bool {
 		mu.Lock()
-		ok := mine
-		mu.Unlock()
-		if !ok || account != "7" {
-			return nil
-		}
-		return run(ctx)
-	}
+		defer mu.Unlock()
+		return mine && account == "7"
+	}}
 	p.s.Say(keyOfAlex.Secret, "who takes it?")
 	p.run(t)
 	until(t, "the keys", func() bool { return len(p.ch.Agents()) == 1 })
