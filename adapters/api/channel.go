@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -171,7 +172,8 @@ func (c *Server) admitted(scope core.Capability, h handler) http.Handler {
 		}
 		switch {
 		case err == nil:
-			writeJSON(w, status, answer)
+			w.Header().Set("Cache-Control", "no-store")
+			server.WriteJSON(w, status, answer)
 		case r.Context().Err() == nil:
 			c.refuse(w, err)
 		}
@@ -192,12 +194,12 @@ func (c *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allow := w.Header().Values("Allow"); len(allow) > 0 {
-		c.refuse(w, &failure{http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path + " does not take " + r.Method +
-			", but " + list(allow) + ".", 0})
+		c.refuse(w, failed(http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path + " does not take " + r.Method +
+			", but " + list(allow) + ".", 0))
 		return
 	}
-	c.refuse(w, &failure{http.StatusNotFound, "not_found", "There is nothing at " + r.URL.Path +
-		"; GET /api/openapi.yaml describes what there is.", 0})
+	c.refuse(w, failed(http.StatusNotFound, "not_found", "There is nothing at " + r.URL.Path +
+		"; GET /api/openapi.yaml describes what there is.", 0))
 }
 
 //go:embed openapi.yaml

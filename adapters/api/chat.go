@@ -2,10 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -49,8 +45,8 @@ func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller)
 		return 0, nil, err
 	}
 	if who.User.Settings.Paused && b.Command == nil {
-		return 0, nil, &failure{http.StatusConflict, "paused",
-			"The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on.", 0}
+		return 0, nil, failed(http.StatusConflict, "paused",
+			"The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on.", 0)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
 	defer cancel()
@@ -74,11 +70,7 @@ var isCommand = regexp.MustCompile(`^/[A-Za-z]+(\s|$)`)
 
 func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 	var b chatBody
-	data, err := client.ReadJSON(w, r, maxBody)
-	if err == nil {
-		err = client.Decode(data, &b, "", true)
-	}
-	if err != nil {
+	if err := readBody(w, r, &b); err != nil {
 		return b, err
 	}
 	if b.Session != nil && *b.Session == "" {
@@ -103,7 +95,7 @@ func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 		strings.ContainsFunc(*b.Session, unicode.IsControl)):
 		return b, invalid("session_id must have 1 to %d bytes, and no control characters.", maxSession)
 	}
-	return b, paramsOf(r).err
+	return b, nil
 }
 
 // event is the id of a request. With an Idempotency-Key it is always the same.
@@ -112,15 +104,7 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	if len(key) > maxIdempotencyKey {
 		return "", invalid("Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
 	}
-	if key != "" {
-		sum := sha256.Sum256([]byte(key))
-		return fmt.Sprintf("%d:again:%s", who.Key.ID, hex.EncodeToString(sum[:16])), nil
-	}
-	id := make([]byte, 16)
-	if _, err := io.ReadFull(c.Rand, id); err != nil {
-		return "", fmt.Errorf("make an id: %w", err)
-	}
-	return fmt.Sprintf("%d:once:%s", who.Key.ID, hex.EncodeToString(id)), nil
+	return who.Event(c.Rand, key)
 }
 
 // ask puts a message on the road. One that was received before is not stored

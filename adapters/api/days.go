@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -169,13 +170,16 @@ func (c *Server) summarize(w http.ResponseWriter, r *http.Request, who client.Ca
 // noBody refuses parameters, and a body that holds anything.
 func noBody(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength > 0 {
-		data, err := client.ReadJSON(w, r, maxBody)
-		if err == nil {
-			err = client.Decode(data, &struct{}{}, "", true)
-		}
-		if err != nil {
-			return err
-		}
+		return readBody(w, r, &struct{}{})
 	}
 	return paramsOf(r).err
+}
+
+// readBody reads the body of a request without parameters.
+func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+	data, err := client.ReadJSON(w, r, maxBody)
+	if err == nil {
+		err = client.Decode(data, into, "", true)
+	}
+	return cmp.Or(err, paramsOf(r).err)
 }

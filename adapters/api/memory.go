@@ -83,14 +83,8 @@ type similarItem struct {
 
 // remember answers POST /api/v1/memory.
 func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
-	data, err := client.ReadJSON(w, r, maxBody)
 	var b newItem
-	if err == nil {
-		err = client.Decode(data, &b, "", true)
-	}
-	if err == nil {
-		err = paramsOf(r).err
-	}
+	err := readBody(w, r, &b)
 	if err == nil && b.Content == nil {
 		err = invalid("content is missing.")
 	}
@@ -124,9 +118,6 @@ func (c *Server) item(_ http.ResponseWriter, r *http.Request, who client.Caller)
 // named is the item that a URL names.
 func (c *Server) named(r *http.Request, who client.Caller) (core.Item, error) {
 	id, err := pathID(r)
-	if err == nil {
-		err = paramsOf(r).err
-	}
 	if err != nil {
 		return core.Item{}, err
 	}

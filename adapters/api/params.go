@@ -109,13 +109,13 @@ func pathDay(r *http.Request) (string, error) {
 	return label, nil
 }
 
-// pathID is the number in a URL.
+// pathID is the number in a URL without parameters.
 func pathID(r *http.Request) (int64, error) {
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || n < 1 {
 		return 0, invalid("%s is not a number, 1 or more.", text.Within(r.PathValue("id"), shown))
 	}
-	return n, nil
+	return n, paramsOf(r).err
 }
 
 // shown is how many characters an error repeats of a request.

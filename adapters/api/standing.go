@@ -63,14 +63,8 @@ type keptInstruction struct {
 
 // want answers POST /api/v1/standing.
 func (c *Server) want(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
-	data, err := client.ReadJSON(w, r, maxBody)
 	var b newInstruction
-	if err == nil {
-		err = client.Decode(data, &b, "", true)
-	}
-	if err == nil {
-		err = paramsOf(r).err
-	}
+	err := readBody(w, r, &b)
 	if err == nil && b.Text == nil {
 		err = invalid("text is missing.")
 	}
@@ -106,9 +100,6 @@ func (c *Server) unwant(w http.ResponseWriter, r *http.Request, who client.Calle
 		return 0, nil, err
 	}
 	id, err := pathID(r)
-	if err == nil {
-		err = paramsOf(r).err
-	}
 	if err != nil {
 		return 0, nil, err
 	}

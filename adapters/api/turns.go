@@ -24,9 +24,6 @@ type turnView struct {
 // turn answers GET /api/v1/turns/{id}/context.
 func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	id, err := pathID(r)
-	if err == nil {
-		err = paramsOf(r).err
-	}
 	if err != nil {
 		return 0, nil, err
 	}

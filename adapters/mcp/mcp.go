@@ -26,6 +26,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/server"
 )
 
 // Actor makes changes that somebody asked for, all or none.
@@ -96,6 +97,12 @@ func New(o Options) (*Server, error) {
 	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true,
 		MaxRequestBodyBytes: o.MaxBody, PropagateRequestCancellation: true})
 	return s, nil
+}
+
+// refuse answers a caller who is not let in.
+func refuse(w http.ResponseWriter, e *client.Refusal) {
+	client.Head(w, e.Status, e.After)
+	server.WriteError(w, e.Status, e.Code, e.Message)
 }
 
 // caller is the key of the context for who sent a request.

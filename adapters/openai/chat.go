@@ -2,11 +2,8 @@ package openai
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -14,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/server"
 )
 
 // complete answers POST /v1/chat/completions.
@@ -46,7 +44,7 @@ func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Cal
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, out.completion(q, event, c.Now()))
+	server.WriteJSON(w, http.StatusOK, out.completion(q, event, c.Now()))
 	return nil
 }
 
@@ -78,15 +76,7 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 		return "", invalid("Idempotency-Key", "string_above_max_length", "Idempotency-Key has more than %d bytes.",
 			maxIdempotencyKey)
 	}
-	id := make([]byte, 16)
-	if key != "" {
-		sum := sha256.Sum256([]byte(key))
-		return fmt.Sprintf("%d:again:%s", who.Key.ID, hex.EncodeToString(sum[:16])), nil
-	}
-	if _, err := io.ReadFull(c.Rand, id); err != nil {
-		return "", fmt.Errorf("make an id: %w", err)
-	}
-	return fmt.Sprintf("%d:once:%s", who.Key.ID, hex.EncodeToString(id)), nil
+	return who.Event(c.Rand, key)
 }
 
 // inbound are the new messages of a request. Of one that was received before they

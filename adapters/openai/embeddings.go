@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -70,7 +71,7 @@ func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller
 	for n, v := range vectors {
 		out[n] = embedding{Object: "embedding", Index: n, Vector: encode(v, b.Format)}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": out, "model": b.Model,
+	server.WriteJSON(w, http.StatusOK, map[string]any{"object": "list", "data": out, "model": b.Model,
 		"usage": embeddingUsage{n, n}})
 	return nil
 }

@@ -2,12 +2,9 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/server"
 )
 
 // Types of errors, as OpenAI names them.
@@ -71,17 +69,12 @@ func (f *failure) body() errorBody {
 // refuse answers with an error.
 func (c *Server) refuse(w http.ResponseWriter, err error) {
 	f := c.explain(err)
-	if f.after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.after.Seconds()))))
-	}
-	if f.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
+	client.Head(w, f.status, f.after)
 	if f.status == http.StatusBadGateway || f.status == http.StatusGatewayTimeout || f.kind == quota {
 		// The message is stored and waits: the same one sent again would be a second.
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	writeJSON(w, f.status, f.body())
+	server.WriteJSON(w, f.status, f.body())
 }
 
 // explain says an error in words, with its status.
@@ -123,7 +116,7 @@ func (c *Server) explainModel(err error) *failure {
 			message: "The answer was stopped before there was anything to say."}
 	case ok:
 		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
-			message: "The model did not answer: " + reason(failed.Reason) +
+			message: "The model did not answer: " + failed.Why() +
 				". The message is kept, and is answered with the next one or after /retry."}
 	case errors.As(err, &model):
 		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
@@ -132,13 +125,6 @@ func (c *Server) explainModel(err error) *failure {
 	c.Log.Error("answer a program", zap.Error(err))
 	return &failure{status: http.StatusInternalServerError, kind: serverError, code: "internal_error",
 		message: "Something went wrong on the server; its log says what."}
-}
-
-func reason(s string) string {
-	if s == "" {
-		return "its provider gave no reason"
-	}
-	return s
 }
 
 func kindOf(status int) string {
@@ -151,13 +137,4 @@ func kindOf(status int) string {
 		return rateLimit
 	}
 	return invalidRequest
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // the client is gone: there is nobody to tell
 }

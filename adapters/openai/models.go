@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/server"
 )
 
 // modelInfo is a model as it is listed.
@@ -24,7 +25,7 @@ func (c *Server) models(w http.ResponseWriter, _ *http.Request, who client.Calle
 	if c.Embedder != nil {
 		all = append(all, c.info(c.EmbeddingModel, who))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+	server.WriteJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
 	return nil
 }
 
@@ -36,6 +37,6 @@ func (c *Server) model(w http.ResponseWriter, r *http.Request, who client.Caller
 			return noModel(id)
 		}
 	}
-	writeJSON(w, http.StatusOK, c.info(id, who))
+	server.WriteJSON(w, http.StatusOK, c.info(id, who))
 	return nil
 }

@@ -3,12 +3,16 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -78,17 +82,41 @@ type Caller struct {
 	User core.User
 }
 
-// Refusal is the error of a request that is not let in. Message is a plain
-// sentence for the author of the program.
+// Refusal is the error of a request that is not let in, or not answered. Message is a
+// plain sentence for the author of the program.
 type Refusal struct {
-	Status  int // 401, 403 or 429
+	Status  int
 	Code    string
 	Message string
-	After   time.Duration // for 429: how long to wait
+	After   time.Duration // how long to wait; 0: it is not said
 }
 
 // Error returns the message.
 func (e *Refusal) Error() string { return e.Message }
+
+// Head sets the headers that go with a refusal of a status.
+func Head(w http.ResponseWriter, status int, after time.Duration) {
+	if after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+}
+
+// Event is the id of a request: with a key, which comes with each repeat of a request, it
+// is always the same.
+func (c Caller) Event(random io.Reader, key string) (string, error) {
+	if key != "" {
+		sum := sha256.Sum256([]byte(key))
+		return fmt.Sprintf("%d:again:%x", c.Key.ID, sum[:16]), nil
+	}
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(random, id); err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return fmt.Sprintf("%d:once:%x", c.Key.ID, id), nil
+}
 
 // usedEvery is how often the use of a key is recorded.
 const usedEvery = time.Minute

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,9 @@ type Answer struct {
 	Calls    []core.ToolCall
 	Snapshot *core.Snapshot // nil for a command
 }
+
+// Why is the reason in words.
+func (f *Failed) Why() string { return cmp.Or(f.Reason, "its provider gave no reason") }
 
 // Failed is the error of a turn that gave up, or was stopped before there was
 // anything to say.
