@@ -7,12 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core/channel"
@@ -47,18 +43,8 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.Method, e.Code, e.Description)
 }
 
-// netError is a request without an answer. Left reports whether it may have
-// reached the service.
-type netError struct {
-	Method string
-	Left   bool
-	Err    error
-}
-
-func (e *netError) Error() string { return e.Method + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *netError) Unwrap() error { return e.Err }
+// netError is a request without an answer.
+type netError = channel.NetError
 
 type answer struct {
 	OK          bool            `json:"ok"`
@@ -76,7 +62,7 @@ type answer struct {
 func (a *api) call(ctx context.Context, timeout time.Duration, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
-		return &netError{Method: method, Err: err}
+		return &netError{Op: method, Err: err}
 	}
 	return a.post(ctx, timeout, method, "application/json", body, result)
 }
@@ -85,21 +71,15 @@ func (a *api) call(ctx context.Context, timeout time.Duration, method string, pa
 func (a *api) post(ctx context.Context, timeout time.Duration, method, kind string, body []byte, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var left atomic.Bool
-	req, err := http.NewRequestWithContext(channel.Watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method,
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.root+"/bot"+a.token+"/"+method,
 		bytes.NewReader(body))
 	if err != nil {
-		return &netError{Method: method, Err: a.clean(err)}
+		return &netError{Op: method, Err: a.clean(err)}
 	}
 	req.Header.Set("Content-Type", kind)
-	resp, err := a.http.Do(req)
+	resp, raw, err := channel.Do(a.http, req, method, a.token, maxAnswer)
 	if err != nil {
-		return &netError{Method: method, Left: left.Load(), Err: a.clean(err)}
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return &netError{Method: method, Left: true, Err: a.clean(err)}
+		return err
 	}
 	return decode(method, resp, raw, result)
 }
@@ -108,10 +88,10 @@ func decode(method string, resp *http.Response, raw []byte, result any) error {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
 		if resp.StatusCode < 300 {
-			return &netError{Method: method, Left: true, Err: errors.New("answer is not JSON")}
+			return &netError{Op: method, Left: true, Err: errors.New("answer is not JSON")}
 		}
 		if c := resp.StatusCode; c >= 400 && c < 500 && c != http.StatusTooManyRequests { // the service always says why
-			return &netError{Method: method, Err: fmt.Errorf(
+			return &netError{Op: method, Err: fmt.Errorf(
 				"HTTP %d from something that is not the Bot API; check channels.telegram.api_url, and what stands in between", c)}
 		}
 		a = answer{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)}
@@ -126,7 +106,7 @@ func decode(method string, resp *http.Response, raw []byte, result any) error {
 		return nil
 	}
 	if err := json.Unmarshal(a.Result, result); err != nil {
-		return &netError{Method: method, Left: true, Err: fmt.Errorf("decode result: %w", err)}
+		return &netError{Op: method, Left: true, Err: fmt.Errorf("decode result: %w", err)}
 	}
 	return nil
 }
@@ -140,16 +120,7 @@ func retryAfter(a answer, resp *http.Response) time.Duration {
 }
 
 // clean takes the URL, and with it the token, out of an error of net/http.
-func (a *api) clean(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	if strings.Contains(err.Error(), a.token) {
-		return errors.New(strings.ReplaceAll(err.Error(), a.token, "***"))
-	}
-	return err
-}
+func (a *api) clean(err error) error { return channel.Clean(err, a.token) }
 
 // retryAfterOf is how long the service asks to wait; 0: it does not.
 func retryAfterOf(err error) time.Duration {

@@ -101,19 +101,19 @@ func (a *api) look(ctx context.Context, method string, result any) (time.Time, e
 	address := strings.TrimRight(a.root, "/") + "/bot" + a.token + "/" + method
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return time.Time{}, &netError{Method: method, Err: errors.New("the address is wrong")}
+		return time.Time{}, &netError{Op: method, Err: errors.New("the address is wrong")}
 	}
 	req.Close = true
 	resp, err := a.http.Do(req)
 	if err != nil {
-		return time.Time{}, &netError{Method: method, Err: a.clean(err)}
+		return time.Time{}, &netError{Op: method, Err: a.clean(err)}
 	}
 	defer resp.Body.Close()
 	theirs, _ := http.ParseTime(resp.Header.Get("Date"))
 	var said answer
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil || json.Unmarshal(raw, &said) != nil {
-		return theirs, &netError{Method: method, Left: true, Err: errors.New(resp.Status)}
+		return theirs, &netError{Op: method, Left: true, Err: errors.New(resp.Status)}
 	}
 	if !said.OK {
 		return theirs, &apiError{Method: method, Code: resp.StatusCode, Description: said.Description}

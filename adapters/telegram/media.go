@@ -14,6 +14,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // content returns the text of m, with a placeholder for what is no text, and its files. Both are empty
@@ -155,17 +156,13 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	case err != nil:
 		return nil, "", fmt.Errorf("fetch telegram file: %w", err)
 	case max > 0 && f.FileSize > max:
-		return nil, "", tooLarge(max)
+		return nil, "", channel.TooLarge(max)
 	}
 	data, err := c.api.download(ctx, f.FilePath, max)
 	if err != nil {
 		return nil, "", err
 	}
 	return data, http.DetectContentType(data), nil
-}
-
-func tooLarge(max int64) error {
-	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
 }
 
 // download gets a file by the path that getFile returned.
@@ -198,7 +195,7 @@ func (a *api) download(ctx context.Context, path string, max int64) ([]byte, err
 		return nil, fmt.Errorf("download telegram file: %w", a.clean(err))
 	}
 	if max > 0 && int64(len(data)) > max {
-		return nil, tooLarge(max)
+		return nil, channel.TooLarge(max)
 	}
 	return data, nil
 }

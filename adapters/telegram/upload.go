@@ -158,7 +158,7 @@ func (c *Channel) post(ctx context.Context, params *bot.SendMessageParams, u *up
 	}
 	body, kind, err := u.form(params)
 	if err != nil {
-		return &netError{Method: u.method, Err: err}
+		return &netError{Op: u.method, Err: err}
 	}
 	return c.api.post(ctx, uploadTimeout, u.method, kind, body, result)
 }

@@ -2,7 +2,6 @@ package whatsapp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,14 +27,6 @@ func reference(f *graph.Media) string {
 		return clean(f.ID)
 	}
 	return clean(f.ID + "#" + f.SHA256)
-}
-
-// fileInfo is what the service knows of a file.
-type fileInfo struct {
-	URL    string      `json:"url"`
-	MIME   string      `json:"mime_type"`
-	SHA256 string      `json:"sha256"`
-	Size   json.Number `json:"file_size"` // a string in Meta's description
 }
 
 // Fetch downloads the file of an attachment's Ref, at most max bytes (0: what
@@ -66,20 +57,8 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 var errExpired = errors.New("the service no longer has the file")
 
 // fetch asks for the address of a file and gets it.
-func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, fileInfo, error) {
-	var info fileInfo
-	_, err := c.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: url.PathEscape(id), Timeout: callTimeout},
-		&info)
-	if err != nil {
-		return nil, info, gone(err)
-	}
-	if size, _ := info.Size.Int64(); size > max {
-		return nil, info, graph.TooLarge(max)
-	}
-	if err := c.api.Trusts(info.URL); err != nil {
-		return nil, info, err
-	}
-	data, err := c.api.Download(ctx, info.URL, max)
+func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
+	data, info, err := c.api.Fetch(ctx, url.PathEscape(id), callTimeout, max, gone)
 	return data, info, notServed(err)
 }
 

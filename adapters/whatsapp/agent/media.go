@@ -85,14 +85,6 @@ func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte)
 	return a.api.Upload(ctx, "media", name, mediaType, data)
 }
 
-// fileInfo is what the service knows of a file.
-type fileInfo struct {
-	URL    string `json:"url"`
-	MIME   string `json:"mime_type"`
-	SHA256 string `json:"sha256"` // hex
-	Size   int64  `json:"file_size"`
-}
-
 // Fetch downloads the file of an attachment's Ref, at most max bytes (0: 64 MiB).
 // A larger file, one that the service no longer has, and one whose digest is
 // wrong are *core.Permanent. The key goes to Meta's hosts only and follows no
@@ -119,27 +111,19 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 }
 
 // fetch asks for the address of a file and gets it.
-func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, fileInfo, error) {
-	var info fileInfo
+func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
 	if err := a.limits.lookups.wait(ctx, a.c.now); err != nil {
-		return nil, info, err
+		return nil, graph.Info{}, err
 	}
-	_, err := a.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: "media/" + url.PathEscape(id),
-		Timeout: callTimeout}, &info)
+	return a.api.Fetch(ctx, "media/"+url.PathEscape(id), callTimeout, max, gone)
+}
+
+// gone makes an error permanent if the service says that there is no such file.
+func gone(err error) error {
 	var refused *apiError
 	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 &&
 		refused.HTTP != http.StatusTooManyRequests {
-		return nil, info, &core.Permanent{Err: err}
+		return &core.Permanent{Err: err}
 	}
-	if err != nil {
-		return nil, info, err
-	}
-	if info.Size > max {
-		return nil, info, graph.TooLarge(max)
-	}
-	if err := a.api.Trusts(info.URL); err != nil {
-		return nil, info, err
-	}
-	data, err := a.api.Download(ctx, info.URL, max)
-	return data, info, err
+	return err
 }

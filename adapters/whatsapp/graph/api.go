@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core/channel"
@@ -65,18 +64,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (HTTP %d, WhatsApp error %d)", what, e.HTTP, e.Code)
 }
 
-// NetError is a request without an answer. Left reports whether it may have reached the
-// service.
-type NetError struct {
-	Op   string
-	Left bool
-	Err  error
-}
-
-func (e *NetError) Error() string { return e.Op + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *NetError) Unwrap() error { return e.Err }
+// NetError is a request without an answer.
+type NetError = channel.NetError
 
 // Call is one request.
 type Call struct {
@@ -129,22 +118,16 @@ type Answer struct {
 func (a *API) Do(ctx context.Context, c Call, result any) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	var left atomic.Bool
-	req, err := a.request(channel.Watch(ctx, &left), c.Method, a.Root+"/"+c.Path, bytes.NewReader(c.Body))
+	req, err := a.request(ctx, c.Method, a.Root+"/"+c.Path, bytes.NewReader(c.Body))
 	if err != nil {
 		return Answer{}, &NetError{Op: c.Op, Err: err}
 	}
 	if c.Kind != "" {
 		req.Header.Set("Content-Type", c.Kind)
 	}
-	resp, err := a.HTTP.Do(req)
+	resp, raw, err := channel.Do(a.HTTP, req, c.Op, a.Token, a.Max)
 	if err != nil {
-		return Answer{}, &NetError{Op: c.Op, Left: left.Load(), Err: a.Clean(err)}
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, a.Max))
-	if err != nil {
-		return Answer{}, &NetError{Op: c.Op, Left: true, Err: a.Clean(err)}
+		return Answer{}, err
 	}
 	return Answer{resp.StatusCode, resp.Header}, decode(c.Op, resp, raw, result)
 }
@@ -209,13 +192,4 @@ func refusal(op string, resp *http.Response, raw []byte) error {
 }
 
 // Clean takes the URL and the token out of an error of net/http.
-func (a *API) Clean(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	if strings.Contains(err.Error(), a.Token) {
-		return errors.New(strings.ReplaceAll(err.Error(), a.Token, "***"))
-	}
-	return err
-}
+func (a *API) Clean(err error) error { return channel.Clean(err, a.Token) }

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // FileTimeout bounds one transfer of a file.
@@ -82,11 +84,6 @@ func fileName(name string) string {
 	return name
 }
 
-// TooLarge is the error of a file of more than max bytes.
-func TooLarge(max int64) error {
-	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
-}
-
 // Trusts reports whether the token may go to address: Meta's media hosts over https, and
 // the host of the API itself.
 func (a *API) Trusts(address string) error {
@@ -100,6 +97,33 @@ func (a *API) Trusts(address string) error {
 		return nil
 	}
 	return &core.Permanent{Err: errors.New("the file is on a host that is not Meta's")}
+}
+
+// Info is what the service knows of a file.
+type Info struct {
+	URL    string      `json:"url"`
+	MIME   string      `json:"mime_type"`
+	SHA256 string      `json:"sha256"`
+	Size   json.Number `json:"file_size"` // a string in Meta's description
+}
+
+// Fetch asks for the address of a file at a path and gets it, at most max bytes. An error
+// of the first is what lookedUp makes of it.
+func (a *API) Fetch(ctx context.Context, path string, timeout time.Duration, max int64,
+	lookedUp func(error) error) ([]byte, Info, error) {
+	var info Info
+	_, err := a.Do(ctx, Call{Op: "look up", Method: http.MethodGet, Path: path, Timeout: timeout}, &info)
+	if err != nil {
+		return nil, info, lookedUp(err)
+	}
+	if size, _ := info.Size.Int64(); size > max {
+		return nil, info, channel.TooLarge(max)
+	}
+	if err := a.Trusts(info.URL); err != nil {
+		return nil, info, err
+	}
+	data, err := a.Download(ctx, info.URL, max)
+	return data, info, err
 }
 
 // Unserved means that the address of a file answered with a status of its own.
@@ -140,7 +164,7 @@ func (a *API) Download(ctx context.Context, address string, max int64) ([]byte, 
 		return nil, a.Clean(err)
 	}
 	if int64(len(data)) > max {
-		return nil, TooLarge(max)
+		return nil, channel.TooLarge(max)
 	}
 	return data, nil
 }

@@ -1,0 +1,60 @@
+package channel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/everthread/everthread/core"
+)
+
+// NetError is a request without an answer. Left reports whether it may have reached the
+// service.
+type NetError struct {
+	Op   string
+	Left bool
+	Err  error
+}
+
+// Error returns what was asked for and why there is no answer.
+func (e *NetError) Error() string { return e.Op + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NetError) Unwrap() error { return e.Err }
+
+// Do makes a request and reads at most max bytes of the answer. Its errors are *NetError
+// and never hold the secret.
+func Do(client *http.Client, req *http.Request, op, secret string, max int64) (*http.Response, []byte, error) {
+	var left atomic.Bool
+	resp, err := client.Do(req.WithContext(Watch(req.Context(), &left)))
+	if err != nil {
+		return nil, nil, &NetError{Op: op, Left: left.Load(), Err: Clean(err, secret)}
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, max))
+	if err != nil {
+		return nil, nil, &NetError{Op: op, Left: true, Err: Clean(err, secret)}
+	}
+	return resp, raw, nil
+}
+
+// Clean takes the URL and a secret out of an error of net/http.
+func Clean(err error, secret string) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if strings.Contains(err.Error(), secret) {
+		return errors.New(strings.ReplaceAll(err.Error(), secret, "***"))
+	}
+	return err
+}
+
+// TooLarge is the error of a file of more than max bytes.
+func TooLarge(max int64) error {
+	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
+}
