@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -193,6 +195,24 @@ func (v *Visit) Back(path, toast string) error {
 	}
 	http.Redirect(v.W, v.R, local(path), http.StatusSeeOther)
 	return nil
+}
+
+// Act makes effects of the visitor's, which what names in errors, and leads back with a
+// toast.
+func (v *Visit) Act(what, path, toast string, effects ...core.Effect) error {
+	if _, err := v.channel.Gateway.Act(v.Context(), v.User.ID, effects...); err != nil {
+		return v.Refusal(fmt.Errorf("%s: %w", what, err))
+	}
+	return v.Back(path, toast)
+}
+
+// ID is the number in the path, or core.ErrNotFound.
+func (v *Visit) ID() (int64, error) {
+	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if err != nil || n <= 0 {
+		return 0, core.ErrNotFound
+	}
+	return n, nil
 }
 
 // Stay is a context for an answer that goes on for long: it ends with ctx and when the

@@ -221,10 +221,7 @@ func (r *Room) unsend(v *web.Visit) error {
 	for _, a := range said {
 		effects = append(effects, core.Redact{Message: a.ID, At: v.Now})
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, effects...); err != nil {
-		return v.Refusal(fmt.Errorf("undo: %w", err))
-	}
-	return v.Back(path, say(v.Lang).Act.Undone)
+	return v.Act("undo", path, say(v.Lang).Act.Undone, effects...)
 }
 
 // answerTo lists what was said to a message of the visitor's by the turn that read it.

@@ -323,10 +323,7 @@ func (r *Room) stop(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.StopTurn{Thread: p.thread.ID}); err != nil {
-		return v.Refusal(fmt.Errorf("stop: %w", err))
-	}
-	return v.Back(p.path(), "")
+	return v.Act("stop", p.path(), "", core.StopTurn{Thread: p.thread.ID})
 }
 
 // retry has what waits answered now.
@@ -335,10 +332,7 @@ func (r *Room) retry(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.RetryTurn{Thread: p.thread.ID, At: v.Now}); err != nil {
-		return v.Refusal(fmt.Errorf("retry: %w", err))
-	}
-	return v.Back(p.path(), "")
+	return v.Act("retry", p.path(), "", core.RetryTurn{Thread: p.thread.ID, At: v.Now})
 }
 
 // postedPlace is the place that a form names.

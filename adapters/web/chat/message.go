@@ -141,10 +141,7 @@ func (r *Room) remember(v *web.Visit) error {
 	if add == nil {
 		return v.Back(path, fmt.Sprintf(v.Words.RememberKnown, words.Number(v.Lang, int(same.ID)), same.Theme))
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, *add); err != nil {
-		return v.Refusal(fmt.Errorf("remember: %w", err))
-	}
-	return v.Back(path, v.Words.Remembered)
+	return v.Act("remember", path, v.Words.Remembered, *add)
 }
 
 func (r *Room) forgetPage(v *web.Visit) error {
@@ -162,8 +159,5 @@ func (r *Room) forget(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.Redact{Message: m.ID, At: v.Now}); err != nil {
-		return v.Refusal(fmt.Errorf("forget: %w", err))
-	}
-	return v.Back(path, say(v.Lang).Forgotten)
+	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
 }

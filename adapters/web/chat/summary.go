@@ -46,8 +46,6 @@ func (r *Room) regenerate(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.Summarize{Segment: g.ID, At: v.Now}); err != nil {
-		return v.Refusal(fmt.Errorf("ask for a summary: %w", err))
-	}
-	return v.Back("/day/"+label, say(v.Lang).SummaryComing)
+	return v.Act("summarize", "/day/"+label, say(v.Lang).SummaryComing,
+		core.Summarize{Segment: g.ID, At: v.Now})
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -70,9 +69,9 @@ func (r *Room) openThread(v *web.Visit) error {
 }
 
 func (r *Room) threadPage(v *web.Visit) error {
-	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	n, err := v.ID()
 	if err != nil {
-		return core.ErrNotFound
+		return err
 	}
 	p, err := r.threadPlace(v, core.ThreadID(n))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/adapters/web"
@@ -33,17 +32,14 @@ func (r *Room) addItem(v *web.Visit) error {
 		return v.Back(fmt.Sprintf("/memory#i%d", same.ID),
 			fmt.Sprintf(v.Words.RememberKnown, words.Number(v.Lang, int(same.ID)), same.Theme))
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, *add); err != nil {
-		return v.Refusal(fmt.Errorf("remember: %w", err))
-	}
-	return v.Back(fmt.Sprintf("/memory#i%d", add.Item.ID), v.Words.Remembered)
+	return v.Act("remember", fmt.Sprintf("/memory#i%d", add.Item.ID), v.Words.Remembered, *add)
 }
 
 // askedItem is the item that an action is about, and where the visitor was.
 func (r *Room) askedItem(v *web.Visit) (core.Item, string, error) {
-	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
-	if err != nil || n <= 0 {
-		return core.Item{}, "", core.ErrNotFound
+	n, err := v.ID()
+	if err != nil {
+		return core.Item{}, "", err
 	}
 	i, err := r.Memory.Item(v.Context(), v.User.ID, core.ItemID(n))
 	if err != nil {
@@ -61,10 +57,7 @@ func (r *Room) archiveItem(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.ArchiveItem{Item: i.ID, At: v.Now}); err != nil {
-		return v.Refusal(fmt.Errorf("archive: %w", err))
-	}
-	return v.Back(next, say(v.Lang).Memory.Archived)
+	return v.Act("archive", next, say(v.Lang).Memory.Archived, core.ArchiveItem{Item: i.ID, At: v.Now})
 }
 
 func (r *Room) restoreItem(v *web.Visit) error {
@@ -111,8 +104,5 @@ func (r *Room) deleteItem(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.DeleteItem{Item: i.ID, At: v.Now}); err != nil {
-		return v.Refusal(fmt.Errorf("delete memory: %w", err))
-	}
-	return v.Back(next, say(v.Lang).Memory.Deleted)
+	return v.Act("delete", next, say(v.Lang).Memory.Deleted, core.DeleteItem{Item: i.ID, At: v.Now})
 }

@@ -2,7 +2,6 @@ package office
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -149,8 +148,5 @@ func mark(all []choice, value string) {
 
 // change makes changes of the visitor's own, and leads back to where they were made.
 func (r *Room) change(v *web.Visit, section, toast string, effects ...core.Effect) error {
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, effects...); err != nil {
-		return v.Refusal(fmt.Errorf("change settings: %w", err))
-	}
-	return v.Back("/settings#"+section, toast)
+	return v.Act("change", "/settings#"+section, toast, effects...)
 }

@@ -3,7 +3,6 @@ package office
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,9 +77,9 @@ func (r *Room) addAgent(v *web.Visit) error {
 }
 
 func (r *Room) removeAgent(v *web.Visit) error {
-	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	n, err := v.ID()
 	if err != nil {
-		return core.ErrNotFound
+		return err
 	}
 	if err := r.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("remove an agent: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/adapters/web"
@@ -103,9 +102,9 @@ func (r *Room) addKey(v *web.Visit) error {
 }
 
 func (r *Room) revokeKey(v *web.Visit) error {
-	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	n, err := v.ID()
 	if err != nil {
-		return core.ErrNotFound
+		return err
 	}
 	if err := r.Store.RevokeAPIKey(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("revoke an API key: %w", err)
@@ -161,9 +160,9 @@ func browser(v *web.Visit, agent string) string {
 
 // endSession signs one of the visitor's browsers out.
 func (r *Room) endSession(v *web.Visit) error {
-	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
-	if err != nil || n <= 0 {
-		return core.ErrNotFound
+	n, err := v.ID()
+	if err != nil {
+		return err
 	}
 	all, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -89,17 +88,14 @@ func (r *Room) want(v *web.Visit) error {
 	case add == nil:
 		return v.Back(next+"#standing", say(v.Lang).Standing.Known)
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, *add); err != nil {
-		return v.Refusal(fmt.Errorf("want always: %w", err))
-	}
-	return v.Back(next+"#standing", say(v.Lang).Standing.Added)
+	return v.Act("want", next+"#standing", say(v.Lang).Standing.Added, *add)
 }
 
 // unwant removes what the visitor wanted always.
 func (r *Room) unwant(v *web.Visit) error {
-	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
-	if err != nil || n <= 0 {
-		return core.ErrNotFound
+	n, err := v.ID()
+	if err != nil {
+		return err
 	}
 	gone := core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now}
 	_, err = r.Gateway.Act(v.Context(), v.User.ID, gone)
