@@ -194,11 +194,11 @@ func (c *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allow := w.Header().Values("Allow"); len(allow) > 0 {
-		c.refuse(w, failed(http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path + " does not take " + r.Method +
-			", but " + list(allow) + ".", 0))
+		c.refuse(w, failed(http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path+" does not take "+r.Method+
+			", but "+list(allow)+".", 0))
 		return
 	}
-	c.refuse(w, failed(http.StatusNotFound, "not_found", "There is nothing at " + r.URL.Path +
+	c.refuse(w, failed(http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+
 		"; GET /api/openapi.yaml describes what there is.", 0))
 }
 

@@ -52,7 +52,7 @@ func (c *Server) explain(err error) *client.Refusal {
 		return failed(http.StatusBadRequest, "invalid_request", sentence(err.Error()), 0)
 	case errors.Is(err, core.ErrMoving):
 		return failed(http.StatusServiceUnavailable, "moving",
-			"Two conversations are being joined at the moment. Try again in some seconds.", 5 * time.Second)
+			"Two conversations are being joined at the moment. Try again in some seconds.", 5*time.Second)
 	}
 	return c.explainAnswer(err)
 }
@@ -63,13 +63,13 @@ func (c *Server) explainAnswer(err error) *client.Refusal {
 	turn, ok := live.IsFailed(err)
 	switch {
 	case errors.As(err, &over):
-		return failed(http.StatusTooManyRequests, "budget_exceeded", "The day's budget of tokens is used up until " +
-			over.Until.UTC().Format(time.RFC3339) + ". The message is kept, and is answered then.",
+		return failed(http.StatusTooManyRequests, "budget_exceeded", "The day's budget of tokens is used up until "+
+			over.Until.UTC().Format(time.RFC3339)+". The message is kept, and is answered then.",
 			max(over.Until.Sub(c.Now()), time.Second))
 	case ok && turn.Stopped:
 		return failed(http.StatusConflict, "stopped", "The answer was stopped before there was anything to say.", 0)
 	case ok:
-		return failed(http.StatusBadGateway, "model_failed", "The model did not answer: " + turn.Why() +
+		return failed(http.StatusBadGateway, "model_failed", "The model did not answer: "+turn.Why()+
 			". The message is kept, and is answered with the next one or after /retry.", 0)
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed(http.StatusGatewayTimeout, "timeout",

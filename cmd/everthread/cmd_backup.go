@@ -87,11 +87,8 @@ func (c *console) openAsIs(ctx context.Context, cfg configs.Config) (store, erro
 
 // bytes shows how far long work is: on a terminal in one line, else now and then.
 func (c *console) bytes(what string) func(int64) {
-	screen := isTerminal(c.err)
-	every, shown := 10*time.Second, time.Now()
-	if screen {
-		every = 200 * time.Millisecond
-	}
+	screen, every := c.pace()
+	shown := time.Now()
 	return func(done int64) {
 		if c.json || time.Since(shown) < every {
 			return
@@ -103,6 +100,15 @@ func (c *console) bytes(what string) func(int64) {
 		}
 		fmt.Fprintf(c.err, what+"\n", done>>20)
 	}
+}
+
+// pace is how often long work shows how far it is, and whether it does in one line, on a
+// terminal.
+func (c *console) pace() (screen bool, every time.Duration) {
+	if isTerminal(c.err) {
+		return true, 200 * time.Millisecond
+	}
+	return false, 10 * time.Second
 }
 
 // newMaker makes backups of a store.

@@ -59,14 +59,11 @@ func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer closeLog()
-	st, err := openStore(ctx, cfg)
+	st, err := openMigrated(ctx, cfg)
 	if err != nil {
-		return explainStore(cfg, err)
+		return err
 	}
 	defer st.Close()
-	if err := st.Migrate(ctx); err != nil {
-		return explainStore(cfg, err)
-	}
 	cfg.Turn.Debounce = 0 // a line is whole
 	t := &sitting{con: c, started: clock()(), told: map[core.TurnID]bool{}}
 	if err := t.sit(ctx, cmd.User, cfg, log, st); err != nil {

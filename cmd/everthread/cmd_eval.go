@@ -49,7 +49,7 @@ func (e evalRecallCmd) Run(ctx context.Context, c *console, cfg configs.Config) 
 		return err
 	}
 	defer remove()
-	st, err := openNew(ctx, cfg)
+	st, err := openMigrated(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -81,19 +81,6 @@ func scratch(c configs.Config, url string) (configs.Config, func(), error) {
 	}
 	c.DataDir, c.DatabaseURL = dir, configs.Secret(url)
 	return c, func() { _ = os.RemoveAll(dir) }, nil
-}
-
-// openNew opens a store for trying things out.
-func openNew(ctx context.Context, c configs.Config) (store, error) {
-	st, err := openStore(ctx, c)
-	if err != nil {
-		return nil, explainStore(c, err)
-	}
-	if err := st.Migrate(ctx); err != nil {
-		st.Close()
-		return nil, explainStore(c, err)
-	}
-	return st, nil
 }
 
 func writeReport(w io.Writer, r recall.Report) {
@@ -139,7 +126,7 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console, cfg configs.Conf
 	}
 	defer remove()
 	cfg.Turn.Debounce, cfg.Limits.TurnsPerMinute, cfg.Limits.TokensPerDay, cfg.Summaries.PostForward = 0, 0, 0, "off"
-	st, err := openNew(ctx, cfg)
+	st, err := openMigrated(ctx, cfg)
 	if err != nil {
 		return err
 	}

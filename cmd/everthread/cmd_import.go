@@ -164,11 +164,8 @@ func (c *console) tell(text string) {
 
 // importing shows how far an import is: on a terminal in one line, else now and then.
 func (c *console) importing(total int, began time.Time) func(done, fresh int) {
-	screen := isTerminal(c.err)
-	every, shown := 10*time.Second, began
-	if screen {
-		every = 200 * time.Millisecond
-	}
+	screen, every := c.pace()
+	shown := began
 	return func(done, fresh int) {
 		now := time.Now()
 		if c.json || now.Sub(shown) < every && (!screen || done < total) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
@@ -87,14 +86,11 @@ func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
 // serveWhile wires the gateway and serves until f returned.
 func (b *beginning) serveWhile(ctx context.Context, cfg configs.Config, log *zap.Logger, ln net.Listener,
 	f func(ctx context.Context, a *app) error) error {
-	st, err := openStore(ctx, cfg)
+	st, err := openMigrated(ctx, cfg)
 	if err != nil {
-		return explainStore(cfg, err)
+		return err
 	}
 	defer st.Close()
-	if err := st.Migrate(ctx); err != nil {
-		return explainStore(cfg, err)
-	}
 	a, shut, err := newApp(ctx, newProcess(cfg, log, st, clock()), st)
 	if err != nil {
 		return err
@@ -128,10 +124,8 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 		b.say(b.Own)
 		return nil
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), func(name string) bool {
-		return !people.Own(name) &&
-			!a.Channels.Capabilities(name).Personal
-	}) {
+	app := func(name string) bool { return !people.Own(name) && !a.Channels.Capabilities(name).Personal }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), app) {
 		return nil
 	}
 	b.showCode(ctx, a, code)
@@ -154,11 +148,8 @@ func (b *beginning) showPage(ctx context.Context, a *app, owner core.User) error
 	if !a.Config.Channels.Web.Enabled {
 		return nil
 	}
-	code, stored, err := a.People.NewWebCode(owner.ID, firstLife)
-	if err == nil {
-		err = a.store.PutCode(ctx, stored)
-	}
-	b.report.Page = engine.SignIn(a.Config, code)
+	var err error
+	b.report.Page, _, err = newWebLink(ctx, a.People, a.Config, a.store, owner.ID, firstLife)
 	b.sayf(b.WebLink, b.report.Page)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
@@ -61,17 +62,24 @@ func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
 
 // webLink shows a link that signs a user in.
 func (d *opened) webLink(ctx context.Context, u core.User) error {
+	life := d.cfg.Channels.Web.LinkLife
 	p := &people.People{Store: d.store, Now: clock(), Rand: rand.Reader}
-	code, stored, err := p.NewWebCode(u.ID, d.cfg.Channels.Web.LinkLife)
+	url, expires, err := newWebLink(ctx, p, d.cfg, d.store, u.ID, life)
 	if err != nil {
 		return err
 	}
-	if err := d.store.PutCode(ctx, stored); err != nil {
-		return err
+	return d.said(map[string]any{"user_id": u.ID, "url": url, "expires_at": expires}, "%s\n%s", url,
+		d.words().WebLink.Of(int(life.Minutes()), u.Name))
+}
+
+// newWebLink makes a link that signs a user in to the web page until it expires.
+func newWebLink(ctx context.Context, p *people.People, c configs.Config, st store, user core.UserID,
+	life time.Duration) (url string, expires time.Time, err error) {
+	code, stored, err := p.NewWebCode(user, life)
+	if err == nil {
+		err = st.PutCode(ctx, stored)
 	}
-	url := engine.SignIn(d.cfg, code)
-	return d.said(map[string]any{"user_id": u.ID, "url": url, "expires_at": stored.Expires}, "%s\n%s", url,
-		d.words().WebLink.Of(int(d.cfg.Channels.Web.LinkLife.Minutes()), u.Name))
+	return engine.SignIn(c, code), stored.Expires, err
 }
 
 // counts are how many messages are found of users.

@@ -62,16 +62,25 @@ func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error)
 			return nil, err
 		}
 	}
-	st, err := openStore(ctx, cfg)
+	st, err := openMigrated(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := st.Migrate(ctx); err != nil {
-		st.Close()
-		return nil, explainStore(cfg, err)
-	}
 	c.atEnd = append(c.atEnd, func() { st.Close() })
 	return &opened{console: c, cfg: cfg, store: st}, nil
+}
+
+// openMigrated opens the configured store with the schema of this program.
+func openMigrated(ctx context.Context, c configs.Config) (store, error) {
+	st, err := openStore(ctx, c)
+	if err != nil {
+		return nil, explainStore(c, err)
+	}
+	if err := st.Migrate(ctx); err != nil {
+		st.Close()
+		return nil, explainStore(c, err)
+	}
+	return st, nil
 }
 
 // explainStore says what to do about a store that does not open.

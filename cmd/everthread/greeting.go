@@ -68,11 +68,8 @@ func (a *app) firstLink(ctx context.Context, owner core.User) (string, error) {
 	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel == web.Name }) {
 		return "", err
 	}
-	code, stored, err := a.People.NewWebCode(owner.ID, firstLife)
-	if err == nil {
-		err = a.store.PutCode(ctx, stored)
-	}
-	return engine.SignIn(a.Config, code), err
+	link, _, err := newWebLink(ctx, a.People, a.Config, a.store, owner.ID, firstLife)
+	return link, err
 }
 
 // log says it to a log.

@@ -37,10 +37,23 @@ func (Trier) Models(ctx context.Context, m Model) ([]string, error) {
 	base := baseOf(m)
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/models", nil)
-	if err != nil {
+	resp, err := m.get(ctx, strings.TrimRight(base, "/")+"/models")
+	switch {
+	case errors.Is(err, errAddress):
 		return nil, &Fault{Wrong: WrongAddress, Err: &core.ModelError{Kind: core.ModelDown,
 			Err: errors.New("the address is wrong")}}
+	case err != nil:
+		return nil, unreached(host(base), &core.ModelError{Kind: core.ModelDown, Err: unaddressed(err)})
+	}
+	defer resp.Body.Close()
+	return listed(resp, host(base))
+}
+
+// get asks the server of a model for an address, which is errAddress if it is none.
+func (m Model) get(ctx context.Context, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, errAddress
 	}
 	switch {
 	case m.Provider == "anthropic":
@@ -50,12 +63,13 @@ func (Trier) Models(ctx context.Context, m Model) ([]string, error) {
 		req.Header.Set("Authorization", "Bearer "+m.Key)
 	}
 	req.Close = true
-	resp, err := (*egress.Gate)(nil).Client(base).Do(req)
-	if err != nil {
-		return nil, unreached(host(base), &core.ModelError{Kind: core.ModelDown, Err: unaddressed(err)})
-	}
-	defer resp.Body.Close()
-	return listed(resp, host(base))
+	return (*egress.Gate)(nil).Client(address).Do(req)
+}
+
+// decode reads what a server answered, as far as it is good for anything.
+func decode(resp *http.Response, into any) bool {
+	const most = 8 << 20
+	return resp.StatusCode == http.StatusOK && json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(into) == nil
 }
 
 // baseOf is the address of a model's provider.
@@ -68,21 +82,16 @@ func baseOf(m Model) string {
 
 // listed reads a list of models.
 func listed(resp *http.Response, from string) ([]string, error) {
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusUnauthorized, http.StatusForbidden:
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 		return nil, &Fault{Wrong: WrongKey, Where: from, Detail: resp.Status,
 			Err: &core.ModelError{Kind: core.ModelAuth, Err: errors.New(resp.Status)}}
-	default:
-		return nil, nil
 	}
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	const most = 8 << 20
-	if json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(&list) != nil {
+	if !decode(resp, &list) {
 		return nil, nil // whatever it is: the model is asked next
 	}
 	var out []string

@@ -2,13 +2,8 @@ package setup
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"net/http"
 	"strings"
 	"time"
-
-	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // windowTimeout bounds what it takes to find out how much a model reads.
@@ -65,22 +60,13 @@ func (Trier) Window(ctx context.Context, m Model) int {
 }
 
 func windowAt(ctx context.Context, address string, m Model) int {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0
-	}
-	if m.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+m.Key)
-	}
-	req.Close = true
-	resp, err := (*egress.Gate)(nil).Client(address).Do(req)
+	resp, err := m.get(ctx, address)
 	if err != nil {
 		return 0
 	}
 	defer resp.Body.Close()
 	var w windows
-	const most = 8 << 20
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(&w) != nil {
+	if !decode(resp, &w) {
 		return 0
 	}
 	return w.of(m.Name)
