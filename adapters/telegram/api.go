@@ -77,28 +77,28 @@ func (a *api) post(ctx context.Context, timeout time.Duration, method, kind stri
 		return &netError{Op: method, Err: a.clean(err)}
 	}
 	req.Header.Set("Content-Type", kind)
-	resp, raw, err := channel.Do(a.http, req, method, a.token, maxAnswer)
+	resp, err := channel.Do(a.http, req, method, a.token, maxAnswer)
 	if err != nil {
 		return err
 	}
-	return decode(method, resp, raw, result)
+	return decode(method, resp, result)
 }
 
-func decode(method string, resp *http.Response, raw []byte, result any) error {
+func decode(method string, resp channel.Answer, result any) error {
 	var a answer
-	if err := json.Unmarshal(raw, &a); err != nil {
-		if resp.StatusCode < 300 {
+	if err := json.Unmarshal(resp.Body, &a); err != nil {
+		if resp.Status < 300 {
 			return &netError{Op: method, Left: true, Err: errors.New("answer is not JSON")}
 		}
-		if c := resp.StatusCode; c >= 400 && c < 500 && c != http.StatusTooManyRequests { // the service always says why
+		if c := resp.Status; c >= 400 && c < 500 && c != http.StatusTooManyRequests { // the service always says why
 			return &netError{Op: method, Err: fmt.Errorf(
 				"HTTP %d from something that is not the Bot API; check channels.telegram.api_url, and what stands in between", c)}
 		}
-		a = answer{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)}
+		a = answer{Code: resp.Status, Description: http.StatusText(resp.Status)}
 	}
 	if !a.OK {
 		return &apiError{
-			Method: method, Code: cmp.Or(a.Code, resp.StatusCode), Description: a.Description,
+			Method: method, Code: cmp.Or(a.Code, resp.Status), Description: a.Description,
 			RetryAfter: retryAfter(a, resp), MigrateTo: a.Parameters.MigrateTo,
 		}
 	}
@@ -111,7 +111,7 @@ func decode(method string, resp *http.Response, raw []byte, result any) error {
 	return nil
 }
 
-func retryAfter(a answer, resp *http.Response) time.Duration {
+func retryAfter(a answer, resp channel.Answer) time.Duration {
 	seconds := a.Parameters.RetryAfter
 	if seconds == 0 {
 		seconds, _ = strconv.Atoi(resp.Header.Get("Retry-After"))

@@ -26,20 +26,27 @@ func (e *NetError) Error() string { return e.Op + ": " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *NetError) Unwrap() error { return e.Err }
 
+// Answer is what a service answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
 // Do makes a request and reads at most max bytes of the answer. Its errors are *NetError
 // and never hold the secret.
-func Do(client *http.Client, req *http.Request, op, secret string, max int64) (*http.Response, []byte, error) {
+func Do(client *http.Client, req *http.Request, op, secret string, max int64) (Answer, error) {
 	var left atomic.Bool
 	resp, err := client.Do(req.WithContext(Watch(req.Context(), &left)))
 	if err != nil {
-		return nil, nil, &NetError{Op: op, Left: left.Load(), Err: Clean(err, secret)}
+		return Answer{}, &NetError{Op: op, Left: left.Load(), Err: Clean(err, secret)}
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, max))
 	if err != nil {
-		return nil, nil, &NetError{Op: op, Left: true, Err: Clean(err, secret)}
+		return Answer{}, &NetError{Op: op, Left: true, Err: Clean(err, secret)}
 	}
-	return resp, raw, nil
+	return Answer{resp.StatusCode, resp.Header, raw}, nil
 }
 
 // Clean takes the URL and a secret out of an error of net/http.

@@ -59,9 +59,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.fine("configuration", e.Configuration)
 	e.data()
 	e.open(ctx)
-	if e.store != nil {
-		defer e.store.Close()
-	}
+	defer e.close()
 	for _, check := range []func(context.Context){e.backups, e.tokens, e.listening, e.public, e.models, e.embeddings,
 		e.vectors, e.transcription, e.speech, e.servers, e.channels, e.clock} {
 		check(ctx)
@@ -74,9 +72,7 @@ func (d *Doctor) ExamineChannels(ctx context.Context) []core.Finding {
 	e := &examination{Doctor: d, texts: say(d.Language)}
 	e.open(ctx)
 	e.out = nil
-	if e.store != nil {
-		defer e.store.Close()
-	}
+	defer e.close()
 	e.channels(ctx)
 	return e.found()
 }
@@ -86,11 +82,16 @@ func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	e := &examination{Doctor: d, texts: say(d.Language)}
 	e.data()
 	e.open(ctx)
-	if e.store != nil {
-		defer e.store.Close()
-	}
+	defer e.close()
 	e.backups(ctx)
 	return e.found()
+}
+
+// close closes the store, if it was opened.
+func (e *examination) close() {
+	if e.store != nil {
+		_ = e.store.Close() // nothing was written
+	}
 }
 
 // found is what was found, without secrets.

@@ -48,15 +48,15 @@ type Answer struct {
 	Snapshot *core.Snapshot // nil for a command
 }
 
-// Why is the reason in words.
-func (f *Failed) Why() string { return cmp.Or(f.Reason, "its provider gave no reason") }
-
 // Failed is the error of a turn that gave up, or was stopped before there was
 // anything to say.
 type Failed struct {
 	Stopped bool
 	Reason  string // of the model's last error; may be empty
 }
+
+// Why is the reason in words.
+func (e *Failed) Why() string { return cmp.Or(e.Reason, "its provider gave no reason") }
 
 // Error returns the message.
 func (e *Failed) Error() string {

@@ -107,11 +107,8 @@ func (a *API) Send(ctx context.Context, path string, timeout time.Duration, mess
 	return sent.Messages[0].ID, nil
 }
 
-// Answer is what came with the body.
-type Answer struct {
-	Status int
-	Header http.Header
-}
+// Answer is what the service answered.
+type Answer = channel.Answer
 
 // Do makes a call and decodes the answer into result, if that is not nil and there is
 // one.
@@ -125,11 +122,11 @@ func (a *API) Do(ctx context.Context, c Call, result any) (Answer, error) {
 	if c.Kind != "" {
 		req.Header.Set("Content-Type", c.Kind)
 	}
-	resp, raw, err := channel.Do(a.HTTP, req, c.Op, a.Token, a.Max)
+	resp, err := channel.Do(a.HTTP, req, c.Op, a.Token, a.Max)
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{resp.StatusCode, resp.Header}, decode(c.Op, resp, raw, result)
+	return resp, decode(c.Op, resp, result)
 }
 
 // request is a request with the token.
@@ -165,25 +162,25 @@ func (d Described) Text() string {
 	return "no reason given"
 }
 
-func decode(op string, resp *http.Response, raw []byte, result any) error {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return refusal(op, resp, raw)
+func decode(op string, resp Answer, result any) error {
+	if resp.Status < 200 || resp.Status > 299 {
+		return refusal(op, resp)
 	}
-	if result == nil || resp.StatusCode == http.StatusNoContent {
+	if result == nil || resp.Status == http.StatusNoContent {
 		return nil
 	}
-	if err := json.Unmarshal(raw, result); err != nil {
+	if err := json.Unmarshal(resp.Body, result); err != nil {
 		return &NetError{Op: op, Left: true, Err: errors.New("the answer is not what was expected")}
 	}
 	return nil
 }
 
-func refusal(op string, resp *http.Response, raw []byte) error {
-	e := &Error{Op: op, HTTP: resp.StatusCode, Text: http.StatusText(resp.StatusCode)}
+func refusal(op string, resp Answer) error {
+	e := &Error{Op: op, HTTP: resp.Status, Text: http.StatusText(resp.Status)}
 	var body struct {
 		Error *Described `json:"error"`
 	}
-	if json.Unmarshal(raw, &body) == nil && body.Error != nil {
+	if json.Unmarshal(resp.Body, &body) == nil && body.Error != nil {
 		e.Code, e.Subcode, e.Text, e.Trace = body.Error.Code, body.Error.Subcode, body.Error.Text(), body.Error.Trace
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
