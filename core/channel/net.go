@@ -55,7 +55,7 @@ func Clean(err error, secret string) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	if strings.Contains(err.Error(), secret) {
+	if secret != "" && strings.Contains(err.Error(), secret) {
 		return errors.New(strings.ReplaceAll(err.Error(), secret, "***"))
 	}
 	return err
