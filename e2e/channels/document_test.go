@@ -79,6 +79,7 @@ func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	w.UseModel(model.URL + "/v1")
 	w.Telegram.AddFile("doc", "files/doc", pdf)
+	w.ReadsPDF(t)
 	g := w.Start()
 	w.Telegram.Write(e2etest.Ada, map[string]any{"document": map[string]any{"file_id": "doc", "file_unique_id": "d",
 		"file_name": "lease.pdf", "mime_type": "application/pdf"}, "caption": "How much is the deposit?"})
@@ -109,6 +110,7 @@ func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 		model := httptest.NewServer(&librarian{})
 		t.Cleanup(model.Close)
 		s.UseModel(model.URL + "/v1")
+		s.ReadsPDF(t)
 		g := s.Open()
 		for _, d := range s.Doors {
 			d.Document(pdf, "application/pdf", "lease.pdf", "How much is the deposit?")

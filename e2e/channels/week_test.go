@@ -112,6 +112,7 @@ func TestAWeekGoesOnElsewhere(t *testing.T) {
 				w.UseModel(model.URL + "/v1")
 				w.HearsWith(scribe)
 				path := w.Shops(t)
+				w.ReadsPDF(t)
 				g := w.Start()
 				g.Up()
 				w.Ask("/start " + g.Logged(`/start ([A-Z0-9]{10})`)[1])

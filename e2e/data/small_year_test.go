@@ -64,6 +64,7 @@ func newSmallYear(t *testing.T, database, strategy string) *smallYear {
 	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	y.Telegram.AddFile("doc", "files/doc", pdf)
+	y.ReadsPDF(t)
 	y.Telegram.AddFile("photo", "files/photo.png", e2etest.Picture)
 	y.g = y.Start()
 	if strategy != "truncate" {

@@ -58,9 +58,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		}
 		return err
 	}, toState(r, &st))
-	if err == nil && ahead.of != 0 && s.dialect.Prove != nil {
-		s.ahead.keep(r.Turn.User, ahead)
-	}
+	s.foresaw(r.Turn.User, ahead, err)
 	if err == nil && r.State != core.TurnFailed && r.News == nil {
 		s.recent.ended(r.Turn, st.last, said)
 	}

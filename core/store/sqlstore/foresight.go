@@ -62,6 +62,13 @@ func (t *tx) foresee(of int64, row ...any) foresight {
 		int64(t.moving), flag(t.unindexed || t.added)}}
 }
 
+// foresaw keeps what a transaction foresaw, if it was committed and somebody goes by it.
+func (s *Store) foresaw(user core.UserID, ahead foresight, err error) {
+	if err == nil && ahead.of != 0 && s.dialect.Prove != nil {
+		s.ahead.keep(user, ahead)
+	}
+}
+
 // guess takes over the rows that are foreseen of all statements, and queues what proves
 // them; false: one is not foreseen.
 func (t *tx) guess(statements []Statement) (bool, error) {

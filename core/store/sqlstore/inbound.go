@@ -128,9 +128,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		ahead = t.foreseeReply(a, to, out)
 		return t.wantTurn(a, to, out)
 	}, first...)
-	if err == nil && ahead.of != 0 && s.dialect.Prove != nil {
-		s.ahead.keep(a.User, ahead)
-	}
+	s.foresaw(a.User, ahead, err)
 	switch {
 	case a.As != "" && errors.Is(err, core.ErrNotFound):
 		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)
