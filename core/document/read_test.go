@@ -237,8 +237,7 @@ func pdfOf(pages int, content func(page int) string) []byte {
 // the next file is read.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
-	// Each has a fault of its own to be found, however slow the machine is.
-	r := reader(t, func(l *Limits) { l.Time = 2 * time.Minute })
+	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
 	large := fulltest.Size(1, 10)
 	zeros := strings.Repeat("0", 64<<20)
 	bomb := []string{"word/document.xml", "<w:document/>"}
@@ -287,7 +286,7 @@ func TestHostileFiles(t *testing.T) {
 func TestBombs(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
-	r := reader(t, func(l *Limits) { l.Time = 2 * time.Minute })
+	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
 	for text, want := range map[string]core.DocumentProblem{
 		strings.Repeat("<w:p></w:p>"+strings.Repeat("0", 1<<10), 230<<10): core.DocumentBomb,
 		"<w:p><w:t>" + strings.Repeat("0", 256<<20):                       core.DocumentLarge,

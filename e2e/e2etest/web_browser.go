@@ -305,7 +305,7 @@ func (p *Tab) Send(text string) {
 	p.Click("#send")
 }
 
-// SignIn signs in with a link, as whoever it is for.
+// SignIn signs in with a link.
 func (p *Tab) SignIn(code string) {
 	p.T.Helper()
 	p.Open("/signin?code=" + code)
