@@ -1,0 +1,159 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Reserve takes n tokens of a day's budget for a job; see core.UsageStore.
+func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error) {
+	var ok bool
+	err := s.update(ctx, "reserve", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		if err := t.release(l); err != nil {
+			return err
+		}
+		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
+		if ok = p == nil; err != nil || !ok || limit <= 0 {
+			return err
+		}
+		return t.exec(`UPDATE jobs SET reserved = $3, day = $4 WHERE user_id = $1 AND id = $2`, t.user, l.Job, n, day)
+	})
+	return ok, err
+}
+
+// release gives back what a job had reserved.
+func (t *tx) release(l core.Lease) error {
+	var day string
+	var reserved int
+	err := t.row(`SELECT day, reserved FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job).Scan(&day, &reserved)
+	if err != nil || reserved == 0 {
+		return found(err)
+	}
+	if err := t.spend(day, core.Usage{}, reserved, 0); err != nil {
+		return err
+	}
+	return t.exec(`UPDATE jobs SET reserved = 0 WHERE user_id = $1 AND id = $2`, t.user, l.Job)
+}
+
+// ReserveMore reserves more for a running turn; see core.TurnStore.
+func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
+	ok := false
+	err := s.updateFrozen(ctx, "reserve more", turn.User, func(t *tx) error {
+		if err := t.holds(turn.Lease); err != nil {
+			return err
+		}
+		var day string
+		err := t.row(`SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day)
+		if err != nil {
+			return found(err)
+		}
+		b.Day = day
+		if ok, err = t.reserveFor(turn, &b); err != nil || !ok {
+			return err
+		}
+		return t.exec(`UPDATE turns SET reserved = reserved + $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, b.Reserve)
+	})
+	if ok && err == nil && (b.TokensPerDay > 0 || turn.Task != 0) {
+		turn.Reserved += b.Reserve
+	}
+	return ok, err
+}
+
+// reserveFor takes b.Reserve of the day for a turn; false: the day does not have it.
+func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
+	if turn.Task != 0 {
+		err := t.reserveTask(b)
+		if errors.Is(err, core.ErrRefused) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	p, err := t.reserve(b)
+	return p == nil, err
+}
+
+// ReserveCall takes tokens of a day's budget for one call; see core.UsageStore.
+func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
+	ok := false
+	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) error {
+		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
+		ok = p == nil
+		return err
+	})
+	return ok && err == nil, err
+}
+
+// SettleCall replaces what a call had reserved by what it took.
+func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
+	return s.updateFrozen(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
+}
+
+// Spend adds a background call's tokens to a day.
+func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error {
+	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, 0, 0) })
+}
+
+// UsageOf returns the tokens used and reserved on a day.
+func (s *Store) UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error) {
+	return usageOf(s.one(ctx), user, day)
+}
+
+func usageOf(q reader, user core.UserID, day string) (used, reserved int, err error) {
+	err = q.row(
+		`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+		user, day).
+		Scan(&used, &reserved)
+	return used, reserved, err
+}
+
+// TakeEgress adds to what went out on a day; see core.UsageStore.
+func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
+	most core.Egress) (got core.Egress, err error) {
+	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) error {
+		var used core.Egress
+		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+			t.user, day).
+			Scan(&used.Calls, &used.Bytes)
+		if err != nil {
+			return err
+		}
+		got = core.Egress{Calls: within(want.Calls, used.Calls, most.Calls),
+			Bytes: within(want.Bytes, used.Bytes, most.Bytes)}
+		return t.exec(`INSERT INTO usage (user_id, day, calls, bytes) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (user_id, day) DO UPDATE SET calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`,
+			t.user, day, got.Calls, got.Bytes)
+	})
+	return got, err
+}
+
+// within is as much of want as can be added to used, which is at least 0 and at most
+// most; 0: no limit.
+func within(want, used, most int64) int64 {
+	if want < 0 {
+		return max(want, -used)
+	}
+	if most > 0 {
+		return max(0, min(want, most-used))
+	}
+	return want
+}
+
+// UsageDays lists what was used; see core.UsageStore. Who became a part of
+// somebody else used it as they did.
+func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
+	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.task_tokens, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
+	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`
+	query, args := columns+`g.day >= $1 AND g.day <= $2`+used, []any{from, through}
+	if user != 0 {
+		query, args = columns+`g.user_id = $3 AND g.day >= $1 AND g.day <= $2`+used, append(args, user)
+	}
+	rows, err := s.one(ctx).rows(query, args...)
+	return collect(rows, err, func(r scanner) (d core.UsageDay, err error) {
+		return d, r.Scan(&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Tasks, &d.Turns)
+	})
+}
