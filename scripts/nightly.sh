@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What `make test` has no time for: every test in full with the race detector, in SQLite
-# too, and every fuzz target for 30 seconds. On SQLite alone, unless TEST_POSTGRES_DSN is set.
+# too, every other system and processor, and every fuzz target for 30 seconds. On SQLite alone, unless TEST_POSTGRES_DSN is set.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -10,5 +10,6 @@ failed=0
 # shellcheck disable=SC2046 # one argument a package
 EVERTHREAD_TEST_ALL=1 go test -race -tags goolm -count=1 -timeout 120m \
 	$(go list -tags goolm ./... | grep -v '/core/document$') || failed=1
+scripts/release.sh --compile linux/arm64 darwin/arm64 windows/amd64 || failed=1
 scripts/fuzz.sh || failed=1
 exit $failed

@@ -4,8 +4,8 @@
 # with licences, the sums of all, a Homebrew formula and the notes of the release page. The same commit gives the same bytes with the same Go, and the
 # same certificates on the machine; one platform is built twice to prove it.
 #
-#   scripts/release.sh [VERSION]      everything; scripts/image.sh has the image start
-#   scripts/release.sh --compile      only whether every system and every processor compiles
+#   scripts/release.sh [VERSION]              everything; scripts/image.sh has the image start
+#   scripts/release.sh --compile PLATFORM...  only whether these compile
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -21,8 +21,7 @@ compile() {
 }
 
 if [ "${1:-}" = --compile ]; then
-	# The program has files of a system, and none of a processor: linux/amd64 is what the tests build.
-	for p in linux/arm64 darwin/arm64 windows/amd64; do
+	for p in "${@:2}"; do
 		GOOS=${p%/*} GOARCH=${p#*/} go build -buildvcs=false -tags goolm -o /dev/null ./cmd/everthread || die "$p does not compile"
 	done
 	exit 0

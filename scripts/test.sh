@@ -2,7 +2,7 @@
 # Everything that must hold before a change is merged, on a machine that has
 # nothing but Go and a Debian or Docker to fetch the rest: builds, lint, every
 # suite with and without the race detector on SQLite and PostgreSQL, the real
-# binary against its peers. With CI=true also other systems and some fuzz targets, and a skipped
+# binary against its peers. With CI=true also another system and some fuzz targets, and a skipped
 # test is a failure.
 # scripts/nightly.sh runs what takes longer.
 
@@ -99,7 +99,7 @@ program() {
 }
 
 # gotest flags... -- packages... runs the tests of the packages; go vet was run on all of
-# them before. Up to three that fail are run again, alone, three times: the load of all the
+# them before. Up to five that fail are run again, alone, three times: the load of all the
 # others is no fault of theirs. The report names them. A data race and a panic are always
 # failures.
 gotest() {
@@ -117,7 +117,7 @@ gotest() {
 	cat "$part" >>"$skips"
 	[ "${status[1]}" = 0 ] || return 1
 	[ "${status[0]}" != 0 ] || return 0
-	[ -s "$failed" ] && [ "$(wc -l <"$failed")" -le 3 ] && ! grep -q '^!' "$failed" || return 1
+	[ -s "$failed" ] && [ "$(wc -l <"$failed")" -le 5 ] && ! grep -q '^!' "$failed" || return 1
 	while read -r package test <&3; do
 		printf 'again, alone: %s %s\n' "$package" "$test"
 		go test "${flags[@]}" -count=3 -run "^$test\$" "$package" || return 1
@@ -162,15 +162,9 @@ plain() {
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
 
-# One package at a time, as their scenarios share the machine already; but for two, which
-# mostly wait.
+# One package at a time, as their scenarios share the machine already.
 end_to_end() {
-	local tags='goolm e2e crashpoints' waiting='/e2e/\(people\|road\)$' others status=0
-	others=$(go list -tags "$tags" ./e2e/... | grep -v "$waiting") || return 1
-	# shellcheck disable=SC2086 # one argument a package
-	CGO_ENABLED=0 gotest -tags "$tags" -count=1 -p 1 -timeout 20m -- $others || status=1
-	CGO_ENABLED=0 gotest -tags "$tags" -count=1 -p 2 -timeout 20m -- ./e2e/people ./e2e/road || status=1
-	return $status
+	CGO_ENABLED=0 gotest -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 30m -- ./e2e/...
 }
 
 # Two minutes of what `make soak` does for an hour: processes behind PgBouncer are killed, and
@@ -238,7 +232,7 @@ fi
 step "two minutes of kills" kills
 step deployment deployment
 if [ "$ci" = true ]; then
-	step "other systems" scripts/release.sh --compile
+	step "another system" scripts/release.sh --compile windows/amd64
 	step fuzz scripts/fuzz.sh 90
 fi
 report
