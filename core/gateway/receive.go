@@ -379,67 +379,6 @@ func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageI
 	return err
 }
 
-// command answers a slash command: what it changes and what it says are stored
-// together with the event.
-func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
-	if e.Thread != 0 {
-		i.Thread = e.Thread
-	}
-	out, ok, err := g.Commands.Command(ctx, u, i, e, now)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return g.append(ctx, u, i, []core.Inbound{e}, said{}, now)
-	}
-	if out.Decides != nil {
-		return g.decide(ctx, u, i, e, *out.Decides, now)
-	}
-	asked := g.newMessage(u, e, now)
-	asked.Kind = core.KindCommand
-	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now,
-		Window: g.window(e, now)}
-	if out.Text != "" {
-		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
-		g.button(n.Deliveries, out.Buttons)
-		if err := g.others(ctx, &n, u, i, out.Others); err != nil {
-			return err
-		}
-	}
-	if to := out.Greet; to != nil {
-		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.To, Kind: core.DeliverNotice, Why: "it was linked",
-			Parts: g.parts(to.Text, to.To.Channel)})
-	}
-	noted, err := g.Store.Note(ctx, n)
-	if refused(err) {
-		n.Effects = nil
-		if changesAccount(out.Effects) {
-			n.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Result: core.ResultRefused}}}
-		}
-		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
-		noted, err = g.Store.Note(ctx, n)
-	}
-	if err != nil {
-		return err
-	}
-	g.after(ctx, n.Effects)
-	if err := g.Receive(ctx, noted.Released...); err != nil {
-		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
-	}
-	return g.Files.Remove(noted.Files)
-}
-
-// changesAccount reports whether effects are of those that the audit tells of.
-func changesAccount(effects []core.Effect) bool {
-	return slices.ContainsFunc(effects, func(e core.Effect) bool {
-		switch e.(type) {
-		case core.Decide, core.UseLink, core.AcceptLink, core.Unlink, core.Split, core.Approve, core.Deny, core.Redact:
-			return true
-		}
-		return false
-	})
-}
-
 // tellPostponed says once a day that the budget is used up, and until when.
 func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *core.Postponed,
 	now time.Time) error {
@@ -458,9 +397,4 @@ func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identit
 func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.NewMessage, []core.NewDelivery) {
 	return []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}
-}
-
-// refused reports whether an effect met something that is not, or no longer, there.
-func refused(err error) bool {
-	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists)
 }
