@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What `make test` has no time for: every test in full with the race detector, in SQLite
-# too, every other system and processor, and every fuzz target for 30 seconds. On SQLite alone, unless TEST_POSTGRES_DSN is set.
+# too, every other system and processor, and every fuzz target for 30 seconds. On SQLite
+# alone, unless TEST_POSTGRES_DSN is set.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

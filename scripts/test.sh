@@ -99,7 +99,7 @@ program() {
 }
 
 # gotest flags... -- packages... runs the tests of the packages; go vet was run on all of
-# them before. Up to five that fail are run again, alone, three times: the load of all the
+# them before. Up to three that fail are run again, alone, three times: the load of all the
 # others is no fault of theirs. The report names them. A data race and a panic are always
 # failures.
 gotest() {
@@ -117,7 +117,7 @@ gotest() {
 	cat "$part" >>"$skips"
 	[ "${status[1]}" = 0 ] || return 1
 	[ "${status[0]}" != 0 ] || return 0
-	[ -s "$failed" ] && [ "$(wc -l <"$failed")" -le 5 ] && ! grep -q '^!' "$failed" || return 1
+	[ -s "$failed" ] && [ "$(wc -l <"$failed")" -le 3 ] && ! grep -q '^!' "$failed" || return 1
 	while read -r package test <&3; do
 		printf 'again, alone: %s %s\n' "$package" "$test"
 		go test "${flags[@]}" -count=3 -run "^$test\$" "$package" || return 1

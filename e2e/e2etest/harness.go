@@ -258,7 +258,7 @@ func (w *Town) Start(env ...string) *Gateway {
 // Ready waits until the process is ready.
 func (g *Gateway) Ready() {
 	g.t.Helper()
-	deadline := time.Now().Add(time.Minute) // beside many others that make their tables
+	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) {
 		select {
 		case err := <-g.exit:

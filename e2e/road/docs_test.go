@@ -149,7 +149,7 @@ func runDocument(t *testing.T, all []step) {
 
 // untilServed waits until something listens at an address.
 func untilServed(address string, done chan error) error {
-	for deadline := time.Now().Add(6 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if c, err := net.Dial("tcp", address); err == nil {
 			return c.Close()
 		}
