@@ -104,20 +104,11 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 			return err
 		}
 		for _, n := range fresh {
-			id, err := t.appendOne(a.Messages[n], a.Events[n], &to, out.Turn)
-			if err == nil {
-				err = t.keep(a.Events[n], how[n], id, "done", a.Now)
-			}
+			id, err := t.appendNew(a, n, how[n], &to, out.Turn)
 			if err != nil {
 				return err
 			}
 			out.Messages = append(out.Messages, id)
-			if d := a.Messages[n].Decides; d != nil {
-				t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
-				if err := t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now}); err != nil {
-					return err
-				}
-			}
 		}
 		if err := t.touch(to, a); err != nil || a.Paused {
 			return err
@@ -136,6 +127,23 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		s.recent.begin(out.Turn, begun)
 	}
 	return out, err
+}
+
+// appendNew stores the nth message with its event, and what it decides.
+func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *core.Turn) (core.MessageID, error) {
+	id, err := t.appendOne(a.Messages[n], a.Events[n], to, turn)
+	if err != nil {
+		return id, err
+	}
+	if err := t.keep(a.Events[n], how, id, "done", a.Now); err != nil {
+		return id, err
+	}
+	d := a.Messages[n].Decides
+	if d == nil {
+		return id, nil
+	}
+	t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
+	return id, t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
 }
 
 // foreseeReply notes what the commit of a turn that was claimed with its messages will read

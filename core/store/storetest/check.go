@@ -39,12 +39,17 @@ func pageInvariants() map[string]string {
 
 // invariants are queries that find nothing in a sound database.
 func invariants() map[string]string {
+	all := workInvariants()
+	maps.Copy(all, threadInvariants())
+	maps.Copy(all, userInvariants())
+	return all
+}
+
+// threadInvariants are those of conversations, their days and their messages.
+func threadInvariants() map[string]string {
 	return map[string]string{
 		"every user has one continuous thread": `SELECT id FROM users u WHERE id > 0
 			AND (SELECT COUNT(*) FROM threads h WHERE h.user_id = u.id AND h.mode = 'continuous') <> 1`,
-		"a key has at most one head":       `SELECT user_id, key FROM jobs WHERE state IN ('ready', 'running') GROUP BY user_id, key HAVING COUNT(*) > 1`,
-		"who waits has a head before it":   `SELECT user_id, id, key FROM jobs w WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM jobs h WHERE h.user_id = w.user_id AND h.key = w.key AND h.state IN ('ready', 'running') AND h.id < w.id)`,
-		"a thread has one turn waiting":    `SELECT user_id, key FROM jobs WHERE state = 'waiting' AND queue = 'turn' GROUP BY user_id, key HAVING COUNT(*) > 1`,
 		"positions are unique":             `SELECT user_id, thread_id, position FROM messages WHERE position > 0 GROUP BY user_id, thread_id, position HAVING COUNT(*) > 1`,
 		"replies stand after their inputs": `SELECT a.user_id, a.id FROM messages a JOIN messages u ON u.user_id = a.user_id AND u.turn_id = a.turn_id AND u.turn_id > 0 WHERE a.position > 0 AND a.position <= u.position AND ` + input("u") + ` AND NOT ` + input("a"),
 		"nothing stands within a turn": `SELECT x.user_id, x.id
@@ -65,6 +70,20 @@ func invariants() map[string]string {
 		"segments count their messages": `SELECT g.user_id, g.id, g.messages FROM segments g WHERE g.messages <> (SELECT COUNT(*) FROM messages m
 			WHERE m.user_id = g.user_id AND m.segment_id = g.id AND ` + counts + `)` + merged,
 		"what is unsummarized is part of a segment": `SELECT user_id, id FROM segments WHERE since_summary > messages`,
+		"what turns answer is not their own":        `SELECT user_id, id FROM messages m WHERE role = 'assistant' AND turn_id > 0 AND ` + input("m"),
+		"what is said is answered in a turn":        `SELECT user_id, id FROM messages m WHERE role = 'user' AND kind = 'chat' AND turn_id > 0 AND NOT ` + input("m"),
+		"a version has its summary":                 `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,
+		"what an epoch shares is kept": `SELECT e.user_id, e.id FROM epochs e LEFT JOIN heads h ON e.data LIKE '%"hash":"' || h.hash || '"%'
+			GROUP BY e.user_id, e.id, e.data HAVING COUNT(h.hash) <> (LENGTH(e.data) - LENGTH(REPLACE(e.data, '"hash":"', ''))) / 8`,
+	}
+}
+
+// workInvariants are those of jobs, turns and deliveries.
+func workInvariants() map[string]string {
+	return map[string]string{
+		"a key has at most one head":     `SELECT user_id, key FROM jobs WHERE state IN ('ready', 'running') GROUP BY user_id, key HAVING COUNT(*) > 1`,
+		"who waits has a head before it": `SELECT user_id, id, key FROM jobs w WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM jobs h WHERE h.user_id = w.user_id AND h.key = w.key AND h.state IN ('ready', 'running') AND h.id < w.id)`,
+		"a thread has one turn waiting":  `SELECT user_id, key FROM jobs WHERE state = 'waiting' AND queue = 'turn' GROUP BY user_id, key HAVING COUNT(*) > 1`,
 		"parts are sent in order": `SELECT a.user_id, a.delivery_id, a.n FROM delivery_parts a JOIN delivery_parts b ON b.user_id = a.user_id AND b.delivery_id = a.delivery_id AND b.n > a.n
 			WHERE a.state IN ('pending', 'sending') AND b.state <> 'pending'`,
 		"a delivery under way has a job": `SELECT user_id, id, state FROM deliveries d WHERE state IN ('pending', 'sending')
@@ -79,10 +98,17 @@ func invariants() map[string]string {
 			WHERE t.state = 'running' AND t.lease_until > 0`,
 		"a turn that ended has no job": `SELECT j.user_id, j.id FROM jobs j WHERE j.queue = 'turn' AND j.ref > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = j.user_id AND t.id = j.ref AND t.state = 'running')`,
-		"a journal belongs to a live turn":   `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
-		"rows belong to users":               everyUser(),
-		"what turns answer is not their own": `SELECT user_id, id FROM messages m WHERE role = 'assistant' AND turn_id > 0 AND ` + input("m"),
-		"what is said is answered in a turn": `SELECT user_id, id FROM messages m WHERE role = 'user' AND kind = 'chat' AND turn_id > 0 AND NOT ` + input("m"),
+		"a journal belongs to a live turn": `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
+		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
+			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running') AND NOT EXISTS (SELECT 1 FROM jobs j
+			WHERE j.user_id = u.user_id AND j.day = u.day AND j.reserved > 0)`,
+	}
+}
+
+// userInvariants are those of people and of what lets them in.
+func userInvariants() map[string]string {
+	return map[string]string{
+		"rows belong to users": everyUser(),
 		"only people sign in": `SELECT x.user_id FROM (SELECT user_id FROM sessions UNION ALL SELECT user_id FROM api_keys UNION ALL SELECT user_id FROM codes WHERE kind = 'web') x
 			WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.user_id AND u.id > 0 AND u.role <> 'none')`,
 		"an address leads to its identity": `SELECT i.user_id, i.id FROM identities i WHERE i.detached = 0 AND NOT EXISTS (SELECT 1 FROM addresses a
@@ -95,12 +121,6 @@ func invariants() map[string]string {
 			UNION ALL SELECT * FROM (SELECT channel, account, event_id, user_id FROM event_ids EXCEPT SELECT channel, account, event_id, user_id FROM events) y`,
 		"sessions are known by their ids": `SELECT id FROM sessions GROUP BY id HAVING COUNT(*) > 1`,
 		"API keys are known by their ids": `SELECT id FROM api_keys GROUP BY id HAVING COUNT(*) > 1`,
-		"a version has its summary":       `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,
-		"what an epoch shares is kept": `SELECT e.user_id, e.id FROM epochs e LEFT JOIN heads h ON e.data LIKE '%"hash":"' || h.hash || '"%'
-			GROUP BY e.user_id, e.id, e.data HAVING COUNT(h.hash) <> (LENGTH(e.data) - LENGTH(REPLACE(e.data, '"hash":"', ''))) / 8`,
-		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
-			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running') AND NOT EXISTS (SELECT 1 FROM jobs j
-			WHERE j.user_id = u.user_id AND j.day = u.day AND j.reserved > 0)`,
 	}
 }
 

@@ -218,103 +218,136 @@ func testEpochShared(b *bench) {
 	}
 }
 
+// known is a process that stores messages, and whose windows are compared with those of
+// one that has to read them.
+type known struct {
+	*bench // whose clock is that of the process
+	warm   bench
+	reads  int
+}
+
+func (k *known) pass() { k.warm.now = k.warm.now.Add(time.Second) }
+
+// same compares the windows of a turn; most is how many statements the one may take.
+func (k *known) same(t *core.Turn, most int) {
+	k.t.Helper()
+	before := k.reads
+	got, err := k.warm.Window(k.ctx, t, k.ongoing())
+	k.must(err)
+	if n := k.reads - before; n > most {
+		k.t.Errorf("a window took %d statements, want at most %d", n, most)
+	}
+	cold := *k.bench
+	cold.Store = k.open()
+	want, err := cold.Window(k.ctx, t, k.ongoing())
+	k.must(err)
+	if !reflect.DeepEqual(got, want) {
+		k.t.Errorf("got the window %+v, want %+v", got, want)
+	}
+}
+
+// commit answers a turn.
+func (k *known) commit(t *core.Turn, text string) {
+	k.t.Helper()
+	_, err := k.warm.Commit(k.ctx, k.warm.reply(t, text), nil)
+	k.must(err)
+}
+
 // testWindowKnown: what a process puts together of what it stored is what the tables
 // hold, whatever was said and by whom.
 func testWindowKnown(b *bench) {
-	warm, reads := *b, 0
-	warm.Store = b.open()
-	warm.Trace(func(string, []any) { reads++ })
-	warm.epochFrom(warm.turn("first"), "1")
-	same := func(t *core.Turn, most int) {
-		b.t.Helper()
-		before := reads
-		got, err := warm.Window(b.ctx, t, b.ongoing())
-		b.must(err)
-		if n := reads - before; n > most {
-			b.t.Errorf("a window took %d statements, want at most %d", n, most)
-		}
-		cold := *b
-		cold.Store = b.open()
-		want, err := cold.Window(b.ctx, t, b.ongoing())
-		b.must(err)
-		if !reflect.DeepEqual(got, want) {
-			b.t.Errorf("got the window %+v, want %+v", got, want)
-		}
-	}
-	second := warm.turn("second")
-	same(second, 2) // the first of an epoch is read
-	warm.sent(warm.answer(second, "2").Delivery)
+	k := &known{bench: b, warm: *b}
+	k.warm.Store = b.open()
+	k.warm.Trace(func(string, []any) { k.reads++ })
+	k.warm.epochFrom(k.warm.turn("first"), "1")
+	second := k.warm.turn("second")
+	k.same(second, 2) // the first of an epoch is read
+	k.warm.sent(k.warm.answer(second, "2").Delivery)
+	k.oddMessages()
+	k.files()
+	k.others()
+	k.changes()
+}
+
+func (k *known) oddMessages() {
 	for _, change := range []func(m *core.NewMessage){
 		func(*core.NewMessage) {},
 		func(m *core.NewMessage) { m.Text = "with NUL \x00 and \xff" },
 		func(m *core.NewMessage) { m.ForwardedFrom = "Eve" },
 		func(m *core.NewMessage) { m.Quote = &core.Quote{Text: "what was said"} },
-		func(m *core.NewMessage) { m.SentAt = b.now.Add(1234567 * time.Nanosecond) },
+		func(m *core.NewMessage) { m.SentAt = k.now.Add(1234567 * time.Nanosecond) },
 	} {
-		warm.now = warm.now.Add(time.Second)
-		b.now = warm.now
-		a := warm.batch(true, "said")
+		k.pass()
+		k.now = k.warm.now
+		a := k.warm.batch(true, "said")
 		change(&a.Messages[0])
-		t := one(&warm, warm.Append, a).Turn
-		same(t, 0)
-		r := warm.reply(t, "it is")
-		call := core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now, Tokens: 1,
+		t := one(&k.warm, k.warm.Append, a).Turn
+		k.same(t, 0)
+		r := k.warm.reply(t, "it is")
+		call := core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: k.now, Tokens: 1,
 			ToolCalls: []core.ToolCall{{ID: "c1", Name: "time_now", Arguments: "{}"}}}
 		result := core.NewMessage{Role: core.RoleTool, Kind: core.KindChat, Text: "noon", ToolCallID: "c1",
-			ToolName: "time_now", SentAt: b.now, Tokens: 1}
+			ToolName: "time_now", SentAt: k.now, Tokens: 1}
 		r.Messages = append([]core.NewMessage{call, result}, r.Messages...)
-		_, err := warm.Commit(b.ctx, r, nil)
-		b.must(err)
+		_, err := k.warm.Commit(k.ctx, r, nil)
+		k.must(err)
 	}
+}
+
+func (k *known) files() {
 	for _, claim := range []bool{true, false} {
-		warm.now = warm.now.Add(time.Second)
-		a := warm.batch(claim, "with a file")
+		k.pass()
+		a := k.warm.batch(claim, "with a file")
 		a.Messages[0].Attachments = []core.Attachment{{Kind: "voice", Ref: "r"}}
-		t := one(&warm, warm.Append, a).Turn
+		t := one(&k.warm, k.warm.Append, a).Turn
 		if !claim {
-			t = warm.take()
+			t = k.warm.take()
 		}
-		f := core.Fetched{User: b.user.ID, Message: t.Inputs[0], Attachment: a.Messages[0].Attachments[0]}
+		f := core.Fetched{User: k.user.ID, Message: t.Inputs[0], Attachment: a.Messages[0].Attachments[0]}
 		f.Attachment.Transcript = "what was heard"
-		j, err := warm.Claim(b.ctx, warm.only("fetch:telegram"), warm.claim())
-		b.must(err)
+		j, err := k.warm.Claim(k.ctx, k.warm.only("fetch:telegram"), k.warm.claim())
+		k.must(err)
 		f.Lease = j.Lease
-		b.must(warm.SetAttachment(b.ctx, f))
-		same(t, 9)
-		_, err = warm.Commit(b.ctx, warm.reply(t, "heard"), nil)
-		b.must(err)
+		k.must(k.warm.SetAttachment(k.ctx, f))
+		k.same(t, 9)
+		k.commit(t, "heard")
 	}
-	warm.say(false, "waits")
-	warm.now = warm.now.Add(time.Second)
-	t := warm.take()
-	same(t, 1) // what waited for its turn is read
-	_, err := warm.Commit(b.ctx, warm.reply(t, "so it does"), nil)
-	b.must(err)
-	own := warm.Store
-	warm.Store, warm.now = b.open(), warm.now.Add(time.Second)
-	warm.answer(warm.turn("elsewhere"), "there")
-	warm.Store, warm.now = own, warm.now.Add(time.Second)
-	t = warm.turn("here again")
-	same(t, 1) // and what another process stored
-	same(t, 2) // a second attempt
-	_, err = warm.Commit(b.ctx, warm.reply(t, "yes"), nil)
-	b.must(err)
-	warm.now = warm.now.Add(time.Second)
-	again := warm.turn("is changed")
-	b.must(warm.edit(warm.native(), "e1", "was changed"))
+}
+
+func (k *known) others() {
+	k.warm.say(false, "waits")
+	k.pass()
+	t := k.warm.take()
+	k.same(t, 1) // what waited for its turn is read
+	k.commit(t, "so it does")
+	own := k.warm.Store
+	k.warm.Store = k.open()
+	k.pass()
+	k.warm.answer(k.warm.turn("elsewhere"), "there")
+	k.warm.Store = own
+	k.pass()
+	t = k.warm.turn("here again")
+	k.same(t, 1) // and what another process stored
+	k.same(t, 2) // a second attempt
+	k.commit(t, "yes")
+}
+
+func (k *known) changes() {
+	k.pass()
+	again := k.warm.turn("is changed")
+	k.must(k.warm.edit(k.warm.native(), "e1", "was changed"))
 	again.Again = true
-	same(again, 9)
-	warm.epochFrom(again, "so it was")
-	warm.now = warm.now.Add(time.Second)
-	between := warm.turn("between")
-	same(between, 9)
-	_, err = warm.Commit(b.ctx, warm.reply(between, "both"), nil)
-	b.must(err)
-	warm.now = warm.now.Add(time.Second)
-	later := warm.turn("is tried later")
-	b.must(warm.RetryTurn(b.ctx, later, warm.now, "the model is away"))
-	b.must(warm.edit(warm.native(), "e2", "was changed again"))
-	same(warm.take(), 9)
+	k.same(again, 9)
+	k.warm.epochFrom(again, "so it was")
+	k.pass()
+	between := k.warm.turn("between")
+	k.same(between, 9)
+	k.commit(between, "both")
+	k.pass()
+	later := k.warm.turn("is tried later")
+	k.must(k.warm.RetryTurn(k.ctx, later, k.warm.now, "the model is away"))
+	k.must(k.warm.edit(k.warm.native(), "e2", "was changed again"))
+	k.same(k.warm.take(), 9)
 }
 
 func testHistory(b *bench) {
