@@ -61,7 +61,7 @@ func BenchmarkNearest(b *testing.B) {
 	}
 }
 
-func analyzer(b *testing.B) *recall.Analyzer {
+func analyzer(b testing.TB) *recall.Analyzer {
 	a, err := recall.NewAnalyzer(nil)
 	if err != nil {
 		b.Fatal(err)

@@ -100,19 +100,24 @@ func (r row) Scan(dest ...any) error {
 // prover proves what was foreseen, where the database is not distributed.
 type prover struct{ spread *atomic.Bool }
 
-// prove returns a statement that divides by zero unless s reads the row that it foresees.
+// prove returns a statement that divides by zero unless s reads the row that it foresees,
+// but for columns that it foresees as nil: whatever they are.
 // It locks what s locks.
 func (p prover) prove(s sqlstore.Statement) sqlstore.Statement {
 	if p.spread.Load() {
 		return sqlstore.Statement{}
 	}
-	columns, same := make([]string, len(s.Foreseen)), make([]string, len(s.Foreseen))
-	for i := range columns {
+	columns, args := make([]string, len(s.Foreseen)), slices.Clone(s.Args)
+	var same []string
+	for i, v := range s.Foreseen {
 		columns[i] = "c" + strconv.Itoa(i+1)
-		same[i] = columns[i] + " = $" + strconv.Itoa(len(s.Args)+i+1)
+		if v != nil {
+			args = append(args, v)
+			same = append(same, columns[i]+" = $"+strconv.Itoa(len(args)))
+		}
 	}
 	return sqlstore.Statement{Query: `WITH seen (` + strings.Join(columns, ", ") + `) AS (` + s.Query +
-		`) SELECT 1 / COUNT(*) FROM seen WHERE ` + strings.Join(same, " AND "), Args: slices.Concat(s.Args, s.Foreseen)}
+		`) SELECT 1 / COUNT(*) FROM seen WHERE ` + strings.Join(same, " AND "), Args: args}
 }
 
 // disproved reports whether a statement of prove failed.

@@ -10,9 +10,15 @@ import (
 // beforehand is not asked, and what is written is sent together.
 func TestTripsOfATurn(t *testing.T) {
 	t.Parallel()
-	most := map[string]int64{"Append": 2, "Commit": 1, "FinishPart": 1}
 	server(t)
-	storetest.Road(t, database, func(s storetest.Store, step string, run func()) {
+	t.Run("alone", func(t *testing.T) { storetest.Road(t, database, trips(t)) })
+	t.Run("in a rush", func(t *testing.T) { storetest.Rush(t, database, analyzer(t), trips(t)) })
+}
+
+// trips returns what counts the trips of a step.
+func trips(t *testing.T) func(s storetest.Store, step string, run func()) {
+	most := map[string]int64{"Append": 2, "Commit": 1, "FinishPart": 1}
+	return func(s storetest.Store, step string, run func()) {
 		before := s.(interface{ Trips() int64 }).Trips()
 		run()
 		trips := s.(interface{ Trips() int64 }).Trips() - before
@@ -20,5 +26,5 @@ func TestTripsOfATurn(t *testing.T) {
 		if trips > most[step] || trips == 0 {
 			t.Errorf("%s takes %d round trips, want at most %d", step, trips, most[step])
 		}
-	})
+	}
 }

@@ -14,7 +14,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var st state
 	var said []core.Message
 	var ahead foresight
-	seen := s.ahead.take(r.Turn.User, int64(r.Turn.ID))
+	seen := s.replies.take(r.Turn.User, int64(r.Turn.ID))
 	err := s.updateForeseen(ctx, "commit reply", r.Turn.User, seen, func(t *tx) error {
 		out, ahead = core.Committed{}, foresight{}
 		if !st.held {
@@ -53,11 +53,11 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 			return err
 		}
 		if out.Again, err = t.next(r, st); out.Delivery != nil {
-			ahead = t.foresee(int64(out.Delivery.ID), false, true, false)
+			ahead = t.foreseePart(out.Delivery.ID, false, true, false)
 		}
 		return err
 	}, toState(r, &st))
-	s.foresaw(r.Turn.User, ahead, err)
+	s.foresaw(&s.parts, r.Turn.User, ahead, err)
 	if err == nil && r.State != core.TurnFailed && r.News == nil {
 		s.recent.ended(r.Turn, st.last, said)
 	}

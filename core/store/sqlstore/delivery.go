@@ -268,7 +268,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	now time.Time) (bool, error) {
 	var more bool
 	var h holding
-	seen := s.ahead.take(d.User, int64(d.ID))
+	seen := s.parts.take(d.User, int64(d.ID))
 	err := s.updateForeseen(ctx, "finish part", d.User, seen, func(t *tx) error {
 		more = false
 		if err := t.holdsAs(d.Lease, h); err != nil {

@@ -40,7 +40,7 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 
 // PutWindows stores windows of a day; see core.IndexStore.
 func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
-	return s.update(ctx, "put windows", p.User, func(t *tx) error {
+	return s.updateLeased(ctx, "put windows", p.User, false, func(t *tx) error {
 		left, err := t.unread(p)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 // PutVectors stores vectors; see core.IndexStore.
 func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
 	now time.Time) error {
-	return s.update(ctx, "put vectors", user, func(t *tx) error {
+	return s.updateLeased(ctx, "put vectors", user, false, func(t *tx) error {
 		for _, v := range vectors {
 			if err := t.putVector(v, config, now); err != nil {
 				return err

@@ -20,11 +20,11 @@ import (
 // something else happens to the user meanwhile.
 type foresight struct {
 	of   int64 // the turn, or the delivery
-	user []any // the columns of lock
+	user []any // the columns of lock; nil: one that it does not go by
 	row  []any // the columns of what is read with it
 }
 
-// foresights keeps one of a thread's turn or of a delivery to come, for each user.
+// foresights keeps one of each user, of a turn or of a delivery to come.
 type foresights struct {
 	mu    sync.Mutex
 	users map[core.UserID]foresight
@@ -55,17 +55,29 @@ func (f *foresights) take(user core.UserID, of int64) foresight {
 	return seen
 }
 
-// foresee notes what the next transaction of a turn or delivery will read, as this one is
-// about to leave it.
+// foresee notes what the next transaction of a turn will read, as this one is about to leave it.
 func (t *tx) foresee(of int64, row ...any) foresight {
 	return foresight{of: of, row: row, user: []any{t.lastMessage, t.lastID, t.news, t.name, t.role, t.settings, t.standing,
-		int64(t.moving), flag(t.unindexed || t.added)}}
+		int64(t.moving)}}
 }
 
-// foresaw keeps what a transaction foresaw, if it was committed and somebody goes by it.
-func (s *Store) foresaw(user core.UserID, ahead foresight, err error) {
+// foreseePart is foresee for the end of a delivery's first part, which makes nothing that
+// gets a number unless something went wrong: the next message, which is often stored first,
+// does not disprove it.
+func (t *tx) foreseePart(delivery core.DeliveryID, row ...any) foresight {
+	f := t.foresee(int64(delivery), row...)
+	f.user[0], f.user[1], f.user[2] = nil, nil, nil
+	return f
+}
+
+// errUncounted is of a transaction that needs a number, and foresaw that it would not.
+var errUncounted = errors.New("the counters were not read")
+
+// foresaw keeps what a transaction foresaw among others of its kind, if it was committed and
+// somebody goes by it.
+func (s *Store) foresaw(in *foresights, user core.UserID, ahead foresight, err error) {
 	if err == nil && ahead.of != 0 && s.dialect.Prove != nil {
-		s.ahead.keep(user, ahead)
+		in.keep(user, ahead)
 	}
 }
 

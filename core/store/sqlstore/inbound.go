@@ -119,7 +119,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		ahead = t.foreseeReply(a, to, out)
 		return t.wantTurn(a, to, out)
 	}, first...)
-	s.foresaw(a.User, ahead, err)
+	s.foresaw(&s.replies, a.User, ahead, err)
 	switch {
 	case a.As != "" && errors.Is(err, core.ErrNotFound):
 		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)

@@ -167,7 +167,7 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 	if len(pages) > 1 {
 		owner = 0 // there is one writer: no row needs to be locked
 	}
-	err = s.update(ctx, "index", owner, func(t *tx) error {
+	err = s.updateLeased(ctx, "index", owner, false, func(t *tx) error {
 		total = 0
 		for _, p := range pages {
 			own := *t

@@ -26,7 +26,8 @@ type Store struct {
 	changes bus[core.UserID]
 	batch   batcher
 	recent  recent
-	ahead   foresights
+	replies foresights // of turns
+	parts   foresights // of deliveries
 	seen    seen
 	known   directories
 	rota    rota

@@ -185,16 +185,20 @@ func (t *tx) work(f func(t *tx) error) error {
 	return t.flush()
 }
 
-// lock locks the user's row and reads its counters.
+// lock locks the user's row and reads its counters. Whether the user is unindexed is not
+// foreseen, as the index changes it at any time: it is then written in any case.
 func (t *tx) lock() Statement {
-	return Statement{Foreseen: t.foreseen, Query: `SELECT last_message, last_id, news, name, role, settings, standing, moving, unindexed FROM users WHERE id = $1` +
-		t.s.dialect.Lock, Args: []any{t.user},
-		Scan: func(r Row) error {
+	columns := `last_message, last_id, news, name, role, settings, standing, moving`
+	into := []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving}
+	if t.foreseen == nil {
+		columns, into = columns+`, unindexed`, append(into, &t.unindexed)
+	}
+	return Statement{Foreseen: t.foreseen, Query: `SELECT ` + columns + ` FROM users WHERE id = $1` + t.s.dialect.Lock,
+		Args: []any{t.user}, Scan: func(r Row) error {
 			if t.user != 0 {
 				*t.touched = append(*t.touched, t.user)
 			}
-			return found(r.Scan(&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing,
-				&t.moving, &t.unindexed))
+			return found(r.Scan(into...))
 		}}
 }
 
@@ -238,6 +242,9 @@ func (t *tx) flushAll() error {
 // flush writes the counters and tells other processes what to look at.
 func (t *tx) flush() error {
 	if t.dirty {
+		if t.foreseen != nil && t.foreseen[0] == nil {
+			return errUncounted
+		}
 		mark := ``
 		if t.added && !t.unindexed && t.user > 0 { // what is in an index is written only where it changes
 			mark = `, unindexed = 1`

@@ -57,13 +57,36 @@ func benchTurn(b *testing.B, open Open, history, others int) {
 // Road takes a message through Append, Commit and FinishPart, as each of many is taken, and
 // has each step run by one of the caller's.
 func Road(tb testing.TB, open Open, step func(s Store, name string, run func())) {
+	newBench(tb, open).road(step, func() {}, func() {})
+}
+
+// Rush is Road for who writes again before the end of the answer is stored, while the
+// index of a keeps up with what is said.
+func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name string, run func())) {
 	w := newBench(tb, open)
+	w.Analyze(a)
+	index := func() {
+		n, err := w.Index(w.ctx, 100, core.Share{})
+		w.must(err)
+		if n == 0 {
+			tb.Error("nothing was to be indexed")
+		}
+	}
+	w.road(step, index, func() {
+		index()
+		w.say(true, "And this?")
+	})
+}
+
+// road is Road, with something that happens once the message and once the reply is stored.
+func (w *bench) road(step func(s Store, name string, run func()), appended, committed func()) {
 	w.user, w.at = w.filled(1000)
 	w.epochFrom(w.turn("first"), "1")
 	w.exchange("second", "2")
 	w.now = w.now.Add(time.Second)
 	var t *core.Turn
 	step(w.Store, "Append", func() { t = w.turn("Is this on the road?") })
+	appended()
 	_, err := w.Window(w.ctx, t, w.ongoing())
 	w.must(err)
 	r, c := w.reply(t, "It is."), w.claim()
@@ -72,6 +95,7 @@ func Road(tb testing.TB, open Open, step func(s Store, name string, run func()))
 		out, err = w.Commit(w.ctx, r, &c)
 		w.must(err)
 	})
+	committed()
 	step(w.Store, "FinishPart", func() { w.sent(out.Delivery) })
 }
 
