@@ -79,24 +79,24 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 }
 
 // road is Road, with something that happens once the message and once the reply is stored.
-func (w *bench) road(step func(s Store, name string, run func()), appended, committed func()) {
-	w.user, w.at = w.filled(1000)
-	w.epochFrom(w.turn("first"), "1")
-	w.exchange("second", "2")
-	w.now = w.now.Add(time.Second)
+func (b *bench) road(step func(s Store, name string, run func()), appended, committed func()) {
+	b.user, b.at = b.filled(1000)
+	b.epochFrom(b.turn("first"), "1")
+	b.exchange("second", "2")
+	b.now = b.now.Add(time.Second)
 	var t *core.Turn
-	step(w.Store, "Append", func() { t = w.turn("Is this on the road?") })
+	step(b.Store, "Append", func() { t = b.turn("Is this on the road?") })
 	appended()
-	_, err := w.Window(w.ctx, t, w.ongoing())
-	w.must(err)
-	r, c := w.reply(t, "It is."), w.claim()
+	_, err := b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	r, c := b.reply(t, "It is."), b.claim()
 	var out core.Committed
-	step(w.Store, "Commit", func() {
-		out, err = w.Commit(w.ctx, r, &c)
-		w.must(err)
+	step(b.Store, "Commit", func() {
+		out, err = b.Commit(b.ctx, r, &c)
+		b.must(err)
 	})
 	committed()
-	step(w.Store, "FinishPart", func() { w.sent(out.Delivery) })
+	step(b.Store, "FinishPart", func() { b.sent(out.Delivery) })
 }
 
 // BenchTogether measures the turns of many users at once, of 10 messages of talk
