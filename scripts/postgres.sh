@@ -13,8 +13,10 @@
 # has pgvector, Debian packages with pgvector, Debian packages with pgvector
 # compiled from the source package of Debian 13. Packages are unpacked into the
 # cache folder, nothing is installed. The server listens on 127.0.0.1 and on a
-# socket in the cache folder, asks for a password, and keeps fsync on.
+# socket in the cache folder, and asks for a password.
 #
+# EVERTHREAD_POSTGRES_FSYNC=off starts it without fsync, for tests: they kill processes, not
+# the machine, and a slow disk would take the time that they are given. Benchmarks keep it on.
 # EVERTHREAD_CACHE moves the cache folder, EVERTHREAD_POSTGRES=docker|local|unpack
 # chooses the source.
 
@@ -182,13 +184,12 @@ init_data() {
 	chown "$(owner)" "$home/password"
 	log "making a database in $home/data"
 	quietly as_owner "$bin/initdb" -D "$home/data" -U everthread -E UTF8 --locale=C.UTF-8 \
-		-A scram-sha-256 --pwfile="$home/password"
+		-A scram-sha-256 --pwfile="$home/password" --no-sync
 	cat >>"$home/data/postgresql.conf" <<-CONF
 		listen_addresses = '127.0.0.1'
 		unix_socket_directories = '$home/socket'
 		max_connections = 300
 		shared_buffers = 256MB
-		fsync = on
 		synchronous_commit = on
 		jit = off
 		timezone = 'UTC'
@@ -208,7 +209,7 @@ start_server() {
 		port=$([ "$try" = 1 ] && cat "$home/port" 2>/dev/null || free_port)
 		# The lock must not live on in the server: 9 is closed for it.
 		if as_owner "$bin/pg_ctl" -D "$home/data" -w -t 60 -l "$home/data/server.log" \
-			-o "-p $port" start >/dev/null 2>&1 9>&-; then
+			-o "-p $port -c fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}" start >/dev/null 2>&1 9>&-; then
 			echo "$port" >"$home/port"
 			log "PostgreSQL listens on 127.0.0.1:$port"
 			prepare_database
@@ -241,7 +242,7 @@ start_container() {
 	docker rm -f "$container" >/dev/null 2>&1 || true
 	[ -s "$home/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/password")
 	POSTGRES_PASSWORD=$(cat "$home/password") quietly docker run -d --name "$container" -e POSTGRES_PASSWORD \
-		-e POSTGRES_USER=everthread -e POSTGRES_DB=everthread -p 127.0.0.1::5432 "$image" -c max_connections=300
+		-e POSTGRES_USER=everthread -e POSTGRES_DB=everthread -p 127.0.0.1::5432 "$image" -c max_connections=300 -c "fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}"
 	local try
 	for try in $(seq 60); do
 		# Over TCP: the first start of the image serves its socket only, then restarts.

@@ -46,7 +46,7 @@ missing() {
 start_peers() {
 	if [ -z "${TEST_POSTGRES_DSN:-}" ]; then
 		scripts/postgres.sh status || started_postgres=yes
-		if TEST_POSTGRES_DSN=$(scripts/postgres.sh start); then
+		if TEST_POSTGRES_DSN=$(EVERTHREAD_POSTGRES_FSYNC=off scripts/postgres.sh start); then
 			export TEST_POSTGRES_DSN
 		else
 			unset TEST_POSTGRES_DSN

@@ -47,13 +47,13 @@ func NewServers(t *testing.T) *Servers {
 	Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
 	s.who = nobody(t, s.dir)
-	s.run("initdb", "-D", "primary", "-U", "everthread", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
+	s.run("initdb", "-D", "primary", "-U", "everthread", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8",
+		"--no-sync")
 	s.primary = s.start("primary")
 	s.sql("postgres", "CREATE DATABASE everthread")
 	s.sql("everthread", "CREATE EXTENSION vector", "CREATE EXTENSION btree_gin")
 	s.run("pg_basebackup", "-h", "127.0.0.1", "-p", s.primary.port, "-U", "everthread", "-D", "standby", "-R",
-		"-X", "stream",
-		"-c", "fast")
+		"-X", "stream", "-c", "fast", "--no-sync")
 	s.standby = s.start("standby")
 	s.sql("everthread", "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
 	s.until(s.url("everthread", s.primary), `SELECT COUNT(*) FROM pg_stat_replication WHERE sync_state = 'sync'`)
@@ -88,7 +88,8 @@ func (s *Servers) start(folder string) *server {
 	_, port, err := net.SplitHostPort(FreeAddress(s.t))
 	Must(s.t, err)
 	r := &server{port: port, log: &logBuffer{}}
-	r.cmd = s.command("postgres", "-D", folder, "-p", port, "-h", "127.0.0.1", "-k", "", "-c", "shared_buffers=32MB")
+	r.cmd = s.command("postgres", "-D", folder, "-p", port, "-h", "127.0.0.1", "-k", "", "-c", "shared_buffers=32MB",
+		"-c", "fsync=off") // what is killed is the process, not the machine
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
 	Must(s.t, r.cmd.Start())
 	s.t.Cleanup(r.kill)
