@@ -14,6 +14,10 @@ type Users interface {
 type PeopleStore interface {
 	User(ctx context.Context, id UserID) (User, error)
 	Users(ctx context.Context) ([]User, error)
+	// FindUsers returns limit users of those whose name contains words, in any case, or whose
+	// id they are as "7" or "#7", by id from the offset on, and how many there are; of all if
+	// words is empty.
+	FindUsers(ctx context.Context, words string, offset, limit int) (users []User, total int, err error)
 	// AddUser makes a user with a continuous thread. Role owner is for the first start.
 	AddUser(ctx context.Context, u User) (User, error)
 	// AddUserAt makes a user with an address at once. ErrExists if it is somebody's.

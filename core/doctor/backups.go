@@ -83,14 +83,9 @@ func (e *examination) begun(ctx context.Context) (since time.Time) {
 	if !e.schema {
 		return since
 	}
-	users, err := e.store.Users(ctx)
-	if err != nil {
+	first, _, err := e.store.FindUsers(ctx, "", 0, 1)
+	if err != nil || len(first) == 0 {
 		return since
 	}
-	for _, u := range users {
-		if since.IsZero() || u.CreatedAt.Before(since) {
-			since = u.CreatedAt
-		}
-	}
-	return since
+	return first[0].CreatedAt
 }

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,18 +71,16 @@ func (r *Room) adminSection(v *web.Visit) error {
 }
 
 func (r *Room) adminPage(v *web.Visit) error {
-	users, err := r.Store.Users(v.Context())
-	if err != nil {
-		return fmt.Errorf("read users: %w", err)
-	}
-	page := adminView{Sections: adminSections(v)}
+	page, called := adminView{Sections: adminSections(v)}, r.names(v)
 	used, err := r.Store.UsageDays(v.Context(), 0, usageFrom(v), v.Today.Label)
 	if err != nil {
 		return fmt.Errorf("read usage: %w", err)
 	}
-	page.Usage = r.adminUsage(v, used, users)
+	page.Usage = r.adminUsage(v, used, called)
 	var shown []core.User
-	shown, page.People = somePeople(v, users)
+	if shown, page.People, err = r.somePeople(v); err != nil {
+		return err
+	}
 	if page.Users, err = r.shownUsers(v, shown, used); err != nil {
 		return err
 	}
@@ -93,10 +92,10 @@ func (r *Room) adminPage(v *web.Visit) error {
 		page.Setups = append(page.Setups, shownSetup{Setup: s, Name: v.ChannelName(s.Channel)})
 	}
 	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
-	if page.Deliveries, err = r.undelivered(v, users); err != nil {
+	if page.Deliveries, err = r.undelivered(v, called); err != nil {
 		return err
 	}
-	if page.Queues, page.Dead, err = r.queues(v, users); err != nil {
+	if page.Queues, page.Dead, err = r.queues(v, called); err != nil {
 		return err
 	}
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
@@ -110,16 +109,21 @@ type shownSetup struct {
 }
 
 // called is what a user is called on the owner's page.
-func called(users []core.User, id core.UserID) string {
-	for _, u := range users {
-		if u.ID == id && u.Name != "" {
-			return u.Name
+func called(u core.User) string { return cmp.Or(u.Name, fmt.Sprintf("#%d", u.ID)) }
+
+// names returns what users are called, each read once.
+func (r *Room) names(v *web.Visit) func(core.UserID) string {
+	known := map[core.UserID]string{0: "–"}
+	return func(id core.UserID) string {
+		if known[id] == "" {
+			u, err := r.Store.User(v.Context(), id)
+			if err != nil {
+				u = core.User{ID: id}
+			}
+			known[id] = called(u)
 		}
+		return known[id]
 	}
-	if id == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("#%d", id)
 }
 
 // shownChannel is a channel with what is wrong with it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,7 +31,7 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 	}
 	known := []choice{{Value: "", Name: say(v.Lang).Admin.NewUser, Here: true}}
 	for _, u := range users {
-		known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(users, u.ID)})
+		known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(u)})
 	}
 	var out []shownRequest
 	for _, c := range codes[:min(len(codes), peopleShown)] {
@@ -76,16 +77,7 @@ func (r *Room) knownUser(v *web.Visit, id string) (core.User, error) {
 	if err != nil || n <= 0 {
 		return core.User{}, core.ErrNotFound
 	}
-	users, err := r.Store.Users(v.Context())
-	if err != nil {
-		return core.User{}, fmt.Errorf("read users: %w", err)
-	}
-	for _, u := range users {
-		if u.ID == core.UserID(n) {
-			return u, nil
-		}
-	}
-	return core.User{}, core.ErrNotFound
+	return r.Store.User(v.Context(), core.UserID(n))
 }
 
 // peoplePage says which people are shown of those who were looked for.
@@ -99,26 +91,20 @@ type peoplePage struct {
 const peopleShown = 50
 
 // somePeople returns the people that the address of the page asks for.
-func somePeople(v *web.Visit, users []core.User) ([]core.User, peoplePage) {
+func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 	q := v.R.URL.Query()
 	p := peoplePage{Words: strings.TrimSpace(web.Short(web.OneLine(q.Get("who")), maxName))}
-	found := users
-	if p.Words != "" {
-		found = nil
-		words := strings.ToLower(p.Words)
-		for _, u := range users {
-			if strings.Contains(strings.ToLower(u.Name), words) ||
-				strings.TrimPrefix(words, "#") == strconv.FormatInt(int64(u.ID), 10) {
-				found = append(found, u)
-			}
-		}
+	n, _ := strconv.Atoi(q.Get("page"))
+	n = min(max(n, 0), math.MaxInt32/peopleShown)
+	shown, total, err := r.Store.FindUsers(v.Context(), p.Words, n*peopleShown, peopleShown)
+	last := max(0, total-1) / peopleShown
+	if err == nil && n > last {
+		n = last
+		shown, total, err = r.Store.FindUsers(v.Context(), p.Words, n*peopleShown, peopleShown)
 	}
-	last := max(0, len(found)-1) / peopleShown
-	n, err := strconv.Atoi(q.Get("page"))
 	if err != nil {
-		n = 0
+		return nil, p, fmt.Errorf("find users: %w", err)
 	}
-	n = min(max(n, 0), last)
 	to := func(n int) string {
 		return "/admin?" + url.Values{"who": {p.Words}, "page": {strconv.Itoa(n)}}.Encode() + "#users"
 	}
@@ -128,12 +114,11 @@ func somePeople(v *web.Visit, users []core.User) ([]core.User, peoplePage) {
 	if n < last {
 		p.After = to(n + 1)
 	}
-	first, end := n*peopleShown, min(len(found), (n+1)*peopleShown)
 	if last > 0 {
-		p.Range = fmt.Sprintf(say(v.Lang).Admin.UsersOf, words.Number(v.Lang, first+1), words.Number(v.Lang, end),
-			words.Number(v.Lang, len(found)))
+		p.Range = fmt.Sprintf(say(v.Lang).Admin.UsersOf, words.Number(v.Lang, n*peopleShown+1),
+			words.Number(v.Lang, n*peopleShown+len(shown)), words.Number(v.Lang, total))
 	}
-	return found[first:end], p
+	return shown, p, nil
 }
 
 // shownUser is a user as the owner sees them.
@@ -164,7 +149,7 @@ func (r *Room) shownUsers(v *web.Visit, users []core.User, used []core.UsageDay)
 			}
 		}
 		s := sums[u.ID].Usage
-		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "),
+		out = append(out, shownUser{ID: u.ID, Name: called(u), Addresses: cmp.Or(strings.Join(at, ", "),
 			say(v.Lang).Admin.NoAddress), Used: lastUsed(v, last),
 			Tokens: words.Number(v.Lang, s.Prompt+s.Completion), Cost: r.money(v, s), Owner: u.Role == core.RoleOwner,
 			Paused: u.Settings.Paused})
@@ -203,6 +188,6 @@ func (r *Room) signInLink(v *web.Visit) error {
 	w := say(v.Lang).Admin
 	minutes := words.Number(v.Lang, int(code.Expires.Sub(v.Now).Minutes()))
 	return v.Page("secret", w.LinkTitle, secretView{Title: w.LinkTitle,
-		Lead: fmt.Sprintf(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
+		Lead: fmt.Sprintf(w.LinkLead, called(u), minutes), Secret: url, More: w.LinkMore,
 		Back: "/admin#users", BackName: w.Title})
 }

@@ -29,7 +29,7 @@ type shownDelivery struct {
 	Who, Channel, Kind, State, Class, Error, Age string
 }
 
-func (r *Room) undelivered(v *web.Visit, users []core.User) ([]shownDelivery, error) {
+func (r *Room) undelivered(v *web.Visit, called func(core.UserID) string) ([]shownDelivery, error) {
 	all, err := r.Store.Deliveries(v.Context(), core.DeliveryQuery{Limit: deliveriesShown,
 		States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}})
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *Room) undelivered(v *web.Visit, users []core.User) ([]shownDelivery, er
 		if d.State == core.DeliveryParked {
 			state = say(v.Lang).Admin.Parked
 		}
-		out = append(out, shownDelivery{d.User, d.ID, called(users, d.User), v.ChannelName(d.To.Channel),
+		out = append(out, shownDelivery{d.User, d.ID, called(d.User), v.ChannelName(d.To.Channel),
 			say(v.Lang).Admin.Kinds[string(d.Kind)], state, string(d.State), d.Error, ago(v, d.CreatedAt)})
 	}
 	return out, nil
@@ -90,7 +90,7 @@ type shownJob struct {
 	Who, Queue, Attempts, Error, Since string
 }
 
-func (r *Room) queues(v *web.Visit, users []core.User) ([]shownQueue, []shownJob, error) {
+func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQueue, []shownJob, error) {
 	stats, err := r.Store.QueueStats(v.Context())
 	if err != nil {
 		return nil, nil, fmt.Errorf("read queues: %w", err)
@@ -101,7 +101,7 @@ func (r *Room) queues(v *web.Visit, users []core.User) ([]shownQueue, []shownJob
 	}
 	var dead []shownJob
 	for _, j := range jobs {
-		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), queueName(v, j.Queue),
+		dead = append(dead, shownJob{j.User, j.ID, called(j.User), queueName(v, j.Queue),
 			words.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)})
 	}
 	return byQueue(v, stats), dead, nil
@@ -182,7 +182,7 @@ type adminUsed struct {
 	Day, Who, Tokens, Turns, Cost string
 }
 
-func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, users []core.User) adminUsage {
+func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.UserID) string) adminUsage {
 	page := adminUsage{Cost: r.Prices.known(), None: len(used) == 0}
 	class := map[core.UserID]int{}
 	var names []legend
@@ -190,7 +190,7 @@ func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, users []core.User)
 		class[u] = min(i, chartUsers)
 		switch {
 		case i < chartUsers:
-			names = append(names, legend{i, called(users, u)})
+			names = append(names, legend{i, called(u)})
 		case i == chartUsers:
 			names = append(names, legend{i, say(v.Lang).Admin.Others})
 		}

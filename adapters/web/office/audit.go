@@ -30,10 +30,7 @@ func (r *Room) auditPage(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("read the audit: %w", err)
 	}
-	users, err := r.Store.Users(v.Context())
-	if err != nil {
-		return fmt.Errorf("read users: %w", err)
-	}
+	called := r.names(v)
 	page := auditView{Newer: v.R.URL.Query().Get("before") != ""}
 	if len(rows) > auditShown {
 		rows = rows[:auditShown]
@@ -41,7 +38,7 @@ func (r *Room) auditPage(v *web.Visit) error {
 		page.Older = fmt.Sprintf("/admin/audit?before=%d-%d-%d", last.At.UnixMilli(), last.User, last.ID)
 	}
 	for _, r := range rows {
-		page.Rows = append(page.Rows, shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(users, r.User),
+		page.Rows = append(page.Rows, shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
 			What:    strings.ReplaceAll(trust.Told(v.Lang, r), "`", ""),
 			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
 	}

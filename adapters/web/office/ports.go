@@ -132,7 +132,8 @@ type Tried struct{ Wrong, Said, Lines string }
 // Works is what the owner's page reads and changes. None of it holds what other
 // people wrote.
 type Works interface {
-	Users(ctx context.Context) ([]core.User, error)
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	PutCode(ctx context.Context, c core.Code) error

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,7 @@ func peopleCases() []testCase {
 			equal(b, "gone", errors.Is(b.MoveIdentity(b.ctx, i, b.user.ID), core.ErrNotFound), true)
 		}},
 		{"users and identities are listed", testPeople},
+		{"users are found by name, in any case, and by id", testFindUsers},
 		{"a code is used once and not after its end", testCodes},
 		{"an owner code replaces the one before", testOwnerCode},
 		{"Approve attaches an address to a user who is there", testApproveExisting},
@@ -140,6 +142,37 @@ func testPeople(b *bench) {
 	th, err := b.Thread(b.ctx, u.ID, 0)
 	b.must(err)
 	equal(b, "mode", th.Mode, core.ModeContinuous)
+}
+
+func testFindUsers(b *bench) {
+	ada := b.user.ID
+	bob, _ := b.person("Bob", core.RoleMember, "222")
+	sebo, _ := b.person("Şebo Öz", core.RoleMember, "333")
+	for _, c := range []struct {
+		words         string
+		offset, limit int
+		total         int
+		want          []core.UserID
+	}{
+		{"", 0, 50, 3, []core.UserID{ada, bob.ID, sebo.ID}},
+		{"", 1, 1, 3, []core.UserID{bob.ID}},
+		{"", 3, 50, 3, nil},
+		{"BO", 0, 50, 2, []core.UserID{bob.ID, sebo.ID}},
+		{"bo", 1, 50, 2, []core.UserID{sebo.ID}},
+		{"bo", 2, 50, 2, nil},
+		{"şEBO öz", 0, 50, 1, []core.UserID{sebo.ID}},
+		{fmt.Sprint(bob.ID), 0, 50, 1, []core.UserID{bob.ID}},
+		{fmt.Sprint("#", bob.ID), 0, 50, 1, []core.UserID{bob.ID}},
+		{"nobody", 0, 50, 0, nil},
+	} {
+		users, total, err := b.FindUsers(b.ctx, c.words, c.offset, c.limit)
+		b.must(err)
+		var got []core.UserID
+		for _, u := range users {
+			got = append(got, u.ID)
+		}
+		equal(b, fmt.Sprintf("%q from %d", c.words, c.offset), fmt.Sprint(got, total), fmt.Sprint(c.want, c.total))
+	}
 }
 
 func (b *bench) code(hash string) core.Code {

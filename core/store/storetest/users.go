@@ -197,7 +197,7 @@ func everybodys() map[string]string {
 		`UPDATE jobs SET lease_until = 0 WHERE state`:         started,
 		`SELECT COUNT(*) FROM users WHERE role = 'owner'`:     started,
 		`FROM agent_keys ORDER BY user_id`:                    started,
-		`FROM users WHERE id > 0 AND role <> 'none' ORDER BY`: owner,
+		`FROM users WHERE id > 0 AND role <> 'none'`:          owner,
 		`FROM deliveries WHERE state IN ('failed', 'unknown'`: owner,
 		`FROM embeddings WHERE user_id > 0 AND state`:         owner,
 		`) all_jobs GROUP BY queue, state`:                    owner,
