@@ -28,8 +28,13 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 		return
 	}
 	defer g.end(ref.User, ref.ID)
-	if to, ok := core.ParseAddressKey(ref.Key); ok {
-		job.Wait(ctx, g.turnToSend(ctx, to, g.Now()))
+	to, ok := core.ParseAddressKey(ref.Key)
+	now := g.Now()
+	slot := now
+	if ok {
+		wait := g.turnToSend(ctx, to, now)
+		slot = now.Add(wait)
+		job.Wait(ctx, wait)
 	}
 	if ctx.Err() != nil {
 		return
@@ -37,6 +42,9 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	d, err := g.Store.ClaimDelivery(ctx, ref, g.Jobs.Claim())
 	g.logUnless(ctx, err, "claim delivery", zap.Int64("user", int64(ref.User)))
 	if d == nil || err != nil {
+		if ok { // it was delivered meanwhile: the slot is the next one's
+			g.reserve(to, slot)
+		}
 		return
 	}
 	g.work.Add(1)
@@ -211,7 +219,9 @@ func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time
 func (g *Gateway) reserve(to core.Address, slot time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reserved[to] = slot
+	if slot.After(g.reserved[to]) { // the later one keeps the rate
+		g.reserved[to] = slot
+	}
 }
 
 // turnToSend is how long a delivery waits for its slot: the one that was kept

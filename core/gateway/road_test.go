@@ -287,11 +287,11 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	}
 }
 
-// Two replies that are ready while the one before them is being sent take no more of the
-// address's rate than one each.
+// Replies that are ready while the one before them is being sent take no more of the
+// address's rate than one each, and neither does a claim that came to nothing.
 func TestAReplyThatWaitsKeepsItsSlot(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t, func(o *gateway.Options) { o.Store = &forestalled{Store: o.Store} })
 	held := make(chan struct{})
 	w.line.mu.Lock()
 	w.line.rate, w.line.held = 0.001, held // three at once
@@ -306,6 +306,19 @@ func TestAReplyThatWaitsKeepsItsSlot(t *testing.T) {
 			t.Errorf("part %d is %q, not %q", n+1, got, want)
 		}
 	}
+}
+
+// forestalled is a store where the first delivery that is claimed is claimed already.
+type forestalled struct {
+	gateway.Store
+	claimed atomic.Bool
+}
+
+func (f *forestalled) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
+	if f.claimed.CompareAndSwap(false, true) {
+		return nil, nil
+	}
+	return f.Store.ClaimDelivery(ctx, ref, c)
 }
 
 func TestARestartGoesOnWhereItWas(t *testing.T) {
