@@ -31,6 +31,9 @@ func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Stateme
 				break
 			}
 		}
+		if disproved(failed) {
+			b.QueuedQueries = nil // nothing is wrong with them: the driver would prepare them all again
+		}
 		if err := results.Close(); failed == nil {
 			return err
 		}

@@ -248,7 +248,7 @@ func nextOf(q reader, queue string, now time.Time, share core.Share) (int64, err
 // Claim takes a due job; nil if it was taken.
 func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
 	var out *core.Job
-	err := s.update(ctx, "claim job", ref.User, func(t *tx) error {
+	err := s.updateLeased(ctx, "claim job", ref.User, false, func(t *tx) error {
 		out = nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {

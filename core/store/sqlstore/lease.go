@@ -10,8 +10,8 @@ import (
 // A turn or delivery that is claimed as it is stored keeps its lease in its own row, which
 // saves writing a job and deleting it. Such a lease is used as long as all goes well: a
 // transaction that looks at its user's jobs makes a job of it first, under the row's own
-// id, and so does a process that notices that the holder ended. Append, Commit and FinishPart
-// alone know both forms.
+// id, and so does a process that notices that the holder ended. What runs with every turn knows
+// both forms; see updateLeased.
 
 // lease is one that its own row keeps.
 type lease struct {

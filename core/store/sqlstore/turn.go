@@ -230,7 +230,7 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	var turn *core.Turn
 	var put *core.Postponed
 	var begun *start
-	err := s.update(ctx, "claim turn", ref.User, func(t *tx) error {
+	err := s.updateLeased(ctx, "claim turn", ref.User, false, func(t *tx) error {
 		turn, put, begun = nil, nil, nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {
@@ -243,6 +243,9 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 			return err
 		}
 		if current != 0 {
+			if err := t.leasesAsJobs(); err != nil {
+				return err
+			}
 			turn, err = t.resume(current, l)
 			return err
 		}
