@@ -139,11 +139,12 @@ type Long struct {
 
 // Recall says how a search of the conversation weighs what it finds.
 type Recall struct {
-	Languages      []string `yaml:"languages"` // whose words are stemmed
-	SemanticWeight float64  `yaml:"semantic_weight"`
-	LexicalWeight  float64  `yaml:"lexical_weight"`
-	CoveredPenalty float64  `yaml:"covered_penalty"`
-	Candidates     int      `yaml:"candidates"`
+	Languages      []string      `yaml:"languages"` // whose words are stemmed
+	SemanticWeight float64       `yaml:"semantic_weight"`
+	LexicalWeight  float64       `yaml:"lexical_weight"`
+	CoveredPenalty float64       `yaml:"covered_penalty"`
+	Candidates     int           `yaml:"candidates"`
+	EmbedTimeout   time.Duration `yaml:"embed_timeout"` // of a query
 }
 
 // Summaries says when days are summarised and posted.
@@ -348,7 +349,7 @@ func Default(sections ...section.Section) Config {
 		Speech:        Speech{Timeout: time.Minute, MaxCharacters: 2000, MaxBytes: 5 << 20},
 		Egress:        Egress{BytesPerDay: 1 << 30, CallsPerDay: 5000},
 		Recall: Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3,
-			CoveredPenalty: 0.85, Candidates: 50},
+			CoveredPenalty: 0.85, Candidates: 50, EmbedTimeout: 2 * time.Second},
 		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300,
 			OpenLoopsTokens: 400, NewsTokens: 120, TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50,
 			MaxContextTokens: 6000, Long: Long{Budget: 150_000, CompressThreshold: 0.8, RawRecentTokens: 40_000}, MinTurns: 30,

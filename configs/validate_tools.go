@@ -62,6 +62,7 @@ func (c Config) checkRecall(p *section.Problems) {
 	}
 	section.Within(p, "recall.covered_penalty", r.CoveredPenalty, 0, 1)
 	section.Within(p, "recall.candidates", r.Candidates, 1, 1000)
+	section.Within(p, "recall.embed_timeout", r.EmbedTimeout, 100*time.Millisecond, time.Minute)
 }
 
 // checkServers checks the MCP servers.

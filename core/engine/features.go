@@ -49,6 +49,7 @@ func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t c
 	s := recall.Default()
 	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight,
 		c.Recall.CoveredPenalty, c.Recall.Candidates
+	s.EmbedTimeout = c.Recall.EmbedTimeout
 	return &recall.Searcher{Store: st, Days: st, Plain: st, Files: st, Embedders: embedders, Analyzer: analyzer, Tokens: t,
 		Settings: s, Log: log}, nil
 }

@@ -117,7 +117,7 @@ func TestTheAnswerIsShownThatSharesNoWord(t *testing.T) {
 		vectors.Vector = knowing(synonyms)
 		w.Env = append(append(w.Env, "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_RECALL_LANGUAGES=en,fr,de,es"),
 			vectors.Env("knowing")...)
-		w.Env = append(w.Env, "EVERTHREAD_EMBEDDINGS_DIMENSIONS=768")
+		w.Env = append(w.Env, "EVERTHREAD_EMBEDDINGS_DIMENSIONS=768", "EVERTHREAD_RECALL_EMBED_TIMEOUT=30s")
 		g := w.Start()
 		l := w.Ledger()
 		w.Ask("hello")
