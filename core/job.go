@@ -122,6 +122,9 @@ type JobStore interface {
 	Extend(ctx context.Context, user UserID, l Lease, until time.Time) error
 	// Finish ends a job: done if cause is empty, dead otherwise.
 	Finish(ctx context.Context, user UserID, l Lease, cause string) error
+	// Abandon ends the leases of a user's turns and deliveries that worker has claimed until
+	// at: it does not work on any, and may not know of them.
+	Abandon(ctx context.Context, user UserID, worker string, at time.Time) error
 }
 
 // JobAdmin looks after jobs.

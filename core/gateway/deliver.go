@@ -40,6 +40,7 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 		return
 	}
 	d, err := g.Store.ClaimDelivery(ctx, ref, g.Jobs.Claim())
+	g.uncertain(ref.User, err)
 	g.logUnless(ctx, err, "claim delivery", zap.Int64("user", int64(ref.User)))
 	if d == nil || err != nil {
 		if ok { // it was delivered meanwhile: the slot is the next one's

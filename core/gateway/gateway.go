@@ -169,8 +169,9 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	running map[turnKey]*running
-	doing   map[jobKey]bool // turns and deliveries
-	held    map[string]bool // channels of one process that this one runs
+	doing   map[jobKey]bool           // turns and deliveries
+	unsure  map[core.UserID]time.Time // when a write of theirs failed that may have claimed some
+	held    map[string]bool           // channels of one process that this one runs
 	// reserved are slots of rates that were taken for the next delivery of an address.
 	reserved map[core.Address]time.Time
 	rnd      sync.Mutex
@@ -195,6 +196,7 @@ func New(o Options) *Gateway {
 	}
 	return &Gateway{Options: o, planner: Planner{People: o.People, Channels: o.Channels, Now: o.Now},
 		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobKey]bool{},
+		unsure:   map[core.UserID]time.Time{},
 		reserved: map[core.Address]time.Time{}, held: map[string]bool{}}
 }
 

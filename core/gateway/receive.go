@@ -264,6 +264,9 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 		a.Claim = &c
 	}
 	out, err := g.Store.Append(ctx, a)
+	if slot {
+		g.uncertain(u.ID, err)
+	}
 	if slot && (err != nil || out.Turn == nil) {
 		<-g.Slots
 	}

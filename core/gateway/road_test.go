@@ -321,6 +321,70 @@ func (f *forestalled) ClaimDelivery(ctx context.Context, ref core.JobRef, c core
 	return f.Store.ClaimDelivery(ctx, ref, c)
 }
 
+// What was committed although the connection broke before the answer is gone on with, long
+// before its lease is over.
+func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	for op, want := range map[string]string{"append": "re: hello",
+		"commit": "re: hello\n\n(may be a repeat)"} { // as after a crash: it was about to be sent
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			s := &cut{op: op}
+			s.done.Store(true)
+			w := newWorld(t, func(o *gateway.Options) {
+				s.Store = o.Store
+				o.Store, o.Jobs.Lease = s, time.Minute
+			})
+			w.say("first")
+			w.sent(1)
+			waitFor(t, func() bool {
+				busy, err := w.store.Delivering(t.Context(), 1, w.address())
+				must(t, err)
+				return !busy
+			})
+			s.done.Store(false)
+			in := core.Inbound{Address: w.address(), EventID: "2", NativeID: "2", Kind: core.InMessage, Text: "hello",
+				SentAt: time.Now()}
+			for err := w.gw.Receive(t.Context(), in); err != nil; err = w.gw.Receive(t.Context(), in) {
+				if !errors.Is(err, errCut) {
+					t.Fatal(err)
+				}
+			}
+			if got := w.sent(2); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if !s.done.Load() {
+				t.Error("nothing was cut")
+			}
+		})
+	}
+}
+
+var errCut = errors.New("the connection was cut")
+
+// cut is a store whose answer to the first op that claims is lost.
+type cut struct {
+	gateway.Store
+	op   string
+	done atomic.Bool
+}
+
+func (c *cut) Append(ctx context.Context, a core.Append) (core.Appended, error) {
+	out, err := c.Store.Append(ctx, a)
+	if c.op == "append" && out.Turn != nil && c.done.CompareAndSwap(false, true) {
+		return core.Appended{}, errCut
+	}
+	return out, err
+}
+
+func (c *cut) Commit(ctx context.Context, r core.Reply, claim *core.Claim) (core.Committed, error) {
+	out, err := c.Store.Commit(ctx, r, claim)
+	if c.op == "commit" && out.Delivery != nil && c.done.CompareAndSwap(false, true) {
+		return core.Committed{}, errCut
+	}
+	return out, err
+}
+
 func TestARestartGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

@@ -51,6 +51,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	var put *core.Postponed
 	if err == nil {
 		t, put, err = g.Store.ClaimTurn(ctx, ref, g.Jobs.Claim(), g.budget(u.Settings, now))
+		g.uncertain(ref.User, err)
 	}
 	if err != nil || t == nil {
 		<-g.Slots
@@ -244,6 +245,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 		return err
 	})
 	if err != nil {
+		g.uncertain(t.User, err)
 		return nil, err
 	}
 	g.Crash.At("committed")

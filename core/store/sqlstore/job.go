@@ -306,6 +306,21 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 	})
 }
 
+// Abandon ends leases that their holder may not know of; see core.JobStore. Those that rows
+// keep are jobs by now.
+func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at time.Time) error {
+	return s.updateFrozen(ctx, "abandon claims", user, func(t *tx) error {
+		rows, err := t.rows(`UPDATE jobs SET lease_until = 0 WHERE user_id = $1 AND worker = $2 AND run_at <= $3
+			AND state IN ('ready', 'running') AND state = 'running' AND (queue = '`+core.QueueTurn+`' OR queue LIKE '`+core.QueueDeliver+`%')
+			RETURNING queue`, t.user, worker, ms(at))
+		queues, err := collect(rows, err, func(r scanner) (queue string, err error) { return queue, r.Scan(&queue) })
+		for _, queue := range queues {
+			t.awaken(queue)
+		}
+		return err
+	})
+}
+
 // RetryJob gives a claimed job back.
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
 	return s.updateFrozen(ctx, "retry job", user, func(t *tx) error {

@@ -51,51 +51,6 @@ func (s *Store) Users(ctx context.Context) ([]core.User, error) {
 	return collect(rows, err, scanUser)
 }
 
-// FindUsers returns a page of the users that words fit; see core.PeopleStore.
-func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
-	err error) {
-	if words != "" {
-		return s.usersNamed(ctx, strings.ToLower(words), offset, limit)
-	}
-	const all = ` FROM users WHERE id > 0 AND role <> 'none'`
-	if err := s.one(ctx).row(`SELECT COUNT(*)` + all).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	rows, err := s.one(ctx).rows(`SELECT `+userColumns+all+` ORDER BY id LIMIT $1 OFFSET $2`, limit, offset)
-	page, err = collect(rows, err, scanUser)
-	return page, total, err
-}
-
-// usersNamed compares names here, as SQLite knows no case beyond ASCII.
-func (s *Store) usersNamed(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
-	err error) {
-	wanted, _ := strconv.ParseInt(strings.TrimPrefix(words, "#"), 10, 64)
-	rows, err := s.one(ctx).rows(`SELECT id, name FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
-	found, err := collect(rows, err, func(row scanner) (core.UserID, error) {
-		var u core.User
-		err := row.Scan(&u.ID, &u.Name)
-		if u.ID != core.UserID(wanted) && !strings.Contains(strings.ToLower(u.Name), words) {
-			return 0, err
-		}
-		return u.ID, err
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	found = slices.DeleteFunc(found, func(id core.UserID) bool { return id == 0 })
-	for _, id := range found[min(offset, len(found)):min(offset+limit, len(found))] {
-		u, err := s.User(ctx, id)
-		if errors.Is(err, core.ErrNotFound) {
-			continue // deleted meanwhile
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		page = append(page, u)
-	}
-	return page, len(found), nil
-}
-
 // AddUser makes a user with a continuous thread. A second owner is ErrExists.
 func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 	err := s.update(ctx, "add user", 0, func(t *tx) error {

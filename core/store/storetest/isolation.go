@@ -303,6 +303,7 @@ func (b *bench) claimForeign(x theirs) {
 		d, err := b.ClaimDelivery(b.ctx, ref, b.claim())
 		b.must(err)
 		equal(b, "delivery", d == nil, true)
+		b.must(b.Abandon(b.ctx, b.user.ID, b.claim().Worker, b.now.Add(time.Hour)))
 	}
 }
 

@@ -24,6 +24,7 @@ func jobCases() []testCase {
 		{"a process takes the jobs of its share, and others that are late", testShares},
 		{"a process that is gone loses its jobs at once", testMembers},
 		{"the lease that a row keeps is a job as soon as jobs are looked at", testKeptLeases},
+		{"what a process abandons is anybody's at once", testAbandon},
 	}
 }
 
@@ -238,6 +239,28 @@ func testMembers(b *bench) {
 
 // testKeptLeases: what was claimed as it was stored is taken over like any job, from a process
 // that died, one that left and one that does not answer, and what follows waits behind it.
+func testAbandon(b *bench) {
+	me, worker := b.user.ID, b.claim().Worker
+	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+	j := b.takeJob()
+	lost := b.turn("its claim is lost") // in the row of the turn
+	b.must(b.Abandon(b.ctx, me, "another", b.now))
+	equal(b, "due of another's", len(b.due(turns)), 0)
+	b.must(b.Abandon(b.ctx, me, worker, b.now.Add(-time.Second)))
+	equal(b, "due that was claimed later", len(b.due(turns)), 0)
+	b.must(b.Abandon(b.ctx, me, worker, b.now))
+	t := b.take()
+	equal(b, "turn", t.ID, lost.ID)
+	equal(b, "attempt", t.Lease.Attempt, 2)
+	d := b.answer(t, "taken up").Delivery
+	b.must(b.Abandon(b.ctx, me, worker, b.now))
+	again := b.takeDelivery()
+	equal(b, "delivery", again.ID, d.ID)
+	equal(b, "part", again.Parts[0].State, core.DeliveryUnknown)
+	b.sent(again)
+	b.must(b.Finish(b.ctx, me, j.Lease, "")) // what is neither is still held
+}
+
 func testKeptLeases(b *bench) {
 	jobs := func(want int) {
 		b.t.Helper()
