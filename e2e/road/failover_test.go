@@ -20,21 +20,26 @@ func TestAStandbyTakesOver(t *testing.T) {
 	servers := e2etest.NewServers(t)
 	w := e2etest.NewTown(t, servers.URL)
 	running := []*e2etest.Gateway{w.Start(), w.Start()}
-	said := make([][]string, 4)
+	said, killed := make([][]string, 4), make(chan struct{})
 	var people sync.WaitGroup
 	for chat := range said {
 		people.Go(func() {
-			for n := range 30 {
-				text := fmt.Sprintf("message %d of %d", n, chat)
+			for left := 10; left > 0; time.Sleep(100 * time.Millisecond) { // as people write
+				text := fmt.Sprintf("message %d of %d", len(said[chat]), chat)
 				said[chat] = append(said[chat], text)
 				w.Telegram.Say(int64(1000+chat), text)
-				time.Sleep(100 * time.Millisecond) // as people write
+				select {
+				case <-killed: // they write on meanwhile
+					left--
+				default:
+				}
 			}
 		})
 	}
 	w.Sent(1000, 3)
 	servers.KillPrimary()
-	people.Wait() // they write on meanwhile
+	close(killed)
+	people.Wait()
 	before := len(w.Telegram.Sent(1000))
 	servers.Promote()
 	promoted := time.Now()
