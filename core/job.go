@@ -20,6 +20,7 @@ const (
 	QueueCompress  = "compress"
 	QueueDocument  = "document"
 	QueueSpeak     = "speak"
+	QueueRemove    = "remove" // the payload lists attachments below data_dir/media
 )
 
 // JobState is the state of a job. Done jobs are gone.

@@ -54,6 +54,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if err != nil {
 		return err
 	}
+	g.Crash.At("noted")
 	g.after(ctx, n.Effects)
 	if err := g.Receive(ctx, noted.Released...); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))

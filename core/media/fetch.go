@@ -23,12 +23,31 @@ import (
 // maxFetches is how often a download is tried.
 const maxFetches = 5
 
-// Take claims a due download and does it.
-func (m *Files) Take(ctx context.Context, ref core.JobRef) { m.Jobs.Take(ctx, ref, m.fetch) }
+// Take claims a due download or removal and does it.
+func (m *Files) Take(ctx context.Context, ref core.JobRef) {
+	m.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
+		if j.Queue == core.QueueRemove {
+			return m.removeAll(ctx, j)
+		}
+		return m.fetch(ctx, j)
+	})
+}
 
-// Queues are the queues of downloads from the channels, and of what waits to be heard.
+// removeAll removes the redacted attachments that a job lists.
+func (m *Files) removeAll(ctx context.Context, j *core.Job) error {
+	var names []string
+	if err := json.Unmarshal(j.Payload, &names); err != nil {
+		return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
+	}
+	if err := m.Remove(names); err != nil {
+		return err
+	}
+	return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "")
+}
+
+// Queues returns the queues of removals, of downloads from the channels, and of recordings to transcribe.
 func (m *Files) Queues() []string {
-	var out []string
+	out := []string{core.QueueRemove}
 	for name := range m.Fetchers {
 		out = append(out, core.QueueFetch+name)
 	}

@@ -20,6 +20,9 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if !st.held {
 			return core.ErrFenced
 		}
+		if st.kept {
+			t.keptJob = r.Turn.Lease.Job
+		}
 		r := unsaid(r, st)
 		var err error
 		if said, err = t.say(r, &st); err != nil {
@@ -74,6 +77,7 @@ func idsOf(ms []core.Message) (ids []core.MessageID) {
 // state is what a commit must know, read at once.
 type state struct {
 	held        bool  // the lease is still ours
+	kept        bool  // by the turn's row, without a job
 	last, epoch int64 // of the thread
 	edits       int64 // of the thread
 	since       int   // messages of the segment since its summary
@@ -109,10 +113,10 @@ func toState(r core.Reply, s *state) Statement {
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
 		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
-		var kept bool
-		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, &s.marked, (*string)(&s.segment), &s.blocked, &s.held, &kept,
+		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, &s.marked, (*string)(&s.segment), &s.blocked, &s.held, &s.kept,
 			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
-		s.held = s.held || kept && r.Turn.Lease.Attempt == 1
+		s.kept = s.kept && !s.held && r.Turn.Lease.Attempt == 1
+		s.held = s.held || s.kept
 		return found(err)
 	}}
 }
@@ -289,7 +293,7 @@ func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 			return false, err
 		}
 	}
-	if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Lease.Job); err != nil {
+	if err := t.dropJob(r.Turn.Lease, ""); err != nil {
 		return false, err
 	}
 	if st.waiting {

@@ -302,9 +302,9 @@ func toSending(d *core.Delivery, h *holding) Statement {
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND id = $5 AND lease_until > 0),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $4 AND state = 'waiting')`,
 		Args: []any{d.User, d.Lease.Job, d.Lease.Attempt, d.Lease.Key, d.ID}, Scan: func(r Row) error {
-			var kept bool
-			err := r.Scan(&h.held, &kept, &h.waits)
-			h.held = h.held || kept && d.Lease.Attempt == 1
+			err := r.Scan(&h.held, &h.kept, &h.waits)
+			h.kept = h.kept && !h.held && d.Lease.Attempt == 1
+			h.held = h.held || h.kept
 			return err
 		}}
 }

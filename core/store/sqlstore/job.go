@@ -103,7 +103,10 @@ func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
 }
 
 // holding is whether a lease is still ours, and whether a job waits behind it.
-type holding struct{ held, waits bool }
+type holding struct {
+	held, waits bool
+	kept        bool // by a row, without a job
+}
 
 // toHolding returns what reads it.
 func toHolding(user core.UserID, l core.Lease, h *holding) Statement {
@@ -137,19 +140,29 @@ func (t *tx) holdsAs(l core.Lease, h holding) error {
 	if !h.waits {
 		t.alone = l.Key
 	}
+	if h.kept {
+		t.keptJob = l.Job
+	}
 	return nil
 }
 
 // end ends a held job, done or dead, and lets the next of its key run.
 func (t *tx) end(l core.Lease, cause string) error {
-	query, args := `DELETE FROM jobs WHERE user_id = $1 AND id = $2`, []any{t.user, l.Job}
-	if cause != "" {
-		query, args = `UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, append(args, cause)
-	}
-	if err := t.exec(query, args...); err != nil {
+	if err := t.dropJob(l, cause); err != nil {
 		return err
 	}
 	return t.promote(l.Key)
+}
+
+// dropJob deletes a held job, or marks it dead. A lease that its own row keeps has no job.
+func (t *tx) dropJob(l core.Lease, cause string) error {
+	switch {
+	case t.keptJob == l.Job && t.knowsLeases:
+		return nil
+	case cause != "":
+		return t.exec(`UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, cause)
+	}
+	return t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 }
 
 // promote makes the first waiting job of a key its head.

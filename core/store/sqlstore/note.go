@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -43,10 +44,23 @@ func (t *tx) note(n core.Note, out *core.Noted) error {
 	if err := t.apply(questions, out); err != nil {
 		return err
 	}
+	if err := t.removeLater(out.Files, n.Now); err != nil {
+		return err
+	}
 	if _, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now); err != nil || n.Command == nil {
 		return err
 	}
 	return t.unpark(n.Identity, n.Now)
+}
+
+// removeLater enqueues the removal of attachments that were redacted: the caller removes them
+// after the commit, but may die before it does.
+func (t *tx) removeLater(files []string, now time.Time) error {
+	if len(files) == 0 {
+		return nil
+	}
+	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueRemove, Key: core.QueueRemove,
+		Payload: json.RawMessage(text(files)), RunAt: now})
 }
 
 // also stores a note of another user.

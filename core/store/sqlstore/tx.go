@@ -34,7 +34,8 @@ type tx struct {
 	unindexed, added    bool // the user has messages that are not indexed; got more of them here
 	knowsLeases         bool // that rows keep: it makes jobs of them when it needs to
 	leases              []lease
-	alone               string // the key of a held job that none waits behind
+	alone               string     // the key of a held job that none waits behind
+	keptJob             core.JobID // of a held lease that its own row keeps
 	wake                []string
 	heads               map[string]string       // texts that it stores
 	touched             *[]core.UserID          // whose rows this transaction writes, with those beside it

@@ -289,7 +289,7 @@ func (m *machine) verify() {
 }
 
 func (m *machine) verifyTranscript(p *bench) {
-	all, err := p.History(p.ctx, p.user.ID, 0, 0, 100_000)
+	all, err := p.History(p.ctx, p.user.ID, 0, 0, 1000)
 	p.must(err)
 	var got []string
 	for _, msg := range all {
