@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/text"
 )
 
 // Limits bound the reading of one file.
@@ -110,7 +109,7 @@ func (s *sink) flow(title, text string) error {
 // pageSize is the approximate size of a page of flowing text in bytes: 500 to 800 tokens.
 const pageSize = 3000
 
-// cut returns the end of the first page of s.
+// cut returns the end of the first page of s, which is valid UTF-8.
 func cut(s string) int {
 	if len(s) <= pageSize*5/4 {
 		return len(s)
@@ -120,7 +119,7 @@ func cut(s string) int {
 			return n + len(end)
 		}
 	}
-	return text.RuneStart(s, pageSize)
+	return len(clip(s, pageSize))
 }
 
 // clip shortens a text to n bytes, between characters.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/text"
 )
 
 // Reader reads files, each in its own process. It is safe for concurrent use.
@@ -205,5 +204,5 @@ func (h *head) Write(p []byte) (int, error) {
 func (h *head) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return text.OneLine(h.buf.String())
+	return strings.Join(strings.Fields(h.buf.String()), " ")
 }

@@ -206,7 +206,7 @@ func abbreviated(text string, next rune) bool {
 }
 
 // lineBreak returns 1 if the line break at i ends a sentence: the line is short, or the
-// next begins anew. Else it returns 0.
+// next begins a sentence. Else it returns 0.
 func lineBreak(s string, start, i int) int {
 	line := s[max(start, strings.LastIndexByte(s[:i], '\n')+1):i]
 	next := strings.TrimLeft(s[i+1:], " \t")
