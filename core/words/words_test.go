@@ -151,14 +151,14 @@ func TestFillIsStrict(t *testing.T) {
 		t.Error(err)
 	}
 	for want, into := range map[string]any{
-		"called_before: nobody asks for it": new(struct{ First, Others, Date, Today, Yesterday string }),
-		"evening: it is missing":            new(struct{ Evening string }),
-		"first: it is no list":              new(struct{ First []string }),
-		"months: it is no text":             new(struct{ Months string }),
-		"months: it has 12 entries, not 2":  new(struct{ Months [2]string }),
-		"date: it is no table":              new(struct{ Date map[string]string }),
-		"today: it is no table of plural":   new(struct{ Today Counted }),
-		"first: nothing fills a int":        new(struct{ First int }),
+		"called_before: unknown key":       new(struct{ First, Others, Date, Today, Yesterday string }),
+		"evening: it is missing":           new(struct{ Evening string }),
+		"first: it is no list":             new(struct{ First []string }),
+		"months: it is no text":            new(struct{ Months string }),
+		"months: it has 12 entries, not 2": new(struct{ Months [2]string }),
+		"date: it is no table":             new(struct{ Date map[string]string }),
+		"today: it is no table of plural":  new(struct{ Today Counted }),
+		"first: nothing fills a int":       new(struct{ First int }),
 	} {
 		if err := Fill("fr", "calendar", into); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "fr.toml, section calendar") {
