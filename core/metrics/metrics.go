@@ -1,4 +1,4 @@
-// Package metrics counts for Prometheus; docs/operations.md says what each metric says.
+// Package metrics provides the metrics for Prometheus; docs/operations.md explains them.
 package metrics
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Prices are what a million tokens cost.
+// Prices are the prices of a million tokens.
 type Prices struct {
 	Prompt, Cached, Completion float64
 	Currency                   string
 }
 
-// Meter counts. Its methods may be called concurrently.
+// Meter holds the metrics. It is safe for concurrent use.
 type Meter struct {
 	registry   *prometheus.Registry
 	counters   map[string]*prometheus.CounterVec
@@ -30,9 +30,9 @@ type Meter struct {
 	spent      spent
 }
 
-// metric is one with its labels: names, each with the values that are known before anything
-// happens. Their series are there from the start, at 0: what first appears with 1
-// has not risen for Prometheus.
+// metric is a metric with its labels: names, each with its known values. Their series
+// exist from the start, at 0: for Prometheus, a series that first appears with 1 has
+// not increased.
 type metric struct{ name, help, labels string }
 
 var counters = []metric{
@@ -79,7 +79,7 @@ var gauges = []metric{
 	{"everthread_backup_last_timestamp_seconds", "When the last backup by the clock was made; 0: never.", ""},
 }
 
-// names are the labels' names.
+// names returns the names of the labels.
 func (m metric) names() []string {
 	var out []string
 	for label := range strings.FieldsSeq(m.labels) {
@@ -89,7 +89,7 @@ func (m metric) names() []string {
 	return out
 }
 
-// known are the combinations of values that are known beforehand.
+// known returns the combinations of known values.
 func (m metric) known(channels []string) [][]string {
 	out := [][]string{nil}
 	for label := range strings.FieldsSeq(m.labels) {
@@ -109,7 +109,7 @@ func (m metric) known(channels []string) [][]string {
 	return out
 }
 
-// New returns a meter of channels, whose costs are at these prices.
+// New returns a meter for channels, with costs at these prices.
 func New(p Prices, channels []string) *Meter {
 	m := &Meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{},
 		histograms: map[string]*prometheus.HistogramVec{}, gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: p}}
@@ -151,17 +151,17 @@ func (m *Meter) Observe(name string, v float64, labels ...string) {
 	m.histograms[name].WithLabelValues(labels...).Observe(v)
 }
 
-// Set gives a gauge its value.
+// Set sets a gauge.
 func (m *Meter) Set(name string, v float64, labels ...string) {
 	m.gauges[name].WithLabelValues(labels...).Set(v)
 }
 
-// spent sums up what tokens cost.
+// spent sums up the cost of tokens.
 type spent struct {
 	mu     sync.Mutex
 	prices Prices
 	tokens map[string]float64 // by kind
-	most   float64            // what was told last: a counter never falls
+	most   float64            // the last total: a counter never decreases
 }
 
 func (s *spent) add(kind string, n float64) {
@@ -173,7 +173,7 @@ func (s *spent) add(kind string, n float64) {
 	s.tokens[kind] += n
 }
 
-// total is what was spent. The cached tokens are among those of the prompt.
+// total returns the cost so far. The tokens of prompts include cached ones.
 func (s *spent) total() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,8 +182,8 @@ func (s *spent) total() float64 {
 	return s.most
 }
 
-// Handler serves the metrics. measure reads the gauges at each scrape, with Set: what it
-// leaves out is not told.
+// Handler serves the metrics. measure sets the gauges at each scrape: those that it
+// leaves out are not reported.
 func (m *Meter) Handler(measure func(ctx context.Context)) http.Handler {
 	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
