@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEveryLanguageSaysAll: every language has the words that English has, of the same
-// kind and with the same verbs.
+// TestEveryLanguageSaysAll checks that every language has the same texts as English, of
+// the same kind and with the same verbs.
 func TestEveryLanguageSaysAll(t *testing.T) {
 	t.Parallel()
 	if len(Languages()) < 2 {
@@ -24,7 +24,7 @@ func TestEveryLanguageSaysAll(t *testing.T) {
 	}
 }
 
-// differences says where a catalogue is not as the English one.
+// differences lists the differences of a catalogue from the English one.
 func differences(at string, english, other any) []string {
 	switch e := english.(type) {
 	case string:
@@ -68,8 +68,8 @@ func differences(at string, english, other any) []string {
 	return out
 }
 
-// isForms reports whether a table is one of plural forms. Which ones a language needs
-// is checked where they are filled in.
+// isForms reports whether a table holds plural forms. Fill checks which ones a language
+// needs.
 func isForms(c catalogue) bool {
 	for key := range c {
 		if _, ok := formNames[key]; !ok {
@@ -79,8 +79,8 @@ func isForms(c catalogue) bool {
 	return c["other"] != nil
 }
 
-// formDifferences: each form has some of the verbs of the English text, and the one
-// for all other numbers has all of them.
+// formDifferences checks that each form has some of the verbs of the English text, and
+// the form "other" all of them.
 func formDifferences(at string, e, o catalogue) []string {
 	want := fmt.Sprint(e["other"])
 	var out []string
@@ -94,7 +94,7 @@ func formDifferences(at string, e, o catalogue) []string {
 	return out
 }
 
-// verbsOf lists the verbs of a text by their places.
+// verbsOf returns the verbs of a text by their indexes.
 func verbsOf(s string) string {
 	found := map[string]string{}
 	for i, m := range verb.FindAllStringSubmatch(strings.ReplaceAll(s, "%%", ""), -1) {
@@ -111,7 +111,7 @@ func verbsOf(s string) string {
 	return strings.Join(out, " ")
 }
 
-// TestWhatIsWrongIsFound breaks each rule of the catalogues in a small one.
+// TestWhatIsWrongIsFound breaks each rule for catalogues in a small one.
 func TestWhatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	english := catalogue{"a": "for %s and %d", "n": catalogue{"one": "%s thing", "other": "%s things"},

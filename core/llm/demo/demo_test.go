@@ -135,7 +135,7 @@ func TestAnswersFromTheSearch(t *testing.T) {
 	}
 }
 
-// line is a message as it stands in a request for a summary.
+// line returns a message in a request for a summary.
 func line(id int, role, text string) string {
 	return core.DataLine(struct {
 		ID   int    `json:"id"`
