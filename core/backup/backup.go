@@ -109,7 +109,7 @@ func (d *Damaged) Unwrap() error { return d.Err }
 
 // Faults of an archive.
 var (
-	errNotOurs = errors.New("this is no backup of everthread")
+	errNotOurs = errors.New("this is not a backup of everthread")
 	errCut     = errors.New("the file ends too early")
 	errOther   = errors.New("it is not what was written")
 )

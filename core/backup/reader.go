@@ -97,7 +97,7 @@ func (a *Reader) Next() (Entry, io.Reader, error) {
 			a.sum = sha256.New()
 			return Entry{Name: h.Name, Size: h.Size}, a.body, nil
 		default:
-			err = errors.New("no backup of everthread has such an entry")
+			err = errors.New("a backup of everthread has no such entry")
 		}
 		if err != nil {
 			return Entry{}, nil, a.damaged(err)
@@ -113,7 +113,7 @@ func (a *Reader) header() (*tar.Header, error) {
 		return nil, err
 	}
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
-		return nil, fmt.Errorf("%.80q is no plain file", h.Name)
+		return nil, fmt.Errorf("%.80q is not a regular file", h.Name)
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse") {
@@ -229,7 +229,7 @@ func (a *Reader) end() error {
 		return errors.New("entries are missing")
 	}
 	if _, err := a.tar.Next(); err != io.EOF {
-		return errors.New("something follows the end")
+		return errors.New("there is data after the end")
 	}
 	if n, err := io.Copy(io.Discard, a.zstd); err != nil || n > tarPadding {
 		return errors.Join(err, errOther)

@@ -161,7 +161,7 @@ func (r *Restorer) begin() error {
 		return err
 	}
 	if len(there) > 0 && !r.Force {
-		return fmt.Errorf("%s has data already (%s); restore into another folder, or move what is there aside with --force",
+		return fmt.Errorf("%s has data already (%s); restore into another folder, or move the old data aside with --force",
 			r.Data, strings.Join(there, ", "))
 	}
 	if err := r.root.Mkdir(Unfinished, 0o700); err != nil {

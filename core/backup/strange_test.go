@@ -74,7 +74,7 @@ func TestStrangeEntriesAreRefused(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "b")
 		write(t, file, text)
 		if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil ||
-			!strings.Contains(err.Error(), "no backup of everthread") {
+			!strings.Contains(err.Error(), "a backup of everthread") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -41,7 +41,7 @@ const (
 func (r *Reader) Read(ctx context.Context, src Source, data []byte, put func(Page) error) (kind string, err error) {
 	kind = Kind(src.Name, src.Media, data)
 	if len(r.Command) == 0 {
-		return kind, &Fault{Problem: core.DocumentUnread, Err: errors.New("documents are not read here")}
+		return kind, &Fault{Problem: core.DocumentUnread, Err: errors.New("no reading process is configured")}
 	}
 	if kind == PDF {
 		if err := r.prepare(ctx); err != nil {
@@ -67,7 +67,7 @@ func (r *Reader) prepare(ctx context.Context) error {
 	if err := r.run(ctx, o, nil, nil); err != nil {
 		var f *Fault
 		if errors.As(err, &f) {
-			return &Fault{Problem: core.DocumentUnread, Err: fmt.Errorf("prepare the reader of PDF: %w", f)}
+			return &Fault{Problem: core.DocumentUnread, Err: fmt.Errorf("prepare the PDF reader: %w", f)}
 		}
 		return err
 	}
@@ -153,7 +153,7 @@ func outOfMemory(said string) bool {
 }
 
 // errCut means that the output ended before the last answer.
-var errCut = errors.New("the output breaks off")
+var errCut = errors.New("the output is cut off")
 
 // maxLine bounds a line of output, in bytes.
 const maxLine = 8*maxPage + 10_000

@@ -106,7 +106,7 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.CharsetReader = func(string, io.Reader) (io.Reader, error) {
-		return nil, errors.New("an encoding that is not UTF-8")
+		return nil, errors.New("the encoding is not UTF-8")
 	}
 	depth := 0
 	for {
@@ -120,7 +120,7 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 		switch t.(type) {
 		case xml.StartElement:
 			if depth++; depth > 10*maxDepth {
-				return &Fault{Problem: core.DocumentDamaged, Err: errors.New("elements nest too deep")}
+				return &Fault{Problem: core.DocumentDamaged, Err: errors.New("elements are nested too deeply")}
 			}
 		case xml.EndElement:
 			depth--

@@ -101,7 +101,7 @@ func openZIP(file string) (*Archive, error) {
 	}
 	z, err := readDirectory(f)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("its list of files cannot be read; is it complete? Get it once more")
+		err = errors.New("its list of files cannot be read; is it complete? Download it again")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open archive: %w", err), f.Close())

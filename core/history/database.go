@@ -78,7 +78,7 @@ func (a *Archive) copyTo(name, file string) error {
 
 // damaged returns the error of a database that cannot be read.
 func (d *database) damaged(err error) error {
-	return fmt.Errorf("%s is damaged or cut off; stop the program that writes it, and copy it once more (%w)", d.name, err)
+	return fmt.Errorf("%s is damaged or cut off; stop the program that writes it, and copy it again (%w)", d.name, err)
 }
 
 // columns checks the integrity of a table and returns its columns, none if there is no

@@ -59,7 +59,7 @@ func readHermes(a *Archive, o Options, out output) error {
 		notes = nil
 	}
 	if len(sources)+len(notes) == 0 {
-		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or what `hermes sessions export` wrote")
+		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or an output of `hermes sessions export`")
 	}
 	for _, name := range sources {
 		if err := read(name, h.meet, nil); err != nil {

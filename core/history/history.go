@@ -123,7 +123,7 @@ func readers() map[string]reader {
 func Formats() []string { return slices.Sorted(maps.Keys(readers())) }
 
 // errNothing means that an archive holds no readable message.
-var errNothing = errors.New("there is no message in it that can be read")
+var errNothing = errors.New("there is no readable message in it")
 
 // Reasons for leaving out a part of an archive; keys of the catalogues.
 const (
@@ -144,7 +144,7 @@ const (
 func Read(a *Archive, format string, o Options, take Taker) error {
 	read, ok := readers()[format]
 	if !ok {
-		return fmt.Errorf("%s is no kind of archive", format)
+		return fmt.Errorf("%s is not a supported format", format)
 	}
 	n := 0
 	var first *Left

@@ -131,7 +131,7 @@ func (w *world) giveText(format, name string, text []byte) history.Result {
 		w.t.Fatal(err)
 	}
 	out, err := w.try(format, file)
-	if err != nil && !strings.Contains(err.Error(), "no message in it that can be read") &&
+	if err != nil && !strings.Contains(err.Error(), "no readable message in it") &&
 		!errors.Is(err, history.ErrMe) {
 		w.t.Fatalf("%s: %v", name, err)
 	}

@@ -197,12 +197,12 @@ func pick(names []string, me, name string) string {
 }
 
 // ErrMe means that it is unknown which name in an archive is the user.
-var ErrMe = errors.New("it is not known who in it you are")
+var ErrMe = errors.New("it is unknown which name in it is yours")
 
 func unknownMe(names []string, me string) error {
 	list := strings.Join(names[:min(len(names), 10)], ", ")
 	if me != "" {
-		return fmt.Errorf("%w: nobody in it is called %s, but %s", ErrMe, me, list)
+		return fmt.Errorf("%w: there is no %s in it, but %s", ErrMe, me, list)
 	}
 	return fmt.Errorf("%w: say it with --me, one of %s", ErrMe, list)
 }

@@ -39,22 +39,22 @@ var counters = []metric{
 	{"everthread_messages_total", "Messages by direction (in, out) and channel.", "direction=in|out channel=CHANNELS"},
 	{"everthread_tokens_total", "Tokens as providers report them, by kind (prompt, cached, completion).",
 		"kind=prompt|cached|completion"},
-	{"everthread_deliveries_total", "Attempts to send a part, by what became of it.",
+	{"everthread_deliveries_total", "Attempts to send a part, by result.",
 		"state=sent|failed|unknown|parked|pending"},
 	{"everthread_delivery_unknown_total", "Parts that may or may not have arrived.", ""},
 	{"everthread_summaries_total", "Day summaries by result (stored, failed).", "result=stored|failed"},
-	{"everthread_reminders_total", "Reminders that were told.", ""},
-	{"everthread_tasks_total", "Times of tasks, by what became of them: begun, or why not.",
+	{"everthread_reminders_total", "Reminders that fired.", ""},
+	{"everthread_tasks_total", "Runs of tasks by result: begun, or why not.",
 		"result=begun|late|paused|blocked|nowhere|tokens|all|model|setup|refused"},
-	{"everthread_documents_total", "Documents by what became of them: read, or why not, or not all.",
+	{"everthread_documents_total", "Documents by result: read, or why not, or not completely.",
 		"result=read|encrypted|scanned|empty|damaged|long|slow|large|bomb|kind|unread"},
-	{"everthread_speech_total", "Answers that were to be spoken, by what became of it (spoken, failed).",
+	{"everthread_speech_total", "Replies to speak, by result (spoken, failed).",
 		"result=spoken|failed"},
-	{"everthread_windows_total", "Runs of messages that were cut for embedding.", ""},
+	{"everthread_windows_total", "Windows cut for embedding.", ""},
 	{"everthread_pages_total", "Pages of old messages compressed for the strategy long.", ""},
-	{"everthread_embeddings_total", "Texts that were embedded, by what became of it (ready, error).", "state=ready|error"},
-	{"everthread_embedding_failures_total", "Attempts to embed that failed as a whole.", ""},
-	{"everthread_backups_total", "Backups by the clock, by result (made, failed).", "result=made|failed"},
+	{"everthread_embeddings_total", "Texts to embed, by result (ready, error).", "state=ready|error"},
+	{"everthread_embedding_failures_total", "Embedding jobs that failed as a whole.", ""},
+	{"everthread_backups_total", "Scheduled backups by result (made, failed).", "result=made|failed"},
 	{"everthread_llm_errors_total", "Failed model calls by kind.", "kind=down|busy|auth|config|too_long|rejected"},
 	{"everthread_context_dropped_uncovered_total",
 		"Messages that a prompt had to leave out before a summary covered them.", ""},
@@ -69,14 +69,14 @@ var histograms = []metric{
 // gauges are read at each scrape.
 var gauges = []metric{
 	{"everthread_info", "1, with the version and the database of the process.", "version database"},
-	{"everthread_ready", "1 if messages can be taken: the database answers and has the right schema.", ""},
+	{"everthread_ready", "1 if messages can be accepted: the database answers and has the right schema.", ""},
 	{"everthread_channel_up", "1 if nothing is wrong with a channel.", "channel"},
 	{"everthread_queue_depth", "Jobs by queue and state.", "queue state"},
 	{"everthread_queue_age_seconds", "Age of the oldest job by queue and state.", "queue state"},
 	{"everthread_day_tokens",
-		"Tokens of all users of the day (UTC) by state (used, granted to processes, limit); nothing without limits.all_tokens_per_day.", "state"},
-	{"everthread_backup_overdue_seconds", "For how long a backup by the clock has been due; 0: none is.", ""},
-	{"everthread_backup_last_timestamp_seconds", "When the last backup by the clock was made; 0: never.", ""},
+		"Tokens of all users of the day (UTC) by state (used, granted to processes, limit); absent without limits.all_tokens_per_day.", "state"},
+	{"everthread_backup_overdue_seconds", "Time since a scheduled backup became due; 0: none is due.", ""},
+	{"everthread_backup_last_timestamp_seconds", "Time of the last scheduled backup; 0: never.", ""},
 }
 
 // names returns the names of the labels.
@@ -133,7 +133,7 @@ func New(p Prices, channels []string) *Meter {
 		m.registry.MustRegister(m.gauges[g.name])
 	}
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "everthread_cost_total",
-		Help: "What tokens cost at llm.prices.", ConstLabels: prometheus.Labels{"currency": p.Currency}}, m.spent.total))
+		Help: "Cost of tokens at llm.prices.", ConstLabels: prometheus.Labels{"currency": p.Currency}}, m.spent.total))
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

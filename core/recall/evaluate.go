@@ -142,7 +142,7 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 	found, err := t.People(ctx, user, core.SearchQuery{User: user, Query: q.Text, Matching: true, Limit: evalLimit,
 		Now: end.Add(evalDay), Location: time.UTC, Names: names})
 	if err != nil {
-		return fmt.Errorf("people's %q: %w", q.Text, err)
+		return fmt.Errorf("search by a person for %q: %w", q.Text, err)
 	}
 	one.People10 = precision(found, wanted)
 	r.All.add(one)

@@ -66,7 +66,7 @@ func readForms(code string, rules *plural.Rules, from any) (forms, error) {
 		form, known := formNames[name]
 		s, _ := text.(string)
 		if !known || s == "" || !need[form] {
-			return f, fmt.Errorf("%q is no form that is needed here", name)
+			return f, fmt.Errorf("%q is not a plural form of the language", name)
 		}
 		f.texts[form] = s
 	}

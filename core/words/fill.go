@@ -59,7 +59,7 @@ func fill(language string, into reflect.Value, from any) error {
 	case reflect.Struct:
 		return fillStruct(language, into, from)
 	}
-	return fmt.Errorf("nothing fills a %s", into.Type())
+	return fmt.Errorf("a %s cannot be filled", into.Type())
 }
 
 func fillList(language string, into reflect.Value, from any) error {

@@ -158,7 +158,7 @@ func TestFillIsStrict(t *testing.T) {
 		"months: it has 12 entries, not 2": new(struct{ Months [2]string }),
 		"date: it is no table":             new(struct{ Date map[string]string }),
 		"today: it is no table of plural":  new(struct{ Today Counted }),
-		"first: nothing fills a int":       new(struct{ First int }),
+		"first: a int cannot be filled":    new(struct{ First int }),
 	} {
 		if err := Fill("fr", "calendar", into); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "fr.toml, section calendar") {
@@ -179,10 +179,10 @@ func TestPluralForms(t *testing.T) {
 	}{
 		{"en", catalogue{"one": "a", "other": "b"}, ""}, {"en", catalogue{"other": "b"}, `"one" is missing`},
 		{"en", catalogue{"one": "a"}, `"other" is missing`},
-		{"en", catalogue{"one": "a", "few": "c", "other": "b"}, `"few" is no form`},
-		{"en", catalogue{"one": "a", "some": "c", "other": "b"}, `"some" is no form`},
+		{"en", catalogue{"one": "a", "few": "c", "other": "b"}, `"few" is not a plural form`},
+		{"en", catalogue{"one": "a", "some": "c", "other": "b"}, `"some" is not a plural form`},
 		{"pl", catalogue{"one": "a", "few": "c", "many": "d"}, ""}, {"ja", catalogue{"other": "b"}, ""},
-		{"ja", catalogue{"one": "a", "other": "b"}, `"one" is no form`},
+		{"ja", catalogue{"one": "a", "other": "b"}, `"one" is not a plural form`},
 	} {
 		var into struct{ X Counted }
 		err := fillStruct(c.language, reflect.ValueOf(&into).Elem(), catalogue{"x": c.from})

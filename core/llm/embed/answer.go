@@ -113,7 +113,7 @@ func vector(raw json.RawMessage) ([]float32, error) {
 	if json.Unmarshal(raw, &rows) == nil && len(rows) > 0 {
 		if len(rows) > 1 {
 			return nil,
-				config(errors.New("the embeddings server gave a vector for each token; start llama-server with --pooling mean"))
+				config(errors.New("the embeddings server returned a vector for each token; start llama-server with --pooling mean"))
 		}
 		return rows[0], nil
 	}
@@ -140,7 +140,7 @@ func fromBase64(text string) ([]float32, error) {
 // the text may be the cause.
 func errNumbers() error {
 	return &core.ModelError{Kind: core.ModelRejected,
-		Err: errors.New("the embeddings server gave a vector that is no use: it is all zero, or not all of it are numbers")}
+		Err: errors.New("the embeddings server returned a useless vector: it is all zero, or has values that are no numbers")}
 }
 
 // measure checks that vectors are finite, not zero, and of one length that can be stored.
@@ -150,7 +150,7 @@ func (c *client) measure(vectors [][]float32) error {
 		case n == 0:
 			return config(errShape)
 		case n != len(vectors[0]):
-			return config(errors.New("the embeddings server gave vectors of different lengths"))
+			return config(errors.New("the embeddings server returned vectors of different lengths"))
 		case c.Dimensions > 0 && n != c.Dimensions:
 			return config(fmt.Errorf("vectors of the model have %d dimensions, not %d; set embeddings.dimensions to %s", n,
 				c.Dimensions, settable(n)))

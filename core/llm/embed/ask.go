@@ -102,7 +102,7 @@ func (c *client) request(ctx context.Context, address string, body any, n int) (
 	if len(vectors) != n {
 		return nil, &core.ModelError{Kind: core.ModelConfig,
 			Err: fmt.Errorf(
-				"the embeddings server gave %d vectors for %d texts; check embeddings.base_url and embeddings.provider",
+				"the embeddings server returned %d vectors for %d texts; check embeddings.base_url and embeddings.provider",
 				len(vectors), n)}
 	}
 	return vectors, c.measure(vectors)
