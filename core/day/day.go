@@ -8,6 +8,7 @@
 package day
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // Finalize is finalizeAt on the calendar day that follows, or End if that is
 // later; Post is postAt on that day, or Finalize if that is later. All are UTC.
 func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Duration) core.Day {
-	zone = known(zone)
+	zone = cmp.Or(zone, time.UTC)
 	d := of(t, zone, startsAt)
 	next := d.following(zone)
 	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: next.at(startsAt, zone)}
@@ -122,11 +123,4 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-func known(zone *time.Location) *time.Location {
-	if zone == nil {
-		return time.UTC
-	}
-	return zone
 }

@@ -97,9 +97,7 @@ func chatgptFiles(a *Archive) map[string]string {
 
 // read passes on the branch of a conversation that was shown.
 func (c chatgptConversation) read(files map[string]string, out output) error {
-	if c.ID == "" {
-		c.ID = c.Other
-	}
+	c.ID = cmp.Or(c.ID, c.Other)
 	last := c.Created
 	for _, n := range slices.Backward(c.branch(out)) {
 		if n.Message == nil {
@@ -114,9 +112,7 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 			m.skip(Line{ID: m.ID, Title: c.Title}.place(), files, out)
 			continue
 		}
-		if m.Created.IsZero() {
-			m.Created = last // some have no time
-		}
+		m.Created = cmp.Or(m.Created, last) // some have no time
 		last = m.Created
 		l := Line{Chat: c.ID, Title: c.Title, ID: m.ID, At: m.Created.Time, Role: m.Author.Role}
 		l.Text = m.text(&l, files)

@@ -92,9 +92,6 @@ func stamp(t time.Time) int64 {
 
 // message adds a message to the digest of its thread, in which it has a place.
 func (d *digester) message(_ int, m ownMessage) error {
-	if m.Text == "" {
-		m.Text = contentText(m.Content)
-	}
 	var rest []any
 	for _, f := range m.Files {
 		content, err := d.file(f.Path)
@@ -109,8 +106,8 @@ func (d *digester) message(_ int, m ownMessage) error {
 	if m.Task != nil {
 		rest = append(rest, stamp(m.Task.Due), stamp(m.Task.Set))
 	}
-	s, err := of(m.Day, m.Role, cmp.Or(m.Kind, core.KindChat), m.Channel, stamp(m.SentAt.Time), m.Text, m.Redacted,
-		m.Quote, m.Forwarded, m.ToolCalls, m.ToolCallID, m.ToolName, rest)
+	s, err := of(m.Day, m.Role, cmp.Or(m.Kind, core.KindChat), m.Channel, stamp(m.SentAt.Time),
+		cmp.Or(m.Text, contentText(m.Content)), m.Redacted, m.Quote, m.Forwarded, m.ToolCalls, m.ToolCallID, m.ToolName, rest)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -216,11 +217,8 @@ func (r *run) thread(l Line) *core.ImportThread {
 	}
 	h := r.threads[l.Own.Thread]
 	if h == nil {
-		title := l.Title
-		if title == "" {
-			title = clip(l.Text)
-		}
-		h = &core.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)), Title: title}
+		h = &core.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)),
+			Title: cmp.Or(l.Title, clip(l.Text))}
 		r.threads[l.Own.Thread] = h
 	}
 	return h

@@ -101,13 +101,11 @@ func (f lettaFile) documents(name string, out output) error {
 			out.left(name+", file "+base, "its content is not in the archive")
 			continue
 		}
-		if path.Ext(base) != ".txt" && path.Ext(base) != ".md" {
-			base += ".txt"
-		}
-		digest := sha256.Sum256([]byte(d.Content))
-		l := Line{Chat: "files", ID: base + " " + hex.EncodeToString(digest[:12]), At: f.Created.Time, Role: core.RoleUser,
-			Told: true, Place: name}
-		l.attach(File{Kind: "document", Name: base, MIME: "text/plain", Data: []byte(d.Content)})
+		file := textFile(base, d.Content)
+		digest := sha256.Sum256(file.Data)
+		l := Line{Chat: "files", ID: file.Name + " " + hex.EncodeToString(digest[:12]), At: f.Created.Time,
+			Role: core.RoleUser, Told: true, Place: name}
+		l.attach(file)
 		if err := out.line(l); err != nil {
 			return err
 		}

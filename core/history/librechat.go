@@ -160,9 +160,7 @@ func (m *libreChatMessage) read(l *Line, out output) bool {
 		l.Role = core.RoleAssistant
 	}
 	l.Text, l.Files = contents(m.Content, out)
-	if l.Text == "" {
-		l.Text = strings.TrimSpace(m.Text)
-	}
+	l.Text = cmp.Or(l.Text, strings.TrimSpace(m.Text))
 	for _, f := range m.Files {
 		if !f.odd {
 			l.attach(File{Kind: map[bool]string{true: "photo", false: "document"}[strings.HasPrefix(f.v.Type, "image/")],

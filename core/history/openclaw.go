@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -319,13 +320,8 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 		r.out.count(toolUse)
 		return nil
 	}
-	if e.At.IsZero() {
-		e.At = m.At
-	}
-	l := Line{Chat: chat, Title: chat, ID: e.ID, At: e.At.Time, Role: m.Role, Place: place}
-	if l.ID == "" {
-		l.ID = "line " + strconv.Itoa(n)
-	}
+	l := Line{Chat: chat, Title: chat, ID: cmp.Or(e.ID, "line "+strconv.Itoa(n)), At: cmp.Or(e.At, m.At).Time,
+		Role: m.Role, Place: place}
 	l.Text, l.Files = contents(m.Content, r.out)
 	if m.Role == core.RoleUser {
 		l.Text = strings.TrimSpace(about.ReplaceAllString(l.Text, ""))

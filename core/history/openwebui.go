@@ -211,12 +211,17 @@ func (f openWebUIFile) read() File {
 		return File{Kind: "photo", Name: name}
 	}
 	if text := f.File.Data.Content; strings.TrimSpace(text) != "" {
-		if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
-			name += ".txt"
-		}
-		return File{Kind: "document", Name: name, MIME: "text/plain", Data: []byte(text)}
+		return textFile(name, text)
 	}
 	return File{Kind: "document", Name: name}
+}
+
+// textFile returns the text of a document as a file.
+func textFile(name, text string) File {
+	if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
+		name += ".txt"
+	}
+	return File{Kind: "document", Name: name, MIME: "text/plain", Data: []byte(text)}
 }
 
 // details matches the parts of an answer that Open WebUI shows folded.

@@ -102,15 +102,8 @@ func (r *own) read(n int, m ownMessage) error {
 	if r.first < 0 {
 		r.first = m.Thread
 	}
-	for _, at := range []moment{m.Timestamp, m.CreatedAt} {
-		if m.SentAt.IsZero() {
-			m.SentAt = at
-		}
-	}
-	if m.Text == "" {
-		m.Text = contentText(m.Content)
-	}
-	m.Kind = cmp.Or(m.Kind, core.KindChat)
+	m.SentAt = cmp.Or(m.SentAt, m.Timestamp, m.CreatedAt)
+	m.Text, m.Kind = cmp.Or(m.Text, contentText(m.Content)), cmp.Or(m.Kind, core.KindChat)
 	if m.Role == "" {
 		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), noSpeaker)
 		return nil

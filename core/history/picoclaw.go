@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -118,20 +119,8 @@ func (p *picoclaw) readLines(a *Archive) error {
 
 // begin stores the metadata of a session.
 func (p *picoclaw) begin(s picoclawSession, count int) {
-	p.chat, p.count = s.Key, count
-	if p.chat == "" {
-		p.chat = strings.TrimSuffix(strings.TrimSuffix(path.Base(p.name), ".jsonl"), ".json")
-	}
-	for _, m := range []moment{s.Created, s.Since} {
-		if !m.IsZero() {
-			p.since = m.Time
-		}
-	}
-	for _, m := range []moment{s.Updated, s.Until} {
-		if !m.IsZero() {
-			p.until = m.Time
-		}
-	}
+	p.chat = cmp.Or(s.Key, strings.TrimSuffix(strings.TrimSuffix(path.Base(p.name), ".jsonl"), ".json"))
+	p.count, p.since, p.until = count, cmp.Or(s.Since, s.Created).Time, cmp.Or(s.Until, s.Updated).Time
 	if p.until.Before(p.since) {
 		p.until = p.since
 	}

@@ -218,10 +218,7 @@ func (r roles) role(l Line) (role core.Role, from string) {
 	case l.From == r.assistant[l.Chat]:
 		return core.RoleAssistant, l.ForwardedFrom
 	}
-	if from = strings.Join(strings.Fields(l.From), " "); from == "" {
-		from = "?"
-	}
-	return core.RoleUser, from
+	return core.RoleUser, cmp.Or(text.OneLine(l.From), "?")
 }
 
 // texts describe an archive in one language.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -156,16 +157,10 @@ func (t *telegram) message(c *telegramChat) error {
 	if l.At.IsZero() {
 		l.At, _ = time.ParseInLocation("2006-01-02T15:04:05", m.Date, t.zone)
 	}
-	if l.From == "" {
-		l.From = m.FromID.unnamed()
-	}
+	l.From = cmp.Or(l.From, m.FromID.unnamed())
 	l.ForwardedFrom = forwardedFrom(m.Forwarded)
 	l.Quote = c.texts[m.Reply]
-	text := telegramText(m.Entities)
-	if text == "" {
-		text = telegramText(m.Text)
-	}
-	l.Text = m.attach(&l, path.Dir(t.name), text)
+	l.Text = m.attach(&l, path.Dir(t.name), cmp.Or(telegramText(m.Entities), telegramText(m.Text)))
 	c.remember(m.ID, l.Text)
 	return t.out.line(l)
 }
@@ -231,10 +226,7 @@ func (m telegramMessage) attach(l *Line, folder, text string) string {
 		return m.other(text)
 	}
 	if file != "" && !strings.HasPrefix(file, "(") {
-		f.Entry = path.Join(folder, file)
-		if f.Name == "" {
-			f.Name = path.Base(file)
-		}
+		f.Entry, f.Name = path.Join(folder, file), cmp.Or(f.Name, path.Base(file))
 	}
 	l.Files = []File{f}
 	return placeholder(f, m.Emoji, text)

@@ -154,8 +154,7 @@ func cutSpeaker(s string) (from, text string, ok bool) {
 func unmarked(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\u200e' || r == '\u200f' || r >= '\u202a' && r <= '\u202e' || r == '\u2068' ||
-			r == '\u2069' || r == '\ufeff':
+		case isMark(r) || r == '\u2068' || r == '\u2069':
 			return -1
 		case r == '\u00a0' || r == '\u202f':
 			return ' '

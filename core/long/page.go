@@ -1,6 +1,7 @@
 package long
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,10 +135,7 @@ func (s *sheet) leave(m *core.Message) {
 	if m.Role != core.RoleUser || strings.TrimSpace(m.Text) == "" {
 		return
 	}
-	if s.first == 0 {
-		s.first = m.ID
-	}
-	s.first, s.last = min(s.first, m.ID), max(s.last, m.ID)
+	s.first, s.last = min(cmp.Or(s.first, m.ID), m.ID), max(s.last, m.ID)
 }
 
 // mark names the user's omitted messages, which are most of the oldest, in one line.

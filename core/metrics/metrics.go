@@ -112,7 +112,8 @@ func (m metric) known(channels []string) [][]string {
 // New returns a meter for channels, with costs at these prices.
 func New(p Prices, channels []string) *Meter {
 	m := &Meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{},
-		histograms: map[string]*prometheus.HistogramVec{}, gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: p}}
+		histograms: map[string]*prometheus.HistogramVec{}, gauges: map[string]*prometheus.GaugeVec{},
+		spent: spent{prices: p, tokens: map[string]float64{}}}
 	for _, c := range counters {
 		m.counters[c.name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, c.names())
 		m.registry.MustRegister(m.counters[c.name])
@@ -167,9 +168,6 @@ type spent struct {
 func (s *spent) add(kind string, n float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tokens == nil {
-		s.tokens = map[string]float64{}
-	}
 	s.tokens[kind] += n
 }
 

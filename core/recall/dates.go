@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -39,10 +40,7 @@ type reading struct {
 // dates returns the days that tokens name, and for each token of a date whether a
 // message may hold it too.
 func dates(tokens []token, now time.Time, location *time.Location) (spans []Span, parts map[int]bool) {
-	if location == nil {
-		location = time.UTC
-	}
-	y, m, d := now.In(location).Date()
+	y, m, d := now.In(cmp.Or(location, time.UTC)).Date()
 	r := dateReader{today: time.Date(y, m, d, 0, 0, 0, 0, time.UTC)}
 	for _, t := range tokens {
 		r.words = append(r.words, t.text)

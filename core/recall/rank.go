@@ -282,10 +282,7 @@ func (r *ranking) parts(p int32) parts {
 	e := r.dir.Messages[p]
 	out := parts{raw: float64(r.raw[p]), neighbour: float64(r.total[p] - r.raw[p]),
 		factor: r.in.speakers.of(e, r.dir.Channels, r.set.Named)}
-	best := r.best
-	if best == 0 {
-		best = 1 // the query names only dates
-	}
+	best := cmp.Or(r.best, 1) // 0: the query names only dates
 	if r.bestDay > 0 {
 		out.day = r.set.Day * best * r.day[e.Segment] / r.bestDay
 	}

@@ -110,13 +110,8 @@ func (s *Searcher) check(q *core.SearchQuery) error {
 			return fmt.Errorf("day must be a date such as 2026-11-19 (YYYY-MM-DD)")
 		}
 	}
-	if q.Limit == 0 {
-		q.Limit = s.Settings.Limit
-	}
-	q.Limit = min(q.Limit, s.Settings.MaxLimit)
-	if q.Location == nil {
-		q.Location = time.UTC
-	}
+	q.Limit = min(cmp.Or(q.Limit, s.Settings.Limit), s.Settings.MaxLimit)
+	q.Location = cmp.Or(q.Location, time.UTC)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	return func(yield func(core.Delta, error) bool) {
 		stream := m.client.Messages.NewStreaming(ctx, m.params(req))
 		defer func() { _ = stream.Close() }() // it was read to its end, or is no longer needed
-		a := assembly{model: m.options.Model}
+		a := assembly{model: m.options.Model, open: map[int64]int{}}
 		for stream.Next() {
 			if text := a.event(stream.Current()); text != "" && !yield(core.Delta{Text: text}, nil) {
 				return
@@ -134,9 +134,6 @@ func (a *assembly) start(m sdk.Message) {
 func (a *assembly) block(e sdk.MessageStreamEventUnion) string {
 	if e.ContentBlock.Type != "tool_use" {
 		return e.ContentBlock.Text
-	}
-	if a.open == nil {
-		a.open = map[int64]int{}
 	}
 	a.open[e.Index] = len(a.calls)
 	a.calls = append(a.calls, core.ToolCall{ID: e.ContentBlock.ID, Name: e.ContentBlock.Name})
