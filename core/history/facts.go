@@ -163,14 +163,19 @@ func (r *run) remember(ctx context.Context) error {
 		}
 		item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: core.ItemFact, Content: f.Text, Tags: []string{f.From},
 			Status: core.ItemActive, Noted: f.Noted, CreatedAt: f.At.UTC().Truncate(time.Millisecond)}
-		_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: now, Effects: []core.Effect{
-			core.Taint(core.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now})}})
+		err := r.note(ctx, core.Taint(core.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now}))
 		if err != nil {
 			return err
 		}
 		r.result.Items++
 	}
 	return nil
+}
+
+// note stores an effect.
+func (r *run) note(ctx context.Context, e core.Effect) error {
+	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{e}})
+	return err
 }
 
 // programs returns the names of the programs whose memory is imported, by their formats.

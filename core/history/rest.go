@@ -194,14 +194,12 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
 	}
 	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags,
-		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt,
-		Noted: i.Noted}
+		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt, Noted: i.Noted}
 	for _, w := range i.History {
 		item.History = append(item.History, core.Wording{Content: storable(w.Content), Until: w.Until})
 	}
-	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
-		core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme, Embed: r.Embedding,
-			At: i.UpdatedAt})}})
+	err := r.note(ctx, core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme,
+		Embed: r.Embedding, At: i.UpdatedAt}))
 	if err != nil || i.Status != core.ItemArchived {
 		return err
 	}
@@ -211,9 +209,7 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	if err != nil || n < 0 {
 		return err
 	}
-	_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(),
-		Effects: []core.Effect{core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt}}})
-	return err
+	return r.note(ctx, core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt})
 }
 
 // standing imports new standing instructions. Those beyond the limits are left out.
@@ -231,7 +227,7 @@ func (r *run) standing(ctx context.Context) error {
 		if slices.ContainsFunc(before, func(i core.Instruction) bool { return text.Digest(i.Text) == add.Digest }) {
 			return nil
 		}
-		_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{add}})
+		err = r.note(ctx, add)
 		switch {
 		case errors.Is(err, core.ErrRefused):
 			return nil
