@@ -6,9 +6,9 @@ import (
 	"github.com/everthread/everthread/core/when"
 )
 
-// Name returns how a day is called on the day today (both are labels): Today,
+// Name returns the name of a day on the day today (both are labels): Today,
 // Yesterday, or its weekday and date, with the year if it is another one.
-// language is a BCP 47 tag. A label that is no date is returned as it is.
+// language is a BCP 47 tag. A label that is no date is returned unchanged.
 func Name(label, today, language string) string {
 	d, err := Parse(label)
 	if err != nil {

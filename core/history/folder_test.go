@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// kindOf says what kind of document a file is.
+// kindOf returns the kind of document of a file.
 func kindOf(name string, data []byte) string { return document.Kind(name, "", data) }
 
 // bringFolder imports a folder of documents.
@@ -35,7 +35,7 @@ func (w *world) bringFolder(dir string) (*history.Survey, history.Result) {
 	return s, out
 }
 
-// TestAFolderIsTakenIn takes a folder of documents in, twice, and then with a change.
+// TestAFolderIsTakenIn imports a folder of documents twice, and then with a change.
 func TestAFolderIsTakenIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
