@@ -93,7 +93,7 @@ func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a co
 	if err != nil {
 		return nil, fmt.Errorf("read the file of a message: %w", err)
 	}
-	p := &putting{Worker: w, ctx: ctx, user: j.User, next: core.PutFilePages{User: j.User, File: file, First: true,
+	p := &pageWriter{Worker: w, ctx: ctx, user: j.User, next: core.PutFilePages{User: j.User, File: file, First: true,
 		Config: config, Lease: j.Lease, Now: w.Now()}, name: a.Name, kind: a.Document.Kind}
 	began := w.Now()
 	kind, err := w.Reader.Read(ctx, Source{Name: a.Name, Media: a.MIME}, data, p.add)
@@ -119,8 +119,8 @@ func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a co
 	return out, nil
 }
 
-// putting stores pages in batches.
-type putting struct {
+// pageWriter stores pages in batches.
+type pageWriter struct {
 	*Worker
 	ctx        context.Context
 	user       core.UserID
@@ -137,7 +137,7 @@ const (
 	batchBytes = 200_000
 )
 
-func (p *putting) add(page Page) error {
+func (p *pageWriter) add(page Page) error {
 	p.count++
 	if p.preview.Len() < 16*p.Preview {
 		p.preview.WriteString(clip(page.Text, 16*p.Preview) + "\n")
@@ -150,7 +150,7 @@ func (p *putting) add(page Page) error {
 	return p.flush()
 }
 
-func (p *putting) flush() error {
+func (p *pageWriter) flush() error {
 	if len(p.next.Pages) == 0 && !p.next.First {
 		return nil
 	}

@@ -151,7 +151,7 @@ func (r *round) embed(ctx context.Context, list []wanted) error {
 		}
 		return r.embed(ctx, list[half:])
 	case refused(err):
-		return r.condemn(ctx, list[0].EmbeddingResult, err)
+		return r.markRefused(ctx, list[0].EmbeddingResult, err)
 	case err != nil:
 		return err
 	}
@@ -252,9 +252,9 @@ func refused(err error) bool {
 	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
 }
 
-// condemn marks a refused text, unless the provider refuses a plain sentence too: then
+// markRefused marks a refused text, unless the provider refuses a plain sentence too: then
 // it returns that error, and the text stays pending.
-func (r *round) condemn(ctx context.Context, e core.EmbeddingResult, cause error) error {
+func (r *round) markRefused(ctx context.Context, e core.EmbeddingResult, cause error) error {
 	if !r.sound {
 		if _, err := r.embedder.Embed(ctx, []string{"The cat sleeps on the sofa."}); err != nil {
 			return fmt.Errorf("embed a plain sentence: %w", err)

@@ -174,12 +174,6 @@ func (s *stage) clock() time.Time {
 	return s.start.Add(time.Since(s.start) + s.offset)
 }
 
-func (s *stage) wait(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.offset += d
-}
-
 // Play plays all scenes one after another.
 func (p *Player) Play(ctx context.Context, list Scenes) (Report, error) {
 	report := Report{Model: p.Model}
@@ -211,13 +205,13 @@ func (p *Player) Play(ctx context.Context, list Scenes) (Report, error) {
 
 func (p *Player) stage() (*stage, error) {
 	s := &stage{store: p.Store, channels: map[string]*fakeChannel{}, start: time.Now()}
-	var props []core.Channel
+	var channels []core.Channel
 	for _, name := range []string{"telegram", "whatsapp"} {
 		s.channels[name] = &fakeChannel{name, make(chan string, 64)}
-		props = append(props, s.channels[name])
+		channels = append(channels, s.channels[name])
 	}
 	var err error
-	s.Gateway, err = p.Open(props, s.clock)
+	s.Gateway, err = p.Open(channels, s.clock)
 	return s, err
 }
 
@@ -250,14 +244,14 @@ func (s *stage) play(ctx context.Context, sc Scene, fillers []string) (string, e
 		}
 	}
 	for i := range sc.Days {
-		if err := s.goOn(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
+		if err := s.advance(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
 			return "", err
 		}
 		if _, err := s.say(ctx, at["telegram"], fillers[(sc.Filler+i)%len(fillers)]); err != nil {
 			return "", err
 		}
 	}
-	if err := s.goOn(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
+	if err := s.advance(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
 		return "", err
 	}
 	return s.say(ctx, at[cmp.Or(sc.Channel, "telegram")], sc.Ask)
@@ -314,9 +308,11 @@ func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 	return false, ctx.Err()
 }
 
-// goOn moves the clock, and waits for the summaries of the days that ended.
-func (s *stage) goOn(ctx context.Context, user core.UserID, d time.Duration) error {
-	s.wait(d)
+// advance moves the clock, and waits for the summaries of the days that ended.
+func (s *stage) advance(ctx context.Context, user core.UserID, d time.Duration) error {
+	s.mu.Lock()
+	s.offset += d
+	s.mu.Unlock()
 	if err := s.Finalize(ctx); err != nil {
 		return err
 	}

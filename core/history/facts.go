@@ -21,15 +21,15 @@ const (
 // tooManyFacts is why facts are left out.
 const tooManyFacts = "the memory takes %d facts of an archive"
 
-// factory passes facts on, each once and within bounds.
-type factory struct {
+// factFilter passes facts on, each once and within bounds.
+type factFilter struct {
 	take func(Fact)
 	left func(place, why string)
 	seen map[string]bool
 	n    int
 }
 
-func (f *factory) pass(fact Fact) {
+func (f *factFilter) pass(fact Fact) {
 	fact.Text = strings.TrimSpace(strings.ToValidUTF8(text.Clean(fact.Text), "\ufffd"))
 	digest := text.Digest(fact.Text)
 	if fact.Text == "" || f.seen[digest] {

@@ -154,7 +154,7 @@ func Read(a *Archive, format string, o Options, take Taker) error {
 		}
 		take.Left(Left{place, why})
 	}
-	facts := factory{take: take.Fact, left: left, seen: map[string]bool{}}
+	facts := factFilter{take: take.Fact, left: left, seen: map[string]bool{}}
 	out := output{left: left, fact: facts.pass, line: func(l Line) error {
 		if why := o.refused(l); why != "" {
 			left(l.place(), why)

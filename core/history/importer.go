@@ -29,8 +29,8 @@ type Admitter interface {
 	Admit(r core.Reminder, now time.Time) error
 }
 
-// Wisher checks imported standing instructions.
-type Wisher interface {
+// InstructionImporter checks imported standing instructions.
+type InstructionImporter interface {
 	// Import returns the effect that adds an instruction; false: it cannot be imported.
 	Import(i core.Instruction) (core.AddInstruction, bool)
 }
@@ -48,7 +48,7 @@ type Importer struct {
 	Reminders    Admitter
 	MaxReminders int
 	MaxTasks     int
-	Standing     Wisher
+	Standing     InstructionImporter
 	Summaries    bool // imported days are summarised
 	Now          func() time.Time
 	Wait         func(ctx context.Context, d time.Duration)

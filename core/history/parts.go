@@ -129,7 +129,7 @@ func choose(people map[string]int, me string) (mine func(person string) bool, er
 	if len(people) == 0 || me == "" && len(people) == 1 {
 		return func(string) bool { return true }, nil
 	}
-	names := loudest(people)
+	names := mostFirst(people)
 	if me == "" {
 		return nil, severalPeople(names, people)
 	}

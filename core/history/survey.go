@@ -141,14 +141,14 @@ func (s *Survey) recognise(me, name string) error {
 		}
 	}
 	if len(open) > 0 {
-		if s.who.me = pick(loudest(open), me, name); s.who.me == "" {
-			return unknownMe(loudest(open), me)
+		if s.who.me = pick(mostFirst(open), me, name); s.who.me == "" {
+			return unknownMe(mostFirst(open), me)
 		}
 	}
-	names := loudest(all)
+	names := mostFirst(all)
 	s.who.assistant = map[string]string{}
 	for id, chat := range s.said {
-		others := slices.DeleteFunc(loudest(chat), func(from string) bool { return from == s.who.me })
+		others := slices.DeleteFunc(mostFirst(chat), func(from string) bool { return from == s.who.me })
 		if len(others) > 0 {
 			s.who.assistant[id] = others[0]
 		}
@@ -159,8 +159,8 @@ func (s *Survey) recognise(me, name string) error {
 	return nil
 }
 
-// loudest returns names, those with most messages first.
-func loudest(said map[string]int) []string {
+// mostFirst returns names, those with most messages first.
+func mostFirst(said map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(said), func(a, b string) int {
 		return cmp.Or(cmp.Compare(said[b], said[a]), cmp.Compare(a, b))
 	})

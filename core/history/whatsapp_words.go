@@ -29,7 +29,7 @@ func deletedWords() []string {
 		"bu mesajı sildiniz", "此訊息已刪除", "此消息已删除", "このメッセージは削除されました", "삭제된 메시지입니다"}
 }
 
-// noticeWords are notices of WhatsApp that come under somebody's name.
+// noticeWords are notices of WhatsApp that have a speaker.
 func noticeWords() []string {
 	return []string{"missed voice call", "missed video call", "verpasster sprachanruf", "verpasster videoanruf",
 		"appel vocal manqué", "appel vidéo manqué", "llamada perdida", "videollamada perdida", "chiamata persa",

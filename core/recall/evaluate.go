@@ -177,7 +177,7 @@ func newest(wanted []said, after time.Time) bool {
 	return !slices.ContainsFunc(wanted, func(s said) bool { return s.at.Before(after) })
 }
 
-// searchResults calls the tool as a model does.
+// searchResults calls the tool like a model.
 func searchResults(ctx context.Context, tool core.Tool, user core.UserID, question string,
 	now time.Time) ([]core.HitView, error) {
 	arguments, err := json.Marshal(map[string]any{"query": question, "limit": evalLimit})

@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// speakers are the speakers and channels that a query names.
+// speakers holds the speakers and channels that a query names.
 type speakers struct {
 	roles    [3]bool // user, assistant, tool, as in core.DirectoryEntry
 	channels []string

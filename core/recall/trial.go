@@ -61,7 +61,7 @@ func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, er
 	return u.ID, Tools(t.Search, names)[0], err
 }
 
-// People searches as the web page and the app do.
+// People searches like a person.
 func (t *trial) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
 	got, err := t.Search.Search(ctx, q)
 	return got.Hits, err

@@ -150,8 +150,8 @@ func sentences(text string) []string {
 	return out
 }
 
-// story tells how the day began, as the summary so far does if there is one, and
-// what came last.
+// story returns the narrative: the first message, or the beginning of the summary so
+// far, and the last message.
 func (d *digest) story(p *phrases) string {
 	moment := func(l dataLine) string { return strings.TrimRight(text.Within(text.OneLine(l.Text), 100), ". ") }
 	said, begin := d.said, d.narrative

@@ -35,9 +35,9 @@ const (
 // Needle is a fact that is stated once.
 type Needle struct {
 	Message  core.MessageID // that of Year, whatever the seed
-	Role     core.Role      // who said it
+	Role     core.Role      // the speaker
 	Question string         // that the fact answers
-	Words    string         // that must stand in what is left of the message
+	Words    string         // that must remain of the message
 	text     string
 	french   bool
 }
