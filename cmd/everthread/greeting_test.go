@@ -19,7 +19,7 @@ func TestAStartAtATerminalGreets(t *testing.T) {
 	if err := unix.IoctlSetWinsize(int(k.ptmx.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 30}); err != nil {
 		t.Fatal(err)
 	}
-	k.see("runs at http://127.0.0.1:")
+	k.see("is running at http://127.0.0.1:")
 	k.see("╭──")
 	k.see("│ Open  \x1b]8;;http://127.0.0.1:")
 	k.see("/signin?code=")

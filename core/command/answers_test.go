@@ -341,7 +341,7 @@ func TestTerminalIsNoHome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	at := w.person("Eve", core.RoleMember, "terminal", "eve")
-	if out, _ := w.ask(at, "/home"); len(out.Effects) != 0 || !strings.Contains(out.Text, "cannot") {
+	if out, _ := w.ask(at, "/home"); len(out.Effects) != 0 || !strings.Contains(out.Text, "can't") {
 		t.Errorf("got %+v", out)
 	}
 }

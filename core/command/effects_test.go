@@ -267,15 +267,15 @@ func TestAnotherUsersIds(t *testing.T) {
 	w.stranger("Cléo", "333", "ABCD2345")
 	before := w.state(w.ada)
 	for _, c := range [][2]string{
-		{"/today", "not talked yet"}, {"/yesterday", "not talked yet"}, {"/day 2026-11-16", "not talked yet"},
-		{"/summary 2026-11-16", "not talked yet"},
+		{"/today", "haven't talked yet"}, {"/yesterday", "haven't talked yet"}, {"/day 2026-11-16", "haven't talked yet"},
+		{"/summary 2026-11-16", "haven't talked yet"},
 		{"/loops", "Nothing is open"}, {"/threads", "no threads"}, {"/stop", "Nothing was running"},
-		{"/retry", "Nothing waits"}, {"/usage", "0 tokens"},
-		{fmt.Sprintf("/done %d", loops[0].ID), "There is no open loop"},
-		{fmt.Sprintf("/thread %d", threads[0].ID), "There is no thread"},
-		{"/forget 2026-11-16 yes", "not talked yet"}, {"/forget monday", "not talked yet"},
+		{"/retry", "Nothing is waiting"}, {"/usage", "0 tokens"},
+		{fmt.Sprintf("/done %d", loops[0].ID), "There's no open loop"},
+		{fmt.Sprintf("/thread %d", threads[0].ID), "There's no thread"},
+		{"/forget 2026-11-16 yes", "haven't talked yet"}, {"/forget monday", "haven't talked yet"},
 		{"/approve ABCD2345", "Only the owner"}, {"/deny ABCD2345", "Only the owner"}, {"/pair", "Only the owner"},
-		{"m1 /forget", "cannot find"}, {"n1 /forget", "cannot find"},
+		{"m1 /forget", "can't find"}, {"n1 /forget", "can't find"},
 		{"/timezone Tokyo", "Tokyo"}, {"/pause", "Paused"}, {"/continuous", "continuous"}, {"/home", "home"},
 	} {
 		text, want := c[0], c[1]

@@ -37,8 +37,8 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 		core.Taint(core.SetTask{Task: other, At: time.Now()}), core.Taint(core.SetTask{Task: other, At: time.Now()})}
 	w.say("the news each morning")
 	got := w.sent(1)
-	for _, want := range []string{"tell the 'news': by 0 9 * * *. /task cancel 77", "Shall I do this by myself?",
-		"mail Eve · by 0 10 * * *", "without a yes it is not set"} {
+	for _, want := range []string{"tell the 'news': by 0 9 * * *. /task cancel 77", "Shall I do this on my own?",
+		"mail Eve · by 0 10 * * *", "without a yes, I won't set it"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}

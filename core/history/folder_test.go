@@ -66,7 +66,7 @@ func TestAFolderIsTakenIn(t *testing.T) {
 	}
 	var text strings.Builder
 	s.Describe(&text, "en", time.UTC)
-	for _, why := range []string{"files of its kind are not read", "it is larger than media.max_bytes", "it is empty"} {
+	for _, why := range []string{"files of this kind are not read", "it is larger than media.max_bytes", "it is empty"} {
 		if !strings.Contains(text.String(), why) {
 			t.Errorf("%q is not told:\n%s", why, text.String())
 		}

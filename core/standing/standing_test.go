@@ -104,7 +104,7 @@ func TestWhatCannotBeWanted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := add(s, l, "y"); err == nil || !strings.Contains(err.Error(), "You have 10 already") {
+	if err := add(s, l, "y"); err == nil || !strings.Contains(err.Error(), "You already have 10") {
 		t.Errorf("the eleventh: %v", err)
 	}
 }
@@ -123,7 +123,8 @@ func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	if err != nil || len(active) != 10 || len(waiting) != 2 || waiting[0].ID != 3 || waiting[1].ID != 12 {
 		t.Errorf("%d count, waiting are %+v: %v", len(active), waiting, err)
 	}
-	if told, err := s.Beyond(t.Context(), 1, "en"); err != nil || !strings.HasPrefix(told, "For 2 things") {
+	if told, err := s.Beyond(t.Context(), 1, "en"); err != nil ||
+		!strings.HasPrefix(told, "There's no room for 2 things") {
 		t.Errorf("told %q, %v", told, err)
 	}
 	part, err := s.Prompt(t.Context(), 1)

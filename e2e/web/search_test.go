@@ -38,7 +38,7 @@ func TestASearchIsNarrowedAndComesBack(t *testing.T) {
 		t.Error("the filter is gone")
 	}
 	v.Open("/search?q=zeppelin&who=me")
-	v.Sees(".empty", "Nothing that passes your filters")
+	v.Sees(".empty", "Nothing that matches your filters")
 	v.Press(".empty", "Search everything")
 	v.Sees(".empty", "fewer or other words")
 }

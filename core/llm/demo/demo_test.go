@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 			notes, user("When is the dentist?")},
 			[]string{"notes", "“The dentist is on Thursday at nine”"}},
 		{"admits that it does not know", []core.ModelMessage{user("Why is the sky blue?")},
-			[]string{"nothing that I can see"}},
+			[]string{"nothing I can see"}},
 		{"cannot see another day", []core.ModelMessage{user("What did we talk about yesterday?")},
 			[]string{"only see today's messages and the summaries"}},
 		{"cannot see another day, in French", []core.ModelMessage{user("De quoi avons-nous parlé hier ?")},
@@ -121,7 +121,7 @@ func TestAnswersFromTheSearch(t *testing.T) {
 		{"a file", `{"results":[{"kind":"file","day_label":"2026-11-18","message_id":12,"role":"user","name":"lease.pdf","page":3,"snippet":"Rent 930"}]}`,
 			"Demo model: I searched our conversation and found:\n- lease.pdf, page 3: “Rent 930”"},
 		{"nothing", `{"results":[]}`, "Demo model: I searched our conversation and found nothing about it."},
-		{"an error", `Error: no store`, "Demo model: the search gave no list of results but: “Error: no store”"},
+		{"an error", `Error: no store`, "Demo model: the search returned no list of results but: “Error: no store”"},
 	}
 	for _, c := range cases {
 		req := core.ModelRequest{Tools: []core.ToolSpec{search}, Messages: []core.ModelMessage{
