@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -43,8 +42,11 @@ func (t *disclosure) add(w *texts, tainted bool, what string, id int64, content 
 		return
 	}
 	const longest = 120
-	quoted := quote(text.Within(trust.Line(content), longest))
-	t.lines = append(t.lines, fmt.Sprintf("- "+what, quoted)+" "+fmt.Sprintf(w.ToldUndo, id))
+	line := []rune(trust.Line(content))
+	if len(line) > longest {
+		line = append(line[:longest-1], '…')
+	}
+	t.lines = append(t.lines, fmt.Sprintf("- "+what, quote(string(line)))+" "+fmt.Sprintf(w.ToldUndo, id))
 	t.buttons = append(t.buttons, core.Button{Label: fmt.Sprintf(w.ToldButton, id), Command: fmt.Sprintf("/undo %d", id)})
 }
 
