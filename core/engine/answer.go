@@ -158,7 +158,7 @@ func rejected(err error) bool {
 func promptTokens(p core.Prompt) int {
 	n := p.Snapshot.Total + p.Snapshot.ClientTokens
 	for _, m := range p.Messages {
-		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.WishTokens
+		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.CallTokens
 	}
 	return n
 }
