@@ -36,7 +36,7 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	lines := []string{r.words.MineTitle, ""}
 	for _, row := range rows {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		lines = append(lines, "- "+at+" · "+trust.Told(r.lang, row)+" · "+trust.Through(r.lang, row, names[row.ViaID]))
+		lines = append(lines, "- "+at+" · "+trust.AuditLine(r.lang, row)+" · "+trust.Through(r.lang, row, names[row.ViaID]))
 	}
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64)
 	for _, u := range all {
 		if err == nil && int64(u.row.ID) == n {
-			out := r.sayf(r.words.Undone, trust.Told(r.lang, u.row))
+			out := r.sayf(r.words.Undone, trust.AuditLine(r.lang, u.row))
 			out.Effects, out.Others = u.effects, out.Text
 			return out, nil
 		}
@@ -55,7 +56,7 @@ func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
 	lines := []string{r.words.UndoTitle, ""}
 	for _, u := range all {
 		at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		lines = append(lines, "- `/undo "+strconv.FormatInt(int64(u.row.ID), 10)+"` · "+at+" · "+trust.Told(r.lang, u.row))
+		lines = append(lines, fmt.Sprintf("- `/undo %d` · %s · %s", u.row.ID, at, trust.AuditLine(r.lang, u.row)))
 	}
 	return core.Outcome{Text: strings.Join(lines, "\n")}
 }

@@ -19,7 +19,7 @@ import (
 // mostBytes bounds one message of a server. A longer one ends the connection.
 const mostBytes = 4 << 20
 
-var errFlood = errors.New("the server sent more than 4 MiB in one message; ask it for less")
+var errFlood = errors.New("the server sent more than 4 MiB at once; ask it for less")
 
 // transport returns the transport to the server; why returns its error, if any.
 func (l *link) transport() (t sdk.Transport, why func() error) {
