@@ -8,15 +8,15 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Audits is what /mine reads.
+// Audits reads the audit.
 type Audits interface {
 	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
 }
 
-// mineShown is how many rows /mine shows.
+// mineShown bounds the rows of /mine.
 const mineShown = 20
 
-// mine shows what was done with the person's account, newest first.
+// mine shows the audit of the person's account, newest first.
 func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Limit: mineShown})
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Undoes is what /undo reads.
+// Undoes reads changes that /undo can undo.
 type Undoes interface {
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
 	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
 }
 
-// undoable is an account change with what undoes it.
+// undoable is an account change with the effects that undo it.
 type undoable struct {
 	row     core.AuditRow
 	effects []core.Effect
 }
 
-// undo lists the account changes of the last day that can be undone, or undoes one,
-// or what answers did that had read words of others.
+// undo lists the account changes of the last day that can be undone, or undoes one of them,
+// or changes of tainted turns.
 func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	all, err := c.undoables(ctx, r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
 	return core.Outcome{Text: strings.Join(lines, "\n")}
 }
 
-// undoables are the changes that are still as they were made.
+// undoables returns the changes that are still in effect.
 func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error) {
 	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Since: r.now.Add(-core.UndoLife), Limit: 500})
 	if err != nil {
