@@ -97,7 +97,7 @@ func (g *Gateway) sure(user core.UserID, at time.Time) {
 }
 
 // begin records that this process works on a job. It returns false if it does already: a
-// claim that expired while the database was away remains ours until somebody takes it.
+// claim that expired while the database was away remains ours until another process takes it.
 func (g *Gateway) begin(user core.UserID, id core.JobID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

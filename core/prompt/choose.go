@@ -186,7 +186,7 @@ func (c *choice) turnEnd(i int) int {
 }
 
 // dropTurn drops the turn that starts at i, without required messages, and without
-// uncovered ones unless told.
+// uncovered ones unless uncovered is true.
 func (c *choice) dropTurn(i int, uncovered bool) {
 	for end := c.turnEnd(i); i < end; i++ {
 		if !c.must[i] && (uncovered || !c.uncovered[i]) {
