@@ -36,7 +36,8 @@ func (a auditCmd) Run(ctx context.Context, d *opened) error {
 		return err
 	}
 	return table(d.console, found, d.words().AuditHeader, d.words().AuditNone, func(r core.AuditRow) []any {
-		return []any{r.At, r.User, trust.Told(d.language(), r), trust.Through(d.language(), r, fmt.Sprintf("#%d", r.ViaID))}
+		return []any{r.At, r.User, trust.AuditLine(d.language(), r),
+			trust.Through(d.language(), r, fmt.Sprintf("#%d", r.ViaID))}
 	})
 }
 

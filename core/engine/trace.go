@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// span begins a span of a turn, which end ends. Without tracing it does nothing.
+// span begins a span of a turn; end ends it. Without tracing it does nothing.
 func span(ctx context.Context, name string, t *core.Turn) (inner context.Context, end func()) {
 	inner, s := otel.Tracer("everthread").Start(ctx, name, trace.WithAttributes(
 		attribute.Int64("user", int64(t.User)), attribute.Int64("thread", int64(t.Thread)),

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// SittingStore is what a Sitting reads.
+// SittingStore is the part of a store that a Sitting uses.
 type SittingStore interface {
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
@@ -26,9 +26,8 @@ type Sitting struct {
 	Budget  Budget
 }
 
-// Settled reports whether nothing more is to be expected: all that was written there is
-// answered, and the answers have been sent. running is the turn that answers now; nil:
-// none does.
+// Settled reports whether no more answers are expected: all messages of the address are
+// answered, and the answers have been sent. running is the running turn, or nil.
 func (s *Sitting) Settled(ctx context.Context) (done bool, running *core.Turn, err error) {
 	i, u, err := s.Store.Identify(ctx, s.Address)
 	if err != nil {
@@ -51,8 +50,8 @@ func (s *Sitting) Settled(ctx context.Context) (done bool, running *core.Turn, e
 	return err == nil && len(sending) == 0, nil, err
 }
 
-// pending reports whether a message of an identity waits for a turn. Those of a turn
-// that was given up have had their apology.
+// pending reports whether a message of an identity waits for a turn. Messages of a failed
+// turn do not.
 func (s *Sitting) pending(ctx context.Context, i core.Identity, turns []core.Turn) (bool, error) {
 	messages, err := s.Store.History(ctx, i.User, i.Thread, 0, 100)
 	for _, m := range messages {
@@ -67,13 +66,13 @@ func (s *Sitting) pending(ctx context.Context, i core.Identity, turns []core.Tur
 	return false, err
 }
 
-// spent reports whether the user's budget lets no turn start today.
+// spent reports whether the user's budget is used up.
 func (s *Sitting) spent(ctx context.Context, user core.UserID) bool {
 	until, err := s.Budget.Over(ctx, user)
 	return err == nil && !until.IsZero()
 }
 
-// sending lists what is on its way there since the sitting began.
+// sending lists the unfinished deliveries to the address since the sitting began.
 func (s *Sitting) sending(ctx context.Context, user core.UserID) ([]core.Delivery, error) {
 	all, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending,
 		core.DeliverySending}, Limit: 100})
