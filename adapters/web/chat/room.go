@@ -3,6 +3,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"io/fs"
@@ -123,12 +124,8 @@ var _ web.Room = (*Room)(nil)
 
 // New returns a Room with the defaults of o applied.
 func New(o Options) *Room {
-	if o.MediaMax == 0 {
-		o.MediaMax = 20 << 20
-	}
-	if o.LivePages == 0 {
-		o.LivePages = 30
-	}
+	o.MediaMax = cmp.Or(o.MediaMax, 20<<20)
+	o.LivePages = cmp.Or(o.LivePages, 30)
 	return &Room{o, newMarkdown()}
 }
 
