@@ -12,42 +12,42 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// Keys of what is kept for an account. Those that end in a colon are followed by
-// a room or an address.
+// Keys of the stored state of an account. A room, address or network follows a colon.
 const (
-	keySync    = "sync"         // the token of the last sync
-	keySynced  = "synced"       // when that was, in milliseconds
-	keyDevice  = "device"       // of our login
+	keySync    = "sync"         // token of the last sync
+	keySynced  = "synced"       // its time, in milliseconds
+	keyDevice  = "device"       // of the login
 	keyToken   = "secret.token" // of a login with the password; the keeper encrypts it
-	keyInvites = "invites"      // that are to be accepted still
+	keyInvites = "invites"      // invitations still to accept
 	keyUnread  = "unread"       // events that could not be decrypted
 
 	keyRoom    = "room:"    // address → its room
-	keyWho     = "who:"     // room → the address it was last the room of
-	keyLast    = "last:"    // room → its last event that was passed on
-	keyJoined  = "joined:"  // room → when we were invited, in milliseconds
-	keyLate    = "late:"    // room → when ghosts began to speak without bridge state
-	keySent    = "sent:"    // address → 1: we have sent something to them
-	keyPreview = "preview:" // room → the answer that is being shown
+	keyWho     = "who:"     // room → the last address it belonged to
+	keyLast    = "last:"    // room → the last event passed on
+	keyJoined  = "joined:"  // room → time of the invitation, in milliseconds
+	keyLate    = "late:"    // room → time since which ghosts write without bridge state
+	keySent    = "sent:"    // address → 1: something was sent there
+	keyPreview = "preview:" // room → the shown preview
 	keyStatus  = "status:"  // network → 1: its bridge sends message status events
-	keyLogin   = "login:"   // network → what its bridge last said of its login
-	keyRenewal = "renewal"  // when the store was restored, and what its transactions begin with since
-	keyDoubt   = "doubt:"   // room → whether a life that was lost wrote there
-	keyTwin    = "twin"     // when another copy of this gateway was last noticed, in milliseconds
+	keyLogin   = "login:"   // network → the last state of its login
+	keyRenewal = "renewal"  // time of the restore, and the prefix of transaction ids since
+	keyDoubt   = "doubt:"   // room → whether a lost process wrote there; see the doubt constants
+	keyTwin    = "twin"     // last sign of another copy of this gateway, in milliseconds
 )
 
 func keyOf(prefix string, a core.Address) string { return prefix + a.Channel + ":" + a.External }
 
-// kept returns what is stored, "" if nothing is.
+// kept returns the stored value of a key, or "".
 func (c *Channel) kept(ctx context.Context, key string) (string, error) {
 	v, err := c.opts.Keeper.State(ctx, key)
 	if err != nil {
-		return "", fmt.Errorf("read what is kept of matrix: %w", err)
+		return "", fmt.Errorf("read the stored state of matrix: %w", err)
 	}
 	return v, nil
 }
 
-// keep stores values until they are stored, or another process has the account.
+// keep stores values. It retries until it succeeds, ctx ends or another process holds
+// the account.
 func (c *Channel) keep(ctx context.Context, values map[string]string) error {
 	for pause := (channel.Backoff{}); ; {
 		err := c.opts.Keeper.SetState(ctx, values)
@@ -57,19 +57,19 @@ func (c *Channel) keep(ctx context.Context, values map[string]string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.report(fmt.Errorf("what must be kept of matrix cannot be stored: %w", err))
-		c.log.Error("keep state", zap.Error(err))
+		c.report(fmt.Errorf("the state of matrix cannot be stored: %w", err))
+		c.log.Error("state not stored", zap.Error(err))
 		pause.Wait(ctx, 0)
 	}
 }
 
-// stopError is an error that no waiting mends; it says what to do.
+// stopError is an error that retries do not fix; it says what to do.
 type stopError struct{ error }
 
 func (e stopError) Unwrap() error { return e.error }
 
-// login opens a session and makes it the channel's: with the token that is
-// configured or kept, else with the password. It tries until the server answers.
+// login opens the channel's session with the configured or stored token, or else with
+// the password. It retries until the server answers.
 func (c *Channel) login(ctx context.Context) (*session, error) {
 	if s := c.session.Load(); s != nil {
 		return s, nil
@@ -94,7 +94,7 @@ func (c *Channel) login(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 		c.report(fmt.Errorf("matrix: %w", err))
-		c.log.Warn("matrix login", zap.Error(err))
+		c.log.Warn("matrix login failed", zap.Error(err))
 		pause.Wait(ctx, retryAfterOf(err))
 	}
 }
@@ -117,7 +117,7 @@ func (c *Channel) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// enter opens a session without its keys.
+// enter opens a session without its encryption keys.
 func (c *Channel) enter(ctx context.Context) (*session, error) {
 	device, err := c.device(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 		err = c.whoami(ctx, s)
 	}
 	if e := refused(err); e != nil && e.loggedOut() && !e.SoftLogout {
-		device = c.opts.DeviceID // the server has deleted ours
+		device = c.opts.DeviceID // the server has deleted the stored one
 	}
 	if c.mayLogin(err) {
 		err = c.password(ctx, s, device)
@@ -151,7 +151,7 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 
 var errNoToken = errors.New("there is no access token")
 
-// mayLogin reports whether the password is to be used after err.
+// mayLogin reports whether to log in with the password after err.
 func (c *Channel) mayLogin(err error) bool {
 	e := refused(err)
 	return c.opts.Password != "" && (errors.Is(err, errNoToken) || e != nil && e.loggedOut())
@@ -164,7 +164,7 @@ func (c *Channel) device(ctx context.Context) (string, error) {
 	return c.kept(ctx, keyDevice)
 }
 
-// explain makes the refusal of a login say what to do.
+// explain adds advice to the refusal of a login.
 func explain(err error) error {
 	e := refused(err)
 	switch {
@@ -182,14 +182,14 @@ func explain(err error) error {
 	return err
 }
 
-// stopped is an error that ends the channel, with what the owner is to do.
+// stopped returns an error that ends the channel, with advice for the owner.
 func stopped(advice string, err error, args ...any) error {
 	return stopError{fmt.Errorf("start matrix: %w", &channel.Trouble{Err: err, Advice: func(language string) string {
 		return fmt.Sprintf(say(language).Advice[advice], args...)
 	}})}
 }
 
-// whoami makes sure that the token is the account's, and learns its device.
+// whoami checks that the token belongs to the account, and stores its device.
 func (c *Channel) whoami(ctx context.Context, s *session) error {
 	me, err := s.cli.Whoami(ctx)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *Channel) whoami(ctx context.Context, s *session) error {
 	return c.keepUnless(ctx, keyDevice, me.DeviceID.String())
 }
 
-// keepUnless stores a value that is not stored already.
+// keepUnless stores a value unless it is stored already.
 func (c *Channel) keepUnless(ctx context.Context, key, value string) error {
 	if was, err := c.kept(ctx, key); err != nil || was == value {
 		return err
@@ -210,8 +210,8 @@ func (c *Channel) keepUnless(ctx context.Context, key, value string) error {
 	return c.keep(ctx, map[string]string{key: value})
 }
 
-// password logs in and keeps the token and the device. The device stays the same
-// where one is known, so that encrypted rooms and transaction ids go on.
+// password logs in and stores the token and the device. A known device stays the same,
+// so that encrypted rooms and transaction ids continue.
 func (c *Channel) password(ctx context.Context, s *session, device string) error {
 	var got struct {
 		UserID string `json:"user_id"`

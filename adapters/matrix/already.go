@@ -12,19 +12,19 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How a homeserver is asked for what may be there: a request that was cut off may
-// still be on its way through it, and the other side may have written much since.
+// Bounds of the search for an event that may have been sent. The homeserver may still be
+// processing an interrupted request, and other people may have written much since.
 const (
-	alreadyWait  = time.Second
-	alreadyPage  = 100 // events of a page
+	alreadyWait  = time.Second // before the second search
+	alreadyPage  = 100         // events of a page
 	alreadyPages = 10
-	alreadyOurs  = 50 // events of ours, beyond which it is not there
+	alreadyOurs  = 50 // sent events, after which the search ends
 )
 
-// already looks for what a process that died may have sent to a room: an event of
-// ours with a transaction id, or with a mark in its content. Homeservers should
-// return the same event for the same transaction, but some forget one whose
-// request was cut off and carry it out all the same. fresh: an edit is not meant.
+// already looks for an event that a dead process may have sent to a room, by transaction
+// id or by a mark in its content. Homeservers should return the same event for the same
+// transaction, but some forget an interrupted request and still carry it out. With fresh,
+// edits do not count.
 func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark string, fresh bool) (string, error) {
 	ours := func(e event) bool { return e.Txn == txn || marked(e, mark, fresh) }
 	id, err := c.newestOf(ctx, s, r, ours)
@@ -35,14 +35,14 @@ func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark str
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return "", fmt.Errorf("look for what was sent: %w", ctx.Err())
+		return "", fmt.Errorf("look for a sent event: %w", ctx.Err())
 	case <-t.C:
 		return c.newestOf(ctx, s, r, ours)
 	}
 }
 
-// newestOf returns the newest event of ours in a room that is wanted, if it is
-// among the last few.
+// newestOf returns the id of the newest sent event in a room for which wanted is true,
+// or "" if none of the last few is.
 func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (string, error) {
 	filter, _ := json.Marshal(map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage})
 	q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(alreadyPage)}, "filter": {string(filter)}}
@@ -55,7 +55,7 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"},
 			query: q, result: &page})
 		if err != nil {
-			return "", fmt.Errorf("look for what was sent: %w", err)
+			return "", fmt.Errorf("look for a sent event: %w", err)
 		}
 		for _, e := range readEvents(page.Chunk) {
 			if e.Sender != c.opts.UserID {
@@ -76,15 +76,15 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 	return "", nil
 }
 
-// marked reports whether an event is one that we sent with a mark.
+// marked reports whether an event was sent with a mark. With fresh, edits do not count.
 func marked(e event, mark string, fresh bool) bool {
 	f := e.fields()
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
 }
 
-// before looks for a part that may have been sent in what a life of this store sent
-// that was lost: this one is a backup. It returns the message if it is the same, and
-// has the part say that it may be a repeat if that cannot be seen.
+// before looks for a part among the messages sent by a process whose store was lost, if
+// this store is a restored backup. It returns the message if it is the same, and marks
+// the part as a possible repeat if it cannot tell.
 func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
 	if s.renewal.Salt == "" {
 		return "", nil

@@ -18,11 +18,10 @@ import (
 
 const (
 	callTimeout = 30 * time.Second
-	showTimeout = 5 * time.Second // of what is only shown in passing
+	showTimeout = 5 * time.Second // for dispensable requests
 )
 
-// session is a login: the client that carries its token, and what reads and
-// writes encrypted rooms.
+// session is a login: the client with its token, and the encryption of rooms.
 type session struct {
 	cli    *mautrix.Client
 	crypto cryptor // nil: encrypted rooms cannot be read
@@ -39,20 +38,20 @@ func (c *Channel) newSession(token, device string) (*session, error) {
 	cli.DeviceID = id.DeviceID(device)
 	cli.Client, cli.ExternalClient = c.opts.HTTP, c.opts.HTTP
 	cli.Log = zerolog.Nop()
-	cli.IgnoreRateLimit = true // the delivery waits, not a request
+	cli.IgnoreRateLimit = true // deliveries wait, not requests
 	return &session{cli: cli}, nil
 }
 
 // request is one call of the client-server API.
 type request struct {
 	method string
-	path   []any // below /_matrix/client, each part escaped
+	path   []any // below /_matrix/client; BuildURL escapes each part
 	query  url.Values
 	body   any
 	result any
 }
 
-// call sends r and gives up after timeout. Its errors are *apiError or *netError.
+// call sends r within timeout. Its errors are *apiError or *netError.
 func (s *session) call(ctx context.Context, timeout time.Duration, r request) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -89,7 +88,7 @@ type netError struct {
 func (e *netError) Error() string { return "the homeserver cannot be reached: " + e.err.Error() }
 func (e *netError) Unwrap() error { return e.err }
 
-// clean turns an error of the client into one of ours, without URLs.
+// clean returns an error of the client as an *apiError or *netError, without URLs.
 func clean(err error) error {
 	if err == nil {
 		return nil
@@ -115,7 +114,7 @@ func clean(err error) error {
 	return &netError{Left: !notLeft(cause), err: cause}
 }
 
-// notLeft reports whether a request failed before anything of it was sent.
+// notLeft reports whether a request failed before any of it was sent.
 func notLeft(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -136,7 +135,7 @@ func refusal(e mautrix.HTTPError) *apiError {
 	return out
 }
 
-// refused returns the refusal that err is, nil if it is none.
+// refused returns err as a refusal, or nil.
 func refused(err error) *apiError {
 	var e *apiError
 	if errors.As(err, &e) {
@@ -145,18 +144,18 @@ func refused(err error) *apiError {
 	return nil
 }
 
-// forGood reports whether err is a refusal that repeating does not mend.
+// forGood reports whether err is a refusal that retries do not fix.
 func forGood(err error) bool {
 	e := refused(err)
 	return e != nil && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && !e.loggedOut()
 }
 
-// loggedOut reports whether the access token is not good any more.
+// loggedOut reports whether the access token is no longer valid.
 func (e *apiError) loggedOut() bool {
 	return e.Code == "M_UNKNOWN_TOKEN" || e.Code == "M_MISSING_TOKEN" || e.Status == http.StatusUnauthorized
 }
 
-// retryAfterOf is how long the server asks to wait; 0: it does not.
+// retryAfterOf returns the pause that the server requests; 0: none.
 func retryAfterOf(err error) time.Duration {
 	if e := refused(err); e != nil {
 		return e.RetryAfter

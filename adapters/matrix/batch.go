@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,23 +14,23 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// slack is how much older than the invitation a message may be that came with
-// it: bridged messages carry the time of their network.
+// slack is the most by which a message may be older than the invitation that it came
+// with, as bridged messages carry the time of their network.
 const slack = 5 * time.Minute
 
-// batch is what one sync response comes to.
+// batch collects the results of one sync response.
 type batch struct {
 	c     *Channel
 	s     *session
-	first bool // there was no token: what the rooms hold is history
+	first bool // a sync without a token, whose events are history
 
 	in    []core.Inbound
-	state map[string]string // to keep with the token
+	state map[string]string // to store with the token
 	read  map[string]string // room → event to mark as read
-	finds int               // events that were asked for
+	finds int               // number of events requested from the homeserver
 }
 
-// fill turns a response into events. An error means that it has to be taken again.
+// fill collects the events of a response. After an error, the response must be processed again.
 func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 	if err := b.invitations(ctx, resp.Rooms.Invite); err != nil {
 		return err
@@ -51,14 +52,13 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 	return b.again(ctx, resp)
 }
 
-// prepare reads the state of rooms in which something happened and that this
-// process does not know yet. It returns those.
+// prepare loads the uncached rooms with new events and returns them.
 func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[string]bool, error) {
 	loaded := map[string]bool{}
 	for id, j := range join {
 		_, known := b.c.rooms.get(id)
 		if known && arrives(b.c.rooms.home, j) && !b.first {
-			b.c.rooms.drop(id) // joined again: what was known is old
+			b.c.rooms.drop(id) // joined again: the cached state is outdated
 			known = false
 		}
 		busy := len(j.Timeline.Events) > 0 || len(j.Ephemeral.Events) > 0
@@ -72,7 +72,7 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 	return loaded, nil
 }
 
-// recent reports whether a room has events that the first sync may have to pass on.
+// recent reports whether a room has events that the first sync may pass on.
 func (b *batch) recent(j joinedRoom) bool {
 	for _, raw := range j.Timeline.Events {
 		if e, _ := readEvent(raw); e.time().After(b.c.now().Add(-24 * time.Hour)) {
@@ -82,7 +82,7 @@ func (b *batch) recent(j joinedRoom) bool {
 	return false
 }
 
-// arrives reports whether our own joining is among the events of a room.
+// arrives reports whether the account's own join is among the events of a room.
 func arrives(h household, j joinedRoom) bool {
 	for _, raw := range slices.Concat(j.State.Events, j.Timeline.Events) {
 		e, _ := readEvent(raw)
@@ -94,8 +94,8 @@ func arrives(h household, j joinedRoom) bool {
 	return false
 }
 
-// joined takes what happened in a room that we are in. loaded tells that its
-// state was read just now, and so is newer than the events.
+// joined processes the events of a joined room. If loaded, its state was just read, and
+// is newer than the events.
 func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool) error {
 	b.c.rooms.touch(id)
 	r, known := b.c.rooms.get(id)
@@ -149,8 +149,8 @@ func readEvents(raw []json.RawMessage) []event {
 	return out
 }
 
-// reconsider reads the state of a room again in which a ghost writes though no
-// bridge state is there: it may have come late.
+// reconsider reads the state of a room again in which a ghost writes without bridge
+// state, which may have arrived late.
 func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 	h := b.c.rooms.home
 	speaks := e.Type == typeMessage || e.Type == typeEncrypted
@@ -173,7 +173,7 @@ func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 	return again, nil
 }
 
-// event takes one event of a room.
+// event processes one event of a room.
 func (b *batch) event(ctx context.Context, r room, e event) error {
 	if e.old {
 		return nil
@@ -206,13 +206,13 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 		b.state[keyStatus+in.Address.Channel] = "1"
 	}
 	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.sendsStatus(in.Address.Channel) {
-		return nil // the bridge says it by a status event, too
+		return nil // the bridge sends a status event, too
 	}
 	b.pass(r, e, in)
 	return nil
 }
 
-// pass adds an event to those for the receiver.
+// pass adds an event for the receiver.
 func (b *batch) pass(r room, e event, in core.Inbound) {
 	b.in = append(b.in, in)
 	switch in.Kind {
@@ -228,7 +228,7 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 	}
 }
 
-// settleIn remembers that a person is reached in a room.
+// settleIn records the room in which a person is reached.
 func (b *batch) settleIn(a core.Address, id string) {
 	b.state[keyWho+id] = a.Channel + ":" + a.External
 	if b.c.memory.room(a) == id {
@@ -239,8 +239,8 @@ func (b *batch) settleIn(a core.Address, id string) {
 	b.state[keyOf(keyRoom, a)] = id
 }
 
-// settle keeps how far the room was taken, and that its person is reached in it
-// if nowhere else.
+// settle records the last processed event of a room, and the room as that of its person
+// if there is no other.
 func (b *batch) settle(ctx context.Context, r room, events []event) {
 	if len(events) > 0 {
 		b.state[keyLast+r.id] = events[len(events)-1].ID
@@ -254,8 +254,8 @@ func (b *batch) settle(ctx context.Context, r room, events []event) {
 	}
 }
 
-// departure passes on that the person of a room left it, unless they are reached
-// in another.
+// departure passes on that the person of a room left it, unless they share another room
+// with the account.
 func (b *batch) departure(ctx context.Context, r room, e event) {
 	s := scene{home: b.c.rooms.home, room: r, now: b.c.now()}
 	in, ok := gone(s, e)
@@ -273,7 +273,7 @@ func (b *batch) departure(ctx context.Context, r room, e event) {
 	b.in = append(b.in, in)
 }
 
-// left takes that we are in a room no longer.
+// left processes that the account is no longer in a room.
 func (b *batch) left(ctx context.Context, id string, j joinedRoom) error {
 	r, known := b.c.rooms.get(id)
 	if !known {
@@ -295,7 +295,7 @@ func (b *batch) left(ctx context.Context, id string, j joinedRoom) error {
 
 // remembered returns a room of which only the person is known.
 func remembered(h household, id, who string) room {
-	channel, external, _ := cutAddress(who)
+	channel, external, _ := strings.Cut(who, ":")
 	r := room{id: id, members: map[string]member{h.self: {membership: "join"}}}
 	if channel == Name {
 		r.members[external] = member{membership: "join"}
@@ -303,7 +303,7 @@ func remembered(h household, id, who string) room {
 	return r
 }
 
-// remember adds an event to what this process knows of the room.
+// remember adds an event to the process's memory.
 func (b *batch) remember(r room, e event) {
 	h := b.c.rooms.home
 	if e.ID == "" {
@@ -314,7 +314,7 @@ func (b *batch) remember(r room, e event) {
 	}
 }
 
-// seenOf returns what is worth remembering of an event.
+// seenOf returns the data to remember about an event, if any.
 func seenOf(h household, e event) (seen, bool) {
 	f, rel := e.fields(), e.relation()
 	s := seen{Sender: e.Sender, Mine: e.Sender == h.self && (e.Txn != "" || text(f[sentMark]) != "")}
@@ -331,7 +331,7 @@ func seenOf(h household, e event) (seen, bool) {
 	return s, true
 }
 
-// health takes what a bridge's bot says of its login.
+// health records the login state that a bridge's bot reports.
 func (b *batch) health(r room, e event) {
 	bridge := b.c.rooms.home.bot(e.Sender)
 	if bridge == nil || e.Type != typeMessage {
@@ -345,10 +345,10 @@ func (b *batch) health(r room, e event) {
 	if raw, err := json.Marshal(st); err == nil {
 		b.state[keyLogin+bridge.Network] = string(raw)
 	}
-	b.c.log.Info("bridge says", zap.String("network", bridge.Network), zap.String("state", st.State))
+	b.c.log.Info("bridge state changed", zap.String("network", bridge.Network), zap.String("state", st.State))
 }
 
-// receipts takes the read marks of a room.
+// receipts processes the read marks of a room.
 func (b *batch) receipts(r room, raw []json.RawMessage) {
 	s := scene{home: b.c.rooms.home, room: r, now: b.c.now()}
 	for _, one := range raw {

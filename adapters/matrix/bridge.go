@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// bridged is one bridged network: a channel whose rooms are the account's. What
-// it receives comes through Channel.Run.
+// bridged is the channel of one bridged network, with the rooms of the account. It
+// receives through Channel.Run.
 type bridged struct {
 	account *Channel
 	bridge  Bridge
@@ -29,10 +29,10 @@ var (
 	_ core.Fetcher   = (*bridged)(nil)
 )
 
-// Name is the name of the network.
+// Name returns the name of the network.
 func (b *bridged) Name() string { return b.bridge.Network }
 
-// Account is the MXID of the account that carries the network.
+// Account returns the MXID of the account that carries the network.
 func (b *bridged) Account() string { return b.account.Account() }
 
 // Run waits until ctx ends.
@@ -41,13 +41,12 @@ func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {
 	return nil
 }
 
-// Capabilities returns the limits of a bridge. Whether the network
-// counts bytes or UTF-16 units is not told, so it is bytes, of which there are
-// never fewer.
+// Capabilities returns the limits of a bridge. Whether the network counts bytes or
+// UTF-16 units is unknown, so the limit is in bytes, of which there are never fewer.
 func (b *bridged) Capabilities() core.Capabilities {
 	c := b.account.Capabilities()
 	c.MaxText = bridgedText
-	c.Voice = false // bridges bring OGG/Opus into the form of their network only where ffmpeg is
+	c.Voice = false // bridges convert OGG/Opus for their network only with ffmpeg
 	return c
 }
 
@@ -61,7 +60,7 @@ func (b *bridged) Typing(ctx context.Context, to core.Address, event string) err
 	return b.account.Typing(ctx, to, event)
 }
 
-// TypingTTL is how long one call of Typing is seen.
+// TypingTTL returns the time for which one call of Typing is shown.
 func (b *bridged) TypingTTL() time.Duration { return typingTTL }
 
 // Fetch downloads a file; see Channel.Fetch.
@@ -69,8 +68,7 @@ func (b *bridged) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	return b.account.Fetch(ctx, ref, max)
 }
 
-// Check returns what keeps the network from working, as far as the bridge told,
-// or nil.
+// Check returns the error of the account or the one that the bridge last reported, or nil.
 func (b *bridged) Check() error {
 	if err := b.account.Check(); err != nil {
 		return err
@@ -78,7 +76,7 @@ func (b *bridged) Check() error {
 	return b.bridge.problem(b.account.memory.login(b.bridge.Network), &say(words.English).Findings)
 }
 
-// problem says what a login state means and what to do about it; nil: nothing.
+// problem returns an error that explains a login state and what to do about it, or nil.
 func (b Bridge) problem(s loginState, w *findings) error {
 	var what string
 	switch s.State {
@@ -94,7 +92,7 @@ func (b Bridge) problem(s loginState, w *findings) error {
 	return errors.New(b.Network + ": " + strings.TrimSuffix(what+" ("+s.State+" "+s.Message, " ") + ")")
 }
 
-// ask asks the bridge's own API for the state of our logins, if it is configured.
+// ask requests the state of the user's logins from the bridge's own API.
 func (b Bridge) ask(ctx context.Context, client *http.Client, user string) ([]loginState, error) {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()

@@ -1,13 +1,13 @@
-// Package matrix is the Matrix channel, and through bridges the channel of
-// every network that mautrix bridges, such as Signal. One account
-// syncs; its rooms are direct chats of Matrix people, portal rooms in which the
-// ghost of a Signal contact writes, or nothing that is ours to answer.
+// Package matrix is the Matrix channel and, through bridges, the channel of every
+// network that mautrix bridges, such as Signal. It syncs one account, whose rooms are
+// direct chats with Matrix users, portal rooms in which the ghost of a Signal contact
+// writes, or rooms that it does not answer.
 //
-// Policy. The sync token is kept only after Receiver.Receive returned nil for
-// everything of the response; a repeat carries the same event ids. What a room
-// is, is decided by its state as the homeserver has it now, and bridge state
-// counts only if the configured bot of that network sent it. Part.Key is the
-// transaction id, so that sending again is harmless.
+// Policy. The sync token is stored only after Receiver.Receive returned nil for all
+// events of the response; a repeat carries the same event ids. The homeserver's present
+// state of a room decides its kind, and bridge state counts only if the network's
+// configured bot sent it. Part.Key is the transaction id, so that sending again is
+// harmless.
 package matrix
 
 import (
@@ -55,14 +55,14 @@ var (
 // Password are required.
 type Options struct {
 	Homeserver  string // base URL, such as https://matrix.example.org
-	UserID      string // our own, such as @assistant:example.org
+	UserID      string // of the account, such as @assistant:example.org
 	AccessToken string
-	Password    string // logs in, and again when the server ended the session
-	DeviceID    string // of a login with Password; empty: the one kept, else the server's choice
-	RecoveryKey string // of cross-signing and the key backup
+	Password    string // for logins, also after the server ended the session
+	DeviceID    string // for logins with Password; empty: the stored one, else the server's choice
+	RecoveryKey string // for cross-signing and the key backup
 
-	// Autojoin are those whose invitations are accepted: MXIDs, or *:server. The
-	// bots of Bridges always are.
+	// Autojoin lists the MXIDs, or *:server, whose invitations are accepted. Those of
+	// the bots of Bridges always are.
 	Autojoin []string
 	Bridges  []Bridge
 
@@ -74,7 +74,7 @@ type Options struct {
 
 	RatePerRoom float64 // messages a second to one room; 0: no limit
 
-	HTTP *http.Client     // nil: the policy alone
+	HTTP *http.Client     // nil: one with the default egress policy
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
 	Rand io.Reader        // nil: crypto/rand
@@ -85,16 +85,16 @@ type Bridge struct {
 	Network string // the channel's name and the bridge's protocol id, such as signal
 	Bot     string // MXID of the bridge's bot
 	Prefix  string // of commands in portal rooms; empty: "!" and Network
-	Ghosts  string // how the localparts of ghosts begin; empty: Network and "_"
+	Ghosts  string // prefix of the localparts of ghosts; empty: Network and "_"
 
-	// ProvisioningURL and ProvisioningSecret are the bridge's own HTTP API, asked
-	// for the state of its logins; empty: only what Matrix shows is known.
+	// ProvisioningURL and ProvisioningSecret give access to the bridge's own HTTP API
+	// for the state of its logins; empty: not used.
 	ProvisioningURL    string
 	ProvisioningSecret string
 }
 
-// Channel is one Matrix account. Its methods may be called concurrently; Run only
-// by the process that holds the account's lease.
+// Channel is one Matrix account. Its methods may be called concurrently, and Run only by
+// the process that holds the account's lease.
 type Channel struct {
 	opts    Options
 	log     *zap.Logger
@@ -109,12 +109,13 @@ type Channel struct {
 	preview previews
 	typing  typing
 
-	failedJoins int       // in a row; Run's alone
-	retried     time.Time // when unread events were last tried; Run's alone
-	twin        time.Time // when another copy of this gateway was last noticed; Run's alone
+	// Used by Run only.
+	failedJoins int       // in a row
+	retried     time.Time // last attempt to decrypt unread events
+	twin        time.Time // last sign of another copy of this gateway
 
 	mu    sync.Mutex
-	state error // what is wrong; nil: nothing known
+	state error // present failure; nil: none known
 }
 
 var (
@@ -130,9 +131,7 @@ func New(opts Options) (*Channel, error) {
 	if opts.HTTP == nil {
 		opts.HTTP = (*egress.Gate)(nil).Client(written(opts)...)
 	}
-	if opts.Log == nil {
-		opts.Log = zap.NewNop()
-	}
+	opts.Log = cmp.Or(opts.Log, zap.NewNop())
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -151,7 +150,7 @@ func New(opts Options) (*Channel, error) {
 	return c, nil
 }
 
-// written are the addresses that the operator wrote.
+// written returns the configured URLs.
 func written(o Options) []string {
 	out := []string{o.Homeserver}
 	for _, b := range o.Bridges {
@@ -162,7 +161,7 @@ func written(o Options) []string {
 
 func checkOptions(o *Options) error {
 	if u, err := url.Parse(o.Homeserver); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("homeserver is no URL; write it like https://matrix.example.org")
+		return errors.New("homeserver is not a URL; write it like https://matrix.example.org")
 	}
 	if !mxid.MatchString(o.UserID) {
 		return fmt.Errorf("user_id is %q; write it like @assistant:example.org", o.UserID)
@@ -171,7 +170,7 @@ func checkOptions(o *Options) error {
 		return errors.New("access_token is empty; set it, or password")
 	}
 	if o.Keeper == nil {
-		return errors.New("there is nothing to keep the sync token in")
+		return errors.New("there is no keeper for the sync token")
 	}
 	names, bots := map[string]bool{Name: true}, map[string]bool{o.UserID: true}
 	for i := range o.Bridges {
@@ -180,7 +179,7 @@ func checkOptions(o *Options) error {
 			return fmt.Errorf("bridge %s=%s: write it like signal=@signalbot:example.org", b.Network, b.Bot)
 		}
 		if names[b.Network] || bots[b.Bot] {
-			return fmt.Errorf("bridge %s=%s: the network or the bot is there twice", b.Network, b.Bot)
+			return fmt.Errorf("bridge %s=%s: the network or the bot is listed twice", b.Network, b.Bot)
 		}
 		names[b.Network], bots[b.Bot] = true, true
 		b.Prefix = cmp.Or(b.Prefix, "!"+b.Network)
@@ -192,8 +191,7 @@ func checkOptions(o *Options) error {
 // Name returns "matrix".
 func (c *Channel) Name() string { return Name }
 
-// Account returns the MXID, as it was configured. Run makes sure that it is the
-// token's.
+// Account returns the configured MXID. Run checks that the token belongs to it.
 func (c *Channel) Account() string { return c.opts.UserID }
 
 // Carries returns a channel for each bridged network.
@@ -213,23 +211,23 @@ func (c *Channel) Capabilities() core.Capabilities {
 	}
 }
 
-// Check returns what keeps the channel from receiving, or nil.
+// Check returns the error that prevents the channel from receiving, or nil.
 func (c *Channel) Check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// report keeps err as the channel's state; nil: all is well.
+// report sets the channel's state; nil: it works.
 func (c *Channel) report(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = err
 }
 
-// Run logs in and passes what the account's rooms bring to r until ctx ends. It
-// returns nil when ctx ended, core.ErrFenced when another process runs the
-// account, and an error that says what to do if the server refuses the login.
+// Run logs in and passes the events of the account's rooms to r until ctx ends, and then
+// returns nil. It returns core.ErrFenced if another process runs the account, and an
+// error that says what to do if the server refuses the login.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	err := c.receive(ctx, r)

@@ -47,7 +47,7 @@ func (c *Config) On() bool { return c.UserID != "" }
 
 var bridgeForm = regexp.MustCompile(`^[a-z0-9_]+=@[^:\s]+:[^\s]+$`)
 
-// Validate checks the values; all that is required is, once one is there.
+// Validate checks the values. If any required value is set, all must be.
 func (c *Config) Validate(p *section.Problems, _ string) {
 	section.AtLeast(p, "channels.matrix.rate_per_chat", c.RatePerChat, 0)
 	if c.Homeserver == "" && c.UserID == "" && c.AccessToken == "" && c.Password == "" {
@@ -68,7 +68,7 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 	for _, b := range c.Bridges {
 		if !bridgeForm.MatchString(b) {
-			p.Add("channels.matrix.bridges: %q has not the form network=@bot:server, such as signal=@signalbot:example.org", b)
+			p.Add("channels.matrix.bridges: %q is not of the form network=@bot:server, such as signal=@signalbot:example.org", b)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error)
 	})
 }
 
-// bridges reads NETWORK=@BOT:SERVER, as Validate has checked it.
+// bridges parses NETWORK=@BOT:SERVER, which Validate has checked.
 func (c *Config) bridges() []Bridge {
 	var out []Bridge
 	for _, b := range c.Bridges {
@@ -116,7 +116,7 @@ func (c *Config) bridges() []Bridge {
 	return out
 }
 
-// MakeTables makes the tables of the channel's library.
+// MakeTables creates the tables of the channel's library.
 func (*Config) MakeTables(ctx context.Context, db *sql.DB, dialect string) error {
 	return MakeTables(ctx, db, dialect)
 }

@@ -13,8 +13,8 @@ import (
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// content returns the text of a message, with a placeholder for what is no text, and its files. Both
-// are empty for what cannot be shown.
+// content returns the text of a message, with placeholders for other content, and its
+// files. Both are empty if there is nothing to show.
 func content(f map[string]json.RawMessage, reply bool, name string) (string, []core.Attachment) {
 	body := text(f["body"])
 	if reply {
@@ -44,8 +44,8 @@ func content(f map[string]json.RawMessage, reply bool, name string) (string, []c
 	return body, nil
 }
 
-// file describes the file of a message. Where a file name is given besides the
-// body, the body is a caption.
+// file returns the placeholder and file of a message. If there is also a file name, the
+// body is a caption.
 func file(f map[string]json.RawMessage, kind, body string) (string, []core.Attachment) {
 	info := object(f["info"])
 	a := core.Attachment{Kind: kind, Ref: reference(f), MIME: text(info["mimetype"]), Size: number(info["size"])}
@@ -73,18 +73,15 @@ func file(f map[string]json.RawMessage, kind, body string) (string, []core.Attac
 	return "[" + label + "]", []core.Attachment{a}
 }
 
-// reference returns what the file is fetched by: an mxc address, or the JSON of
-// an encrypted file with its keys.
+// reference returns the reference for Fetch: an mxc address, or the JSON of an encrypted
+// file with its keys.
 func reference(f map[string]json.RawMessage) string {
 	if u := text(f["url"]); strings.HasPrefix(u, "mxc://") {
 		return u
 	}
 	if strings.HasPrefix(text(object(f["file"])["url"]), "mxc://") {
-		var compact strings.Builder
-		if b, err := json.Marshal(f["file"]); err == nil {
-			compact.Write(b)
-		}
-		return compact.String()
+		compact, _ := json.Marshal(f["file"])
+		return string(compact)
 	}
 	return ""
 }
@@ -101,7 +98,7 @@ func location(geo, body string) string {
 	return fmt.Sprintf("[location %.5f,%.5f]", x, y)
 }
 
-// withoutFallback cuts the quoted lines that old clients put before a reply.
+// withoutFallback removes the quoted lines that old clients put before a reply.
 func withoutFallback(body string) string {
 	if !strings.HasPrefix(body, "> <@") && !strings.HasPrefix(body, "> * <@") {
 		return body
@@ -117,7 +114,7 @@ func withoutFallback(body string) string {
 	return strings.TrimPrefix(rest, "\n")
 }
 
-// fallback returns the words that such lines quote.
+// fallback returns the text that such lines quote.
 func fallback(body string) string {
 	cut := withoutFallback(body)
 	if cut == body {

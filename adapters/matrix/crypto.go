@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,10 +27,9 @@ import (
 // cryptoBuilt reports whether this build can read encrypted rooms.
 const cryptoBuilt = true
 
-// olm is the device's keys and sessions, kept in Options.CryptoDB. Each device has
-// a store of its own there, so that a new login never meets the keys of another.
-// The machine is used without mautrix' cryptohelper, which brings a SQLite driver
-// that needs cgo.
+// olm holds the device's keys and sessions, stored in Options.CryptoDB. Each device has
+// its own store there, so that a new login never uses the keys of another. The machine
+// is used without mautrix' cryptohelper, whose SQLite driver needs cgo.
 type olm struct {
 	mach  *crypto.OlmMachine
 	keys  *deviceStore
@@ -40,22 +40,22 @@ type olm struct {
 	key   string // the recovery key
 
 	background sync.WaitGroup
-	mu         sync.Mutex                 // held while an event to a device is made or taken
-	repaired   map[id.SenderKey]time.Time // when a session was last made again with a device
-	rooms      map[string]string          // what was last told of an encrypted room's members
-	asked      map[id.SessionID]time.Time // when keys were last asked for; sync's alone
+	mu         sync.Mutex                 // held while a to-device event is made or processed
+	repaired   map[id.SenderKey]time.Time // last repair of a session with a device
+	rooms      map[string]string          // last known members of encrypted rooms
+	asked      map[id.SessionID]time.Time // last request for keys; used by sync only
 
 	now    func() time.Time
-	look   sync.Mutex                 // of what follows
+	look   sync.Mutex                 // guards the fields below
 	backup *keyBackup                 // nil: not opened
-	tried  map[id.SessionID]time.Time // when keys were last looked for in it
+	tried  map[id.SessionID]time.Time // last search for keys in backup
 }
 
-// openCrypto loads the device's keys, or makes and uploads them, and verifies the
-// device with the recovery key. The key backup is read when a key is missing.
+// openCrypto loads the device's keys, or creates and uploads them, and verifies the
+// device with the recovery key. The key backup is opened when a key is missing.
 func (c *Channel) openCrypto(ctx context.Context, s *session) (cryptor, error) {
 	if c.opts.CryptoDB == nil {
-		c.log.Warn("encrypted rooms cannot be read: there is no database for their keys")
+		c.log.Warn("encrypted rooms cannot be read: no database for their keys")
 		return nil, nil
 	}
 	o, err := c.newOlm(ctx, s)
@@ -70,17 +70,13 @@ func (c *Channel) openCrypto(ctx context.Context, s *session) (cryptor, error) {
 		return nil, err
 	}
 	if err := o.verify(ctx); err != nil {
-		c.log.Warn("this device is not verified", zap.Error(err))
+		c.log.Warn("device not verified", zap.Error(err))
 	}
 	return o, nil
 }
 
 func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
-	dialect := c.opts.Dialect
-	if dialect == "" {
-		dialect = "sqlite3"
-	}
-	db, err := dbutil.NewWithDB(c.opts.CryptoDB, dialect)
+	db, err := dbutil.NewWithDB(c.opts.CryptoDB, cmp.Or(c.opts.Dialect, "sqlite3"))
 	if err != nil {
 		return nil, stopError{fmt.Errorf("start matrix: %w", err)}
 	}
@@ -90,13 +86,13 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey),
 		map[id.SenderKey]bool{}}
 	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
-		return nil, fmt.Errorf("open the store of keys: %w", err)
+		return nil, fmt.Errorf("open the key store: %w", err)
 	}
 	s.cli.StateStore = state
 	quiet := zerolog.Nop()
 	mach := crypto.NewOlmMachine(s.cli, &quiet, keys, state)
-	// A sender may be on any server: none of them is to be asked for keys while a
-	// transaction waits. Devices are looked up when a room is written to.
+	// A sender may be on any server, and no other server may be asked for keys while a
+	// transaction waits. Devices are looked up before a message is sent to a room.
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
 		mach: mach, keys: keys, cli: s.cli, state: state, db: db,
@@ -105,28 +101,28 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	}, nil
 }
 
-// errKeysLost is that the server has other keys for this device than we have.
+// errKeysLost means that the server's keys for this device differ from the store's.
 var errKeysLost = errors.New(
 	"start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in again and set the new access token (with a password, a restart does it)")
 
-// load loads the device's keys and makes sure that the server has the same. A new
-// device, which is fresh, uploads them.
+// load loads the device's keys and checks that the server has the same ones. It uploads
+// those of a fresh, that is new, device.
 func (o *olm) load(ctx context.Context) (fresh bool, err error) {
 	if err := o.mach.Load(ctx); err != nil {
 		return false, stopError{fmt.Errorf("start matrix: load the keys of this device: %w", err)}
 	}
 	device, _, err := o.published(ctx)
 	if err != nil {
-		return false, fmt.Errorf("look for our keys: %w", err)
+		return false, fmt.Errorf("query the device's keys: %w", err)
 	}
 	known := len(device.Keys) > 0
 	shared := o.mach.GetAccount().Shared
 	switch {
 	case shared && !known, known && device.Keys.GetEd25519(o.cli.DeviceID) != o.mach.OwnIdentity().SigningKey:
 		return false, stopError{errKeysLost}
-	case !shared: // or an upload of which we did not see the end
+	case !shared: // not uploaded, or the answer to an upload was lost
 		if err := o.mach.ShareKeys(ctx, -1); err != nil {
-			return false, fmt.Errorf("upload our keys: %w", clean(err))
+			return false, fmt.Errorf("upload the device's keys: %w", clean(err))
 		}
 	}
 	return !known, nil
@@ -152,18 +148,18 @@ func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.R
 	return plain.Type.Type, plain.Content.VeryRaw, nil
 }
 
-// lacksKey reports whether err is that there is no key of an event: none at all,
-// one of later events only, or a refusal by who was asked.
+// lacksKey reports whether err means that the key of an event is missing: there is none,
+// it covers only later events, or another device refused to share it.
 func lacksKey(err error) bool {
 	return errors.Is(err, crypto.ErrNoSessionFound) || errors.Is(err, olmlib.ErrUnknownMessageIndex) ||
 		errors.Is(err, crypto.ErrGroupSessionWithheld)
 }
 
-// askPause is the least between two requests for the same key.
+// askPause is the minimum time between two requests for the same key.
 const askPause = 5 * time.Second
 
-// ask asks the sender's devices and our others for the key of an event. Other
-// servers may take long to answer: nobody waits for them.
+// ask requests the key of an event from the sender's devices and the account's other
+// ones, in the background, as other servers may take long to answer.
 func (o *olm) ask(ctx context.Context, room string, e event) {
 	var evt mevent.Event
 	if json.Unmarshal(e.raw, &evt) != nil || evt.Content.ParseRaw(mevent.EventEncrypted) != nil {
@@ -183,7 +179,7 @@ func (o *olm) ask(ctx context.Context, room string, e event) {
 		o.meet(ctx, evt.Sender, o.cli.UserID)
 		to := map[id.UserID][]id.DeviceID{evt.Sender: {"*"}, o.cli.UserID: {"*"}}
 		if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
-			o.log.Debug("ask for a key", zap.Error(clean(err)))
+			o.log.Debug("key request failed", zap.Error(clean(err)))
 		}
 	})
 }
@@ -210,8 +206,8 @@ func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (an
 	return o.mach.EncryptMegolmEvent(ctx, in, as, content)
 }
 
-// introduce tells the machine who is in a room. After a change the next message has
-// a key that former members do not have.
+// introduce tells the machine the members of a room. After a change the next message
+// uses a key that former members do not have.
 func (o *olm) introduce(ctx context.Context, r room) error {
 	var now []id.UserID
 	for _, user := range slices.Sorted(maps.Keys(r.members)) {
@@ -232,18 +228,18 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 	for _, user := range before {
 		if !slices.Contains(now, user) {
 			if err := o.state.SetMembership(ctx, room, user, mevent.MembershipLeave); err != nil {
-				return fmt.Errorf("keep members: %w", err)
+				return fmt.Errorf("store members: %w", err)
 			}
 		}
 	}
 	for _, user := range now {
 		if err := o.state.SetMembership(ctx, room, user, mevent.MembershipJoin); err != nil {
-			return fmt.Errorf("keep members: %w", err)
+			return fmt.Errorf("store members: %w", err)
 		}
 	}
 	algorithm := &mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}
 	if err := o.state.SetEncryptionEvent(ctx, room, algorithm); err != nil {
-		return fmt.Errorf("keep encryption: %w", err)
+		return fmt.Errorf("store encryption: %w", err)
 	}
 	if !slices.Equal(before, now) {
 		if err := o.mach.CryptoStore.RemoveOutboundGroupSession(ctx, room); err != nil {
@@ -254,5 +250,5 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 	return nil
 }
 
-// close leaves the database open: it is the caller's.
+// close waits for background work. It leaves the database open, which is the caller's.
 func (o *olm) close() { o.background.Wait() }

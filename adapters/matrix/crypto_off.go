@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// openCrypto says that this build cannot read encrypted rooms.
+// openCrypto logs that this build cannot read encrypted rooms.
 func (c *Channel) openCrypto(context.Context, *session) (cryptor, error) {
 	if c.opts.CryptoDB != nil {
 		c.log.Warn("encrypted rooms cannot be read: this program was built without -tags goolm",

@@ -14,26 +14,26 @@ import (
 	"maunium.net/go/mautrix/id"
 )
 
-// anchor is the room of a key that nothing is ever written with. A restore forgets
-// the keys that rooms are written to with, this one too: where none is left, the
-// store is older than what the homeserver and other devices have of it.
+// anchor is the room of a key that encrypts nothing. A restore deletes the keys that
+// encrypt messages to rooms, including this one. If none is left, the store is older than
+// the state that the homeserver and other devices have.
 const anchor = id.RoomID("everthread:anchor")
 
-// deviceStore is a device's store. Sessions with other devices from before the store
-// was renewed still read, but do not write: the others have seen them go on. Making
-// and taking events to devices require olm.mu.
+// deviceStore is a device's store. Sessions with other devices from before a renewal of
+// the store still decrypt but no longer encrypt, as the other devices have seen later
+// states of them. Making and processing to-device events require olm.mu.
 type deviceStore struct {
 	*crypto.SQLCryptoStore
-	wanted map[id.SenderKey]bool // devices with which a session is to be made, though there is one
+	wanted map[id.SenderKey]bool // devices that need a new session although there is one
 }
 
-// HasSession reports whether there is a session to write to a device with.
+// HasSession reports whether there is a session that encrypts for a device.
 func (d *deviceStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 	s, err := d.GetLatestSession(ctx, key)
 	return err == nil && s != nil && !d.wanted[key]
 }
 
-// AddSession keeps a new session.
+// AddSession stores a new session.
 func (d *deviceStore) AddSession(ctx context.Context, key id.SenderKey, s *crypto.OlmSession) error {
 	err := d.SQLCryptoStore.AddSession(ctx, key, s)
 	if err == nil {
@@ -42,17 +42,17 @@ func (d *deviceStore) AddSession(ctx context.Context, key id.SenderKey, s *crypt
 	return err
 }
 
-// GetNewestSessionCreationTS says that a session was just made, whatever is true.
-// Only who makes new ones asks, when an event could not be read, and would do so
-// beside us: while it keeps one it waits for the store, and has those wait that the
-// store waits for. See olm.repair.
+// GetNewestSessionCreationTS always returns the present time. Only the machine's own
+// repair of sessions calls it, after an event that could not be read, and must not run:
+// it would wait for the store while it blocks those for whom the store waits. olm.repair
+// replaces it.
 func (d *deviceStore) GetNewestSessionCreationTS(context.Context, id.SenderKey) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// GetLatestSession returns the session to write to a device with, or nil.
+// GetLatestSession returns the session that encrypts for a device, or nil.
 func (d *deviceStore) GetLatestSession(ctx context.Context, key id.SenderKey) (*crypto.OlmSession, error) {
-	all, err := d.GetSessions(ctx, key) // the last that was read with comes first
+	all, err := d.GetSessions(ctx, key) // the one that decrypted last comes first
 	if err != nil {
 		return nil, err
 	}
@@ -64,18 +64,18 @@ func (d *deviceStore) GetLatestSession(ctx context.Context, key id.SenderKey) (*
 	return nil, nil
 }
 
-// retired is when sessions say they were made that do not write any more.
+// retired returns the time before which the creation times of retired sessions lie.
 func retired() time.Time { return time.Unix(0, 0).UTC().AddDate(1, 0, 0) }
 
-// renew makes a store good that was restored: rooms and devices are written to with
-// new keys, and the one-time keys on the server are ones whose secret halves are
-// here. A process that dies over it begins again. fresh: the device is a new one.
+// renew repairs a restored store: messages to rooms and devices get new keys, and the
+// one-time keys on the server are replaced by ones whose private keys are in the store.
+// If the process dies, the next one repeats it. fresh: the device is new.
 func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 	left := 0
 	err := o.db.QueryRow(ctx, `SELECT COUNT(*) FROM crypto_megolm_outbound_session WHERE account_id = $1`,
 		o.keys.AccountID).Scan(&left)
 	if err != nil {
-		return fmt.Errorf("read the keys of rooms: %w", err)
+		return fmt.Errorf("read the room keys: %w", err)
 	}
 	if left == 0 && !fresh {
 		if err := o.retire(ctx); err != nil {
@@ -87,7 +87,7 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 		if err := c.keepRenewal(ctx); err != nil {
 			return err
 		}
-		c.log.Info("the keys come from a backup: rooms are written to with new ones, and what cannot be read is asked for")
+		c.log.Info("key store restored from a backup: new room keys are in use, and missing ones are requested")
 	}
 	there, err := o.keys.GetOutboundGroupSession(ctx, anchor)
 	if err == nil && there == nil {
@@ -96,12 +96,12 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("keep that the keys are renewed: %w", err)
+		return fmt.Errorf("record that the keys are renewed: %w", err)
 	}
 	return nil
 }
 
-// retire has nothing be written over the sessions with devices that are there.
+// retire ends the use of the present sessions with devices for encryption.
 func (o *olm) retire(ctx context.Context) error {
 	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`,
 		time.Unix(0, 0).UTC(), o.keys.AccountID); err != nil {
@@ -110,19 +110,19 @@ func (o *olm) retire(ctx context.Context) error {
 	return nil
 }
 
-// behind forgets the keys of rooms, as a restore does, so that the next cryptor
-// renews the store.
+// behind deletes the room keys, as a restore does, so that the next cryptor renews the
+// store.
 func (o *olm) behind(ctx context.Context) error {
 	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`,
 		o.keys.AccountID); err != nil {
-		return fmt.Errorf("forget the keys of rooms: %w", err)
+		return fmt.Errorf("delete the room keys: %w", err)
 	}
 	return nil
 }
 
-// foreign reports whether an event of ours was written with keys of this device that
-// this store does not have, or with a place of theirs that it has not come to. err
-// is what came of decrypting it.
+// foreign reports whether an event of the account was encrypted with keys of this device
+// that the store does not have, or at an index that it has not reached. err is the result
+// of decrypting it.
 func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool {
 	var content mevent.EncryptedEventContent
 	if json.Unmarshal(e.Content, &content) != nil || content.SenderKey != o.mach.OwnIdentity().IdentityKey {
@@ -139,8 +139,8 @@ func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool
 	return err == nil && place >= key.Internal.MessageIndex()
 }
 
-// meet has the devices of users write to us over sessions that are here. It is for
-// those whose keys could not be read, and harmless if it is done again.
+// meet has the devices of users use sessions that are in the store. It is for devices
+// whose keys could not be read, and is harmless to repeat.
 func (o *olm) meet(ctx context.Context, users ...id.UserID) {
 	for _, user := range users {
 		devices, err := o.keys.GetDevices(ctx, user)
@@ -155,25 +155,25 @@ func (o *olm) meet(ctx context.Context, users ...id.UserID) {
 	}
 }
 
-// met reports whether a device has written over the session with which it is written to.
+// met reports whether a device has used the session that encrypts for it.
 func (o *olm) met(ctx context.Context, key id.SenderKey) bool {
 	s, err := o.keys.GetLatestSession(ctx, key)
 	return err == nil && s != nil && s.Internal.HasReceivedMessage()
 }
 
-// greet shows a device the session with which it is written to, and makes one if
-// there is none. The device writes over it from then on.
+// greet sends a device an event over the session that encrypts for it, or over a new
+// one. The device uses that session from then on.
 func (o *olm) greet(ctx context.Context, d *id.Device) {
 	if err := o.mach.SendEncryptedToDevice(ctx, d, mevent.ToDeviceDummy, mevent.Content{}); err != nil {
-		o.log.Debug("begin again with a device", zap.Error(clean(err)))
+		o.log.Debug("event to a device not sent", zap.Error(clean(err)))
 	}
 }
 
-// repairEvery is how often a session is made again with the same device.
+// repairEvery is the minimum time between repairs of sessions with the same device.
 const repairEvery = time.Hour
 
-// repair begins again with a device whose event could not be read: what it wrote
-// with is not here, as after a restore.
+// repair renews the session with a device whose event could not be read, as its session
+// is not in the store, for example after a restore.
 func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +186,7 @@ func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 	o.repaired[key] = o.now()
 	d, err := o.mach.GetOrFetchDeviceByKey(ctx, user, key)
 	if err != nil || d == nil {
-		o.log.Debug("look for a device", zap.Error(clean(err)))
+		o.log.Debug("device not found", zap.Error(clean(err)))
 		return
 	}
 	if o.met(ctx, key) {

@@ -18,8 +18,8 @@ import (
 	"maunium.net/go/mautrix/id"
 )
 
-// published returns the keys of this device as the server tells them to others,
-// and the account's cross-signing keys.
+// published returns the device's keys and the account's cross-signing keys as the server
+// publishes them.
 func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQueryKeys, error) {
 	resp, err := o.cli.QueryKeys(ctx,
 		&mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
@@ -29,8 +29,8 @@ func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQ
 	return resp.DeviceKeys[o.cli.UserID][o.cli.DeviceID], resp, nil
 }
 
-// standing reports whether the account has cross-signing keys, and whether they
-// have signed this device: as others see it.
+// standing reports whether the account has published cross-signing keys, and whether
+// they have signed this device.
 func (o *olm) standing(ctx context.Context) (has, verified bool, err error) {
 	device, resp, err := o.published(ctx)
 	if err != nil {
@@ -45,14 +45,14 @@ func (o *olm) standing(ctx context.Context) (has, verified bool, err error) {
 	return true, signed(signer, us, mainKey) && signed(device, us, signerKey), nil
 }
 
-// signed reports whether key has signed an object of ours.
+// signed reports whether key has signed an object of the user us.
 func signed(object any, us id.UserID, key id.Ed25519) bool {
 	ok, err := signatures.VerifySignatureJSON(object, us, key.String(), key)
 	return ok && err == nil
 }
 
 // verify signs the device with the account's cross-signing keys, so that clients
-// go on encrypting for it.
+// continue to encrypt for it.
 func (o *olm) verify(ctx context.Context) error {
 	has, verified, err := o.standing(ctx)
 	if err != nil || verified {
@@ -61,10 +61,10 @@ func (o *olm) verify(ctx context.Context) error {
 	switch {
 	case !has && o.key == "":
 		return errors.New(
-			"the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
+			"the account has no cross-signing keys; create them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
 	case !has:
 		return errors.New(
-			"the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption)")
+			"the account has no cross-signing keys; create them with a client (such as Element: Settings, Encryption)")
 	case o.key == "":
 		return errors.New("set channels.matrix.recovery_key to the account's recovery key")
 	}
@@ -77,18 +77,18 @@ func (o *olm) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.log.Info("this device is verified")
+	o.log.Info("device verified")
 	return nil
 }
 
-// keyBackup is the server's store of the keys of rooms, and the key to it.
+// keyBackup is the server's backup of room keys with the key to it.
 type keyBackup struct {
 	version id.KeyBackupVersion
 	key     *backup.MegolmBackupKey
 	opened  time.Time
 }
 
-// errNoBackup is that there is no key backup that could be read.
+// errNoBackup means that there is no readable key backup.
 var errNoBackup = errors.New("the account has no key backup")
 
 // storage opens the account's secret storage with the recovery key.
@@ -104,7 +104,7 @@ func (o *olm) storage(ctx context.Context) (*ssss.Key, error) {
 	return key, nil
 }
 
-// openBackup opens the present key backup; errNoBackup: there is none.
+// openBackup opens the present key backup, or returns errNoBackup.
 func (o *olm) openBackup(ctx context.Context) (*keyBackup, error) {
 	key, err := o.storage(ctx)
 	if err != nil {
@@ -136,15 +136,14 @@ func missing(err error) bool {
 	return e != nil && e.Status == http.StatusNotFound
 }
 
-// How often the backup is asked for the same keys, and opened again, since another
-// may have taken its place.
+// Intervals at which the backup is searched for the same keys, and opened again, as
+// another may have replaced it.
 const (
 	recoverEvery = time.Minute
 	reopenEvery  = 10 * time.Minute
 )
 
-// recover looks in the key backup for keys that did not come, and reports whether
-// they were there.
+// recover fetches missing keys from the key backup, and reports whether it had them.
 func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID) bool {
 	o.look.Lock()
 	defer o.look.Unlock()
@@ -159,14 +158,14 @@ func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID)
 	defer cancel()
 	err := o.fetch(ctx, room, session)
 	if err != nil {
-		o.log.Debug("look into the key backup", zap.Error(err))
+		o.log.Debug("key not found in the key backup", zap.Error(err))
 	}
 	return err == nil
 }
 
 func (o *olm) fetch(ctx context.Context, room id.RoomID, session id.SessionID) error {
 	if o.backup == nil || o.now().Sub(o.backup.opened) > reopenEvery {
-		const itself = "" // stands for the backup among what was tried
+		const itself = "" // key of the backup itself in tried
 		if o.now().Sub(o.tried[itself]) < recoverEvery {
 			return errNoBackup
 		}
@@ -188,9 +187,8 @@ func (o *olm) fetch(ctx context.Context, room id.RoomID, session id.SessionID) e
 	return err
 }
 
-// cryptoStatus says how the device stands; false: something has to be done. It
-// reads the device's keys and leaves them as they are, since the process that
-// runs the account may be at work with them.
+// cryptoStatus describes the state of the device; false: it needs attention. It only
+// reads the device's keys, as the process that runs the account may be using them.
 func (c *Channel) cryptoStatus(ctx context.Context, s *session, w *findings) (string, bool) {
 	o, err := c.newOlm(ctx, s)
 	if err == nil {
@@ -223,7 +221,7 @@ func (o *olm) status(ctx context.Context, w *findings) (string, bool) {
 	return w.NotVerifiedYet, false
 }
 
-// backupStatus says what more there is to say of a device that is verified.
+// backupStatus describes the state of a verified device and its key backup.
 func (o *olm) backupStatus(ctx context.Context, w *findings) (string, bool) {
 	if o.key == "" {
 		return w.Verified, true

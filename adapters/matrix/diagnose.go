@@ -11,7 +11,8 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// findings are what Diagnose says in one language.
+// findings are the texts of Diagnose in one language. The comments list the values for
+// the formatting verbs in order.
 type findings struct {
 	Homeserver, NoVersion                        string // its address, version
 	NoHomeserver                                 string // why
@@ -35,13 +36,13 @@ type findings struct {
 	Sick, Away                                   string
 }
 
-// finding is one of the account.
+// finding returns a finding about the account.
 func finding(ok bool, detail string) core.Finding {
 	return core.Finding{OK: ok, Detail: "matrix: " + detail}
 }
 
-// Diagnose looks at the account from outside: homeserver, login, device,
-// encryption, rooms, bridges and clock. It changes nothing but may log in.
+// Diagnose checks the account from outside: homeserver, login, device, encryption, rooms,
+// bridges and clock. It changes nothing but may log in.
 func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -78,7 +79,7 @@ func (w *findings) last(list []string) string {
 	return list[len(list)-1]
 }
 
-// clock compares ours with the server's.
+// clock compares the local clock with the server's.
 func (c *Channel) clock(ctx context.Context, w *findings) core.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.opts.Homeserver+"/_matrix/client/versions", nil)
 	if err != nil {
@@ -111,21 +112,18 @@ func (c *Channel) encryption(ctx context.Context, s *session, w *findings) core.
 	return finding(ok, text)
 }
 
-// inspect looks at the rooms and, in them, for the bridges.
+// inspect checks the rooms and bridges.
 func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.Finding {
-	var got struct {
-		Rooms []string `json:"joined_rooms"`
+	joined, err := s.joinedRooms(ctx)
+	if err == nil {
+		err = c.rooms.loadAll(ctx, s, joined)
 	}
-	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"},
-		result: &got}); err != nil {
-		return []core.Finding{finding(false, err.Error())}
-	}
-	if err := c.rooms.loadAll(ctx, s, got.Rooms); err != nil {
+	if err != nil {
 		return []core.Finding{finding(false, err.Error())}
 	}
 	kinds := map[kind]int{}
 	portals := map[string]int{}
-	for _, id := range got.Rooms {
+	for _, id := range joined {
 		r, _ := c.rooms.get(id)
 		k := r.kind(c.rooms.home)
 		kinds[k]++
@@ -134,7 +132,7 @@ func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.F
 		}
 	}
 	out := []core.Finding{finding(true, fmt.Sprintf(w.Rooms,
-		len(got.Rooms), kinds[kindNative], kinds[kindPortal], kinds[kindGroup]+kinds[kindBridged]))}
+		len(joined), kinds[kindNative], kinds[kindPortal], kinds[kindGroup]+kinds[kindBridged]))}
 	if n := kinds[kindWaiting]; n > 0 {
 		out = append(out, finding(false, fmt.Sprintf(w.Ghosts, n)))
 	}

@@ -14,48 +14,48 @@ import (
 
 // cryptor reads and writes encrypted rooms for one device.
 type cryptor interface {
-	// sync takes what a sync response says of keys and devices. After errReload it
-	// cannot be used any more, and the same response is to be given to its successor.
+	// sync processes the keys and devices in a sync response. After errReload the cryptor
+	// is unusable, and its successor must process the same response.
 	sync(ctx context.Context, r *syncResponse, since string) error
 	// decrypt returns the type and content of an encrypted event.
 	decrypt(ctx context.Context, room string, e event) (kind string, content json.RawMessage, err error)
-	// ask asks other devices for the key of an event, unless it just has.
+	// ask requests the key of an event from other devices, unless it just has.
 	ask(ctx context.Context, room string, e event)
-	// foreign reports whether an event of ours, which decrypting made err of, was
-	// written with keys of this device by who else has them.
+	// foreign reports whether an event of the account was encrypted by another copy of
+	// this device's keys. err is the result of decrypting it.
 	foreign(ctx context.Context, room string, e event, err error) bool
-	// behind notes that the store is older than what others have of its keys, for
-	// the next cryptor to mend.
+	// behind records that the store is older than its keys elsewhere, for the next
+	// cryptor to repair.
 	behind(ctx context.Context) error
 	// encrypt returns the content of the m.room.encrypted event to send to r.
 	encrypt(ctx context.Context, r room, kind string, content any) (any, error)
-	// close ends what runs for it.
+	// close waits for the cryptor's background work.
 	close()
 }
 
-// errReload is that keys that came could not be stored: what is in memory is ahead
-// of the store, and must be read from it again.
+// errReload means that received keys could not be stored. The memory is ahead of the
+// store, and must be loaded from it again.
 var errReload = errors.New("keys could not be stored")
 
 // unread are the events of a room that could not be decrypted yet.
 type unread struct {
 	Events []json.RawMessage `json:"events"`
-	Since  int64             `json:"since"` // when the first came that was not told, in milliseconds
-	First  string            `json:"first"` // its id
-	Told   bool              `json:"told"`  // the person was asked to send them again
-	Asked  int64             `json:"asked"` // when their keys were last asked for, in milliseconds
+	Since  int64             `json:"since"` // arrival of the first unreported event, in milliseconds
+	First  string            `json:"first"` // id of that event
+	Told   bool              `json:"told"`  // the person was asked to send the messages again
+	Asked  int64             `json:"asked"` // last request for their keys, in milliseconds
 }
 
 const (
-	maxUnread   = 100                // events of one room that are kept until their keys come
-	keepUnread  = 7 * 24 * time.Hour // that they are kept
-	keyWait     = 25 * time.Second   // that a key may take before the person is asked
-	unreadEvery = time.Minute        // after which keys are looked for that came by another way
-	askEvery    = time.Hour          // before a person is asked about more
-	askSoonest  = 10 * time.Second   // before keys are asked for again; the pause doubles
+	maxUnread   = 100                // events of one room that wait for their keys
+	keepUnread  = 7 * 24 * time.Hour // for which they wait
+	keyWait     = 25 * time.Second   // wait for a key before the person is asked
+	unreadEvery = time.Minute        // interval of the search for keys that arrived by other means
+	askEvery    = time.Hour          // minimum time between two questions to a person
+	askSoonest  = 10 * time.Second   // first pause before keys are requested again; it doubles
 )
 
-// open decrypts an event. One that cannot be read is returned as it is.
+// open decrypts an event. It returns an event that it cannot decrypt unchanged.
 func (s *session) open(ctx context.Context, room string, e event) (event, error) {
 	kind, content, err := s.crypto.decrypt(ctx, room, e)
 	if err != nil {
@@ -71,10 +71,9 @@ func (s *session) open(ctx context.Context, room string, e event) (event, error)
 	return e, err
 }
 
-// decrypt opens an encrypted event, and keeps it for later if its key is not
-// there.
+// decrypt decrypts an event, or stores it for later if its key is missing.
 func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
-	if b.s.crypto == nil || len(e.fields()["ciphertext"]) == 0 { // taken back
+	if b.s.crypto == nil || len(e.fields()["ciphertext"]) == 0 { // redacted
 		return e, nil
 	}
 	plain, err := b.s.open(ctx, r.id, e)
@@ -91,7 +90,7 @@ func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
 	return e, b.postpone(ctx, r, e)
 }
 
-// postpone keeps an event until its key comes, and asks for the key.
+// postpone stores an event until its key arrives, and requests the key.
 func (b *batch) postpone(ctx context.Context, r room, e event) error {
 	all, err := b.c.unread(ctx)
 	if err != nil {
@@ -119,7 +118,7 @@ func isEvent(id string) func(json.RawMessage) bool {
 	return func(raw json.RawMessage) bool { e, _ := readEvent(raw); return e.ID == id }
 }
 
-// retract forgets an event that was taken back before it could be read.
+// retract deletes a stored event that was redacted before it could be read.
 func (b *batch) retract(ctx context.Context, r room, id string) error {
 	all, err := b.c.unread(ctx)
 	u := all[r.id]
@@ -146,7 +145,7 @@ func (c *Channel) keepUnread(ctx context.Context, all map[string]unread) error {
 	return c.keep(ctx, map[string]string{keyUnread: value})
 }
 
-// unreadValue is all as it is kept, without rooms of which nothing is left.
+// unreadValue returns all in its stored form, without rooms that have no events.
 func unreadValue(all map[string]unread) (string, error) {
 	maps.DeleteFunc(all, func(_ string, u unread) bool { return len(u.Events) == 0 })
 	if len(all) == 0 {
@@ -154,13 +153,13 @@ func unreadValue(all map[string]unread) (string, error) {
 	}
 	raw, err := json.Marshal(all)
 	if err != nil {
-		return "", fmt.Errorf("keep unread events: %w", err)
+		return "", fmt.Errorf("encode unread events: %w", err)
 	}
 	return string(raw), nil
 }
 
-// again passes on the events whose keys have come since: with this response, or
-// from elsewhere, for which it looks now and then.
+// again passes on stored events whose keys have arrived, with this response or, checked
+// once per unreadEvery, by other means.
 func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 	var keys eventList
 	_ = json.Unmarshal(resp.ToDevice, &keys)
@@ -196,9 +195,8 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 	return err
 }
 
-// retry asks again for the keys of the events of a room: soon, since a device that
-// was asked may have answered in a way that could not be read, and then ever more
-// rarely.
+// retry requests the keys of a room's events again, at increasing intervals. The first
+// is short, as the answer of a device may have been unreadable.
 func (b *batch) retry(ctx context.Context, id string, u *unread) bool {
 	now := b.c.now()
 	last := time.UnixMilli(u.Asked)
@@ -212,8 +210,8 @@ func (b *batch) retry(ctx context.Context, id string, u *unread) bool {
 	return len(u.Events) > 0
 }
 
-// reread takes those events of a room that can be decrypted by now, and returns
-// the others but for those that are too old.
+// reread processes the events of a room that can be decrypted now, and returns the
+// others except those that are too old.
 func (b *batch) reread(ctx context.Context, id string, events []json.RawMessage) (still []json.RawMessage, err error) {
 	r, err := b.c.rooms.load(ctx, b.s, id)
 	if err != nil {
@@ -235,9 +233,9 @@ func (b *batch) reread(ctx context.Context, id string, events []json.RawMessage)
 	return still, nil
 }
 
-// sayUnreadable asks the people whose messages could not be read for a while, and
-// whom we have written to before, to send them again: once for each room, until
-// more comes much later.
+// sayUnreadable asks people whose messages could not be read for keyWait to send them
+// again, if something was sent to them before. It asks once per room, and again about
+// messages that arrive more than askEvery later.
 func (c *Channel) sayUnreadable(ctx context.Context, s *session) error {
 	if s.crypto == nil {
 		return nil
@@ -270,7 +268,7 @@ func (c *Channel) askAgain(ctx context.Context, s *session, id string, u unread)
 		sentMark: "unreadable",
 	}
 	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, u.First), content); err != nil {
-		c.log.Warn("ask to send again", zap.Error(err))
+		c.log.Warn("request to send again failed", zap.Error(err))
 		return false
 	}
 	return true

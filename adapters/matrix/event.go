@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Types of events that are understood.
+// Supported types of events.
 const (
 	typeMessage    = "m.room.message"
 	typeSticker    = "m.sticker"
@@ -27,25 +27,25 @@ const (
 	typeReceipt    = "m.receipt"
 )
 
-// sentMark is the field of what we send that tells it from what somebody wrote
-// with another client of our account.
+// sentMark is a field of sent messages that distinguishes them from those that somebody
+// writes with another client of the account.
 const sentMark = "dev.everthread.key"
 
-// event is one event of a room. Fields of the wrong type are as if absent.
+// event is one event of a room. Fields of the wrong type count as absent.
 type event struct {
 	Type, ID, Sender string
 	TS               int64
 	StateKey         *string
 	Redacts          string
 	Content          json.RawMessage
-	Txn              string          // our own transaction id, in what this device sent
+	Txn              string          // transaction id, in events sent by this device
 	Prev             json.RawMessage // the content that this state replaced
 
 	raw json.RawMessage
-	old bool // from before we were in the room: not passed on
+	old bool // from before the account joined the room: not passed on
 }
 
-// readEvent reads an event. ok is false if it is none.
+// readEvent parses an event.
 func readEvent(raw []byte) (e event, ok bool) {
 	var f map[string]json.RawMessage
 	if json.Unmarshal(raw, &f) != nil {
@@ -76,7 +76,7 @@ func readEvent(raw []byte) (e event, ok bool) {
 	return e, e.Type != ""
 }
 
-// asMessage returns a sticker as the message that newer servers have for it.
+// asMessage returns a sticker as a message, the newer form.
 func (e event) asMessage() event {
 	f := e.fields()
 	if f == nil {
@@ -95,7 +95,7 @@ func (e event) fields() map[string]json.RawMessage { return object(e.Content) }
 // is reports whether e is a state event of a type.
 func (e event) is(kind string) bool { return e.StateKey != nil && e.Type == kind }
 
-// time returns when the event was sent by the server's clock; zero: unknown.
+// time returns the event's time by the server's clock; zero: unknown.
 func (e event) time() time.Time {
 	if e.TS <= 0 || e.TS > 1<<52 {
 		return time.Time{}
@@ -109,8 +109,8 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return f
 }
 
-// text returns the string that raw is, without NUL, which PostgreSQL cannot
-// store; "" if it is none.
+// text returns raw as a string without NUL, which PostgreSQL cannot store, or "" if it
+// is not a string.
 func text(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
@@ -127,11 +127,11 @@ func number(raw json.RawMessage) int64 {
 	return int64(n)
 }
 
-// relation is what an event refers to.
+// relation is the reference of an event to another.
 type relation struct {
 	kind   string // m.replace, m.thread, m.annotation, m.reference or ""
 	target string
-	reply  string // the event that a client shows as answered
+	reply  string // the event that it replies to
 	key    string
 }
 

@@ -9,12 +9,12 @@ import (
 
 var _ channel.Guided = (*Config)(nil)
 
-// wording is what operators read in one language: the words of the guide, and findings.
+// wording holds the operators' texts in one language: the guide's and the findings.
 type wording struct {
 	Option, Homeserver, Help, User, Password, Good                                               string
 	NoAddress, NoAccount, NoHomeserver, Refused, Deactivated, Later, OtherAccount, DeviceRemains string
 	Findings                                                                                     findings
-	Advice                                                                                       map[string]string // what the owner is to do
+	Advice                                                                                       map[string]string // what the owner should do
 }
 
 var say = words.In[wording]("matrix")

@@ -15,11 +15,11 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// tryTimeout bounds one question of a trial.
+// tryTimeout bounds one request of a trial.
 const tryTimeout = 20 * time.Second
 
-// try signs in with the password, asks whose it is, and signs out again: that
-// removes the device that signing in made.
+// try signs in with the password, checks the account, and signs out again, which removes
+// the device that signing in created.
 func (c *Config) try(ctx context.Context, host channel.Host, w *wording) (err error) {
 	if !mxid.MatchString(c.UserID) {
 		return &channel.Fault{Text: w.NoAccount, Where: c.UserID}
@@ -41,7 +41,7 @@ func (c *Config) try(ctx context.Context, host channel.Host, w *wording) (err er
 	return h.check(ctx, made)
 }
 
-// check makes sure that the session is the account's.
+// check checks that the session belongs to the account.
 func (h *trial) check(ctx context.Context, made said) error {
 	me, err := h.ask(ctx, http.MethodGet, "account/whoami", made.Token, nil)
 	switch {
@@ -63,7 +63,7 @@ func host(address string) string {
 	return u.Host
 }
 
-// withoutURL is an error without the address, which may hold a secret.
+// withoutURL returns an error without its URL, which may hold a secret.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -72,17 +72,17 @@ func withoutURL(err error) error {
 	return err
 }
 
-// trial asks a homeserver whether an account opens.
+// trial tries to sign in to an account.
 type trial struct {
 	base, user string
 	http       *http.Client
 	words      *wording
 }
 
-// said is what a homeserver answers, as far as it matters here.
+// said holds the used parts of a homeserver's answer.
 type said struct {
 	status int
-	line   string // of the status
+	line   string // status line
 	User   string `json:"user_id"`
 	Token  string `json:"access_token"`
 	Device string `json:"device_id"`
@@ -93,10 +93,10 @@ type said struct {
 	} `json:"flows"`
 }
 
-// detail is what it says was wrong.
+// detail returns the homeserver's error text.
 func (s said) detail() string { return cmp.Or(strings.TrimSpace(s.Code+" "+s.Error), s.line) }
 
-// ask sends a request. Redirections are not followed: the password would go along.
+// ask sends a request. It follows no redirects, which would receive the password.
 func (h *trial) ask(ctx context.Context, method, path, token string, body any) (said, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (h *trial) ask(ctx context.Context, method, path, token string, body any) (
 	return out, nil
 }
 
-// open makes sure that it lets people in with a password.
+// open checks that the homeserver offers logins with a password.
 func (h *trial) open(ctx context.Context) error {
 	a, err := h.ask(ctx, http.MethodGet, "login", "", nil)
 	if err != nil {
@@ -146,12 +146,12 @@ func (h *trial) open(ctx context.Context) error {
 	return &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: a.detail()}
 }
 
-// trialDevice is the device that a trial makes: always the same, so that the next
-// trial takes away what one left whose answer was lost.
+// trialDevice is the device of every trial. As it is always the same, a trial removes
+// what an earlier one left behind after its answer was lost.
 const trialDevice = "EVERTHREADTRIAL"
 
-// signIn makes a session. It does not stop half-way: what the homeserver has made
-// is to be removed again.
+// signIn opens a session. It ignores the cancellation of ctx, as a created session must
+// be removed again.
 func (h *trial) signIn(ctx context.Context, password string) (said, error) {
 	a, err := h.ask(context.WithoutCancel(ctx), http.MethodPost, "login", "",
 		map[string]any{"type": "m.login.password", "password": password,
@@ -174,7 +174,7 @@ func (h *trial) signIn(ctx context.Context, password string) (said, error) {
 	return a, err
 }
 
-// signOut ends the session. The person is told of a device that stays.
+// signOut ends the session. Its error tells the person about a device that remains.
 func (h *trial) signOut(ctx context.Context, made said) error {
 	a, err := h.ask(ctx, http.MethodPost, "logout", made.Token, struct{}{})
 	if err == nil && a.status == http.StatusOK {

@@ -16,13 +16,13 @@ import (
 const (
 	pageSize = 500
 	maxPages = 1000 // of one gap
-	maxFinds = 100  // of events that are referred to, in one batch
+	maxFinds = 100  // of referenced events, in one batch
 	overlap  = 10 * time.Minute
 )
 
-// gather returns the events of a room, oldest first: those of the timeline, those
-// of the gap before it, and what ghosts said before the room's bridge state came.
-// What is history is marked old.
+// gather returns the events of a room, oldest first: those of the timeline, of the gap
+// before it, and of ghosts from before the room's bridge state arrived. It marks history
+// as old.
 func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) ([]event, error) {
 	events := readEvents(j.Timeline.Events)
 	begin, fresh, err := b.begin(ctx, r, j)
@@ -60,12 +60,11 @@ func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) (
 	return events, nil
 }
 
-// never is a beginning after everything.
+// never is a beginning after all events.
 const never = int64(1) << 60
 
-// begin returns from when on events are to be taken, in milliseconds. fresh tells
-// that we joined the room just now, or sync for the first time: then what is
-// older is history.
+// begin returns the time from which events are processed, in milliseconds. fresh: the
+// account just joined the room or syncs for the first time, so older events are history.
 func (b *batch) begin(ctx context.Context, r room, j joinedRoom) (ms int64, fresh bool, err error) {
 	h := b.c.rooms.home
 	if !b.first && !arrives(h, j) {
@@ -93,8 +92,8 @@ func (b *batch) begin(ctx context.Context, r room, j joinedRoom) (ms int64, fres
 	return at, true, nil
 }
 
-// lateSince returns from when on ghosts spoke in a room that had no bridge state
-// until now; 0: they did not.
+// lateSince returns the time since which ghosts wrote in a room that had no bridge state
+// until now, in milliseconds; 0: they did not.
 func (b *batch) lateSince(ctx context.Context, r room, j joinedRoom) (int64, error) {
 	has := func(raw json.RawMessage) bool {
 		e, _ := readEvent(raw)
@@ -112,8 +111,8 @@ func (b *batch) lateSince(ctx context.Context, r room, j joinedRoom) (int64, err
 	return max(1, at-slack.Milliseconds()), nil
 }
 
-// history pages back from a token until past holds, or the room begins. It
-// returns the events after that, oldest first.
+// history pages back from a token until past returns true or the room begins. It returns
+// the later events, oldest first.
 func (c *Channel) history(ctx context.Context, s *session, room, from string, past func(event) bool) ([]event, error) {
 	types, _ := json.Marshal(map[string]any{"types": timelineTypes(), "lazy_load_members": true})
 	var out []event
@@ -126,10 +125,10 @@ func (c *Channel) history(ctx context.Context, s *session, room, from string, pa
 		err := s.call(ctx, syncTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", room, "messages"},
 			query: q, result: &page})
 		if err != nil && !forGood(err) {
-			return nil, fmt.Errorf("read what came before: %w", err)
+			return nil, fmt.Errorf("read earlier events: %w", err)
 		}
 		if err != nil {
-			c.log.Warn("a gap in a room cannot be read", zap.String("room", room), zap.Error(err))
+			c.log.Warn("gap in a room cannot be read", zap.String("room", room), zap.Error(err))
 		}
 		for _, e := range readEvents(page.Chunk) {
 			if past(e) {
@@ -147,8 +146,7 @@ func (c *Channel) history(ctx context.Context, s *session, room, from string, pa
 	return out, nil
 }
 
-// find returns what is known of an event, and asks the homeserver for it if it
-// has to.
+// find returns an event from memory, or else from the homeserver.
 func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 	if s, ok := b.c.memory.look(id); ok {
 		return s, true
@@ -160,7 +158,7 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id},
 		result: &raw})
 	if err != nil && !forGood(err) {
-		b.finds = maxFinds // the server is slow or away: the rest goes without
+		b.finds = maxFinds // the server is slow or away: make no more requests
 	}
 	e, ok := readEvent(raw)
 	if err != nil || !ok {

@@ -15,14 +15,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// invitation is one that is to be accepted.
+// invitation is an invitation to accept.
 type invitation struct {
 	Room string `json:"room"`
-	At   int64  `json:"at"` // when we were invited, in milliseconds
+	At   int64  `json:"at"` // its time, in milliseconds
 	Via  string `json:"via,omitempty"`
 }
 
-// invitations accepts those that may be, and those that could not be before.
+// invitations accepts new acceptable invitations and retries earlier ones.
 func (b *batch) invitations(ctx context.Context, new map[string]invitedRoom) error {
 	kept, err := b.c.kept(ctx, keyInvites)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *Channel) keepInvites(ctx context.Context, was string, open []invitation
 	return c.keep(ctx, map[string]string{keyInvites: value})
 }
 
-// acceptable reports whether an invitation is to be accepted: it comes from a
-// bridge, or from somebody of the allow list. Folders of rooms are of no use.
+// acceptable reports whether to accept an invitation: it comes from a bridge or from
+// somebody in Autojoin, and is not to a folder of rooms.
 func (c *Channel) acceptable(id string, in invitedRoom) (invitation, bool) {
 	h := c.rooms.home
 	i := invitation{Room: id, At: c.now().UnixMilli()}
@@ -85,7 +85,7 @@ func (c *Channel) acceptable(id string, in invitedRoom) (invitation, bool) {
 		}
 	}
 	if !ok {
-		c.log.Info("invitation left open: its sender is not in autojoin", zap.String("room", id))
+		c.log.Info("invitation not accepted: its sender is not in autojoin", zap.String("room", id))
 	}
 	return i, ok
 }
@@ -95,9 +95,9 @@ func allowed(list []string, user string) bool {
 	return slices.Contains(list, user) || slices.Contains(list, "*:"+server)
 }
 
-// join accepts an invitation; again tells that it is to be tried once more. The
-// time of the invitation is kept first, so that a message that came with it is
-// told from history even after a crash.
+// join accepts an invitation, and reports whether to try again. It stores the time of
+// the invitation first, so that even after a crash a message that came with it is not
+// taken for history.
 func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) {
 	err = b.c.keep(ctx, map[string]string{keyJoined + i.Room: strconv.FormatInt(i.At, 10), keyLast + i.Room: ""})
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) 
 	return err != nil && !forGood(err), nil
 }
 
-// follow joins the room that another was replaced by, where its people go.
+// follow joins the room that replaces another.
 func (b *batch) follow(ctx context.Context, r room, e event) error {
 	if !e.is(typeTombstone) {
 		return nil
@@ -144,9 +144,7 @@ func (b *batch) follow(ctx context.Context, r room, e event) error {
 	return b.c.keepInvites(ctx, kept, append(open, invitation{Room: next, At: e.TS, Via: via}))
 }
 
-func cutAddress(s string) (channel, external string, ok bool) { return strings.Cut(s, ":") }
-
-// roomOf returns the room in which a person was last heard, "" if none is known.
+// roomOf returns the room in which a person last wrote, or "".
 func (c *Channel) roomOf(ctx context.Context, a core.Address) (string, error) {
 	if id := c.memory.room(a); id != "" {
 		return id, nil

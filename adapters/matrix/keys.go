@@ -49,11 +49,11 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// take takes an event that was sent to this device alone.
+// take processes a to-device event.
 func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 	evt.Type.Class = mevent.ToDeviceEventType
 	if err := evt.Content.ParseRaw(evt.Type); err != nil {
-		o.log.Debug("an event to this device cannot be read", zap.String("type", evt.Type.Type), zap.Error(err))
+		o.log.Debug("to-device event cannot be read", zap.String("type", evt.Type.Type), zap.Error(err))
 		return nil
 	}
 	switch content := evt.Content.Parsed.(type) {
@@ -71,11 +71,10 @@ func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 	return nil
 }
 
-// unwrap takes an encrypted event to this device, most often the key of a room.
-// All that it changes is stored in one transaction. The machine stores first that
-// it has seen the event, and what was in it last: a kill in between would lose the
-// key for good, for the server offers the event again and the machine would refuse
-// it as known.
+// unwrap processes an encrypted to-device event, most often a room key, and stores all
+// changes in one transaction. The machine first stores that it has seen the event, and
+// its content last. A kill in between would lose the key for good: the server offers the
+// event again, and the machine would refuse it as known.
 func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
 	// Encrypting holds a lock of the machine while it waits for the store.
 	o.mu.Lock()
@@ -94,8 +93,8 @@ func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
 	return nil
 }
 
-// wasRead reports whether an encrypted event to this device could be read: then it is
-// remembered by its hash. One that is for nobody here counts as read.
+// wasRead reports whether an encrypted to-device event was decrypted, in which case its
+// hash is stored. An event for another device counts as read.
 func (o *olm) wasRead(ctx context.Context, c *mevent.EncryptedEventContent) bool {
 	own, ok := c.OlmCiphertext[o.mach.OwnIdentity().IdentityKey]
 	if !ok {
@@ -111,11 +110,11 @@ func (o *olm) wasRead(ctx context.Context, c *mevent.EncryptedEventContent) bool
 
 type failureKey struct{}
 
-// failures tells a transaction which of its statements failed: the machine only
-// logs that, and goes on.
+// failures records the first failed statement of a transaction, as the machine only logs
+// errors and continues.
 type failures struct{ dbutil.DatabaseLogger }
 
-// QueryTiming is called after each statement.
+// QueryTiming records the error of a statement. dbutil calls it after each one.
 func (failures) QueryTiming(ctx context.Context, _, _ string, _ []any, _ int, _ time.Duration, err error) {
 	if failed, ok := ctx.Value(failureKey{}).(*error); ok && err != nil && *failed == nil {
 		*failed = err

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,19 +20,16 @@ import (
 
 const fileTimeout = 2 * time.Minute
 
-// encryptedFile is a file with the keys to it, as events carry it.
+// encryptedFile is a file with its keys, as in events.
 type encryptedFile struct {
 	attachment.EncryptedFile
 	URL string `json:"url"`
 }
 
-// attach uploads the file of a part and makes content a message of it. In an
-// encrypted room the file is encrypted, too.
+// attach uploads the file of a part, encrypted if the room is, and adds it to content.
 func (c *Channel) attach(ctx context.Context, s *session, r room, p core.Part, content map[string]any) error {
-	a, data, mime := p.Attachment, p.Data, p.Attachment.MIME
-	if mime == "" {
-		mime = http.DetectContentType(data)
-	}
+	a, data := p.Attachment, p.Data
+	mime := cmp.Or(a.MIME, http.DetectContentType(data))
 	var keys *attachment.EncryptedFile
 	sent, name, kind := data, a.Name, mime
 	if r.encrypted {
@@ -72,9 +70,9 @@ func fileType(mime string) string {
 	return "m.file"
 }
 
-// Fetch downloads a file by its mxc address, or by the JSON of an encrypted one,
-// at most max bytes (0: no limit). A larger file, and one that the server no
-// longer has, is a *core.Permanent.
+// Fetch downloads a file by its mxc address, or by the JSON of an encrypted one, and
+// returns its content and media type. A file larger than max bytes (0: no limit), or
+// one that the server no longer has, is a *core.Permanent error.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	address, keys, err := readReference(ref)
 	if err != nil {
@@ -124,8 +122,7 @@ func decryptFile(keys *attachment.EncryptedFile, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// download gets a file where servers of today have it, else where those of
-// before had it.
+// download gets a file from the present endpoint, or else from that of older servers.
 func (s *session) download(ctx context.Context, address string, max int64) ([]byte, error) {
 	server, id, _ := strings.Cut(strings.TrimPrefix(address, "mxc://"), "/")
 	data, err := s.get(ctx, s.cli.BuildURL(mautrix.ClientURLPath{"v1", "media", "download", server, id}), max)

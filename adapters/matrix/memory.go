@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -9,27 +10,26 @@ import (
 )
 
 const (
-	memorySize = 8192 // events remembered of all rooms
-	traceSize  = 256  // of one room, for read marks
+	memorySize = 8192 // remembered events of all rooms
+	traceSize  = 256  // remembered events of one room, for read marks
 )
 
-// memory is what this process remembers of events, so that quotes have words,
-// edits are checked and read marks find our messages.
+// memory holds the events that this process remembers, for the texts of quotes, the
+// check of edits, and the sent messages of read marks.
 type memory struct {
 	mu     sync.Mutex
 	events map[string]seen
 	order  []string
 	next   int
 	traces map[string][]trace
-	where  map[core.Address]string // rooms of people, as far as known
-	known  map[core.Address]bool   // people whom we have sent something to
+	where  map[core.Address]string // known rooms of people
+	known  map[core.Address]bool   // people to whom something was sent
 	status map[string]bool         // networks whose bridge sends message status events
 	logins map[string]loginState   // by network
 	doubts map[string]string       // of rooms; see Channel.doubt
 }
 
-// trace is one event of a room in order; mine is the message of ours that it is
-// or changes.
+// trace is one event of a room in order. mine is the sent message that it is or edits.
 type trace struct{ id, mine string }
 
 func newMemory() *memory {
@@ -60,16 +60,13 @@ func (m *memory) look(id string) (seen, bool) {
 	return s, ok
 }
 
-// add remembers an event of a room; what is known already stays.
+// add remembers an event of a room, and keeps what is already known about it.
 func (m *memory) add(room, id string, s seen) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.events[id]
 	if known {
-		s.Mine = s.Mine || was.Mine
-		if s.Text == "" {
-			s.Text = was.Text
-		}
+		s.Mine, s.Text = s.Mine || was.Mine, cmp.Or(s.Text, was.Text)
 	} else {
 		m.push(id)
 	}
@@ -98,8 +95,8 @@ func (m *memory) push(id string) {
 	m.next = (m.next + 1) % memorySize
 }
 
-// latest returns our last message in room that is not after an event. Of an
-// event that is not remembered, it is taken to be the message itself.
+// latest returns the last sent message in a room that is not after an event, or "". An
+// event that is not remembered is taken for a sent message.
 func (m *memory) latest(room, id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,8 +137,8 @@ func (m *memory) setSpokenTo(a core.Address) {
 	m.known[a] = true
 }
 
-// sendsStatus reports whether the bridge of a network tells of messages by status
-// events, so that its words of them are not needed.
+// sendsStatus reports whether the bridge of a network sends status events about
+// messages, which make its notices about them redundant.
 func (m *memory) sendsStatus(network string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,7 +163,7 @@ func (m *memory) setLogin(network string, s loginState) {
 	m.logins[network] = s
 }
 
-// typing is when which room was last shown that an answer is being written.
+// typing holds the time of the last typing notice in each room.
 type typing struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -181,7 +178,7 @@ func (t *typing) set(room string, now time.Time) {
 	t.last[room] = now
 }
 
-// take reports whether the room still shows it, and forgets it.
+// take reports whether the room still shows the notice, and forgets it.
 func (t *typing) take(room string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

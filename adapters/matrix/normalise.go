@@ -8,27 +8,22 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// scene is what an event is seen against: the room as it was then, and what is
-// known of other events. Its functions may be nil.
+// scene is the context of an event: the room at its time and earlier events.
 type scene struct {
-	home household
-	room room
-	// known returns what is known of an earlier event of the room.
-	known   func(id string) (seen, bool)
+	home    household
+	room    room
+	known   func(id string) (seen, bool) // looks up an earlier event of the room; may be nil
 	now     time.Time
 	renewal renewal
 }
 
-// seen is what is remembered of an event.
+// seen is a remembered event.
 type seen struct {
-	Sender string
-	Mine   bool   // we sent it
-	Text   string // "" if unknown
-	// Target is the event that an edit or a reaction is about, Reaction tells them apart.
-	Target   string
-	Reaction bool
-	// Person tells that they wrote it whom the room is with.
-	Person bool
+	Sender   string
+	Mine     bool   // sent by the gateway
+	Text     string // "" if unknown
+	Target   string // the event that an edit or reaction refers to
+	Reaction bool   // a reaction, not an edit
 }
 
 func (s scene) look(id string) (seen, bool) {
@@ -38,8 +33,8 @@ func (s scene) look(id string) (seen, bool) {
 	return s.known(id)
 }
 
-// normalise turns an event of a room into an Inbound. ok is false for what is nobody's message to us:
-// our own, a bridge bot's, state, and what is said in rooms that are no direct chat.
+// normalise turns an event of a room into an Inbound. ok is false for events to ignore,
+// such as the account's own, other state, and messages outside direct chats.
 func normalise(s scene, e event) (in core.Inbound, ok bool) {
 	in, ok = judge(s, e)
 	if ok {
@@ -83,14 +78,14 @@ func judge(s scene, e event) (core.Inbound, bool) {
 	case e.Type == typeReaction:
 		return reaction(s, in, e)
 	case e.Type == typeEncrypted:
-		in.EventID = "encrypted:" + e.ID // its own is for when it can be read
+		in.EventID = "encrypted:" + e.ID // the plain id is for the decrypted event
 		in.Name = s.room.members[e.Sender].name
 		return in, true
 	}
 	return in, false
 }
 
-// message fills in what the person wrote.
+// message fills in a message of the person.
 func message(s scene, in core.Inbound, e event) core.Inbound {
 	in.Name = s.room.members[e.Sender].name
 	f := e.fields()
@@ -108,8 +103,8 @@ func message(s scene, in core.Inbound, e event) core.Inbound {
 	return in
 }
 
-// messageID is the event's own id, and for bridged messages what does not change
-// when the bridge makes the room again.
+// messageID returns the event's own id, or for bridged messages one that stays the same
+// if the bridge creates the room again.
 func messageID(to core.Address, e event, body string, files []core.Attachment) string {
 	if to.Channel == Name {
 		return e.ID
@@ -121,7 +116,7 @@ func messageID(to core.Address, e event, body string, files []core.Attachment) s
 	return strings.Join([]string{to.Channel, e.Sender, decimal(e.TS), digest(parts...)}, ":")
 }
 
-// edit fills in the new text of a message of the sender's own.
+// edit fills in an edit of the sender's own message.
 func edit(s scene, in core.Inbound, e event, rel relation) core.Inbound {
 	target := rel.target
 	was, known := s.look(target)
@@ -144,8 +139,8 @@ func edit(s scene, in core.Inbound, e event, rel relation) core.Inbound {
 	return in
 }
 
-// byHand fills in what we wrote from another client of the account, or with the
-// phone of the bridged account.
+// byHand fills in a message that somebody wrote with another client of the account, or
+// with the phone of the bridged account.
 func byHand(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 	f := e.fields()
 	was, known := s.look(e.ID)
@@ -172,8 +167,8 @@ func reaction(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	return in, true
 }
 
-// redaction fills in that a message or reaction was taken back by who wrote it.
-// In a portal the bridge's bot does it for them, as when messages disappear.
+// redaction fills in a redaction of a message or reaction by its sender. In a portal the
+// bridge's bot redacts for them, for example disappearing messages.
 func redaction(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 	bridged := in.Address.Channel != Name && who == roleBot
 	if e.Redacts == "" || who != rolePerson && !bridged {
@@ -187,15 +182,15 @@ func redaction(s scene, in core.Inbound, e event, who role) (core.Inbound, bool)
 	switch {
 	case known && was.Reaction:
 		in.Kind, in.Target = core.InReaction, was.Target
-		return in, was.Target != "" // the server forgets what a reaction was to
-	case known && was.Mine: // ours, taken back with the phone
+		return in, was.Target != "" // the server forgets the target of a redacted reaction
+	case known && was.Mine: // the gateway's own, redacted with the phone
 		return in, false
 	}
 	return in, true
 }
 
-// quote returns what a message replies to; its words are those of the fallback
-// that old clients send, if the event is not known.
+// quote returns the quote of the event that a message replies to. The text of an unknown
+// event is that of the fallback, which old clients send.
 func quote(s scene, id, body string) *core.Quote {
 	if id == "" {
 		return nil
@@ -213,8 +208,8 @@ func quote(s scene, id, body string) *core.Quote {
 	return q
 }
 
-// group fills in that we came into a room of several people, and their call for
-// help. Nothing else that is said there is heard.
+// group fills in that the account joined a room of several people, or a request for help
+// there. Everything else in such rooms is ignored.
 func group(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 	in.Address = core.Address{Channel: Name, Account: s.home.self, External: s.room.id}
 	in.Kind = core.InGroup
@@ -233,7 +228,7 @@ func group(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 	return in, false
 }
 
-// membership fills in that the person left or came back.
+// membership fills in that the person came back.
 func membership(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	now, before := text(e.fields()["membership"]), text(object(e.Prev)["membership"])
 	if in.Address.Channel != Name || *e.StateKey != in.Address.External && *e.StateKey != s.home.self {
@@ -247,7 +242,7 @@ func membership(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	return in, false
 }
 
-// gone returns that the person of room, as it was before, left it or put us out.
+// gone returns that the person of the room, as it was before e, left it or removed the account.
 func gone(s scene, e event) (core.Inbound, bool) {
 	in := core.Inbound{Kind: core.InBlocked, EventID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
 	now := text(e.fields()["membership"])
@@ -260,7 +255,7 @@ func gone(s scene, e event) (core.Inbound, bool) {
 	return in, who == address.External || who == s.home.self && e.Sender != s.home.self
 }
 
-// moved fills in that the chat of a portal goes on under another id.
+// moved fills in that the chat of a portal continues under another id.
 func moved(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	was, ok := readPortal(s.home, e.Sender, e.Prev)
 	is, still := readPortal(s.home, e.Sender, e.Content)

@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,12 +12,12 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// shown is the answer that a room is being shown: one for each room. It is kept,
-// so that another process goes on in the same message.
+// shown is the preview of an answer in a room. It is stored, so that another process
+// continues in the same message.
 type shown struct {
 	Key   string `json:"key"`             // of the turn
-	Event string `json:"event,omitempty"` // the message; empty: it may not be there yet
-	Part  string `json:"part,omitempty"`  // key of the part that took its place
+	Event string `json:"event,omitempty"` // id of the message; empty: it may not exist yet
+	Part  string `json:"part,omitempty"`  // key of the part that replaced it
 }
 
 type previews struct {
@@ -42,9 +41,9 @@ func (p *previews) set(room string, s shown) {
 	p.rooms[room] = s
 }
 
-// Preview shows text, which is Markdown so far, as a message that later calls
-// edit. The part whose Preview is the same key becomes its last edit. A room of a
-// bridged network has none.
+// Preview shows text, which is unfinished Markdown, as a message that later calls edit.
+// The part whose Preview is the same key becomes its last edit. Rooms of bridged
+// networks have no previews.
 func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text string) error {
 	text = head(markup.Plain(text), maxText)
 	if to.Channel != Name || strings.TrimSpace(text) == "" {
@@ -67,7 +66,7 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	return nil
 }
 
-// PreviewEvery is the pause that keeps clear of the server's limits.
+// PreviewEvery returns the pause between previews that respects the server's rate limits.
 func (c *Channel) PreviewEvery() time.Duration { return 1500 * time.Millisecond }
 
 func (c *Channel) show(ctx context.Context, s *session, r room, key, text string) error {
@@ -76,12 +75,12 @@ func (c *Channel) show(ctx context.Context, s *session, r room, key, text string
 		return err
 	}
 	if p.Key == key && p.Part != "" {
-		return nil // the answer itself is there
+		return nil // the answer itself was sent
 	}
 	again := p.Key == key
 	if !again {
 		p = shown{Key: key}
-		if err := c.keepShown(ctx, r.id, p); err != nil { // before it can be there
+		if err := c.keepShown(ctx, r.id, p); err != nil { // before the message can exist
 			return err
 		}
 	}
@@ -105,8 +104,8 @@ func (c *Channel) show(ctx context.Context, s *session, r room, key, text string
 
 func previewTxn(key string) string { return "preview-" + key }
 
-// begin makes sure that the message of a preview is there. again: a process that
-// died before it knew its id may have sent it.
+// begin sends the message of a preview. With again, an earlier process may have sent it
+// without storing its id.
 func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any,
 	again bool) (shown, error) {
 	id := ""
@@ -126,8 +125,8 @@ func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, conten
 	return p, c.keepShown(ctx, r.id, p)
 }
 
-// place returns the message that a part takes the place of, "" if it is to be one
-// of its own. That it does is kept before it is sent, so that a repeat does it too.
+// place returns the id of the message that a part replaces, or "" if it is a message of
+// its own. It stores the decision before the part is sent, so that a retry does the same.
 func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, key string,
 	bridge *Bridge) (string, error) {
 	if bridge != nil || p.Attachment != nil || p.Quiet {
@@ -156,7 +155,7 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 	return was.Event, nil
 }
 
-// showing returns what a room is being shown.
+// showing returns the preview in a room.
 func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
 	if p, ok := c.preview.get(room); ok {
 		return p, nil
@@ -174,10 +173,10 @@ func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
 func (c *Channel) keepShown(ctx context.Context, room string, p shown) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		return fmt.Errorf("keep preview: %w", err)
+		return fmt.Errorf("store preview: %w", err)
 	}
 	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyPreview + room: string(raw)}); err != nil {
-		return errors.Join(errors.New("keep preview"), err)
+		return fmt.Errorf("store preview: %w", err)
 	}
 	c.preview.set(room, p)
 	return nil

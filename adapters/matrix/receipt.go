@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// status fills in what a bridge says of a message of ours.
+// status fills in a bridge's status event about a sent message.
 func status(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
 	states := map[string]core.DeliveryState{
@@ -28,8 +29,8 @@ func status(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	return in, true
 }
 
-// notice fills in what a bridge's bot says in words of a message of ours. Its
-// other notices are nobody's.
+// notice fills in a notice of a bridge's bot that a sent message failed. Other notices
+// are ignored.
 func notice(in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
 	body := text(f["body"])
@@ -43,9 +44,9 @@ func notice(in core.Inbound, e event) (core.Inbound, bool) {
 	return in, true
 }
 
-// receipts turns the read marks of a room into Inbounds: the person's, and those
-// by which a bridge's bot tells that a message was handed over. latest returns
-// our last message that is not after an event, "" if none is known.
+// receipts turns the read marks of a room into Inbounds: the person's, and those of a
+// bridge's bot, which mean that a message was handed over. latest returns the last sent
+// message that is not after an event, or "".
 func receipts(s scene, raw json.RawMessage, latest func(event string) string) []core.Inbound {
 	address, direct := s.room.person(s.home)
 	if !direct {
@@ -76,19 +77,16 @@ func receipts(s scene, raw json.RawMessage, latest func(event string) string) []
 	return out
 }
 
-// loginState is what a bridge says of its connection to the network.
+// loginState is the state of a bridge's connection to the network.
 type loginState struct {
 	State   string // CONNECTED, BAD_CREDENTIALS, …
 	Message string
 	At      time.Time
 }
 
-// readState reads the login state in a notice of a bridge's bot.
+// readState parses the login state in a notice of a bridge's bot.
 func readState(e event) (loginState, bool) {
 	f := object(e.fields()["fi.mau.bridge_state"])
-	st := loginState{State: text(f["state_event"]), Message: text(f["message"]), At: e.time()}
-	if st.Message == "" {
-		st.Message = text(f["error"])
-	}
+	st := loginState{State: text(f["state_event"]), Message: cmp.Or(text(f["message"]), text(f["error"])), At: e.time()}
 	return st, st.State != ""
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"encoding/json"
 	"html"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,17 +12,16 @@ import (
 )
 
 const (
-	bridgedText = 2000   // the longest text that a bridge passes on
-	maxContent  = 45_000 // of an event's content; encryption adds a third
+	bridgedText = 2000   // longest text that a bridge passes on, in bytes
+	maxContent  = 45_000 // bytes of an event's content; encryption adds a third
 )
 
-// joiner is an invisible character that keeps a text from being a command.
+// joiner is an invisible character that prevents a text from being a command.
 const joiner = "\u2060"
 
 // Render returns p as the content of a message: plain text, and HTML if there is
-// markup. bridge is nil for native rooms; in portals everything is m.text, since
-// notices are not bridged, and what a bridge would take for a command is not
-// one any more.
+// markup. bridge is nil for native rooms. In portals everything is m.text, as notices are
+// not bridged, and commands to the bridge are made harmless.
 func Render(p core.Part, bridge *Bridge) map[string]any {
 	c := map[string]any{"msgtype": "m.text", "body": p.Text, "m.mentions": struct{}{}}
 	if p.Quiet && bridge == nil {
@@ -49,15 +49,12 @@ func Render(p core.Part, bridge *Bridge) map[string]any {
 	return c
 }
 
-// replace returns the content of the edit that makes a message read as c. Clients
-// that know no edits show the beginning.
+// replace returns the content of the edit that replaces a message's content by c.
+// Clients without edits show its beginning.
 func replace(c map[string]any, id string) map[string]any {
-	next := map[string]any{}
-	for k, v := range c {
-		if k != "m.relates_to" && k != sentMark {
-			next[k] = v
-		}
-	}
+	next := maps.Clone(c)
+	delete(next, "m.relates_to")
+	delete(next, sentMark)
 	body, _ := c["body"].(string)
 	return map[string]any{
 		"msgtype": c["msgtype"], "body": "* " + head(body, 200), "m.mentions": struct{}{}, sentMark: c[sentMark],
@@ -65,7 +62,7 @@ func replace(c map[string]any, id string) map[string]any {
 	}
 }
 
-// head returns the beginning of s, at most n bytes of it.
+// head returns at most the first n bytes of s.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -73,8 +70,8 @@ func head(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// harmless puts an invisible character before each line that a bridge would take
-// for a command to itself.
+// harmless puts an invisible character before each line that a bridge would take for a
+// command.
 func harmless(s, prefix string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -86,8 +83,8 @@ func harmless(s, prefix string) string {
 	return strings.Join(lines, "\n")
 }
 
-// flatten leaves out links whose address, which a bridge writes out behind the
-// words, would make the text too long.
+// flatten returns the spans without links whose URL would make the text too long, as a
+// bridge writes it after the words.
 func flatten(p core.Part) []core.Span {
 	room := bridgedText - len(p.Text)
 	var out []core.Span
@@ -103,7 +100,7 @@ func flatten(p core.Part) []core.Span {
 	return out
 }
 
-// toHTML returns a text with its spans as the HTML that Matrix allows.
+// toHTML returns a text with its spans as HTML that Matrix allows.
 func toHTML(t string, spans []core.Span, fold, bridged bool) string {
 	w := &htmlWriter{text: t, bridged: bridged}
 	border := strings.IndexByte(t, '\n') + 1
@@ -123,11 +120,11 @@ func toHTML(t string, spans []core.Span, fold, bridged bool) string {
 type htmlWriter struct {
 	text    string
 	bridged bool
-	swallow bool // the next line break is that of a block
+	swallow bool // the next line break belongs to a block
 	b       strings.Builder
 }
 
-// between writes text[start:end] with the spans that reach into it.
+// between writes text[start:end] with the spans that overlap it.
 func (w *htmlWriter) between(start, end int, spans []core.Span) {
 	pos := start
 	for i := 0; i < len(spans); {
@@ -171,15 +168,15 @@ func (w *htmlWriter) element(s core.Span, inner []core.Span) {
 	w.swallow = block
 }
 
-// unbreak takes back the line break before a block.
+// unbreak removes the line break before a block.
 func (w *htmlWriter) unbreak() {
-	if so := w.b.String(); strings.HasSuffix(so, "<br/>") {
+	if so, ok := strings.CutSuffix(w.b.String(), "<br/>"); ok {
 		w.b.Reset()
-		w.b.WriteString(strings.TrimSuffix(so, "<br/>"))
+		w.b.WriteString(so)
 	}
 }
 
-// tags returns what a span is written as. Blocks stand on lines of their own.
+// tags returns the tags of a span, and whether it is a block on lines of its own.
 func (w *htmlWriter) tags(s core.Span) (open, shut string, block bool) {
 	switch s.Kind {
 	case core.SpanBold:

@@ -2,11 +2,9 @@ package matrix
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -16,11 +14,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// renewal is when the store was last found to be older than what the homeserver
-// has: it comes from a backup.
+// renewal records that the store was found to be older than the homeserver's state: it
+// was restored from a backup.
 type renewal struct {
-	// Salt begins the transaction ids since. A restored store counts on from the
-	// backup, and the homeserver takes a transaction that it knows for a repeat.
+	// Salt is the prefix of transaction ids since then. A restored store continues the
+	// ids of the backup, and the homeserver takes a known transaction for a repeat.
 	Salt string `json:"salt"`
 	At   int64  `json:"at"` // in milliseconds
 }
@@ -34,18 +32,18 @@ func (c *Channel) renewal(ctx context.Context) (r renewal, err error) {
 }
 
 func (c *Channel) keepRenewal(ctx context.Context) error {
-	b := make([]byte, 4)
-	if _, err := io.ReadFull(c.opts.Rand, b); err != nil {
-		return fmt.Errorf("make a salt: %w", err)
-	}
-	raw, err := json.Marshal(renewal{Salt: "r" + hex.EncodeToString(b) + "-", At: c.now().UnixMilli()})
+	salt, err := c.random(4)
 	if err != nil {
-		return fmt.Errorf("keep that the keys are renewed: %w", err)
+		return err
+	}
+	raw, err := json.Marshal(renewal{Salt: "r" + salt + "-", At: c.now().UnixMilli()})
+	if err != nil {
+		return fmt.Errorf("record that the keys are renewed: %w", err)
 	}
 	return c.keep(ctx, map[string]string{keyRenewal: string(raw)})
 }
 
-// transaction is the id of what is sent with a key of the gateway's, "" of none.
+// transaction returns the transaction id for a key, or "" for "".
 func (r renewal) transaction(key string) string {
 	if key == "" {
 		return ""
@@ -53,8 +51,7 @@ func (r renewal) transaction(key string) string {
 	return r.Salt + key
 }
 
-// key is the gateway's key of a transaction id; "" if it was not given by this
-// store.
+// key returns the key of a transaction id, or "" if the id is from before the renewal.
 func (r renewal) key(txn string) string {
 	key, ok := strings.CutPrefix(txn, r.Salt)
 	if !ok {
@@ -63,24 +60,23 @@ func (r renewal) key(txn string) string {
 	return key
 }
 
-// twinSlack is how far the homeserver's clock may be ahead of ours before what was
-// sent in our name is taken for what another copy of this gateway sends now.
+// twinSlack is the time after the login within which an event with foreign keys does not
+// yet count as a sign of another copy, as the homeserver's clock may be ahead.
 const twinSlack = time.Minute
 
-// errTwin is that another copy of this gateway is at work.
+// errTwin means that another copy of this gateway is running.
 var errTwin = errors.New(
 	"another program writes with the keys of this device: a second copy of this gateway, such as the one that a backup was restored from. Stop one of them, or answers are lost")
 
-// ours looks at an encrypted event of ours. One that was written with keys that are
-// not here shows that the store is older than they are, or that another copy of it
-// is at work.
+// ours checks an encrypted event of the account. If it uses keys that are not in the
+// store, the store is outdated, or another copy of it is in use.
 func (b *batch) ours(ctx context.Context, room string, e event, err error) error {
 	if !b.s.crypto.foreign(ctx, room, e, err) {
 		return nil
 	}
 	switch at := e.time(); {
 	case at.After(b.s.opened.Add(twinSlack)):
-		b.c.log.Error("another copy of this gateway is at work", zap.String("room", room), zap.String("event", e.ID))
+		b.c.log.Error("another copy of this gateway is running", zap.String("room", room), zap.String("event", e.ID))
 		b.c.twin = b.c.now()
 		b.state[keyTwin] = strconv.FormatInt(b.c.twin.UnixMilli(), 10)
 	case at.Before(b.s.opened) && e.TS > b.s.renewal.At:
@@ -92,10 +88,10 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 	return nil
 }
 
-// twinFor is how long another copy is spoken of after it was last noticed.
+// twinFor is the time for which another copy is reported after its last sign.
 const twinFor = time.Hour
 
-// well is the state of an account whose sync works.
+// well returns the state of an account whose sync works.
 func (c *Channel) well() error {
 	if !c.twin.IsZero() && c.now().Sub(c.twin) < twinFor {
 		return errTwin
@@ -103,7 +99,7 @@ func (c *Channel) well() error {
 	return nil
 }
 
-// copies tells of another copy that was noticed of late.
+// copies reports another copy that was noticed recently.
 func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
 	kept, err := c.kept(ctx, keyTwin)
 	ms, _ := strconv.ParseInt(kept, 10, 64)
@@ -113,19 +109,17 @@ func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
 	return []core.Finding{finding(false, w.Copies)}
 }
 
-// What is known of a room after a restore: answered tells that a life that was lost
-// wrote there, and that what it answered may be answered again; returned that the
-// person has written since; assured that they were answered since then.
+// States of a room after a restore.
 const (
-	doubtAnswered = "answered"
-	doubtReturned = "returned"
-	doubtAssured  = "assured"
+	doubtAnswered = "answered" // a process whose state was lost wrote there: answers may be repeats
+	doubtReturned = "returned" // the person has written since
+	doubtAssured  = "assured"  // and was answered since
 )
 
-// doubtFor is how long after a restore answers may be repeats.
+// doubtFor is the time after a restore for which answers may be repeats.
 const doubtFor = 24 * time.Hour
 
-// doubt returns what is known of a room after a restore, "" if nothing.
+// doubt returns the state of a room after a restore, or "".
 func (c *Channel) doubt(ctx context.Context, s *session, room string) (string, error) {
 	if s.renewal.Salt == "" || c.now().Sub(time.UnixMilli(s.renewal.At)) > doubtFor {
 		return "", nil
@@ -140,14 +134,14 @@ func (c *Channel) doubt(ctx context.Context, s *session, room string) (string, e
 	return d, err
 }
 
-// doubts notes what an event tells of what a lost life answered in a room.
+// doubts updates the state of a room after a restore from an event.
 func (b *batch) doubts(ctx context.Context, r room, e event) error {
 	was, err := b.c.doubt(ctx, b.s, r.id)
 	lost, now := e.TS <= b.s.renewal.At, was
 	switch {
 	case err != nil || b.s.renewal.Salt == "" || e.Type != typeMessage && e.Type != typeEncrypted:
 		return err
-	case lost && (e.Sender == b.c.rooms.home.self || was != ""): // its key may come late
+	case lost && (e.Sender == b.c.rooms.home.self || was != ""): // the key of an older event may arrive late
 		now = doubtAnswered
 	case e.Sender != b.c.rooms.home.self && was != "":
 		now = doubtReturned
@@ -159,7 +153,7 @@ func (b *batch) doubts(ctx context.Context, r room, e event) error {
 	return nil
 }
 
-// qualify has a part say that it may be a repeat, where a lost life wrote too.
+// qualify marks a part as a possible repeat if a lost process wrote to the room too.
 func (c *Channel) qualify(ctx context.Context, s *session, r room, p *core.Part) error {
 	d, err := c.doubt(ctx, s, r.id)
 	if err == nil && (d == doubtAnswered || d == doubtReturned) {
@@ -168,14 +162,14 @@ func (c *Channel) qualify(ctx context.Context, s *session, r room, p *core.Part)
 	return err
 }
 
-// assured notes that a part was sent: the first since the person has written again
-// is the last that may be a repeat.
+// assured records that a part was sent: the first one after the person wrote again is
+// the last that may be a repeat.
 func (c *Channel) assured(ctx context.Context, s *session, r room) {
 	if d, err := c.doubt(ctx, s, r.id); err != nil || d != doubtReturned {
 		return
 	}
 	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyDoubt + r.id: doubtAssured}); err != nil {
-		c.log.Warn("keep that an answer was marked", zap.Error(err))
+		c.log.Warn("state after a restore not stored", zap.Error(err))
 		return
 	}
 	c.memory.setDoubt(r.id, doubtAssured)
@@ -183,7 +177,7 @@ func (c *Channel) assured(ctx context.Context, s *session, r room) {
 
 const repeatMark = "(may be a repeat)"
 
-// repeated is a part that says that it may have arrived before.
+// repeated returns a part with the remark that it may be a repeat.
 func repeated(p core.Part) core.Part {
 	if !strings.HasSuffix(p.Text, repeatMark) {
 		p.Text = strings.TrimLeft(p.Text+"\n\n", "\n") + repeatMark

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,13 +10,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// household is whom a room's members are compared with.
+// household holds the account and its bridges, to classify the members of rooms.
 type household struct {
 	self    string
 	bridges []Bridge
 }
 
-// bot returns the bridge whose bot user is, nil if it is none's.
+// bot returns the bridge of a bot, or nil.
 func (h household) bot(user string) *Bridge {
 	for i := range h.bridges {
 		if h.bridges[i].Bot == user {
@@ -25,8 +26,8 @@ func (h household) bot(user string) *Bridge {
 	return nil
 }
 
-// ghost returns the remote id in the MXID of a bridge's ghost. Only the bridge's
-// own server can have one: names on other servers prove nothing.
+// ghost returns the bridge and remote id of a ghost, or nil. Only users on the bridge's
+// own server count, as names on other servers prove nothing.
 func (h household) ghost(user string) (*Bridge, string) {
 	local, server, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
 	for i := range h.bridges {
@@ -39,41 +40,41 @@ func (h household) ghost(user string) (*Bridge, string) {
 	return nil, ""
 }
 
-// kind says what a room is to us.
+// kind classifies a room.
 type kind int
 
 const (
-	kindGone       kind = iota // we are not in it
-	kindEmpty                  // nobody else is
+	kindGone       kind = iota // the account is not in it
+	kindEmpty                  // nobody else is in it
 	kindSpace                  // a folder of rooms
-	kindManagement             // we and a bridge's bot
-	kindWaiting                // has ghosts, but no bridge state that is to be trusted
+	kindManagement             // only the account and a bridge's bot
+	kindWaiting                // has ghosts, but no trusted bridge state
 	kindGroup                  // several people
-	kindBridged                // a bridged room that is no direct chat
-	kindNative                 // one person of Matrix
+	kindBridged                // a bridged room that is not a direct chat
+	kindNative                 // one Matrix user
 	kindPortal                 // one person of a bridged network
 )
 
-// portal is what trusted bridge state says.
+// portal is trusted bridge state.
 type portal struct {
 	bridge   Bridge
-	remote   string // id of the chat: of the person in a direct one
-	receiver string // our own id there
+	remote   string // id of the chat; in a direct one, of the person
+	receiver string // the account's own id on the network
 	roomType string
 }
 
 type member struct {
 	membership, name string
-	at               int64 // when, in milliseconds
+	at               int64 // time of the membership, in milliseconds
 }
 
-// room is a room's state as far as it decides what the room is. It is a value:
-// apply returns a new one.
+// room is the part of a room's state that determines its kind. It is a value: apply
+// returns a new one.
 type room struct {
 	id        string
 	members   map[string]member
 	service   []string
-	serviceBy string            // who named them
+	serviceBy string            // sender of service
 	portals   map[string]portal // by type and state key
 	space     bool
 	encrypted bool
@@ -113,11 +114,11 @@ func (r room) apply(h household, e event) room {
 	return r
 }
 
-// ofOthers reports whether e is a membership other than our own.
+// ofOthers reports whether e is a membership other than the account's.
 func (e event) ofOthers(h household) bool { return e.is(typeMember) && *e.StateKey != h.self }
 
-// rewind returns the room as it was before events, as far as the membership of
-// others goes: who was there decides whom a message was for.
+// rewind returns the room with the memberships of others before events, which determine
+// for whom a message was.
 func (r room) rewind(h household, events []event) room {
 	for _, e := range slices.Backward(events) {
 		if e.ofOthers(h) {
@@ -129,8 +130,8 @@ func (r room) rewind(h household, events []event) room {
 	return r
 }
 
-// readPortal reads bridge state that sender set. Only the bot that is configured
-// for the network is believed: anybody with power in a room can set such state.
+// readPortal parses bridge state. It trusts only the bot configured for the network, as
+// anybody with power in a room can set such state.
 func readPortal(h household, sender string, content json.RawMessage) (portal, bool) {
 	f := object(content)
 	b := h.bot(sender)
@@ -142,14 +143,11 @@ func readPortal(h household, sender string, content json.RawMessage) (portal, bo
 	if bot := text(f["bridgebot"]); bot != "" && bot != sender {
 		return portal{}, false
 	}
-	kind := text(f["com.beeper.room_type.v2"])
-	if kind == "" {
-		kind = text(f["com.beeper.room_type"])
-	}
+	kind := cmp.Or(text(f["com.beeper.room_type.v2"]), text(f["com.beeper.room_type"]))
 	return portal{bridge: *b, remote: id, receiver: text(channel["fi.mau.receiver"]), roomType: kind}, true
 }
 
-// portal returns the trusted bridge state, the newer type first.
+// portal returns the trusted bridge state, preferably of the newer type.
 func (r room) portal() (portal, bool) {
 	keys := slices.Sorted(maps.Keys(r.portals)) // m.bridge before uk.half-shot.bridge
 	if len(keys) == 0 {
@@ -163,8 +161,8 @@ func (r room) in(user string) bool {
 	return m == "join" || m == "invite"
 }
 
-// people returns who else is in the room or invited, without bridges' bots,
-// ghosts and service members, in order; ghosts reports whether there are any.
+// people returns the other joined or invited members, sorted, without bridges' bots,
+// ghosts and service members, and reports whether there are ghosts and bots.
 func (r room) people(h household) (people []string, ghosts, bots bool) {
 	for user := range r.members {
 		b, _ := h.ghost(user)
@@ -182,7 +180,7 @@ func (r room) people(h household) (people []string, ghosts, bots bool) {
 	return people, ghosts, bots
 }
 
-// kind classifies the room; what a bridge says of it comes before what its members let one guess.
+// kind classifies the room by its bridge state, or else by its members.
 func (r room) kind(h household) kind {
 	if r.members[h.self].membership != "join" {
 		return kindGone
@@ -217,7 +215,7 @@ func (p portal) kind() kind {
 	return kindBridged
 }
 
-// person returns the address of the one whom a direct chat is with.
+// person returns the address of the person in a direct chat.
 func (r room) person(h household) (core.Address, bool) {
 	switch r.kind(h) {
 	case kindNative:
@@ -230,19 +228,19 @@ func (r room) person(h household) (core.Address, bool) {
 	return core.Address{}, false
 }
 
-// role is what a sender is in a room.
+// role classifies a sender in a room.
 type role int
 
 const (
-	roleOther  role = iota // nobody whom we talk with
-	roleSelf               // our account
-	roleOwn                // the ghost of our own account on the bridged network
+	roleOther  role = iota // ignored
+	roleSelf               // the account
+	roleOwn                // ghost of the account's own user on the bridged network
 	roleBot                // a bridge's bot
-	rolePerson             // the one whom the room is with
+	rolePerson             // the person of a direct chat
 )
 
-// role says who a sender is. In portals only the network's ghosts count; which
-// ghost does not matter in a direct chat, since the chat's id names the person.
+// role classifies a sender. In portals only the network's ghosts count. Which ghost does
+// not matter in a direct chat, as the chat's id names the person.
 func (r room) role(h household, sender string) role {
 	switch {
 	case sender == h.self:
@@ -270,8 +268,8 @@ func (r room) role(h household, sender string) role {
 	return roleOther
 }
 
-// sameID compares the remote id in a ghost's MXID, where capitals are lowered
-// and odd characters escaped, with the id itself.
+// sameID compares the remote id in a ghost's MXID, which is in lower case and escaped,
+// with the id itself.
 func sameID(inMXID, id string) bool {
 	return id != "" && strings.EqualFold(plainID(inMXID), plainID(id))
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// rooms are the rooms whose state this process has read.
+// rooms caches the states of rooms.
 type rooms struct {
 	home household
 
 	mu     sync.Mutex
 	have   map[string]room
-	change map[string]int // counts what the sync brought of a room's state
+	change map[string]int // counts changes by the sync, by room
 }
 
 func newRooms(h household) *rooms {
@@ -58,7 +58,7 @@ func (rs *rooms) changes(id string) int {
 	return rs.change[id]
 }
 
-// with returns a room in which the person at a is alone with us, other than not.
+// with returns the newest direct chat with the person at a, other than not.
 func (rs *rooms) with(a core.Address, not string) (room, bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -75,8 +75,8 @@ func (rs *rooms) with(a core.Address, not string) (room, bool) {
 	return slices.MaxFunc(found, newest), true
 }
 
-// load returns a room, and reads its state if this process has not. A room that
-// we may not look into is kindGone.
+// load returns a room, and reads its state unless it is cached. A room to which the
+// account has no access is kindGone.
 func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) {
 	if r, ok := rs.get(id); ok {
 		return r, nil
@@ -92,7 +92,7 @@ func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) 
 			return r, nil
 		}
 	}
-	return rs.read(ctx, s, id) // it changes all the time: not kept
+	return rs.read(ctx, s, id) // it changes too often to be cached
 }
 
 func (rs *rooms) read(ctx context.Context, s *session, id string) (room, error) {
@@ -114,7 +114,7 @@ func (rs *rooms) read(ctx context.Context, s *session, id string) (room, error) 
 	return r, nil
 }
 
-// loadAll reads the states of many rooms, several at a time.
+// loadAll loads many rooms, several at a time.
 func (rs *rooms) loadAll(ctx context.Context, s *session, ids []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)

@@ -17,17 +17,17 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// sendTimeout bounds one request to send; past it the outcome is unknown, and
-// sending again with the same key is harmless.
+// sendTimeout bounds one request to send. After it the outcome is unknown, and a retry
+// with the same key is harmless.
 const sendTimeout = 30 * time.Second
 
-// Send delivers one part to the room in which the person was last heard. The transaction id is p.Key.
-// Errors are classified by their errcode.
+// Send delivers one part to the room in which the person last wrote. The transaction id
+// is p.Key. Errors are classified by their errcode.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	return c.send(ctx, to, p, nil)
 }
 
-// send delivers a part; bridge is nil for people of Matrix.
+// send delivers a part; bridge is nil for Matrix users.
 func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge *Bridge) (core.Receipt, error) {
 	if strings.TrimSpace(p.Text) == "" && p.Attachment == nil {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to matrix: the text is empty")}
@@ -55,7 +55,7 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 	key := s.renewal.transaction(p.Key)
 	if key == "" {
 		var err error
-		if key, err = c.randomKey(); err != nil {
+		if key, err = c.random(16); err != nil {
 			return "", err
 		}
 	}
@@ -95,20 +95,21 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 	return id, nil
 }
 
-func (c *Channel) randomKey() (string, error) {
-	b := make([]byte, 16)
+// random returns n random bytes in hexadecimal, for transaction ids.
+func (c *Channel) random(n int) (string, error) {
+	b := make([]byte, n)
 	if _, err := io.ReadFull(c.opts.Rand, b); err != nil {
 		return "", fmt.Errorf("make a transaction id: %w", err)
 	}
 	return hex.EncodeToString(b), nil
 }
 
-// errEncrypted is that a room is encrypted and this build or configuration
-// cannot write to it.
+// errEncrypted means that a room is encrypted and this build or configuration cannot
+// write to it.
 var errEncrypted = errors.New("the room is encrypted, and this program was built or configured without encryption")
 
-// put sends an event, encrypted where the room is. The same txn returns the same
-// event however often it is sent.
+// put sends an event, encrypted if the room is, and returns its id. Repeats with the
+// same txn return the same event.
 func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 	content map[string]any) (string, error) {
 	var body any = content
@@ -133,13 +134,13 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 	return got.ID, err
 }
 
-// sent notes that a person was written to.
+// sent records that something was sent to a person.
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
 	if !c.memory.spokenTo(to) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
 			c.memory.setSpokenTo(to)
 		} else {
-			c.log.Warn("keep that a person was written to", zap.Error(err))
+			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
 	}
 	if c.typing.take(r.id, c.now()) {
@@ -147,7 +148,7 @@ func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address)
 	}
 }
 
-// classify says what a failed request to send to a room means for the next one.
+// classify wraps the error of a failed request to send for the retry policy.
 func (c *Channel) classify(s *session, r room, err error) error {
 	wrapped := fmt.Errorf("send to matrix: %w", err)
 	var lost *netError
@@ -178,7 +179,7 @@ func (c *Channel) classify(s *session, r room, err error) error {
 	return &core.Permanent{Err: wrapped}
 }
 
-// reach returns the session and the room in which a person is alone with us.
+// reach returns the session and the direct chat with a person.
 func (c *Channel) reach(ctx context.Context, to core.Address) (*session, room, error) {
 	s, err := c.login(ctx)
 	if err != nil {
@@ -199,7 +200,7 @@ func (c *Channel) target(ctx context.Context, s *session, to core.Address) (room
 	if err != nil {
 		return room{}, err
 	}
-	for range 5 { // rooms may have been replaced several times
+	for range 5 { // a room may have been replaced several times
 		if id == "" {
 			break
 		}
@@ -215,29 +216,33 @@ func (c *Channel) target(ctx context.Context, s *session, to core.Address) (room
 	return c.search(ctx, s, to)
 }
 
-// search looks for the person in every room that we are in, where the one that is
-// remembered is no direct chat with them any more.
+// search looks for a direct chat with a person in all joined rooms, as the remembered
+// room is no longer one.
 func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room, error) {
 	if r, ok := c.rooms.with(to, ""); ok {
 		return r, c.found(ctx, to, r)
 	}
-	var got struct {
-		Rooms []string `json:"joined_rooms"`
-	}
-	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"},
-		result: &got}); err != nil {
+	joined, err := s.joinedRooms(ctx)
+	if err != nil {
 		return room{}, fmt.Errorf("look for a room: %w", err)
 	}
-	unread := slices.DeleteFunc(got.Rooms, func(id string) bool { _, ok := c.rooms.get(id); return ok })
+	unread := slices.DeleteFunc(joined, func(id string) bool { _, ok := c.rooms.get(id); return ok })
 	if err := c.rooms.loadAll(ctx, s, unread); err != nil {
 		return room{}, err
 	}
 	if r, ok := c.rooms.with(to, ""); ok {
 		return r, c.found(ctx, to, r)
 	}
-	return room{},
-		&core.Unreachable{Err: errors.New(
-			"send to matrix: there is no direct chat with them; they have to write or invite first")}
+	return room{}, &core.Unreachable{Err: errors.New(
+		"send to matrix: there is no direct chat with the person; they have to write or invite first")}
+}
+
+func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
+	var got struct {
+		Rooms []string `json:"joined_rooms"`
+	}
+	err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"}, result: &got})
+	return got.Rooms, err
 }
 
 func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
@@ -245,13 +250,12 @@ func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
 	err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keyRoom, to): r.id,
 		keyWho + r.id: to.Channel + ":" + to.External})
 	if err != nil {
-		return fmt.Errorf("keep the room: %w", err)
+		return fmt.Errorf("store the room: %w", err)
 	}
 	return nil
 }
 
-// locks let one request at a time write to a room, so that what is sent keeps
-// its order.
+// locks serialise the requests that write to a room, so that messages keep their order.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]chan struct{}
@@ -276,7 +280,7 @@ func (l *locks) lock(ctx context.Context, room string) (unlock func(), err error
 	}
 }
 
-// typingTTL is how long the server shows it.
+// typingTTL is the time for which the server shows a typing notice.
 const typingTTL = 30 * time.Second
 
 // Typing shows for TypingTTL that an answer is being written.
@@ -292,7 +296,7 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	return nil
 }
 
-// TypingTTL is how long one call of Typing is seen.
+// TypingTTL returns the time for which one call of Typing is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 func (c *Channel) setTyping(ctx context.Context, s *session, room string, on bool) error {

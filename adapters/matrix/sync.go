@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	syncWait    = 30 * time.Second // how long the server holds a sync open
-	syncTimeout = 2 * time.Minute  // the first one, and one after a long pause, take long
+	syncWait    = 30 * time.Second // for which the server holds a sync open
+	syncTimeout = 2 * time.Minute  // the first sync, and one after a long pause, is slow
 	syncLimit   = 100              // events of one room in a response; the rest is paged
 )
 
-// syncResponse is what /sync returns, as far as it is used.
+// syncResponse holds the used parts of the response of /sync.
 type syncResponse struct {
 	NextBatch string `json:"next_batch"`
 	Rooms     struct {
@@ -58,7 +58,7 @@ type invitedRoom struct {
 	State eventList `json:"invite_state"`
 }
 
-// stateTypes are the types of state that decide what a room is.
+// stateTypes returns the types of state that determine the kind of a room.
 func stateTypes() []string {
 	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService}
 }
@@ -83,8 +83,7 @@ func filter() string {
 	return string(b)
 }
 
-// receive logs in and syncs until ctx ends or the server refuses the session for
-// good.
+// receive logs in and syncs until ctx ends or the server permanently refuses the session.
 func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -107,7 +106,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 		case errors.Is(err, core.ErrFenced):
 			return err
 		case e != nil && e.loggedOut():
-			c.log.Warn("the session was ended", zap.Bool("soft", e.SoftLogout))
+			c.log.Warn("session ended by the server", zap.Bool("soft", e.SoftLogout))
 			s.close()
 			c.logout(s)
 			pause.Wait(ctx, 0)
@@ -124,7 +123,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-// closeSession ends what the session keeps running.
+// closeSession ends the session's background work.
 func (c *Channel) closeSession() {
 	if s := c.session.Load(); s != nil {
 		s.close()
@@ -138,7 +137,7 @@ func (s *session) close() {
 	}
 }
 
-// resume returns the token to go on from.
+// resume returns the stored sync token.
 func (c *Channel) resume(ctx context.Context) (string, error) {
 	for pause := (channel.Backoff{}); ; {
 		since, err := c.kept(ctx, keySync)
@@ -153,7 +152,7 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 	}
 }
 
-// recall reads what is kept of bridges.
+// recall reads the stored state of bridges.
 func (c *Channel) recall(ctx context.Context) error {
 	for _, b := range c.opts.Bridges {
 		status, err := c.kept(ctx, keyStatus+b.Network)
@@ -175,8 +174,8 @@ func (c *Channel) recall(ctx context.Context) error {
 	return nil
 }
 
-// step syncs once: what came is stored by r, then the token is kept. It returns
-// the token to go on from.
+// step syncs once: r stores the events, and then step stores the token. It returns the
+// token for the next sync.
 func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since string,
 	background *sync.WaitGroup) (string, error) {
 	resp, err := c.poll(ctx, s, since)
@@ -185,7 +184,7 @@ func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since s
 	}
 	if s.crypto != nil {
 		if err := s.crypto.sync(ctx, resp, since); err != nil {
-			return "", fmt.Errorf("take keys: %w", err)
+			return "", fmt.Errorf("receive keys: %w", err)
 		}
 	}
 	b := &batch{c: c, s: s, first: since == "", state: map[string]string{}, read: map[string]string{}}
@@ -217,14 +216,14 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"},
 		query: q, result: &resp})
 	if err == nil && resp.NextBatch == "" {
-		err = errors.New("the homeserver's sync has no token to go on from")
+		err = errors.New("the homeserver's sync response has no token")
 	}
 	return &resp, err
 }
 
-// patience is how long a sync may be held open: shorter while there are
-// invitations that could not be accepted yet, and not at all after a start, when
-// keys of unread events may be there.
+// patience returns the time for which a sync may be held open: shorter while invitations
+// are still to be accepted, and zero after a start, as keys of unread events may have
+// arrived.
 func (c *Channel) patience() time.Duration {
 	switch {
 	case c.retried.IsZero():
@@ -235,7 +234,7 @@ func (c *Channel) patience() time.Duration {
 	return min(syncWait, 100*time.Millisecond<<min(c.failedJoins, 10))
 }
 
-// hand passes events to r until r has stored them, or ctx ends.
+// hand passes events to r. It retries until r has stored them or ctx ends.
 func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) error {
 	if len(in) == 0 {
 		return nil
@@ -249,14 +248,13 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 			return ctx.Err()
 		}
 		c.report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
-		c.log.Error("store events", zap.Int("events", len(in)), zap.Error(err))
+		c.log.Error("events not stored", zap.Int("events", len(in)), zap.Error(err))
 		pause.Wait(ctx, 0)
 	}
 }
 
-// after does what may be seen, once everything is stored: it marks as read what
-// came from people whom we have written to before, so that nothing tells a
-// stranger that they were read.
+// after marks messages as read, once everything is stored, if something was sent to
+// their sender before. Strangers do not learn that they were read.
 func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 	for _, id := range slices.Sorted(maps.Keys(b.read)) {
 		r, _ := c.rooms.get(id)
@@ -267,7 +265,7 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 		path := []any{"v3", "rooms", id, "receipt", "m.read", b.read[id]}
 		if err := s.call(ctx, showTimeout, request{method: http.MethodPost, path: path, body: struct{}{}}); err != nil &&
 			ctx.Err() == nil {
-			c.log.Debug("mark read", zap.Error(err))
+			c.log.Debug("message not marked as read", zap.Error(err))
 		}
 	}
 }

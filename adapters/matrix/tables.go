@@ -11,8 +11,8 @@ import (
 	"maunium.net/go/mautrix/sqlstatestore"
 )
 
-// MakeTables makes the tables that the channel's library keeps in a database, as it
-// makes them today: what is known of rooms, and the keys of encrypted ones.
+// MakeTables creates the tables of the channel's library in their present form: the
+// states of rooms and the keys of encrypted ones.
 func MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
 	db, err := dbutil.NewWithDB(to, dialect)
 	if err != nil {
@@ -24,13 +24,13 @@ func MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
 		keys.Upgrade(ctx))
 }
 
-// versions makes the tables that say how far the stores of mautrix were upgraded:
-// it looks for them in every schema of the database, finds those of others, and
-// then misses its own.
+// versions creates the tables that record the versions of mautrix' stores. mautrix
+// itself looks for them in all schemas of a database, finds those of others, and then
+// does not create its own.
 func versions(ctx context.Context, db *dbutil.Database) error {
 	for _, table := range []string{sqlstatestore.VersionTableName, sql_store_upgrade.VersionTableName} {
 		if _, err := db.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (version INTEGER, compat INTEGER)"); err != nil {
-			return fmt.Errorf("make %s: %w", table, err)
+			return fmt.Errorf("create %s: %w", table, err)
 		}
 	}
 	return nil

@@ -16,14 +16,14 @@ import (
 
 // assets serves the files of static under names that change with their content.
 type assets struct {
-	names map[string]string // as templates name them → as they are served
-	files map[string]asset  // by the latter
+	names map[string]string // paths by the names that templates use
+	files map[string]asset  // by the served name
 }
 
 type asset struct {
 	kind  string // Content-Type
 	plain []byte
-	gzip  func() ([]byte, error) // packed when it is first asked for
+	gzip  func() ([]byte, error) // compresses once, at the first request
 }
 
 func newAssets(rooms []Room) (*assets, error) {
@@ -61,7 +61,7 @@ func (a *assets) add(from fs.FS, file string) error {
 	return nil
 }
 
-// packed is data as gzip packs it best.
+// packed returns data compressed with gzip.
 func packed(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -75,7 +75,7 @@ func packed(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// path is where a file of static is served.
+// path returns the path at which a static file is served.
 func (a *assets) path(name string) (string, error) {
 	if p, ok := a.names[name]; ok {
 		return p, nil
@@ -83,7 +83,7 @@ func (a *assets) path(name string) (string, error) {
 	return "", fmt.Errorf("there is no file %s", name)
 }
 
-// ServeHTTP serves a file, for good.
+// ServeHTTP serves a file, which clients may cache forever.
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.files[r.PathValue("file")]
 	if !ok {
@@ -101,5 +101,5 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			data = zipped
 		}
 	}
-	_, _ = w.Write(data) // the client is gone: there is nobody to tell
+	_, _ = w.Write(data) // an error means the client is gone
 }

@@ -1,32 +1,32 @@
-// Package web is the page where a person sees and steers their conversation: a channel
-// of its own, rendered by the server, kept up to date by one small script, and whole
-// without it. It is the shell of its rooms: sessions and sign-in, the layout and its
-// navigation, what is served beside pages, what guards them, and the words that all
-// rooms say. It knows no room; chat and office beside it are two, and know it alone.
+// Package web is the web page of the gateway, a channel of its own. The server renders
+// it and a small script keeps it up to date; everything works without the script. The
+// package is the shell of its rooms: sessions and sign-in, layout and navigation, static
+// files, request guards, and the texts that all rooms share. It imports no room; chat
+// and office beside it are rooms, and import only this package of the page.
 //
-// Policy. Every page is for the user of its session and reads through methods
-// that take the user, so that another user's ids are not found. What changes
-// something is POST, from our own pages only. Text that others wrote reaches a
-// page through html/template or, as Markdown, through goldmark and then bluemonday;
-// there is no inline script or style. What a room needs of the rest of the gateway it
-// names in its own Options.
+// Policy. Every page belongs to the user of its session and reads through methods that
+// take the user, so that another user's ids are not found. Changes are POST requests,
+// from our own pages only. Foreign text reaches a page through html/template or, as
+// Markdown, through goldmark and then bluemonday; there is no inline script or style. A
+// room declares what it needs from the rest of the gateway in its own Options.
 //
 // Adding a page. Write a function that serves it and a Route for it, in the Routes of
-// its room; a route with a Tab stands in the navigation, one with Owner is found by the
-// owner only. The function is given a Visit, reads, and ends with v.Page("name", title,
-// data): templates/name.html of the room defines "main", has data as .Page, the words of
-// the visitor's language as (t) and, under the room's name, those of the room, and the
-// parts in templates/parts. A link of class "inline" opens a page in place, a form with
-// data-inline is sent from there. Styles for tables, cards, forms, tabs, badges, notes
-// and toasts are listed at the head of static/app.css, which all pages share. Forms post
-// to a route of their own, which finds them in v.R.PostForm and ends with v.Back(path,
-// toast). Errors are returned: core.ErrNotFound becomes a page that says so, a *Fault
-// one in its own words.
+// its room. A route with a Tab is in the navigation; only the owner finds one with
+// Owner. The function receives a Visit, reads, and ends with v.Page("name", title,
+// data): templates/name.html of the room defines "main", and has data as .Page, the
+// texts in the visitor's language as (t), those of the room under the room's name, and
+// the parts in templates/parts. A link of class "inline" opens a page in place, and a
+// form with data-inline is sent from there. Styles for tables, cards, forms, tabs,
+// badges, notes and toasts are listed at the head of static/app.css, which all pages
+// share. A form posts to a route of its own, which reads v.R.PostForm and ends with
+// v.Back(path, toast). Functions return errors: core.ErrNotFound becomes the page for it,
+// and a *Fault one with its own text.
 //
-// Adding a room. Write a Room, and hand it to New.
+// Adding a room. Implement Room, and pass it to New.
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,56 +47,48 @@ import (
 // Name is the channel's name.
 const Name = "web"
 
-// Gateway makes changes, all or none.
+// Gateway applies effects, all or none.
 type Gateway interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
 
-// Doors finds or makes a user's identity on a channel of our own.
+// Doors finds or creates a user's identity on one of the gateway's own channels.
 type Doors interface {
 	Door(ctx context.Context, user core.UserID, channel string) (core.Identity, error)
 }
 
-// Options configure a Channel. Those without a remark are required.
+// Options configure a Channel. Fields without a comment are required.
 type Options struct {
 	Store    core.SessionStore
 	Gateway  Gateway
 	Rooms    []Room // in the order in which the navigation shows their tabs
 	Calendar day.Calendar
-	// Channels say what a channel calls itself, if the catalogues have no name for it; nil: none does.
+	// Channels have the titles of channels without a name in the catalogues; may be nil.
 	Channels core.Channels
 
-	PublicURL      string   // of the page, as people reach it
-	TrustedProxies []string // addresses or networks whose X-Forwarded headers are believed
-	Language       string   // of people who chose none and whose browser says nothing
-	Zone           string   // of people who chose none
+	PublicURL      string   // URL at which people reach the page
+	TrustedProxies []string // addresses or networks whose X-Forwarded headers are trusted
+	Language       string   // for people who chose none and whose browser prefers none
+	Zone           string   // for people who chose none
 	Limits         Limits
 
 	Log  *zap.Logger
 	Now  func() time.Time
-	Rand io.Reader // of tokens; safe for concurrent use
-	// Intake is of forms of people who are not signed in; nil: one of its own.
+	Rand io.Reader // for tokens; safe for concurrent use
+	// Intake bounds the forms of visitors who are not signed in; nil: a budget of its own.
 	Intake *intake.Budget
 }
 
-// Limits are numbers that keep the page well. Zero values are the defaults.
+// Limits bound sign-ins and sessions. Zero values stand for the defaults.
 type Limits struct {
-	SignInsPerAddress int           // tries to sign in a minute from one address; 10
-	SignIns           int           // and in all; 200
+	SignInsPerAddress int           // failed sign-ins a minute from one address; 10
+	SignIns           int           // failed sign-ins a minute in all; 200
 	SessionLife       time.Duration // from the last use; 30 days
 }
 
 func (l Limits) orDefault() Limits {
-	if l.SignInsPerAddress == 0 {
-		l.SignInsPerAddress = 10
-	}
-	if l.SignIns == 0 {
-		l.SignIns = 200
-	}
-	if l.SessionLife == 0 {
-		l.SessionLife = 30 * 24 * time.Hour
-	}
-	return l
+	return Limits{SignInsPerAddress: cmp.Or(l.SignInsPerAddress, 10), SignIns: cmp.Or(l.SignIns, 200),
+		SessionLife: cmp.Or(l.SessionLife, 30*24*time.Hour)}
 }
 
 // Channel is the web page. Its methods may be called concurrently.
@@ -104,7 +96,7 @@ type Channel struct {
 	Options
 	public    *url.URL
 	proxies   []netip.Prefix
-	house     *time.Location // zone of people who chose none
+	house     *time.Location // zone for people who chose none
 	views     *views
 	assets    *assets
 	guard     *http.CrossOriginProtection
@@ -114,7 +106,7 @@ type Channel struct {
 	linkedTab []linkedTab
 }
 
-// New returns the page. Errors are settings that make no sense.
+// New returns the page, or an error if the options are invalid.
 func New(o Options) (*Channel, error) {
 	o.Limits = o.Limits.orDefault()
 	if o.Intake == nil {
@@ -125,7 +117,7 @@ func New(o Options) (*Channel, error) {
 	c.house = core.Settings{Zone: o.Zone}.Location(time.UTC)
 	var err error
 	if c.public, err = url.Parse(o.PublicURL); err != nil || c.public.Host == "" {
-		return nil, fmt.Errorf("web: the public address %q is no web address", o.PublicURL)
+		return nil, fmt.Errorf("web: the public address %q is not a URL with a host", o.PublicURL)
 	}
 	if c.proxies, err = prefixes(o.TrustedProxies); err != nil {
 		return nil, err
@@ -142,13 +134,13 @@ func New(o Options) (*Channel, error) {
 	return c, err
 }
 
-// Door is the channel of the page: files are shown, and nothing proactive goes there.
+// Door describes the page's channel: it shows files, and no proactive delivery goes there.
 func Door() live.Door {
 	return live.Door{Channel: Name, Can: core.Capabilities{Files: true, Voice: true, Idempotent: true}}
 }
 
-// Run has rooms finish what a process before left, waits until ctx ends, and then ends
-// the open pages: what people write comes through the routes.
+// Run has rooms finish the work of an earlier process, waits until ctx ends, and then
+// ends the live updates. Messages arrive through the routes.
 func (c *Channel) Run(ctx context.Context) error {
 	for _, room := range c.Rooms {
 		if one, ok := room.(ResumingRoom); ok {
@@ -160,7 +152,7 @@ func (c *Channel) Run(ctx context.Context) error {
 	return nil
 }
 
-// Routes are all pages.
+// Routes returns the handlers of all pages by pattern.
 func (c *Channel) Routes() map[string]http.Handler {
 	out := map[string]http.Handler{}
 	for _, one := range c.routes {
@@ -171,7 +163,7 @@ func (c *Channel) Routes() map[string]http.Handler {
 	return out
 }
 
-// prefixes reads addresses and networks.
+// prefixes parses addresses and networks.
 func prefixes(all []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range all {

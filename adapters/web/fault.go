@@ -15,23 +15,23 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// errBroken is what a page that broke ends with.
-var errBroken = errors.New("broken")
+// errBroken is the error of a page whose handler panicked.
+var errBroken = errors.New("the handler panicked")
 
-// Fault is an error that a visitor is told of in words of its own.
+// Fault is an error with a text for the visitor.
 type Fault struct {
 	Status int
 	Text   string
-	After  time.Duration // when to try again; 0: it is not said
+	After  time.Duration // for Retry-After; 0: none
 }
 
-// Error returns the words.
+// Error returns the text.
 func (f *Fault) Error() string { return f.Text }
 
-// Because is a fault of one status and words.
+// Because returns a Fault with a status and text.
 func Because(status int, text string) *Fault { return &Fault{Status: status, Text: text} }
 
-// BadForm is what a visitor is told of a form that cannot be read.
+// BadForm returns the Fault for a form that cannot be parsed, or err if the form is too large.
 func (v *Visit) BadForm(err error) error {
 	var long *http.MaxBytesError
 	if errors.As(err, &long) {
@@ -40,13 +40,13 @@ func (v *Visit) BadForm(err error) error {
 	return Because(http.StatusBadRequest, v.Words.ErrForm)
 }
 
-// IsRefused reports whether a change was refused because of what is stored by now.
+// IsRefused reports whether a change was refused because of the stored state.
 func IsRefused(err error) bool {
 	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists) ||
 		errors.Is(err, core.ErrChanged)
 }
 
-// Refusal is what a visitor is told when what they asked for changed meanwhile.
+// Refusal returns the Fault for a refused change, or else err.
 func (v *Visit) Refusal(err error) error {
 	if IsRefused(err) {
 		return Because(http.StatusConflict, v.Words.ErrRefused)
@@ -54,7 +54,7 @@ func (v *Visit) Refusal(err error) error {
 	return err
 }
 
-// asFault is what the visitor is told of an error.
+// asFault returns the Fault that a visitor gets for an error.
 func (v *Visit) asFault(err error) *Fault {
 	var f *Fault
 	var long *http.MaxBytesError
@@ -73,14 +73,15 @@ func (v *Visit) asFault(err error) *Fault {
 	return Because(http.StatusInternalServerError, v.Words.ErrBroken)
 }
 
-// fail tells the visitor what went wrong.
+// fail answers with an error.
 func (v *Visit) fail(err error) {
 	if v.Context().Err() != nil {
-		return // nobody is there any more
+		return // the client is gone
 	}
 	f := v.asFault(err)
 	if f.Status >= 500 {
-		v.channel.Log.Error("page", zap.String("page", v.R.Pattern), zap.Int64("user", int64(v.User.ID)), zap.Error(err))
+		v.channel.Log.Error("page failed", zap.String("page", v.R.Pattern), zap.Int64("user", int64(v.User.ID)),
+			zap.Error(err))
 	}
 	if f.After > 0 {
 		v.W.Header().Set("Retry-After", strconv.Itoa(int(f.After.Seconds()+1)))
@@ -91,13 +92,13 @@ func (v *Visit) fail(err error) {
 	}
 	data := map[string]any{"Status": f.Status, "Text": f.Text}
 	if err := v.Render(f.Status, "error", v.Words.ErrTitle, data); err != nil {
-		v.channel.Log.Error("page of an error", zap.Error(err))
+		v.channel.Log.Error("error page failed", zap.Error(err))
 		http.Error(v.W, f.Text, f.Status)
 	}
 }
 
-// refuse answers a visitor without a session: with a page that says how to get a link,
-// or, for the script, with that sentence only.
+// refuse answers a visitor without a session with a page that explains how to get a
+// link, or the script with that sentence alone.
 func (v *Visit) refuse() {
 	if v.wantsJSON() || v.wantsPart() || v.R.Header.Get("Accept") == "text/event-stream" {
 		_ = v.json(http.StatusUnauthorized, map[string]string{"error": v.Words.SignInAgain})
@@ -108,7 +109,7 @@ func (v *Visit) refuse() {
 	}
 }
 
-// nothing answers requests for what is not there.
+// nothing answers requests for unknown paths.
 func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -126,11 +127,11 @@ func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 func (v *Visit) json(status int, data any) error {
 	v.W.Header().Set("Content-Type", "application/json")
 	v.W.WriteHeader(status)
-	_ = json.NewEncoder(v.W).Encode(data) // the client is gone: there is nobody to tell
+	_ = json.NewEncoder(v.W).Encode(data) // an error means the client is gone
 	return nil
 }
 
-// local is a path of ours; what leads elsewhere is the first page.
+// local returns path if it stays on this site, and otherwise "/".
 func local(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, "/") ||
@@ -140,7 +141,7 @@ func local(path string) string {
 	return u.String()
 }
 
-// escape writes any text as the value of a cookie.
+// escape encodes any text as the value of a cookie.
 func escape(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 
 func unescape(s string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// What makes the page an app of the device: a manifest, and a worker with the page that
-// is shown without network. They are the same for everybody, in a language.
+// The manifest, the service worker and the offline page make the page installable as an
+// app. They depend on the language but not on the user.
 
 func installRoutes() []Route {
 	return []Route{
@@ -24,24 +24,24 @@ func installRoutes() []Route {
 	}
 }
 
-// Colours of the browser's own parts, as --paper is in app.css.
+// Colours of the browser's own parts, equal to --paper in app.css.
 const (
 	paperLight = "#f8f6f1"
 	paperDark  = "#14181a"
 )
 
-// shellFiles are what the page without network is made of.
+// shellFiles are the static files of the offline page.
 var shellFiles = []string{"app.css", "app.js", "offline.js", "icon.svg"}
 
-// installed takes the language that an address asks for: the browser sends no session
-// with some of them.
+// installed sets the language from the URL, as browsers request some of these routes
+// without the session.
 func (v *Visit) installed() {
 	if lang := v.R.URL.Query().Get("lang"); slices.Contains(words.Languages(), lang) {
 		v.Lang, v.Words = lang, say(lang)
 	}
 }
 
-// manifest says how the page looks as an app.
+// manifest describes the page as an app.
 func (v *Visit) manifest() error {
 	v.installed()
 	type icon struct {
@@ -65,8 +65,8 @@ func (v *Visit) manifest() error {
 	return json.NewEncoder(v.W).Encode(out)
 }
 
-// worker is the script that stands between the page and the network, with what it keeps.
-// It changes when any of that does.
+// worker serves the service worker with the list of files that it caches. The script
+// changes whenever any of them does.
 func (v *Visit) worker() error {
 	v.installed()
 	script, err := files.ReadFile("static/worker.js")
@@ -86,21 +86,21 @@ func (v *Visit) worker() error {
 	for _, name := range []string{"templates/offline.html", "templates/parts/layout.html"} {
 		b, err := files.ReadFile(name)
 		if err != nil {
-			return fmt.Errorf("read what the worker keeps: %w", err)
+			return fmt.Errorf("read the worker's files: %w", err)
 		}
 		sum.Write(b)
 	}
 	version := hex.EncodeToString(sum.Sum(nil)[:6])
 	shell, err := json.Marshal(map[string]any{"version": version, "page": page, "files": kept})
 	if err != nil {
-		return fmt.Errorf("list what the worker keeps: %w", err)
+		return fmt.Errorf("list the worker's files: %w", err)
 	}
 	v.W.Header().Set("Content-Type", mime.TypeByExtension(".js"))
-	_, _ = v.W.Write(bytes.Replace(script, []byte("SHELL"), shell, 1)) // the client is gone: there is nobody to tell
+	_, _ = v.W.Write(bytes.Replace(script, []byte("SHELL"), shell, 1)) // an error means the client is gone
 	return nil
 }
 
-// offlinePage is what browsers show without network. It is the same for every user.
+// offlinePage serves the page that browsers show without network, the same for every user.
 func (v *Visit) offlinePage() error {
 	page := v.channel.Visit(v.W, v.R)
 	page.installed()

@@ -10,46 +10,46 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Room is a part of the page: routes, and what they are shown with.
+// Room is a part of the page: routes with their templates, texts and static files.
 type Room interface {
-	// Name is what the templates of the room call its words by: (name).Title.
+	// Name returns the template function that returns the room's texts: (name).Title.
 	Name() string
-	// Words returns the words of the room in a language.
+	// Words returns the room's texts in a language.
 	Words(lang string) any
-	// Files holds templates/*.html, a page each, templates/parts/*.html, what stands in
-	// pages of any room, and static/*, what is served beside them. Names are of all rooms.
+	// Files holds templates/*.html, one page each, templates/parts/*.html, parts for the
+	// pages of all rooms, and static/*, static files. Names are unique across rooms.
 	Files() fs.FS
 	Routes() []Route
 }
 
-// ResumingRoom is an optional interface of rooms that finish what a process before left.
+// ResumingRoom is an optional interface of rooms that finish the work of an earlier process.
 type ResumingRoom interface {
-	// Resume returns when all is done, or ctx ends.
+	// Resume returns when the work is done or ctx ends.
 	Resume(ctx context.Context)
 }
 
 // Route is one page or action.
 type Route struct {
-	Pattern string // of http.ServeMux
+	Pattern string // for http.ServeMux
 	Serve   func(v *Visit) error
-	Open    bool            // for everybody, signed in or not
-	Owner   bool            // for the owner only; others do not find it
-	Needs   core.Capability // of the visitor; see Needing
-	Body    int64           // largest body, in bytes; 0: it is a form, and read
-	Tab     *Tab            // nil: the navigation does not lead here
+	Open    bool            // for visitors who are not signed in, too
+	Owner   bool            // for the owner only; others get core.ErrNotFound
+	Needs   core.Capability // required of the visitor; see Needing
+	Body    int64           // largest body, in bytes; 0: a form, which is parsed before Serve
+	Tab     *Tab            // nil: not in the navigation
 }
 
-// Tab is how the navigation leads to a route. Its address is the route's, which has one
-// segment at most, and it is marked on all pages below that.
+// Tab is the navigation's entry for a route. The route's path has at most one segment,
+// and the entry is marked as current on all pages below it.
 type Tab struct {
 	Name   func(lang string) string
-	Holds  []string // what addresses begin with that it is marked on, too
-	InMenu bool     // where there is little room it stands in the menu
+	Holds  []string // prefixes of further paths on which it is marked
+	InMenu bool     // it moves into the menu on narrow screens
 }
 
-// Needing returns the routes of an area with what each needs: what changes
-// something the capability of the area, what only shows CanRead, what is the
-// owner's CanAdmin.
+// Needing returns the routes of an area with the capability that each needs: routes that
+// change something need that of the area, those that only read CanRead, and the owner's
+// CanAdmin.
 func Needing(area core.Capability, all ...Route) []Route {
 	for i := range all {
 		switch r := &all[i]; {
@@ -66,8 +66,8 @@ func Needing(area core.Capability, all ...Route) []Route {
 	return all
 }
 
-// Needs lists what each page and action needs. A session of a person has all but
-// CanAdmin, which is the owner's.
+// Needs lists the capability that each page and action needs. A session has all of them
+// but CanAdmin, which only the owner's has.
 func Needs(rooms ...Room) []trust.Need {
 	var out []trust.Need
 	for _, r := range routes(rooms) {
@@ -76,7 +76,7 @@ func Needs(rooms ...Room) []trust.Need {
 	return out
 }
 
-// routes are all pages and actions.
+// routes returns all pages and actions.
 func routes(rooms []Room) []Route {
 	all := Needing(core.CanAccount, append(signInRoutes(), installRoutes()...)...)
 	for _, room := range rooms {
@@ -103,7 +103,7 @@ func tabs(all []Route) []linkedTab {
 	return out
 }
 
-// holds reports whether a page belongs to the entry.
+// holds reports whether the entry is marked on a page.
 func (t linkedTab) holds(page string) bool {
 	return page == t.Path || t.Path != "/" && strings.HasPrefix(page, t.Path+"/") ||
 		slices.ContainsFunc(t.Holds, func(begin string) bool { return strings.HasPrefix(page, begin) })

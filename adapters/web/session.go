@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// noteUse is how much later than noted a session is used before that is noted.
+// noteUse is the interval at which the use of a session is stored.
 const noteUse = time.Hour
 
 func signInRoutes() []Route {
@@ -29,8 +29,8 @@ func signInRoutes() []Route {
 	}
 }
 
-// cookieName is the name of the session's cookie: with __Host- it can come from
-// this very host and by https only.
+// cookieName returns the name of the session's cookie. Browsers accept one with __Host-
+// only from this exact host and over HTTPS.
 func (v *Visit) cookieName() string {
 	if v.secure() {
 		return "__Host-everthread"
@@ -38,18 +38,19 @@ func (v *Visit) cookieName() string {
 	return "everthread"
 }
 
-// secure reports whether the page is reached by https.
+// secure reports whether the visitor uses HTTPS.
 func (v *Visit) secure() bool {
-	return v.channel.public.Scheme == "https" || v.R.TLS != nil || v.proxied() && v.R.Header.Get("X-Forwarded-Proto") == "https"
+	return v.channel.public.Scheme == "https" || v.R.TLS != nil ||
+		v.channel.trusts(v.remote()) && v.R.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// hashOf is how a session's token is kept.
+// hashOf returns the stored form of a session's token.
 func hashOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// identify finds out who visits. Nobody is no error.
+// identify sets the visitor's session and user. A missing session is not an error.
 func (v *Visit) identify(one Route) error {
 	k, err := v.R.Cookie(v.cookieName())
 	if err != nil || len(k.Value) > 100 {
@@ -71,7 +72,7 @@ func (v *Visit) identify(one Route) error {
 	return v.used()
 }
 
-// used moves the end of the session, now and then.
+// used extends the session, at most once per noteUse.
 func (v *Visit) used() error {
 	if v.Now.Sub(v.Session.UsedAt) < noteUse {
 		return nil
@@ -85,19 +86,17 @@ func (v *Visit) used() error {
 		return fmt.Errorf("note the use of the session: %w", err)
 	}
 	if k, err := v.R.Cookie(v.cookieName()); err == nil {
-		v.setCookie(k.Value)
+		v.setSession(k.Value)
 	}
 	return nil
 }
 
-func (v *Visit) setCookie(token string) {
-	http.SetCookie(v.W, &http.Cookie{Name: v.cookieName(), Value: token, Path: "/",
-		MaxAge: int(v.channel.Limits.SessionLife.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: v.secure()})
+func (v *Visit) setSession(token string) {
+	v.setCookie(v.cookieName(), token, int(v.channel.Limits.SessionLife.Seconds()))
 }
 
-// signInPage shows a button: chat apps fetch links for their previews, so a GET
-// never uses a code up.
+// signInPage shows a button. A GET never uses a code up, as chat apps fetch links for
+// their previews.
 func (v *Visit) signInPage() error {
 	code := v.R.URL.Query().Get("code")
 	if code == "" {
@@ -118,24 +117,25 @@ func (v *Visit) signInPage() error {
 			page.Other = fmt.Sprintf(v.Words.SignInOther, v.User.Name, u.Name)
 		}
 	case !missing(err):
-		return fmt.Errorf("find whom the code signs in: %w", err)
+		return fmt.Errorf("find the user of the code: %w", err)
 	}
 	return v.Page("signin", v.Words.SignInTitle, page)
 }
 
-// signInView is what the sign-in page says. Name says whose account the code opens,
-// and is empty if it opens none; Other warns if somebody else is signed in; Until says
-// how long the code is good for; House is the gateway's own zone.
+// signInView holds the data of the sign-in page. Name states whose account the code
+// opens, and is empty for an unknown code. Other warns that another user is signed in.
+// Until states how long the code is valid. House is the gateway's own zone, if the user
+// chose none.
 type signInView struct{ Code, Next, Name, Other, Until, House string }
 
-// until says how long a code is good for, by the clock of whom it signs in. That one and
-// this browser's may differ, so the minutes are said, too.
+// until states how long a code is valid, in the zone of its user. The browser's zone may
+// differ, so it names the minutes too.
 func (v *Visit) until(u core.User, end time.Time) string {
 	left := int((end.Sub(v.Now) + time.Minute - 1) / time.Minute)
 	return fmt.Sprintf(v.Words.SignInUntil, end.In(v.ZoneOf(u.Settings)).Format(HourMinute), v.Words.Minutes.Of(left))
 }
 
-// signIn uses a code up and starts a session with a new token.
+// signIn uses up a code and starts a session with a new token.
 func (v *Visit) signIn() error {
 	token, err := v.Token()
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *Visit) signIn() error {
 	s := core.Session{Hash: hashOf(token), Browser: Short(v.R.UserAgent(), 200), CreatedAt: v.Now, UsedAt: v.Now,
 		Expires: v.Now.Add(v.channel.Limits.SessionLife)}
 	s, err = v.channel.Store.SignIn(v.Context(), trust.CodeHash(v.R.PostForm.Get("code")), s, v.Now)
-	if errors.Is(err, core.ErrRefused) { // only a wrong code counts: it has 120 bits, and nobody locks the right one out
+	if errors.Is(err, core.ErrRefused) { // only wrong codes count, so that nobody can lock out the right one (120 bits)
 		if wait := v.channel.tries.take(v.client()); wait > 0 {
 			return &Fault{Status: http.StatusTooManyRequests, Text: v.Words.ErrTries, After: wait}
 		}
@@ -154,23 +154,23 @@ func (v *Visit) signIn() error {
 		return fmt.Errorf("sign in: %w", err)
 	}
 	v.endOther()
-	v.setCookie(token)
+	v.setSession(token)
 	v.channel.Log.Info("signed in", zap.Int64("user", int64(s.User)), zap.Int64("session", s.ID))
 	v.takeZone(s, v.R.PostForm.Get("zone"))
 	return v.Back(v.R.PostForm.Get("next"), "")
 }
 
-// endOther ends the session that the browser had before.
+// endOther ends the browser's previous session.
 func (v *Visit) endOther() {
 	if v.User.ID == 0 {
 		return
 	}
 	if err := v.channel.Store.EndSession(v.Context(), v.User.ID, v.Session.ID); err != nil && !missing(err) {
-		v.channel.Log.Warn("end the session before", zap.Int64("user", int64(v.User.ID)), zap.Error(err))
+		v.channel.Log.Warn("previous session not ended", zap.Int64("user", int64(v.User.ID)), zap.Error(err))
 	}
 }
 
-// takeZone keeps the time zone that a person who had none chose as they signed in.
+// takeZone stores the time zone chosen at sign-in by a user who had none.
 func (v *Visit) takeZone(s core.Session, zone string) {
 	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || len(zone) > 60 {
 		return
@@ -181,18 +181,17 @@ func (v *Visit) takeZone(s core.Session, zone string) {
 		_, err = v.channel.Gateway.Act(v.Context(), u.ID, core.SetSettings{Settings: u.Settings})
 	}
 	if err != nil {
-		v.channel.Log.Warn("keep the time zone", zap.Int64("user", int64(s.User)), zap.Error(err))
+		v.channel.Log.Warn("time zone not stored", zap.Int64("user", int64(s.User)), zap.Error(err))
 	}
 }
 
-// SignOut ends the session, and answers that it did.
+// SignOut ends the session and answers with the page for it.
 func (v *Visit) SignOut() error {
 	if err := v.channel.Store.EndSession(v.Context(), v.User.ID, v.Session.ID); err != nil && !missing(err) {
 		return fmt.Errorf("sign out: %w", err)
 	}
-	http.SetCookie(v.W, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
-	if v.secure() { // what the script keeps; where it is not heeded, the script of the page does the same
+	v.setCookie(v.cookieName(), "", -1)
+	if v.secure() { // clears the script's data; where the header is ignored, the script does the same
 		v.W.Header().Set("Clear-Site-Data", `"storage"`)
 	}
 	v.User = core.User{}
@@ -208,20 +207,19 @@ func (v *Visit) Token() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// themeCookie keeps whether the page is light or dark.
+// themeCookie holds the theme, light or dark.
 const themeCookie = "theme"
 
 func (v *Visit) setTheme() error {
-	k := &http.Cookie{Name: themeCookie, Value: v.R.PostForm.Get("theme"), Path: "/", MaxAge: 365 * 24 * 3600,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()}
-	if k.Value != "light" && k.Value != "dark" {
-		k.Value, k.MaxAge = "", -1
+	if theme := v.R.PostForm.Get("theme"); theme == "light" || theme == "dark" {
+		v.setCookie(themeCookie, theme, 365*24*3600)
+	} else {
+		v.setCookie(themeCookie, "", -1)
 	}
-	http.SetCookie(v.W, k)
 	return v.Back(v.R.PostForm.Get("next"), "")
 }
 
-// theme is light, dark or, as the system has it, empty.
+// theme returns light, dark or, for the system's theme, "".
 func (v *Visit) theme() string {
 	if k, err := v.R.Cookie(themeCookie); err == nil && (k.Value == "light" || k.Value == "dark") {
 		return k.Value
@@ -229,10 +227,10 @@ func (v *Visit) theme() string {
 	return ""
 }
 
-// SessionLife is how long a session lasts after its last use.
+// SessionLife returns the life of a session after its last use.
 func (v *Visit) SessionLife() time.Duration { return v.channel.Limits.SessionLife }
 
-// Lives reports whether the visitor's session goes on.
+// Lives reports whether the visitor's session is still valid.
 func (v *Visit) Lives(ctx context.Context) (bool, error) {
 	_, u, err := v.channel.Store.Session(ctx, v.Session.Hash, v.channel.Now())
 	if missing(err) {
@@ -241,7 +239,7 @@ func (v *Visit) Lives(ctx context.Context) (bool, error) {
 	return err == nil && u.ID == v.Session.User, err
 }
 
-// IsOwner reports whether a request comes from a browser that the owner signed in with.
+// IsOwner reports whether a request has a session of the owner.
 func (c *Channel) IsOwner(r *http.Request) bool {
 	k, err := r.Cookie(c.Visit(nil, r).cookieName())
 	if err != nil || len(k.Value) > 100 {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Short is at most n bytes of a text, whole characters.
+// Short returns at most n bytes of a text, cut between characters.
 func Short(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
@@ -15,7 +15,7 @@ func Short(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// OneLine is a text on one line, without what cannot be seen.
+// OneLine returns a text on one line, without control characters.
 func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -26,8 +26,8 @@ func OneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// FileName is a file's name as it is told: no folder, no sign that a placeholder
-// has a meaning for, no control characters.
+// FileName returns a file's displayed name: without its folder, control characters, and
+// characters with a meaning in placeholders.
 func FileName(s string) string {
 	s = filepath.Base(strings.ReplaceAll(Short(s, 400), `\`, "/"))
 	s = strings.Map(func(r rune) rune {

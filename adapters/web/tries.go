@@ -3,18 +3,19 @@ package web
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// tries bounds how often somebody may try to sign in.
+// tries limits failed sign-ins per minute.
 type tries struct {
 	limits Limits
 	now    func() time.Time
 
 	mu    sync.Mutex
-	since time.Time // begin of the minute that is counted
+	since time.Time // start of the current minute
 	all   int
 	by    map[netip.Addr]int
 }
@@ -23,7 +24,7 @@ func newTries(l Limits, now func() time.Time) *tries {
 	return &tries{limits: l, now: now, by: map[netip.Addr]int{}}
 }
 
-// take counts a try, and returns how long to wait instead if there were too many.
+// take counts a try, or returns how long to wait if there were too many.
 func (t *tries) take(from netip.Addr) time.Duration {
 	now := t.now()
 	t.mu.Lock()
@@ -40,7 +41,7 @@ func (t *tries) take(from netip.Addr) time.Duration {
 	return 0
 }
 
-// remote is the address that a request's connection comes from.
+// remote returns the address of a request's connection.
 func (v *Visit) remote() netip.Addr {
 	host, _, err := net.SplitHostPort(v.R.RemoteAddr)
 	if err != nil {
@@ -50,20 +51,12 @@ func (v *Visit) remote() netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// proxied reports whether a request comes from a proxy that is believed.
-func (v *Visit) proxied() bool { return v.channel.trusts(v.remote()) }
-
 func (c *Channel) trusts(a netip.Addr) bool {
-	for _, p := range c.proxies {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// client is the address of the visitor: the last one in X-Forwarded-For that is
-// no proxy of ours, if a proxy of ours says so. An IPv6 client is its /64.
+// client returns the visitor's address: the last one in X-Forwarded-For that is not a
+// trusted proxy, if a trusted proxy sent the header. An IPv6 client is its /64.
 func (v *Visit) client() netip.Addr {
 	at := v.remote()
 	chain := strings.Split(strings.Join(v.R.Header.Values("X-Forwarded-For"), ","), ",")

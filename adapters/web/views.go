@@ -17,7 +17,7 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// sources are where templates and static files come from: the shell and its rooms.
+// sources returns the files of the shell and of its rooms.
 func sources(rooms []Room) []fs.FS {
 	all := []fs.FS{files}
 	for _, room := range rooms {
@@ -27,19 +27,19 @@ func sources(rooms []Room) []fs.FS {
 }
 
 // views are the templates of all pages, in each language. Each is parsed when it is
-// first shown: a process that serves nobody needs none.
+// first shown.
 type views struct {
 	pages map[string]map[string]parsed // by language, then name
-	parts map[string]parsed            // by language: what stands in pages
+	parts map[string]parsed            // parts of pages, by language
 }
 
-// parsed is a template, parsed by the first call.
+// parsed returns a template, which the first call parses.
 type parsed = func() (*template.Template, error)
 
 func newViews(c *Channel) (*views, error) {
 	v := &views{pages: map[string]map[string]parsed{}, parts: map[string]parsed{}}
 	for _, lang := range words.Languages() {
-		// What was shown once can no longer be cloned, so nobody shows the base.
+		// An executed template cannot be cloned, so the base is never executed.
 		base := sync.OnceValues(func() (*template.Template, error) { return c.parts(lang) })
 		v.parts[lang] = sync.OnceValues(func() (*template.Template, error) { return onto(base) })
 		var err error
@@ -50,7 +50,7 @@ func newViews(c *Channel) (*views, error) {
 	return v, nil
 }
 
-// parts are what stands in pages, of the shell and all rooms.
+// parts returns the parts of pages, of the shell and all rooms.
 func (c *Channel) parts(lang string) (*template.Template, error) {
 	base := template.New("base").Funcs(c.funcs(lang))
 	for _, from := range sources(c.Rooms) {
@@ -61,7 +61,7 @@ func (c *Channel) parts(lang string) (*template.Template, error) {
 	return base, nil
 }
 
-// pages are the pages that stand on a layout, by name.
+// pages returns the pages by name, each based on the layout.
 func (c *Channel) pages(base parsed) (map[string]parsed, error) {
 	out := map[string]parsed{}
 	for _, from := range sources(c.Rooms) {
@@ -86,7 +86,7 @@ func (c *Channel) pages(base parsed) (map[string]parsed, error) {
 	return out, nil
 }
 
-// onto is a copy of a template, for something to stand on it.
+// onto returns a copy of a template to which others can be added.
 func onto(base parsed) (*template.Template, error) {
 	t, err := base()
 	if err != nil {
@@ -95,7 +95,7 @@ func onto(base parsed) (*template.Template, error) {
 	return t.Clone()
 }
 
-// coded is plain text in which `words between backticks` are code.
+// coded returns a text as HTML, with `words between backticks` as code.
 func coded(text string) template.HTML {
 	var b strings.Builder
 	for n, part := range strings.Split(text, "`") {
@@ -103,7 +103,7 @@ func coded(text string) template.HTML {
 		switch {
 		case n%2 == 0:
 			b.WriteString(part)
-		case n == strings.Count(text, "`"): // nothing closes it
+		case n == strings.Count(text, "`"): // not closed
 			b.WriteString("`" + part)
 		default:
 			b.WriteString("<code>" + part + "</code>")
@@ -112,7 +112,7 @@ func coded(text string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // all of it is escaped
 }
 
-// funcs are what templates may call.
+// funcs returns the functions that templates may call.
 func (c *Channel) funcs(lang string) template.FuncMap {
 	all := template.FuncMap{
 		"t":      func() *Texts { return say(lang) },
@@ -130,31 +130,31 @@ func (c *Channel) funcs(lang string) template.FuncMap {
 	return all
 }
 
-// dict makes a map of pairs, for parts that take several values.
+// dict returns a map of pairs, for parts that take several values.
 func dict(pairs ...any) (map[string]any, error) {
 	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name, ok := pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("%v is no name", pairs[i])
+			return nil, fmt.Errorf("%v is not a name", pairs[i])
 		}
 		out[name] = pairs[i+1]
 	}
 	return out, nil
 }
 
-// shell is what the layout knows.
+// shell is the data of the layout.
 type shell struct {
 	Title, Lang, Theme, Path string
 	Toast                    string
-	Colours                  []string // of the browser's own parts: light and dark, or the one that was chosen
+	Colours                  []string // of the browser's own parts: light and dark, or the chosen one
 	User                     core.User
 	Signed                   bool
 	Tabs                     []shownTab
 	Page                     any
 }
 
-// Empty is what stands where nothing is, as the part "empty" shows it.
+// Empty is the hint of an empty list, shown by the part "empty".
 type Empty struct {
 	Title, Hint string
 	Link, Label string
@@ -166,7 +166,7 @@ type shownTab struct {
 	InMenu     bool
 }
 
-// Execute writes a page, or its inside if that is asked for.
+// Execute renders a page, or only its main part if the script requests that.
 func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	page := v.channel.views.pages[v.Lang][name]
 	if page == nil {
@@ -199,7 +199,7 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	return nil
 }
 
-// tabs is the navigation as the visitor sees it.
+// tabs returns the navigation for the visitor.
 func (v *Visit) tabs() []shownTab {
 	var out []shownTab
 	for _, t := range v.channel.linkedTab {
@@ -211,7 +211,7 @@ func (v *Visit) tabs() []shownTab {
 	return out
 }
 
-// Part renders something that stands in pages.
+// Part renders a part of pages.
 func (v *Visit) Part(name string, data any) (template.HTML, error) {
 	parts, err := v.channel.views.parts[v.Lang]()
 	if err != nil {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,20 +19,20 @@ import (
 	"github.com/everthread/everthread/core/intake"
 )
 
-// FormBody bounds the bodies of forms without files, openBody those of people who are
-// not signed in.
+// FormBody bounds the bodies of forms without files, in bytes, and openBody those of
+// visitors who are not signed in.
 const (
 	FormBody = 64 << 10
 	openBody = 4 << 10
 )
 
-// Visit is one request to a page, and what answers it.
+// Visit is one request to a page with its answer.
 type Visit struct {
 	channel *Channel
 	W       http.ResponseWriter
 	R       *http.Request
 	Session core.Session
-	User    core.User // zero: nobody is signed in
+	User    core.User // zero: not signed in
 	Now     time.Time
 	Zone    *time.Location
 	Today   core.Day
@@ -39,17 +40,13 @@ type Visit struct {
 	Words   *Texts
 }
 
-// Context is the request's.
+// Context returns the request's context.
 func (v *Visit) Context() context.Context { return v.R.Context() }
 
-// handler is a route with what all have in common.
+// handler returns the handler of a route with the checks that all routes share.
 func (c *Channel) handler(one Route) http.Handler {
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := one.Body
-		if limit == 0 {
-			limit = FormBody
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		r.Body = http.MaxBytesReader(w, r.Body, cmp.Or(one.Body, FormBody))
 		v := c.Visit(w, r)
 		defer v.recover()
 		if err := v.identify(one); err != nil {
@@ -76,8 +73,7 @@ func (c *Channel) handler(one Route) http.Handler {
 	return c.headers(c.guard.Handler(serve))
 }
 
-// serve calls a route, with the form that was sent read, unless its body is one of its
-// own kind.
+// serve calls a route with the posted form parsed. A route with a Body reads the body itself.
 func (v *Visit) serve(one Route) error {
 	if v.R.Method == http.MethodPost && one.Body == 0 {
 		if err := v.R.ParseForm(); err != nil {
@@ -87,20 +83,20 @@ func (v *Visit) serve(one Route) error {
 	return one.Serve(v)
 }
 
-// foreign answers what came from another page than ours.
+// foreign answers requests from pages of other origins.
 func (c *Channel) foreign(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	v.fail(Because(http.StatusForbidden, v.Words.ErrForeign))
 }
 
-// Visit is a request of nobody yet.
+// Visit returns the Visit of a request before its user is identified.
 func (c *Channel) Visit(w http.ResponseWriter, r *http.Request) *Visit {
 	v := &Visit{channel: c, W: w, R: r, Now: c.Now()}
 	v.settle()
 	return v
 }
 
-// Again is the visit, now.
+// Again returns the visit with the present time and ctx.
 func (v *Visit) Again(ctx context.Context) *Visit {
 	w := *v
 	w.R, w.Now = v.R.WithContext(ctx), v.channel.Now()
@@ -108,7 +104,7 @@ func (v *Visit) Again(ctx context.Context) *Visit {
 	return &w
 }
 
-// settle takes the language, zone and day of the visitor.
+// settle sets the language, zone and day from the visitor's settings.
 func (v *Visit) settle() {
 	v.Lang = v.Language(v.User.Settings.Language)
 	v.Words = say(v.Lang)
@@ -116,18 +112,18 @@ func (v *Visit) settle() {
 	v.Today = v.DayAt(v.Now)
 }
 
-// Language is the language of a visitor who chose one, or, empty, none.
+// Language returns the language of a visitor, given their choice; empty: none.
 func (v *Visit) Language(chosen string) string {
 	return languageOf(chosen, v.channel.Language, v.R.Header.Get("Accept-Language"))
 }
 
-// ZoneOf is the time zone of somebody with these settings.
+// ZoneOf returns the time zone of a user with these settings.
 func (v *Visit) ZoneOf(s core.Settings) *time.Location { return s.Location(v.channel.house) }
 
-// DayAt is the visitor's day at a time.
+// DayAt returns the visitor's day at a time.
 func (v *Visit) DayAt(t time.Time) core.Day { return v.channel.Calendar.Day(v.User.Settings, t) }
 
-// recover answers when a handler breaks.
+// recover answers when a handler panics.
 func (v *Visit) recover() {
 	cause := recover()
 	if cause == nil {
@@ -136,19 +132,19 @@ func (v *Visit) recover() {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	v.channel.Log.Error("a page broke", zap.String("page", v.R.Pattern), zap.Any("cause", cause),
+	v.channel.Log.Error("page panicked", zap.String("page", v.R.Pattern), zap.Any("cause", cause),
 		zap.ByteString("stack", debug.Stack()))
 	v.fail(errBroken)
 }
 
-// headers sets what every answer has.
+// headers sets the headers of every answer.
 func (c *Channel) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
 			"media-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("X-Frame-Options", "DENY") // for browsers that know no frame-ancestors
+		h.Set("X-Frame-Options", "DENY") // for browsers without frame-ancestors
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -158,13 +154,13 @@ func (c *Channel) headers(next http.Handler) http.Handler {
 	})
 }
 
-// wantsPart reports whether the script asks for the inside of a page only.
+// wantsPart reports whether the script requests only the main part of a page.
 func (v *Visit) wantsPart() bool { return v.R.Header.Get("X-Part") != "" }
 
-// wantsJSON reports whether the script asks for data.
+// wantsJSON reports whether the script requests JSON.
 func (v *Visit) wantsJSON() bool { return v.R.Header.Get("Accept") == "application/json" }
 
-// Page answers with a page of templates.
+// Page answers with a page made from a template.
 func (v *Visit) Page(name, title string, data any) error {
 	return v.Render(http.StatusOK, name, title, data)
 }
@@ -177,28 +173,32 @@ func (v *Visit) Render(status int, name, title string, data any) error {
 	}
 	v.W.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.W.WriteHeader(status)
-	_, _ = v.W.Write(b.Bytes()) // the client is gone: there is nobody to tell
+	_, _ = v.W.Write(b.Bytes()) // an error means the client is gone
 	return nil
 }
 
-// toastCookie carries what was done to the next page.
+// setCookie sets a cookie for the whole site that scripts cannot read. A negative age removes it.
+func (v *Visit) setCookie(name, value string, seconds int) {
+	http.SetCookie(v.W, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+}
+
+// toastCookie carries the report of an action to the next page.
 const toastCookie = "toast"
 
-// Back ends an action: it leads to a path of ours, where toast is said.
+// Back ends an action: it redirects to a path of this site, which shows toast.
 func (v *Visit) Back(path, toast string) error {
 	if v.wantsJSON() {
 		return v.json(http.StatusOK, map[string]string{"url": local(path), "toast": toast})
 	}
 	if toast != "" {
-		http.SetCookie(v.W, &http.Cookie{Name: toastCookie, Value: escape(toast), Path: "/", MaxAge: 30, HttpOnly: true,
-			SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+		v.setCookie(toastCookie, escape(toast), 30)
 	}
 	http.Redirect(v.W, v.R, local(path), http.StatusSeeOther)
 	return nil
 }
 
-// Act makes effects of the visitor's, which what names in errors, and leads back with a
-// toast.
+// Act applies effects for the visitor and redirects with a toast. Errors are prefixed with what.
 func (v *Visit) Act(what, path, toast string, effects ...core.Effect) error {
 	if _, err := v.channel.Gateway.Act(v.Context(), v.User.ID, effects...); err != nil {
 		return v.Refusal(fmt.Errorf("%s: %w", what, err))
@@ -206,7 +206,7 @@ func (v *Visit) Act(what, path, toast string, effects ...core.Effect) error {
 	return v.Back(path, toast)
 }
 
-// ID is the number in the path, or core.ErrNotFound.
+// ID returns the number in the path, or core.ErrNotFound.
 func (v *Visit) ID() (int64, error) {
 	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
 	if err != nil || n <= 0 {
@@ -215,23 +215,22 @@ func (v *Visit) ID() (int64, error) {
 	return n, nil
 }
 
-// Stay is a context for an answer that goes on for long: it ends with ctx and when the
-// process stops. It is refused to a visitor who has so many such answers already; 0:
-// there is no bound. What was let stay calls leave.
+// Stay returns a context for a long answer, which ends with ctx and when the process
+// stops. It is not ok if the visitor already has most such answers (0: no limit);
+// otherwise the caller must call leave.
 func (v *Visit) Stay(ctx context.Context, most int) (_ context.Context, leave func(), ok bool) {
 	return v.channel.watchers.stay(ctx, v.User.ID, most)
 }
 
-// toast takes what the last action left to say.
+// toast removes and returns the toast of the last action.
 func (v *Visit) toast() string {
 	k, err := v.R.Cookie(toastCookie)
 	if err != nil || v.wantsPart() {
 		return ""
 	}
-	http.SetCookie(v.W, &http.Cookie{Name: toastCookie, Path: "/", MaxAge: -1, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+	v.setCookie(toastCookie, "", -1)
 	return unescape(k.Value)
 }
 
-// DayName is what a day is called today.
+// DayName returns the displayed name of a day, relative to today.
 func (v *Visit) DayName(label string) string { return day.Name(label, v.Today.Label, v.Lang) }

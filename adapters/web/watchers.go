@@ -7,15 +7,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// watchers are the open pages that are kept up to date.
+// watchers tracks the open pages that receive live updates.
 type watchers struct {
 	mu     sync.Mutex
 	ended  bool
 	cancel map[core.UserID]map[*context.CancelFunc]struct{}
 }
 
-// stay counts an answer in, unless the user has so many already; 0: there is no bound.
-// The context ends when the process stops; leave is to be called.
+// stay registers a long answer, unless the user already has most of them (0: no limit).
+// The returned context ends when the process stops. The caller must call leave.
 func (w *watchers) stay(ctx context.Context, user core.UserID, most int) (_ context.Context, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *watchers) leave(user core.UserID, cancel *context.CancelFunc) {
 	}
 }
 
-// end ends all pages, for good.
+// end ends all answers and refuses new ones.
 func (w *watchers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

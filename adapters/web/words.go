@@ -11,15 +11,15 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Texts are what the shell says in one language, and what its rooms say alike. Verbs are
-// filled in the order in which they stand in the comments.
+// Texts are the texts of the shell in one language, and those that rooms share. The
+// comments list the values for the formatting verbs in order.
 type Texts struct {
 	Skip, Search, SignOut, Notify, Theme, Light, Dark, System          string
 	KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape, KeyHelp string
 	Close, Cancel                                                      string
 
 	// Signing in.
-	SignInName, SignInOther                                        string // name; who is signed in, name
+	SignInName, SignInOther                                        string // name; name of the present user, name
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain   string
 	SignInUntil                                                    string // time, minutes
 	SignInZone, SignInZoneHere, SignInZoneHouse                    string
@@ -28,7 +28,7 @@ type Texts struct {
 	// Without network.
 	Offline offlineWords
 
-	// What is said in several rooms.
+	// Shared by rooms.
 	Retry, Tokens, Total                     string
 	Messages                                 words.Counted // number
 	Minutes                                  words.Counted // number
@@ -46,18 +46,18 @@ type Texts struct {
 	Units  [4]string
 }
 
-// offlineWords are what is said without network, and by the manifest.
+// offlineWords are the texts without network, and those of the manifest.
 type offlineWords struct {
 	About, Title, Lead, SignedOut, Write, Keep, Back, Again string
 	Since, Lost, Kept                                       string // Since: {time}
 	Unsent, Waits, Refused, Drop, Leave                     string
 }
 
-// say returns what the page says in a language.
+// say returns the texts of the shell in a language.
 var say = words.In[Texts]("web")
 
-// languageOf is the language of a page: what the person chose, what their browser
-// asks for, or else what the owner chose.
+// languageOf returns the language of a page: the person's choice, the browser's
+// preference, or else the configured language.
 func languageOf(chosen, house, accepted string) string {
 	if chosen != "" {
 		return words.Match(chosen)
@@ -75,10 +75,10 @@ func languageOf(chosen, house, accepted string) string {
 	return words.Match(house)
 }
 
-// HourMinute is how a time of day is written.
+// HourMinute is the layout of a time of day.
 const HourMinute = "15:04"
 
-// Size writes a number of bytes.
+// Size formats a number of bytes.
 func Size(lang string, n int64) string {
 	units := say(lang).Units
 	x, i := float64(n), 0
@@ -92,7 +92,7 @@ func Size(lang string, n int64) string {
 	return words.Decimal(lang, x, decimals) + "\u00a0" + units[i]
 }
 
-// ChannelName is what a channel is called.
+// ChannelName returns the displayed name of a channel.
 func (v *Visit) ChannelName(name string) string {
 	title := ""
 	if v.channel.Channels != nil {
@@ -101,7 +101,7 @@ func (v *Visit) ChannelName(name string) string {
 	return cmp.Or(v.Words.Channels[name], title, name)
 }
 
-// Moment writes a date and time in full, by the clock of the visitor.
+// Moment formats a date and time in full, in the visitor's time zone.
 func (v *Visit) Moment(t time.Time) string {
 	t = t.In(v.Zone)
 	return fmt.Sprintf(v.Words.Moment, when.DayOfMonth(t.Day(), v.Lang), when.MonthName(t.Month(), v.Lang), t.Year(),

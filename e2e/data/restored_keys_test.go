@@ -134,7 +134,7 @@ func TestASecondCopyIsNoticed(t *testing.T) {
 		there.MustRun("restore", w.BackUp(t.TempDir()))
 		there.Start()
 		ada.Tell(room, "who is there?")
-		g.Logged("another copy of this gateway is at work")
+		g.Logged("another copy of this gateway is running")
 		w.Verdict(t, g, "PROBLEM", "a second copy of this gateway")
 	})
 }

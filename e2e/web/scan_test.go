@@ -67,7 +67,7 @@ func TestAScannerFindsNothing(t *testing.T) {
 	if r, _ := v.Get("/settings"); r.StatusCode != http.StatusOK {
 		t.Errorf("it was signed out on the way: %s", r.Status)
 	}
-	if strings.Contains(g.Log.String(), "a page broke") || strings.Contains(g.Log.String(), "\tERROR\t") {
+	if strings.Contains(g.Log.String(), "page panicked") || strings.Contains(g.Log.String(), "\tERROR\t") {
 		t.Errorf("the log shows errors\n%s", g.Log.Tail())
 	}
 }

@@ -29,18 +29,18 @@ func (r *Room) actRoutes() []web.Route {
 	}
 }
 
-// text is a message as it was written, in Markdown.
+// text serves the Markdown of a message.
 func (r *Room) text(v *web.Visit) error {
 	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
 	if err != nil {
 		return err
 	}
 	v.W.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(v.W, captions(m.Text, m.Attachments)) // the client is gone: there is nobody to tell
+	_, _ = io.WriteString(v.W, captions(m.Text, m.Attachments)) // an error means the client is gone
 	return nil
 }
 
-// reply leads to where an answer to a message is written.
+// reply redirects to the composer, set to reply to a message.
 func (r *Room) reply(v *web.Visit) error {
 	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
 	if err != nil {
@@ -57,16 +57,16 @@ func (r *Room) reply(v *web.Visit) error {
 	return v.Back(fmt.Sprintf("%s?reply=%d#text", path, m.ID), "")
 }
 
-// replying is the message that the composer answers.
+// replying is the message to which the composer replies.
 type replying struct {
 	Number      core.MessageID // 0: none
 	Title, Text string
 }
 
-// longestQuote is how much of a message an answer to it quotes, in bytes.
+// longestQuote bounds the quoted part of a message, in bytes.
 const longestQuote = 4000
 
-// replying is the message that is asked for in the address, if it can be answered.
+// replying returns the message that the URL names for a reply, or zero.
 func (r *Room) replying(v *web.Visit) (replying, error) {
 	m, err := r.message(v, messageNumber(v.R.URL.Query().Get("reply")))
 	if errors.Is(err, core.ErrNotFound) {
@@ -79,7 +79,7 @@ func (r *Room) replying(v *web.Visit) (replying, error) {
 	return replying{m.ID, title, web.Short(markup.Parse(captions(m.Text, m.Attachments)).Text, 300)}, err
 }
 
-// quote is what a message quotes that answers another; nil: it answers none.
+// quote returns the quote of the message numbered reply; nil if reply is empty.
 func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
 	if reply == "" {
 		return nil, nil
@@ -98,7 +98,8 @@ func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
 	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser, Message: m.ID}, nil
 }
 
-// editing is a message that is written again, without the signs of its files.
+// editing returns the text of a message for editing, without the placeholders of its
+// files, and whether the message can be edited.
 func editing(m core.Message) (text string, can bool) {
 	for _, a := range m.Attachments {
 		if !strings.Contains(m.Text, placeholder(a)) {
@@ -122,7 +123,7 @@ func (r *Room) editPage(v *web.Visit) error {
 		"Most": maxText})
 }
 
-// edit has a message answered as it is written now.
+// edit replaces the text of a message and has it answered again.
 func (r *Room) edit(v *web.Visit) error {
 	if err := v.R.ParseForm(); err != nil {
 		return v.BadForm(err)
@@ -149,7 +150,7 @@ func (r *Room) edit(v *web.Visit) error {
 	return r.repeat(v, path, core.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})
 }
 
-// again has a message answered once more.
+// again has a message answered again.
 func (r *Room) again(v *web.Visit) error {
 	m, path, err := r.asked(v)
 	if err != nil {
@@ -169,7 +170,7 @@ func (r *Room) repeat(v *web.Visit, path string, e core.Effect) error {
 	return v.Back(path, "")
 }
 
-// choose puts an earlier answer in the place of the present one.
+// choose shows another of a message's answers in place of the present one.
 func (r *Room) choose(v *web.Visit) error {
 	m, path, err := r.asked(v)
 	if err != nil {
@@ -207,7 +208,7 @@ func (r *Room) unsendPage(v *web.Visit) error {
 	return v.Page("unsend", say(v.Lang).Act.UndoTitle, data)
 }
 
-// unsend forgets a message with the answer to it.
+// unsend redacts a message and the answer to it.
 func (r *Room) unsend(v *web.Visit) error {
 	m, path, err := r.asked(v)
 	if err != nil {
@@ -224,7 +225,7 @@ func (r *Room) unsend(v *web.Visit) error {
 	return v.Act("undo", path, say(v.Lang).Act.Undone, effects...)
 }
 
-// answerTo lists what was said to a message of the visitor's by the turn that read it.
+// answerTo returns the replies to one of the visitor's messages from the turn that read it.
 func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
 	if m.Role != core.RoleUser || m.Kind != core.KindChat || m.Task != nil {
 		return nil, core.ErrNotFound
@@ -242,7 +243,7 @@ func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
 	}), nil
 }
 
-// commandsPage lists what may be written after a slash.
+// commandsPage lists the slash commands.
 func (r *Room) commandsPage(v *web.Visit) error {
 	var all [][2]string
 	for _, e := range command.Menu() {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,23 +10,23 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// doable is what can be done with an entry besides what can be with all.
+// doable holds the actions that only some entries offer.
 type doable struct {
-	Edit     bool           // it is the visitor's newest, and can be written again
-	Unsend   bool           // it is the visitor's newest
+	Edit     bool           // the visitor's newest message, if it can be edited
+	Unsend   bool           // the visitor's newest message
 	Again    core.MessageID // the message that can be answered again; 0: none
-	Answered *variants      // nil: there is one answer, or none
+	Answered *variants      // nil: the message has at most one answer
 }
 
-// variants are the answers of a message, one of which is shown.
+// variants are the answers to a message, one of which is shown.
 type variants struct {
-	Message        core.MessageID // that they answer
+	Message        core.MessageID // the message they answer
 	Label          string
-	Previous, Next core.TurnID // 0: there is none
-	Note           string      // what those that are not shown did
+	Previous, Next core.TurnID // 0: none
+	Note           string      // actions of the answers that are not shown
 }
 
-// doable says what can be done with the entries of a part of a place.
+// doable sets the actions of the entries of a stretch.
 func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	if err := r.newest(v, s, all); err != nil {
 		return err
@@ -49,21 +50,13 @@ func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	}
 	for _, e := range all {
 		if e.Edit || e.Unsend || e.Again != 0 || e.Answered != nil {
-			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, e.variantsSign())
+			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, *cmp.Or(e.Answered, &variants{}))
 		}
 	}
 	return nil
 }
 
-func (d doable) variantsSign() any {
-	if d.Answered == nil {
-		return nil
-	}
-	return *d.Answered
-}
-
-// newest gives the visitor's newest message, and the answer to it, what can be done with
-// them only.
+// newest sets the actions that only the visitor's newest message and its answer offer.
 func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 	said := func(m core.Message) bool { return m.Role == core.RoleUser && m.Kind == core.KindChat }
 	last := newestOf(s.messages, said)
@@ -72,7 +65,7 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 	}
 	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: last.Thread, Limit: liveSize})
 	if err != nil {
-		return fmt.Errorf("read what is newest: %w", err)
+		return fmt.Errorf("read the newest messages: %w", err)
 	}
 	if newest := newestOf(ms, said); newest == nil || newest.ID != last.ID {
 		return nil
@@ -100,7 +93,7 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 	return nil
 }
 
-// newestOf is the last to come of the messages that are meant; nil: there is none.
+// newestOf returns the latest message for which meant is true, or nil.
 func newestOf(ms []core.Message, meant func(core.Message) bool) *core.Message {
 	var last *core.Message
 	for i := range ms {
@@ -111,7 +104,7 @@ func newestOf(ms []core.Message, meant func(core.Message) bool) *core.Message {
 	return last
 }
 
-// find returns the last entry that is meant; nil: there is none.
+// find returns the last entry for which meant is true, or nil.
 func find(all []*entry, meant func(*entry) bool) *entry {
 	for _, e := range slices.Backward(all) {
 		if meant(e) {
@@ -121,12 +114,12 @@ func find(all []*entry, meant func(*entry) bool) *entry {
 	return nil
 }
 
-// answerOf is the entry of what a turn said at last; nil: it said nothing.
+// answerOf returns the entry of a turn's last answer, or nil.
 func answerOf(all []*entry, turn core.TurnID) *entry {
 	return find(all, func(e *entry) bool { return e.Answer && e.Kind == "said" && e.Turn == turn })
 }
 
-// variants gives an answer, or a message whose last answer is none, the way to the others.
+// variants links an answer, or a message whose chosen answer has no entry, to the other answers.
 func (r *Room) variants(v *web.Visit, s stretch, all []*entry, a core.Answered) error {
 	n := slices.Index(a.Turns, a.Chosen)
 	if n < 0 {
@@ -159,7 +152,7 @@ func (r *Room) variants(v *web.Visit, s stretch, all []*entry, a core.Answered) 
 	return err
 }
 
-// doneBy names what answers that are not shown did, which stays done.
+// doneBy names the lasting actions of the answers that are not shown.
 func (r *Room) doneBy(v *web.Visit, s stretch, a core.Answered) ([]string, error) {
 	n := slices.IndexFunc(s.messages, func(m core.Message) bool { return m.ID == a.Message })
 	if n < 0 {
@@ -185,7 +178,7 @@ func (r *Room) doneBy(v *web.Visit, s stretch, a core.Answered) ([]string, error
 	return done, nil
 }
 
-// looking are the tools that change nothing.
+// looking lists the tools that only read.
 func looking() []string {
 	return []string{"conversation_get", "conversation_search", "memory_get", "memory_list_themes", "memory_search",
 		"reminder_list", "task_list", "time_now"}

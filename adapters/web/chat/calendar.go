@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/adapters/web"
@@ -12,7 +13,7 @@ import (
 // calendar is a month of days.
 type calendar struct {
 	Month, Title   string
-	Previous, Next string // months; Next is empty for what is to come
+	Previous, Next string // months; Next is empty for the current month
 	Year           int
 	Weeks          [][7]cell
 	Messages       int
@@ -20,32 +21,27 @@ type calendar struct {
 
 // cell is a day of a calendar.
 type cell struct {
-	Label    string // empty: it is of another month
+	Label    string // empty: outside the month
 	Day      int
 	Name     string
 	Messages int
 	Count    string
 	Here     bool
 	Today    bool
-	Level    int // 1 to 3: few messages to many
+	Level    int // 1 (few messages) to 3 (many); 0: none
 }
 
-// monthDays are the days of a month with messages, newest first.
+// monthDays returns the days of a month with messages, newest first.
 func (r *Room) monthDays(v *web.Visit, month string) ([]core.Segment, error) {
 	const longest = 31
 	all, err := r.Store.Days(v.Context(), v.User.ID, shiftMonth(month, 1)+"-01", longest)
 	if err != nil {
 		return nil, fmt.Errorf("read days: %w", err)
 	}
-	for i, g := range all {
-		if g.Day.Label < month {
-			return all[:i], nil
-		}
-	}
-	return all, nil
+	return slices.DeleteFunc(all, func(g core.Segment) bool { return g.Day.Label < month }), nil
 }
 
-// shiftMonth is a month so many months later.
+// shiftMonth returns a month shifted by a number of months.
 func shiftMonth(month string, by int) string {
 	t, err := time.Parse("2006-01", month)
 	if err != nil {
@@ -54,7 +50,7 @@ func shiftMonth(month string, by int) string {
 	return t.AddDate(0, by, 0).Format("2006-01")
 }
 
-// calendar is a month, with here marked.
+// calendar returns a month with the day here marked.
 func (r *Room) calendar(v *web.Visit, month, here string) (calendar, error) {
 	first, err := time.Parse("2006-01", month)
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
@@ -99,7 +95,7 @@ func (r *Room) cell(v *web.Visit, d time.Time, messages int, here string) cell {
 	return c
 }
 
-// calendarPage is a month to pick a date from; with date it leads to that day.
+// calendarPage shows a month to pick a day from; with a date, it redirects to that day.
 func (r *Room) calendarPage(v *web.Visit) error {
 	q := v.R.URL.Query()
 	if date := q.Get("date"); date != "" {

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"html/template"
 	"strings"
 	"time"
@@ -15,14 +14,14 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 )
 
-// Code of one block is coloured up to this size, and as long as the time lasts: the
-// patterns of languages may take long for what somebody made to that end.
+// Limits of highlighting one block of code, as crafted input may keep the patterns of a
+// language busy for long.
 const (
-	mostColoured = 64 << 10
+	mostColoured = 64 << 10 // bytes
 	colourTime   = 250 * time.Millisecond
 )
 
-// shades are the kinds of words that have a colour, by the class that names it.
+// shades are the CSS classes of the kinds of tokens.
 var shades = []struct {
 	class string
 	kinds []chroma.TokenType
@@ -37,7 +36,7 @@ var shades = []struct {
 	{"i", []chroma.TokenType{chroma.GenericInserted}},
 }
 
-// shade is the class of a kind of words; empty: it has no colour of its own.
+// shade returns the CSS class of a kind of token, or "".
 func shade(kind chroma.TokenType) string {
 	for _, s := range shades {
 		for _, k := range s.kinds {
@@ -54,24 +53,17 @@ func (safely) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 	if !entering {
 		return ast.WalkContinue, nil
 	}
-	var text bytes.Buffer
-	lines := n.Lines()
-	for i := range lines.Len() {
-		at := lines.At(i)
-		text.Write(at.Value(source))
-	}
 	name, lexer := "", chroma.Lexer(nil)
 	if block, ok := n.(*ast.FencedCodeBlock); ok {
 		name = web.Short(string(block.Language(source)), 40)
 	}
 	if name != "" {
-		lexer = lexers.Get(name)
-		if lexer != nil {
+		if lexer = lexers.Get(name); lexer != nil {
 			name = lexer.Config().Name
 		}
 		_, _ = w.WriteString(`<div class="codeblock"><p class="language">` + template.HTMLEscapeString(name) + "</p>")
 	}
-	_, _ = w.WriteString("<pre><code>" + coloured(lexer, text.String()) + "</code></pre>")
+	_, _ = w.WriteString("<pre><code>" + coloured(lexer, string(n.Lines().Value(source))) + "</code></pre>")
 	if name != "" {
 		_, _ = w.WriteString("</div>")
 	}
@@ -79,12 +71,12 @@ func (safely) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 	return ast.WalkSkipChildren, err
 }
 
-// coloured is code as HTML, in which words have classes. It has none if the language
-// is not known, or if that would take too much.
+// coloured returns code as HTML with a class for each kind of token. It leaves the
+// classes out if the language is unknown or highlighting exceeds a limit.
 func coloured(lexer chroma.Lexer, code string) string {
 	plain := template.HTMLEscapeString(code)
 	if _, ok := lexer.(*chroma.RegexLexer); !ok || len(code) > mostColoured {
-		return plain // others read all at once, however long that takes
+		return plain // other lexers read all of the code first, however long that takes
 	}
 	next, err := lexer.Tokenise(nil, code)
 	if err != nil {
@@ -119,7 +111,7 @@ func coloured(lexer chroma.Lexer, code string) string {
 	return out.String()
 }
 
-// box is the box of a task.
+// box renders the check box of a task list.
 func (safely) box(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	sign := "☐"
 	if n.(*extast.TaskCheckBox).IsChecked {
@@ -132,7 +124,7 @@ func (safely) box(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.Wa
 	return ast.WalkContinue, nil
 }
 
-// cell is a cell of a table, aligned by a class.
+// cell renders a table cell, aligned by a class.
 func (safely) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag := "td"
 	if n.Parent().Kind() == extast.KindTableHeader {

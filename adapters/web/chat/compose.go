@@ -16,13 +16,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// maxFiles is how many files one message may bring.
-const maxFiles = 10
+// Bounds of one message.
+const (
+	maxFiles = 10
+	maxText  = 100 << 10 // bytes
+)
 
-// maxText is how long a message may be, in bytes.
-const maxText = 100 << 10
-
-// compose is what stands where people write.
+// compose is the composer with its state.
 type compose struct {
 	Nonce          string
 	Thread, Day    string
@@ -39,7 +39,6 @@ type writing struct {
 	ID   string
 	Turn core.TurnID
 	Note string
-	Day  core.SegmentID
 }
 
 func (r *Room) compose(v *web.Visit, p place) (compose, error) {
@@ -58,7 +57,7 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 	}
 	b, err := r.Store.Backlog(v.Context(), v.User.ID, p.thread.ID)
 	if err != nil {
-		return c, fmt.Errorf("read what waits: %w", err)
+		return c, fmt.Errorf("read the backlog: %w", err)
 	}
 	c.Running = b.Turn
 	switch {
@@ -72,14 +71,14 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 	return c, nil
 }
 
-// failed reports whether the last thing said in a place is an apology: a turn gave
-// up, and what it was to answer waits.
+// failed reports whether the last message of a place is a notice: a turn gave up, and
+// its messages wait for an answer.
 func (r *Room) failed(v *web.Visit, p place) bool {
 	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Limit: 1})
 	return err == nil && len(ms) == 1 && ms[0].Kind == core.KindNotice
 }
 
-// writing are the answers of a place that are being written.
+// writing returns the answers of a place that are being written.
 func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
 	turns, err := r.Store.Running(v.Context(), v.User.ID, p.thread.ID)
 	if err != nil {
@@ -90,7 +89,7 @@ func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
 		if !p.plain() && t.Segment != 0 && t.Segment != p.segment.ID {
 			continue
 		}
-		w := writing{ID: fmt.Sprintf("t%d", t.ID), Turn: t.ID, Day: t.Segment}
+		w := writing{ID: fmt.Sprintf("t%d", t.ID), Turn: t.ID}
 		if t.Failures > 0 {
 			w.Note = say(v.Lang).Again.Of(t.Failures)
 		}
@@ -99,15 +98,15 @@ func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
 	return out, nil
 }
 
-// form is what a person sends.
+// form is a posted message.
 type form struct {
 	text, nonce, thread, day, reply string
 	files                           []core.File
-	voice                           *core.File // a voice note; nil: none
+	voice                           *core.File // nil: no voice note
 	long                            time.Duration
 }
 
-// post takes a message. Sent again with the same nonce it is the same message.
+// post receives a message. A message posted again with the same nonce is received once.
 func (r *Room) post(v *web.Visit) error {
 	f, err := r.readForm(v)
 	if err != nil {
@@ -133,15 +132,11 @@ func (r *Room) post(v *web.Visit) error {
 	return v.Back(path, "")
 }
 
-// target is the thread that a message goes to (0: where the door leads), and the
-// page that shows it.
+// target returns the thread of a message (0: the current one of the visitor's identity)
+// and the path of the page that shows it.
 func (r *Room) target(v *web.Visit, f form, door core.Identity) (core.ThreadID, string, error) {
 	if f.thread != "" {
-		n, err := strconv.ParseInt(f.thread, 10, 64)
-		if err != nil {
-			return 0, "", core.ErrNotFound
-		}
-		p, err := r.threadPlace(v, core.ThreadID(n))
+		p, err := r.named(v, f.thread, "")
 		return p.thread.ID, p.path(), err
 	}
 	path := "/"
@@ -155,12 +150,12 @@ func (r *Room) target(v *web.Visit, f form, door core.Identity) (core.ThreadID, 
 	return t.ID, path, err
 }
 
-// receive puts a message on the road, once.
+// receive hands a message to the gateway, once.
 func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.ThreadID) error {
 	id := fmt.Sprintf("web-%d-%s", v.User.ID, f.nonce)
 	_, err := r.Store.Referred(v.Context(), v.User.ID, door.ID, id)
 	if err == nil {
-		return nil // it was sent before
+		return nil // posted before
 	}
 	if !errors.Is(err, core.ErrNotFound) {
 		return fmt.Errorf("look for the message: %w", err)
@@ -187,12 +182,12 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
 	}
 	if err := r.Gateway.Receive(v.Context(), in); err != nil {
-		return fmt.Errorf("take the message: %w", err)
+		return fmt.Errorf("receive the message: %w", err)
 	}
 	return nil
 }
 
-// placeholder stands in a text for a file.
+// placeholder returns the text that represents a file in a message.
 func placeholder(a core.Attachment) string {
 	if a.Kind == "voice" {
 		s := int(a.Duration.Seconds())
@@ -206,7 +201,7 @@ func placeholder(a core.Attachment) string {
 
 var nonces = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
 
-// readForm reads a message with its files, within the limits.
+// readForm reads a posted message with its files, within the limits.
 func (r *Room) readForm(v *web.Visit) (form, error) {
 	var f form
 	kind, _, _ := mime.ParseMediaType(v.R.Header.Get("Content-Type"))
@@ -291,7 +286,7 @@ func (f *form) set(name, value string) {
 	}
 }
 
-// voice is a recording that a browser made.
+// voice returns a browser's recording.
 func voice(p *multipart.Part, data []byte) (*core.File, error) {
 	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "audio/") || len(data) == 0 {
@@ -300,7 +295,7 @@ func voice(p *multipart.Part, data []byte) (*core.File, error) {
 	return &core.File{Name: web.FileName(p.FileName()), MIME: kind, Data: data}, nil
 }
 
-// addFile takes a file; an empty one without a name is a field that was left empty.
+// addFile adds a file. An empty one without a name is a field left empty, and is skipped.
 func addFile(v *web.Visit, f *form, p *multipart.Part, data []byte) error {
 	name := web.FileName(p.FileName())
 	if name == "" && len(data) == 0 {
@@ -326,7 +321,7 @@ func (r *Room) stop(v *web.Visit) error {
 	return v.Act("stop", p.path(), "", core.StopTurn{Thread: p.thread.ID})
 }
 
-// retry has what waits answered now.
+// retry has the waiting messages answered now.
 func (r *Room) retry(v *web.Visit) error {
 	p, err := r.postedPlace(v)
 	if err != nil {
@@ -335,12 +330,12 @@ func (r *Room) retry(v *web.Visit) error {
 	return v.Act("retry", p.path(), "", core.RetryTurn{Thread: p.thread.ID, At: v.Now})
 }
 
-// postedPlace is the place that a form names.
+// postedPlace returns the place that a form names.
 func (r *Room) postedPlace(v *web.Visit) (place, error) {
 	return r.named(v, v.R.PostForm.Get("thread"), v.R.PostForm.Get("day"))
 }
 
-// named is a thread or, of the continuous one, a day; neither: today.
+// named returns the place of a thread or of a day; with neither, of today.
 func (r *Room) named(v *web.Visit, thread, day string) (place, error) {
 	if thread != "" {
 		n, err := strconv.ParseInt(thread, 10, 64)

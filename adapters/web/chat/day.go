@@ -29,16 +29,16 @@ func (r *Room) conversationRoutes() []web.Route {
 
 // conversation is a page with a timeline.
 type conversation struct {
-	Place    string // its path
+	Place    string // path of the place
 	Query    string
 	Title    string
 	Heading  string
-	Newest   bool   // the end of the place is shown, and grows
-	Reader   string // who reads which thread, for what this browser remembers of it
+	Newest   bool   // the page shows the end of the place, which grows
+	Reader   string // user and thread, the key of what the browser stores about them
 	Entries  []*entry
-	Earlier  string // path of what stands before
+	Earlier  string // path of the part before
 	Later    string
-	Last     string // what the page knows, for /live
+	Last     string // what the page shows, for /live
 	Empty    *web.Empty
 	Compose  compose
 	Days     dayBar
@@ -63,7 +63,7 @@ func (r *Room) todayPage(v *web.Visit) error { return r.showDay(v, v.Today.Label
 
 func (r *Room) dayPage(v *web.Visit) error { return r.showDay(v, v.R.PathValue("label")) }
 
-// wanted reads which part of a place is asked for.
+// wanted parses the requested part of a place.
 func wanted(v *web.Visit) want {
 	q := v.R.URL.Query()
 	w := want{before: messageNumber(q.Get("before"))}
@@ -103,7 +103,7 @@ func (r *Room) showDay(v *web.Visit, label string) error {
 	return v.Page("day", name, c)
 }
 
-// conversation is a part of a place with all that is around it.
+// conversation reads a part of a place with everything around it.
 func (r *Room) conversation(v *web.Visit, p place, w want) (*conversation, error) {
 	s, err := r.stretch(v, p, w, pageSize)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *Room) conversation(v *web.Visit, p place, w want) (*conversation, error
 	return c, err
 }
 
-// dayBar is the day selector on a day.
+// dayBar returns the day selector for the page of a day.
 func (r *Room) dayBar(v *web.Visit, p place) (dayBar, error) {
 	d := dayBar{Label: p.day.Label, Name: v.DayName(p.day.Label), Today: v.Today.Label, Zone: v.Zone.String()}
 	d.Yesterday = v.DayAt(v.Today.Start.Add(-time.Nanosecond)).Label
@@ -153,7 +153,7 @@ func (r *Room) dayBar(v *web.Visit, p place) (dayBar, error) {
 	return d, err
 }
 
-// nextDay is the next day with messages, or today.
+// nextDay returns the next day with messages, or else today.
 func (r *Room) nextDay(v *web.Visit, label string, d dayBar) (string, error) {
 	if label >= v.Today.Label {
 		return "", nil
@@ -182,7 +182,7 @@ func (r *Room) nextDay(v *web.Visit, label string, d dayBar) (string, error) {
 	return v.Today.Label, nil
 }
 
-// emptyDay says what to do on a day without messages.
+// emptyDay returns the hint shown on a day without messages.
 func emptyDay(v *web.Visit, p place, d dayBar) *web.Empty {
 	if p.day.Label != v.Today.Label {
 		return &web.Empty{Title: say(v.Lang).EmptyDay, Hint: say(v.Lang).EmptyDayHint}
@@ -194,7 +194,7 @@ func emptyDay(v *web.Visit, p place, d dayBar) *web.Empty {
 		Label: fmt.Sprintf(say(v.Lang).LastTalk, d.PreviousN)}
 }
 
-// summaryCard is a day's summary with what is to be known about it.
+// summaryCard is a day's summary with its state.
 type summaryCard struct {
 	Label, Title string
 	HTML         template.HTML
@@ -202,7 +202,7 @@ type summaryCard struct {
 	About        string
 	Version      int
 	Retry        bool
-	Can          bool // there is something to sum up
+	Can          bool // the day has messages to summarise
 }
 
 func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
@@ -225,7 +225,7 @@ func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
 	return s, nil
 }
 
-// aboutSummary says in one line where a summary comes from.
+// aboutSummary describes the origin of a summary in one line.
 func aboutSummary(v *web.Visit, s core.Summary) string {
 	out := fmt.Sprintf(say(v.Lang).Version, words.Number(v.Lang, s.Version)) + " · " + v.Moment(s.CreatedAt)
 	if s.Model != "" {

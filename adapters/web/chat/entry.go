@@ -20,37 +20,37 @@ import (
 
 // entry is one row of a timeline.
 type entry struct {
-	ID      string // of the element: m123 a message, v2 a version of the summary
-	Version string // changes when anything of it does
+	ID      string // of the element: m123 is a message, v2 a version of the summary
+	Version string // changes with anything in the entry
 	Kind    string // said, tools, version, command, notice, post, reminder
 	Who     string // user, agent, system
-	Name    string // of who
+	Name    string // displayed name of Who
 	At      time.Time
-	Stamp   string // for machines
+	Stamp   string // RFC 3339
 	Clock   string
 	Moment  string
-	Follows bool // who also said what stands before, shortly before
+	Follows bool // the entry before is by the same speaker, shortly before
 	Day     string
 
 	Number    core.MessageID
 	Turn      core.TurnID
-	text      func() template.HTML // nil: there is none
+	text      func() template.HTML // nil: no text
 	Deleted   bool
 	Edited    bool
 	Covered   bool
-	Answer    bool // of the model, and not deleted
+	Answer    bool // from the model, and not deleted
 	Forwarded string
 	Quote     *quoted
 	Files     []shownFile
 	Calls     []shownCall
 	Channel   string
 	States    []shownState
-	Answers   []replyButton // to the question that it asks here
+	Answers   []replyButton // to a question asked on this page
 	doable
 }
 
-// HTML is the text of an entry. It is made only for those that are shown: open
-// pages look at all of them, and most are known.
+// HTML returns the text of an entry. It is rendered on demand: open pages check all
+// entries, and show most of them already.
 func (e *entry) HTML() template.HTML {
 	if e.text == nil {
 		return ""
@@ -62,7 +62,7 @@ type quoted struct{ Title, Text string }
 
 type shownState struct {
 	Word, Class string
-	Channel     string // where that is not the message's
+	Channel     string // empty: the message's channel
 	Why         string
 }
 
@@ -76,10 +76,10 @@ type shownFile struct {
 
 type shownCall struct{ Title, Asked, Found string }
 
-// together is within what time messages of one speaker stand under one name.
+// together is the time within which messages of one speaker share a name.
 const together = 5 * time.Minute
 
-// entries are a part of a place as it is shown.
+// entries returns the entries of a stretch in display order.
 func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
 	sent, err := r.sent(v, s.messages)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
 			calls[c.ID] = true
 		}
 		if m.Role == core.RoleTool && calls[m.ToolCallID] {
-			continue // stands with its call
+			continue // shown with its call
 		}
 		out = append(out, r.entry(v, m, sent[m.ID], results))
 	}
@@ -116,10 +116,10 @@ func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
 // replyButton is a button below a question.
 type replyButton struct{ Label, Text, Nonce string }
 
-// recentQuestions is how many of a person's newest questions may have buttons.
+// recentQuestions is the number of the newest questions that may have buttons.
 const recentQuestions = 20
 
-// buttons gives entries that ask the visitor here, on the page, their buttons.
+// buttons adds buttons to the open questions that were asked on the web page.
 func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	if len(all) == 0 {
 		return nil
@@ -138,8 +138,7 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	}
 	for _, a := range questions {
 		here := slices.ContainsFunc(ids, func(i core.Identity) bool {
-			return i.ID == a.Identity &&
-				i.Address.Channel == web.Name
+			return i.ID == a.Identity && i.Address.Channel == web.Name
 		})
 		n := slices.IndexFunc(all, func(e *entry) bool { return e.Number == a.Message && a.Message != 0 })
 		if !here || n < 0 {
@@ -155,7 +154,7 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	return nil
 }
 
-// sent are the deliveries of messages, by message.
+// sent returns the deliveries of messages, by message.
 func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
 	var ids []core.MessageID
 	for _, m := range ms {
@@ -177,7 +176,7 @@ func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.
 	return out, nil
 }
 
-// entry is a message as it is shown.
+// entry returns the entry of a message.
 func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results map[string]core.Message) *entry {
 	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m),
 		Deleted: m.Redacted, Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
@@ -205,21 +204,21 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	e.Channel = v.ChannelName(m.Channel)
 	for _, d := range sent {
-		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // of the text is told how far it is
+		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // the text's delivery shows the state
 			continue
 		}
 		e.States = append(e.States, state(v, d, m.Channel))
 	}
-	e.Version = fingerprint(m, e.States, e.Calls)
+	e.Version = hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, e.States, e.Calls)
 	return e
 }
 
-// speaker says who a message is by, and what it is.
+// speaker sets the speaker and kind of a message's entry.
 func speaker(v *web.Visit, e *entry, m core.Message) {
 	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent
 	if m.Role == core.RoleUser {
 		e.Who, e.Name = "user", say(v.Lang).You
-		if m.Task != nil { // nobody typed it then
+		if m.Task != nil { // a task's instruction, typed earlier
 			e.Name = fmt.Sprintf(say(v.Lang).TaskDue, momentOf(v, m.Task.Due, v.Zone))
 		}
 	} else if m.Task != nil {
@@ -242,14 +241,14 @@ func speaker(v *web.Visit, e *entry, m core.Message) {
 	}
 }
 
-// stamp says when something was, by the clock of the person.
+// stamp sets the time of an entry in the visitor's time zone.
 func stamp(v *web.Visit, e *entry, t time.Time) {
 	local := t.In(v.Zone)
 	e.Stamp = local.Format(time.RFC3339)
 	e.Clock, e.Moment = local.Format(web.HourMinute), v.Moment(local)
 }
 
-// versionEntry is the system entry that a summary was written.
+// versionEntry returns the entry that reports a new version of a summary.
 func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
 	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "version", Who: "system", Name: say(v.Lang).SummaryUpdated,
 		At: s.CreatedAt, text: func() template.HTML { return r.markdown.summary(words.Headings(v.Lang, s.Markdown)) }}
@@ -261,16 +260,12 @@ func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
 	return e
 }
 
-// join marks what follows what the same speaker said shortly before, and where
-// another date begins.
+// join marks entries that continue those of the same speaker, and entries that begin
+// another day.
 func join(v *web.Visit, all []*entry) {
-	for i, e := range all {
-		date := v.DayAt(e.At).Label
-		if i == 0 {
-			continue
-		}
-		before := all[i-1]
-		if date != v.DayAt(before.At).Label {
+	for i := 1; i < len(all); i++ {
+		before, e := all[i-1], all[i]
+		if date := v.DayAt(e.At).Label; date != v.DayAt(before.At).Label {
 			e.Day = v.DayName(date)
 		}
 		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who &&
@@ -286,7 +281,7 @@ func state(v *web.Visit, d core.Delivery, channel string) shownState {
 	return s
 }
 
-// file is an attachment as it is shown.
+// file returns a displayed attachment.
 func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
 	f := shownFile{Name: cmp.Or(a.Name, a.Kind), Alt: cmp.Or(a.Alt, a.Name, say(v.Lang).Act.Picture), Size: a.Size,
 		Error: a.Error, Said: a.Transcript}
@@ -299,10 +294,10 @@ func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
 	return f
 }
 
-// mostShown is how much of a tool's words is shown.
+// mostShown bounds the displayed arguments and result of a tool call, in bytes.
 const mostShown = 4000
 
-// call is a call of a tool in words.
+// call returns a displayed tool call.
 func call(v *web.Visit, name, arguments, found string) shownCall {
 	title, known := say(v.Lang).Tools[name]
 	if !known {
@@ -312,17 +307,17 @@ func call(v *web.Visit, name, arguments, found string) shownCall {
 		var asked struct {
 			Query string `json:"query"`
 		}
-		_ = json.Unmarshal([]byte(arguments), &asked) // as the model wrote it: perhaps nothing can be read
+		_ = json.Unmarshal([]byte(arguments), &asked) // the model may have written invalid JSON
 		title = fmt.Sprintf(title, cmp.Or(web.Short(asked.Query, 80), "…"))
 	}
-	if known && name != "" && (arguments == "{}" || arguments == "") {
+	if known && arguments == "{}" {
 		arguments = ""
 	}
 	return shownCall{title, web.Short(arguments, mostShown), web.Short(found, mostShown)}
 }
 
-// captions takes the placeholders of attachments out of a text: the files
-// themselves are shown. What stands in them, a caption or what was said, stays.
+// captions removes the placeholders of attachments from a text, as the files themselves
+// are shown. Captions and transcripts within them stay.
 func captions(text string, as []core.Attachment) string {
 	for _, a := range as {
 		start := strings.Index(text, "["+a.Kind)
@@ -340,11 +335,6 @@ func captions(text string, as []core.Attachment) string {
 		text = strings.TrimSpace(text[:start] + rest + text[end+1:])
 	}
 	return text
-}
-
-// fingerprint changes when anything of a message does that is shown.
-func fingerprint(m core.Message, states []shownState, calls []shownCall) string {
-	return hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, states, calls)
 }
 
 func hashed(all ...any) string {

@@ -18,13 +18,13 @@ import (
 
 // How open pages are kept up to date.
 const (
-	keepAlive  = 15 * time.Second      // between two signs of life
-	lookAgain  = 4                     // signs of life after which the store is read anyway
-	breath     = 30 * time.Millisecond // after something was sent
+	keepAlive  = 15 * time.Second      // between two keep-alive lines
+	lookAgain  = 4                     // keep-alive lines after which the store is read anyway
+	breath     = 30 * time.Millisecond // pause after a round of events, to batch the next ones
 	writeLimit = 20 * time.Second      // for one event
 )
 
-// follower is one open page and what it knows.
+// follower keeps one open page up to date and tracks what the page shows.
 type follower struct {
 	r    *Room
 	v    *web.Visit
@@ -32,17 +32,17 @@ type follower struct {
 	feed *live.Feed
 	rc   *http.ResponseController
 
-	last   string              // what it knows, as one sign
-	known  map[string]string   // versions of entries, by id
-	order  []string            // ids of entries, as they stand
-	turns  map[core.TurnID]int // that are shown in this place, and how much of them
+	last   string               // digest of what the page shows
+	known  map[string]string    // versions of entries, by id
+	order  []string             // ids of entries in order
+	turns  map[core.TurnID]bool // running turns that the page shows
 	state  string
-	beside map[string]string // what stands beside the day, by the name of its event
-	fresh  bool              // it has been looked for once
+	beside map[string]string // HTML beside the day, by event name
+	fresh  bool              // the store has been read once
 }
 
 // live keeps a page up to date until it is closed, its session ends or the process
-// stops. The page says what it knows, so that nothing is missed in between.
+// stops. The page sends a digest of what it shows, so that it misses nothing in between.
 func (r *Room) live(v *web.Visit) error {
 	q := v.R.URL.Query()
 	p, err := r.named(v, q.Get("thread"), q.Get("day"))
@@ -55,7 +55,7 @@ func (r *Room) live(v *web.Visit) error {
 	}
 	defer leave()
 	f := &follower{r: r, v: v, p: p, rc: http.NewResponseController(v.W), last: v.R.Header.Get("Last-Event-ID"),
-		turns: map[core.TurnID]int{}, beside: map[string]string{}}
+		turns: map[core.TurnID]bool{}, beside: map[string]string{}}
 	if f.last == "" {
 		f.last = q.Get("last")
 	}
@@ -63,14 +63,14 @@ func (r *Room) live(v *web.Visit) error {
 	defer f.feed.Close()
 	v.W.Header().Set("Content-Type", "text/event-stream")
 	v.W.Header().Set("X-Accel-Buffering", "no")
-	_ = f.rc.SetReadDeadline(time.Time{}) // what cannot have deadlines needs none lifted
+	_ = f.rc.SetReadDeadline(time.Time{}) // a connection without deadlines needs no change
 	if f.write("retry: 2000\n\n") == nil {
-		_ = f.run(ctx) // the page is gone, or reads the store again when it comes back
+		_ = f.run(ctx) // the page is gone, or catches up when it reconnects
 	}
 	return nil
 }
 
-// run passes news on. An error ends it.
+// run sends updates until the first error, and returns it.
 func (f *follower) run(ctx context.Context) error {
 	checked := f.r.Now()
 	for quiet := 0; ; {
@@ -104,7 +104,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// rest waits a moment, in which news gather.
+// rest pauses, so that the next updates are batched.
 func rest(ctx context.Context) {
 	t := time.NewTimer(breath)
 	defer t.Stop()
@@ -114,7 +114,7 @@ func rest(ctx context.Context) {
 	}
 }
 
-// check ends the updates with the session.
+// check returns an error if the session has ended, after telling the page so.
 func (f *follower) check(ctx context.Context) error {
 	lives, err := f.v.Lives(ctx)
 	if err == nil && !lives {
@@ -126,7 +126,7 @@ func (f *follower) check(ctx context.Context) error {
 	return err
 }
 
-// look reads the newest of the place, and sends what the page does not know.
+// look reads the newest part of the place and sends what the page does not show yet.
 func (f *follower) look(ctx context.Context) error {
 	v := f.v.Again(ctx)
 	if err := f.renew(v); err != nil {
@@ -152,7 +152,7 @@ func (f *follower) look(ctx context.Context) error {
 	return f.around(v)
 }
 
-// renew reads the place again: the day may have begun since.
+// renew reads the place again, as its day may have begun since.
 func (f *follower) renew(v *web.Visit) (err error) {
 	if !f.p.plain() {
 		f.p, err = f.r.dayPlace(v, f.p.day.Label)
@@ -160,14 +160,14 @@ func (f *follower) renew(v *web.Visit) (err error) {
 	return err
 }
 
-// update is an entry that is new or changed.
+// update is a new or changed entry.
 type update struct {
 	ID    string        `json:"id"`
-	After string        `json:"after,omitempty"` // the entry that stands before it
+	After string        `json:"after,omitempty"` // id of the preceding entry
 	HTML  template.HTML `json:"html"`
 }
 
-// entries sends entries that the page does not know. same: it knows them all.
+// entries sends the entries that the page does not show yet. With same, it shows them all.
 func (f *follower) entries(v *web.Visit, all []*entry, same bool) error {
 	known, before := map[string]string{}, ""
 	for _, e := range all {
@@ -193,8 +193,8 @@ func (f *follower) entries(v *web.Visit, all []*entry, same bool) error {
 	return f.arrange(all, same)
 }
 
-// arrange sends the order of entries, if one that the page knows has moved or is gone: a
-// message gets its place when it is read, and one answer takes that of another.
+// arrange sends the order of entries if one that the page shows has moved or is gone: a
+// message gets its position when it is read, and one answer may replace another.
 func (f *follower) arrange(all []*entry, same bool) error {
 	order := make([]string, 0, len(all))
 	for _, e := range all {
@@ -208,31 +208,31 @@ func (f *follower) arrange(all []*entry, same bool) error {
 	return f.send("order", order, false)
 }
 
-// left reports whether an entry went from among those that are still there. The oldest
-// go when new ones come.
+// left reports whether an entry disappeared from among the remaining ones. The oldest
+// entries do not count: they go as new ones arrive.
 func left(before, after []string) bool {
 	n := slices.IndexFunc(before, func(id string) bool { return slices.Contains(after, id) })
 	return slices.ContainsFunc(before[max(n, 0):], func(id string) bool { return !slices.Contains(after, id) })
 }
 
-// common are the strings of a that are in b, too.
+// common returns the strings of a that are also in b.
 func common(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
-// writing tells which answers are being written.
+// writing sends the answers that are being written.
 func (f *follower) writing(v *web.Visit) error {
 	all, err := f.r.writing(v, f.p)
 	if err != nil {
 		return err
 	}
-	turns, out := map[core.TurnID]int{}, []update{}
+	turns, out := map[core.TurnID]bool{}, []update{}
 	for _, w := range all {
 		html, err := v.Part("writing", w)
 		if err != nil {
 			return err
 		}
-		turns[w.Turn] = f.turns[w.Turn]
+		turns[w.Turn] = true
 		out = append(out, update{ID: w.ID, HTML: html})
 	}
 	if len(f.turns) == 0 && len(turns) == 0 && f.state != "" {
@@ -242,7 +242,7 @@ func (f *follower) writing(v *web.Visit) error {
 	return f.send("turns", out, false)
 }
 
-// around sends what stands around the timeline, if it changed.
+// around sends the changed parts around the timeline.
 func (f *follower) around(v *web.Visit) error {
 	c, err := f.r.compose(v, f.p)
 	if err != nil {
@@ -276,7 +276,7 @@ func (f *follower) around(v *web.Visit) error {
 	return f.part(v, "promises", all)
 }
 
-// part sends what stands beside the day under the name of its template, if it changed.
+// part sends a part beside the day as an event named like its template, if it changed.
 func (f *follower) part(v *web.Visit, name string, data any) error {
 	html, err := v.Part(name, data)
 	if err != nil || string(html) == f.beside[name] {
@@ -286,12 +286,12 @@ func (f *follower) part(v *web.Visit, name string, data any) error {
 	return f.send(name, map[string]any{"html": html}, false)
 }
 
-// preview sends what there is of an answer, if it is shown in this place.
+// preview sends the text of an unfinished answer, if the page shows it.
 func (f *follower) preview(ctx context.Context, p live.Preview) error {
 	if p.Thread != f.p.thread.ID {
 		return nil
 	}
-	if _, ok := f.turns[p.Turn]; !ok {
+	if !f.turns[p.Turn] {
 		v := f.v.Again(ctx)
 		if err := f.renew(v); err != nil {
 			return err
@@ -299,7 +299,7 @@ func (f *follower) preview(ctx context.Context, p live.Preview) error {
 		if err := f.writing(v); err != nil {
 			return err
 		}
-		if _, ok := f.turns[p.Turn]; !ok {
+		if !f.turns[p.Turn] {
 			return nil
 		}
 	}
@@ -310,7 +310,7 @@ func (f *follower) preview(ctx context.Context, p live.Preview) error {
 	return f.send("preview", map[string]any{"id": fmt.Sprintf("t%d", p.Turn), "html": f.r.markdown.message(text)}, false)
 }
 
-// send writes one event, with the sign of what the page knows then.
+// send writes one event. With mark, its id is the digest of what the page then shows.
 func (f *follower) send(event string, data any, mark bool) error {
 	b, err := json.Marshal(data)
 	if err != nil {
@@ -324,14 +324,14 @@ func (f *follower) send(event string, data any, mark bool) error {
 }
 
 func (f *follower) write(s string) error {
-	_ = f.rc.SetWriteDeadline(time.Now().Add(writeLimit)) // of the connection; what has none needs none
+	_ = f.rc.SetWriteDeadline(time.Now().Add(writeLimit)) // a connection without deadlines does without
 	if _, err := f.v.W.Write([]byte(s)); err != nil {
 		return err
 	}
 	return f.rc.Flush()
 }
 
-// lastOf is what somebody knows who has seen the newest entries, as one sign.
+// lastOf returns a digest of the newest entries of a place.
 func lastOf(s stretch, all []*entry) string {
 	by := map[string]string{}
 	var seen []string

@@ -25,12 +25,12 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// markdown turns what people and models wrote into HTML: first goldmark, then
-// bluemonday, whatever goldmark made. It is safe for concurrent use.
+// markdown renders the Markdown of people and models as HTML with goldmark, and always
+// sanitises the result with bluemonday. It is safe for concurrent use.
 type markdown struct {
-	plain goldmark.Markdown // of messages
-	own   goldmark.Markdown // of the gateway's own words: \[ is a bracket there, and no formula
-	refs  goldmark.Markdown // of summaries: [#123] is a link
+	plain goldmark.Markdown // for messages
+	own   goldmark.Markdown // for the gateway's own texts, where \[ is a bracket and not a formula
+	refs  goldmark.Markdown // for summaries, where [#123] is a link
 	clean *bluemonday.Policy
 }
 
@@ -50,7 +50,7 @@ func newGoldmark(more ...parser.Option) goldmark.Markdown {
 	)
 }
 
-// policy is all that may be in the HTML of a message.
+// policy returns the elements and attributes allowed in the HTML of a message.
 func policy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "em", "strong", "del", "code", "pre", "blockquote", "ul", "ol", "li",
@@ -63,7 +63,7 @@ func policy() *bluemonday.Policy {
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^language$`)).OnElements("p")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:right|middle)$`)).OnElements("th", "td")
 	p.AllowURLSchemes(schemes()...)
-	p.AllowRelativeURLs(true) // those of refs: safely lets no other pass
+	p.AllowRelativeURLs(true) // for refs; safely renders no other relative link
 	p.RequireNoFollowOnFullyQualifiedLinks(true)
 	p.RequireNoReferrerOnFullyQualifiedLinks(true)
 	p.AddTargetBlankToFullyQualifiedLinks(true)
@@ -73,20 +73,20 @@ func policy() *bluemonday.Policy {
 
 func schemes() []string { return []string{"http", "https", "mailto", "tel"} }
 
-// What is too long or too deep for goldmark's nesting is shown as it was written.
+// Limits of goldmark's input. A text beyond them is shown verbatim.
 const (
-	maxMarkdown = 200_000
-	maxMarks    = 400 // signs that nest, in one line
-	maxLists    = 40  // lists and quotes that begin in one line
+	maxMarkdown = 200_000 // bytes
+	maxMarks    = 400     // nesting characters in one line
+	maxLists    = 40      // lists and quotes that begin in one line
 )
 
-// message is the HTML of a message.
+// message returns the HTML of a message.
 func (m *markdown) message(md string) template.HTML { return m.html(m.plain, md) }
 
-// notice is the HTML of what the gateway itself says.
+// notice returns the HTML of the gateway's own text.
 func (m *markdown) notice(md string) template.HTML { return m.html(m.own, md) }
 
-// summary is the HTML of a summary, whose references lead to their messages.
+// summary returns the HTML of a summary, with links to the messages it refers to.
 func (m *markdown) summary(md string) template.HTML { return m.html(m.refs, md) }
 
 func (m *markdown) html(with goldmark.Markdown, md string) template.HTML {
@@ -102,13 +102,14 @@ func (m *markdown) html(with goldmark.Markdown, md string) template.HTML {
 	return template.HTML(m.clean.SanitizeBytes(b.Bytes()))
 }
 
-// How large the HTML of a message may be: what grows more is shown as it was written.
+// Limit of the HTML of a message: outputBase bytes and outputTimes the message's length.
+// A message with more is shown verbatim.
 const (
-	outputBase  = 64 << 10 // bytes
-	outputTimes = 16       // as long as the message
+	outputBase  = 64 << 10
+	outputTimes = 16
 )
 
-// bounded is a buffer that takes no more than most bytes.
+// bounded is a buffer of at most most bytes.
 type bounded struct {
 	bytes.Buffer
 	most int
@@ -116,7 +117,7 @@ type bounded struct {
 
 var errTooLarge = errors.New("the HTML is too large")
 
-// Write adds to the buffer, if it fits.
+// Write appends p, or returns errTooLarge if it does not fit.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.most {
 		return 0, errTooLarge
@@ -128,8 +129,8 @@ func verbatim(md string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(md) + "</pre>")
 }
 
-// nests reports whether a line has so many signs that nest that parsing it would
-// take long.
+// nests reports whether a line has so many nesting characters that parsing it would take
+// long.
 func nests(md string) bool {
 	for line := range strings.Lines(md) {
 		marks := 0
@@ -144,12 +145,12 @@ func nests(md string) bool {
 	return false
 }
 
-// safely renders what must not reach a page as goldmark would write it: raw HTML
-// as text, images as links, headings below those of the page, and only links that
-// lead out by a scheme that is known; code and tables have classes in the place of styles.
+// safely replaces goldmark's unsafe renderers: it renders raw HTML as text, images as
+// links, headings below those of the page, and only links with a known scheme. Code and
+// tables get classes instead of styles.
 type safely struct{}
 
-// RegisterFuncs takes the place of goldmark's own.
+// RegisterFuncs registers the renderers in place of goldmark's own.
 func (s safely) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, s.rawHTML)
 	r.Register(ast.KindHTMLBlock, s.htmlBlock)
@@ -168,11 +169,7 @@ func (s safely) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 
 func (safely) rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		segments := n.(*ast.RawHTML).Segments
-		for i := range segments.Len() {
-			at := segments.At(i)
-			template.HTMLEscape(w, at.Value(source))
-		}
+		template.HTMLEscape(w, n.(*ast.RawHTML).Segments.Value(source))
 	}
 	return ast.WalkSkipChildren, nil
 }
@@ -200,7 +197,8 @@ func (s safely) link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast
 	return s.anchor(w, string(n.(*ast.Link).Destination), entering)
 }
 
-// image is a link to it: nothing is fetched from elsewhere because of a message.
+// image renders an image as a link: a message must not make the browser fetch anything
+// from elsewhere.
 func (s safely) image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	dest := string(n.(*ast.Image).Destination)
 	if entering && n.FirstChild() == nil {
@@ -225,7 +223,7 @@ func (s safely) autoLink(w util.BufWriter, source []byte, n ast.Node, entering b
 	return s.anchor(w, dest, false)
 }
 
-// anchor begins or ends a link, if it leads out by a scheme that is known.
+// anchor begins or ends a link if its scheme is known.
 func (safely) anchor(w util.BufWriter, dest string, entering bool) (ast.WalkStatus, error) {
 	u, err := url.Parse(strings.TrimSpace(dest))
 	if err != nil || !slices.Contains(schemes(), strings.ToLower(u.Scheme)) {
@@ -263,13 +261,13 @@ func (safely) ref(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.Wa
 
 var kindRef = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Ref") })
 
-// ref is a reference to messages, [#12, #13].
+// ref is a reference to messages, such as [#12, #13].
 type ref struct {
 	ast.BaseInline
 	to []note
 }
 
-// note is a message that a text refers to, and its number among those.
+// note is a message that a text refers to, and its footnote number.
 type note struct {
 	id   string
 	note int
@@ -283,18 +281,18 @@ func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, 
 
 var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
 
-// notesKey is where a text keeps the numbers of its notes; before it is parsed for the
-// first time, as each parsing has room for the keys that there are by then.
+// notesKey is the key of a text's footnote numbers. It must exist before the first parse,
+// as a parse has room only for the keys that exist when it begins.
 var notesKey = sync.OnceValue(parser.NewContextKey)
 
-// refParser finds references. They are numbered as footnotes are, in the order in which
-// a text first refers to each message.
+// refParser parses references. They are numbered like footnotes, in the order in which a
+// text first refers to each message.
 type refParser struct{ notes parser.ContextKey }
 
-// Trigger is what a reference begins with.
+// Trigger returns the first character of a reference.
 func (refParser) Trigger() []byte { return []byte{'['} }
 
-// Parse reads a reference.
+// Parse parses a reference.
 func (p refParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, _ := block.PeekLine()
 	m := refPattern.FindSubmatch(line)

@@ -3,7 +3,6 @@ package chat
 import (
 	"bytes"
 	"html/template"
-	"strings"
 	"sync"
 	"unicode"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// How long a formula may be, in bytes, within a line and as a block.
+// Largest formula, in bytes, within a line and as a block.
 const (
 	mostInLine = 1000
 	mostBlock  = 4000
@@ -27,7 +26,7 @@ var kindMathBlock = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind(
 type formula struct {
 	ast.BaseInline
 	tex  []byte
-	wide bool // it stands alone, as a block does
+	wide bool // shown on a line of its own, like a block
 }
 
 // Kind returns kindMath().
@@ -55,11 +54,11 @@ func (f *formulaBlock) Dump(source []byte, level int) { ast.DumpHelper(f, source
 // mathParser finds $…$, $$…$$, \(…\) and \[…\] within a line.
 type mathParser struct{}
 
-// Trigger is what a formula begins with.
+// Trigger returns the first characters of a formula.
 func (mathParser) Trigger() []byte { return []byte{'$', '\\'} }
 
-// Parse reads a formula. A price is none: what $ encloses begins and ends without
-// white space, and neither a word stands before it nor a number or word after it.
+// Parse parses a formula. To exclude prices, text between $ signs must not begin or end
+// with white space, and no word may precede it, and no number or word follow it.
 func (mathParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, _ := block.PeekLine()
 	opener, closer := delimiters(line)
@@ -90,7 +89,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
 func isWord(c byte) bool { return unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) }
 
-// delimiters are what a formula begins and ends with; nil: there is none here.
+// delimiters returns the delimiters of the formula at the start of s, or nil.
 func delimiters(s []byte) (opener, closer []byte) {
 	for _, d := range [][2]string{{"$$", "$$"}, {"$", "$"}, {`\(`, `\)`}, {`\[`, `\]`}} {
 		if bytes.HasPrefix(s, []byte(d[0])) {
@@ -100,10 +99,10 @@ func delimiters(s []byte) (opener, closer []byte) {
 	return nil, nil
 }
 
-// unescaped is where closer stands in s, without a backslash before it; -1: nowhere.
+// unescaped returns the index of closer in s without a backslash before it, or -1.
 func unescaped(s, closer []byte) int {
 	if !bytes.Contains(s, closer) {
-		return -1 // found out in a fraction of the time, as for each of many openers
+		return -1 // much faster than the loop, which many openers would repeat
 	}
 	for i := 0; i+len(closer) <= len(s); i++ {
 		if bytes.HasPrefix(s[i:], closer) {
@@ -119,11 +118,10 @@ func unescaped(s, closer []byte) int {
 // mathBlockParser finds $$…$$ and \[…\] on lines of their own.
 type mathBlockParser struct{}
 
-// Trigger is what a block begins with.
+// Trigger returns the first characters of a block.
 func (mathBlockParser) Trigger() []byte { return []byte{'$', '\\'} }
 
-// Open begins a block, if it ends before a blank line, and nothing stands behind it but
-// signs that end a sentence.
+// Open begins a block if it ends before a blank line and only punctuation follows it.
 func (mathBlockParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	line, at := reader.PeekLine()
 	pos := pc.BlockOffset()
@@ -154,7 +152,7 @@ func (mathBlockParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (
 	return n, parser.NoChildren
 }
 
-// take adds a line, or what there is of it before the end of the block.
+// take adds a line up to the end of the block.
 func (f *formulaBlock) take(line []byte, from, to int) {
 	if end := unescaped(line, f.closer); end >= 0 {
 		f.closed, to = true, from+end
@@ -162,7 +160,7 @@ func (f *formulaBlock) take(line []byte, from, to int) {
 	f.Lines().Append(text.NewSegment(from, to))
 }
 
-// Continue reads the next line.
+// Continue parses the next line.
 func (mathBlockParser) Continue(n ast.Node, reader text.Reader, _ parser.Context) parser.State {
 	f := n.(*formulaBlock)
 	line, at := reader.PeekLine()
@@ -186,7 +184,7 @@ func (mathBlockParser) CanInterruptParagraph() bool { return true }
 // CanAcceptIndentedLine reports false: that is code.
 func (mathBlockParser) CanAcceptIndentedLine() bool { return false }
 
-// math renders a formula as its TeX, which the script of the page sets.
+// math renders a formula as its TeX, which the page's script typesets.
 func (safely) math(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		f, class := n.(*formula), "math"
@@ -203,14 +201,8 @@ func (safely) math(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.W
 
 func (safely) mathBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		var tex strings.Builder
-		lines := n.Lines()
-		for i := range lines.Len() {
-			at := lines.At(i)
-			tex.Write(at.Value(source))
-		}
-		inside := template.HTMLEscapeString(strings.TrimSpace(tex.String()))
-		_, err := w.WriteString(`<div class="math wide">` + inside + "</div>\n")
+		tex := string(bytes.TrimSpace(n.Lines().Value(source)))
+		_, err := w.WriteString(`<div class="math wide">` + template.HTMLEscapeString(tex) + "</div>\n")
 		return ast.WalkContinue, err
 	}
 	return ast.WalkContinue, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// shownAs is the type that a file is shown in a page as; empty: it is handed out
-// to be stored only.
+// shownAs returns the media type with which a page shows a file, or "" if the file can
+// only be downloaded.
 func shownAs(media string) string {
 	kind, _, err := mime.ParseMediaType(media)
 	if err != nil {
@@ -32,8 +32,8 @@ func shownAs(media string) string {
 	return ""
 }
 
-// media hands out an attachment of the visitor's own message. Where it lies says
-// the message; no part of the address reaches the file system.
+// media serves an attachment of one of the visitor's messages. The path of the file is
+// the message's; no part of the URL reaches the file system.
 func (r *Room) media(v *web.Visit) error {
 	n, err := strconv.Atoi(v.R.PathValue("n"))
 	if err != nil || n < 0 {
@@ -89,7 +89,7 @@ func attachmentName(a core.Attachment) string {
 	return name
 }
 
-// message is one of the visitor's messages that was not deleted.
+// message returns one of the visitor's messages, or core.ErrNotFound if it is redacted or not theirs.
 func (r *Room) message(v *web.Visit, id core.MessageID) (core.Message, error) {
 	if id <= 0 {
 		return core.Message{}, core.ErrNotFound

@@ -23,7 +23,7 @@ func (r *Room) messageRoutes() []web.Route {
 	}
 }
 
-// asked is the message that a page is about, with where it stands.
+// asked returns the message in the path, and its pathOf.
 func (r *Room) asked(v *web.Visit) (m core.Message, path string, err error) {
 	if m, err = r.message(v, messageNumber(v.R.PathValue("id"))); err != nil {
 		return m, "", err
@@ -32,7 +32,7 @@ func (r *Room) asked(v *web.Visit) (m core.Message, path string, err error) {
 	return m, path, err
 }
 
-// pathOf is the page and place of a message.
+// pathOf returns the path of the page that shows a message, at that message.
 func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	at := fmt.Sprintf("?at=%d#m%d", m.ID, m.ID)
 	if m.Segment != 0 && m.Kind == core.KindChat {
@@ -52,20 +52,16 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	return "/day/" + v.DayAt(shownAt(m)).Label + at, nil
 }
 
-// jump leads to a message in place.
+// jump redirects to a message in its place.
 func (r *Room) jump(v *web.Visit) error {
-	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
-	if err != nil {
-		return err
-	}
-	path, err := r.pathOf(v, m)
+	_, path, err := r.asked(v)
 	if err != nil {
 		return err
 	}
 	return v.Back(path, "")
 }
 
-// earlier is an earlier text as it is shown.
+// earlier is a displayed earlier text of a message.
 type earlier struct {
 	Until string
 	Text  any
@@ -88,7 +84,7 @@ func (r *Room) earlierPage(v *web.Visit) error {
 	return v.Page("earlier", say(v.Lang).EarlierTitle, map[string]any{"Back": path, "All": out})
 }
 
-// remembering is the form of what is to be remembered.
+// remembering is the form for a new memory item.
 type remembering struct {
 	Message    core.MessageID
 	Back, Text string
@@ -153,7 +149,7 @@ func (r *Room) forgetPage(v *web.Visit) error {
 		"HTML": r.markdown.message(web.Short(captions(m.Text, m.Attachments), 2000))})
 }
 
-// forget removes a message and everything made from it.
+// forget redacts a message.
 func (r *Room) forget(v *web.Visit) error {
 	m, path, err := r.asked(v)
 	if err != nil {

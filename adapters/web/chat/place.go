@@ -15,10 +15,10 @@ import (
 
 // How much of a conversation a page shows.
 const (
-	pageSize  = 50  // messages at a time; what is before them comes as somebody scrolls up
-	liveSize  = 50  // newest ones that open pages keep up to date
-	besides   = 300 // commands and notices of a page
-	versions  = 50  // of a summary
+	pageSize  = 50  // messages loaded at a time; scrolling up loads earlier ones
+	liveSize  = 50  // newest messages that open pages keep up to date
+	besides   = 300 // commands and notices on a page
+	versions  = 50  // versions of a summary
 	farFuture = math.MaxInt64
 )
 
@@ -27,12 +27,12 @@ const (
 type place struct {
 	thread  core.Thread
 	day     core.Day     // of the continuous thread
-	segment core.Segment // of the day; zero: nobody wrote on it yet
+	segment core.Segment // of the day; zero if the day has no messages yet
 }
 
 func (p place) plain() bool { return p.thread.Mode == core.ModeThread }
 
-// path is where the place is.
+// path returns the path of the page that shows the place.
 func (p place) path() string {
 	if p.plain() {
 		return "/threads/" + strconv.FormatInt(int64(p.thread.ID), 10)
@@ -40,7 +40,7 @@ func (p place) path() string {
 	return "/day/" + p.day.Label
 }
 
-// query names the place to the live updates and the composer.
+// query identifies the place to the live updates and the composer.
 func (p place) query() string {
 	if p.plain() {
 		return "thread=" + strconv.FormatInt(int64(p.thread.ID), 10)
@@ -48,7 +48,7 @@ func (p place) query() string {
 	return "day=" + p.day.Label
 }
 
-// dayPlace is a day of the continuous thread, by its label.
+// dayPlace returns the day of the continuous thread with the given label.
 func (r *Room) dayPlace(v *web.Visit, label string) (place, error) {
 	var p place
 	var err error
@@ -65,7 +65,7 @@ func (r *Room) dayPlace(v *web.Visit, label string) (place, error) {
 	return p, err
 }
 
-// dayOf is a day that nothing was said on. core.ErrNotFound: there is none such.
+// dayOf returns a day without messages, or core.ErrNotFound if label names no day.
 func (r *Room) dayOf(v *web.Visit, label string) (core.Day, error) {
 	date, err := time.Parse(time.DateOnly, label)
 	if err != nil || date.Year() < 1970 || date.Year() > 9000 {
@@ -81,7 +81,7 @@ func (r *Room) dayOf(v *web.Visit, label string) (core.Day, error) {
 	return d, nil
 }
 
-// threadPlace is a plain thread.
+// threadPlace returns a plain thread.
 func (r *Room) threadPlace(v *web.Visit, id core.ThreadID) (place, error) {
 	t, err := r.Store.Thread(v.Context(), v.User.ID, id)
 	if err == nil && t.Mode != core.ModeThread {
@@ -90,15 +90,15 @@ func (r *Room) threadPlace(v *web.Visit, id core.ThreadID) (place, error) {
 	return place{thread: t}, err
 }
 
-// want says which part of a place is wanted; at most one is set, none: the newest.
+// want selects a part of a place. At most one field is set; with none, it selects the newest part.
 type want struct{ before, after, around core.MessageID }
 
 // stretch is a part of a place in the order of display.
 type stretch struct {
 	messages []core.Message
-	versions []core.Summary // of the day's summary, that were written meanwhile
-	earlier  core.MessageID // there are messages before it; 0: there are none
-	later    core.MessageID // there are messages after it; 0: there are none
+	versions []core.Summary // versions of the day's summary written during the stretch
+	earlier  core.MessageID // earlier messages come before this one; 0: there are none
+	later    core.MessageID // later messages come after this one; 0: there are none
 }
 
 // stretch reads a part of a place, at most limit messages of the conversation.
@@ -123,8 +123,8 @@ func (r *Room) stretch(v *web.Visit, p place, w want, limit int) (stretch, error
 	return s, r.addVersions(v, p, &s, from, to)
 }
 
-// dayStretch reads the conversation of a day: which messages are of it the store
-// decided when they came, whatever the clock showed.
+// dayStretch reads the conversation of a day. The store assigned messages to the day
+// when they arrived, regardless of their times.
 func (r *Room) dayStretch(v *web.Visit, p place, w want, limit int) (stretch, error) {
 	var s stretch
 	if p.segment.ID == 0 {
@@ -186,8 +186,8 @@ func (r *Room) firstAfter(v *web.Visit, p place, after core.MessageID, limit int
 	return ms[:min(limit, len(ms))], len(ms) > limit, nil
 }
 
-// addBesides adds what was said beside the conversation: commands, notices,
-// reminders and posts, on the day when they were.
+// addBesides adds messages outside the conversation, such as commands, notices,
+// reminders and posts, on the day of their time.
 func (r *Room) addBesides(v *web.Visit, p place, s *stretch, from, to time.Time) error {
 	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, From: from, To: to, Limit: besides})
 	if err != nil {
@@ -202,9 +202,9 @@ func (r *Room) addBesides(v *web.Visit, p place, s *stretch, from, to time.Time)
 	return nil
 }
 
-// addVersions adds the versions of the day's summary that were written meanwhile.
-// An entry stands in the day that it describes: after its last message, if it was
-// written later.
+// addVersions adds the versions of the day's summary written between from and to. A
+// version belongs to the day that it describes; one written later follows the day's
+// last message.
 func (r *Room) addVersions(v *web.Visit, p place, s *stretch, from, to time.Time) error {
 	if p.segment.SummaryVersion == 0 || p.segment.Hidden {
 		return nil
@@ -255,7 +255,7 @@ func (r *Room) threadStretch(v *web.Visit, p place, w want, limit int) (stretch,
 	return s, nil
 }
 
-// shownAt is when a message is shown: when it was read, or else sent.
+// shownAt returns the time that orders a message on a page: when it was read, or else sent.
 func shownAt(m core.Message) time.Time {
 	if m.Position > 0 {
 		return time.UnixMicro(m.Position)
@@ -263,8 +263,8 @@ func shownAt(m core.Message) time.Time {
 	return m.SentAt
 }
 
-// sortShown sorts messages as they are shown. What nobody has read yet stands after
-// what was said before it came, whatever the sender's clock showed.
+// sortShown sorts messages in display order. An unread message follows the messages that
+// arrived before it, regardless of the sender's clock.
 func sortShown(ms []core.Message) {
 	slices.SortFunc(ms, func(a, b core.Message) int { return cmp.Compare(a.ID, b.ID) })
 	last := int64(0)
@@ -278,7 +278,7 @@ func sortShown(ms []core.Message) {
 	slices.SortStableFunc(ms, func(a, b core.Message) int { return shownAt(a).Compare(shownAt(b)) })
 }
 
-// messageNumber reads the number of a message.
+// messageNumber parses the number of a message, and returns 0 for anything else.
 func messageNumber(s string) core.MessageID {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {

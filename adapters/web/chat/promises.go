@@ -16,10 +16,11 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// How many promises are listed, and how many of each kind are seen at once.
+// Bounds of the lists of promises.
 const (
-	mostPromises  = 100
-	promisesShown = 5
+	mostPromises  = 100  // promises listed
+	promisesShown = 5    // of each kind that are not folded
+	manyPromises  = 1000 // searched for one
 )
 
 func (r *Room) promiseRoutes() []web.Route {
@@ -32,16 +33,16 @@ func (r *Room) promiseRoutes() []web.Route {
 	}
 }
 
-// promises is what stands beside a day: what is still open, and what is to come.
+// promises are the open loops, reminders and tasks beside a day.
 type promises struct {
 	Day              string // of the page
-	Brief            string // both in a line
+	Brief            string // all of them in a line
 	Reminders, Loops promised
 	Tasks            []shownTask
 	Snoozes          []snooze
 }
 
-// promised are promises of one kind: some, and the rest folded.
+// promised holds the promises of one kind: the visible ones and the folded rest.
 type promised struct {
 	Shown, More []promise
 	Count       string // of More
@@ -51,11 +52,11 @@ type promised struct {
 type promise struct {
 	ID         int64
 	Text, When string
-	Source     string // path of the message where it was made; empty: it is not known
+	Source     string // path of its message; empty: not known
 	Foreign    bool
 }
 
-// snooze is a time that a reminder can be put off to.
+// snooze is a time to which a reminder can be postponed.
 type snooze struct{ Value, Name string }
 
 func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
@@ -81,7 +82,7 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 	return out, nil
 }
 
-// brief says in a line what is promised.
+// brief summarises the promises in a line.
 func brief(v *web.Visit, loops, tasks int, next []core.Reminder) string {
 	var out []string
 	if loops > 0 {
@@ -96,7 +97,7 @@ func brief(v *web.Visit, loops, tasks int, next []core.Reminder) string {
 	return strings.Join(out, " · ")
 }
 
-// fold keeps the first ones seen.
+// fold shows the first promises and folds the rest.
 func fold(v *web.Visit, all []promise, seen int) promised {
 	seen = min(seen, len(all))
 	out := promised{Shown: all[:seen], More: all[seen:]}
@@ -106,7 +107,7 @@ func fold(v *web.Visit, all []promise, seen int) promised {
 	return out
 }
 
-// shownLoops are open loops, those folded that nobody mentioned for long.
+// shownLoops returns the open loops, with the stale ones folded.
 func shownLoops(v *web.Visit, loops []core.Loop) promised {
 	fresh, stale := []promise{}, []promise{}
 	for _, l := range loops {
@@ -136,8 +137,8 @@ func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
 	return fold(v, all, promisesShown)
 }
 
-// recurs says when a reminder or task comes next and how often, by the clock that it was
-// set by.
+// recurs describes when a reminder or task is next due and how often it recurs, in its
+// own time zone.
 func (r *Room) recurs(v *web.Visit, x core.Reminder) string {
 	if x.Cron == "" {
 		return momentOf(v, x.DueAt, v.Zone)
@@ -157,7 +158,7 @@ func (r *Room) describe(cron, language string) string {
 	return r.Tasks.Describe(cron, language)
 }
 
-// momentOf is a day and time by the clock of a zone.
+// momentOf formats a day and time in a zone.
 func momentOf(v *web.Visit, t time.Time, zone *time.Location) string {
 	t = t.In(zone)
 	name := day.Name(t.Format(time.DateOnly), v.Now.In(zone).Format(time.DateOnly), v.Lang)
@@ -174,7 +175,7 @@ func snoozeName(v *web.Visit, name string, at time.Time) string {
 	return say(v.Lang).SnoozeHour
 }
 
-// settle makes a change of a promise and leads back to the day.
+// settle changes a promise and redirects to the day.
 func (r *Room) settle(v *web.Visit, e core.Effect, done string) error {
 	path := "/"
 	if d, err := r.dayOf(v, v.R.PostForm.Get("day")); err == nil && d.Label != v.Today.Label {
@@ -190,11 +191,8 @@ func (r *Room) settle(v *web.Visit, e core.Effect, done string) error {
 	return v.Back(path, done)
 }
 
-// settled is what is said of a promise that is none of the visitor's any more.
+// settled returns the error for a promise that is no longer open.
 func settled(v *web.Visit) error { return web.Because(http.StatusNotFound, say(v.Lang).Settled) }
-
-// manyPromises is how many are looked through for one.
-const manyPromises = 1000
 
 func (r *Room) closeLoop(v *web.Visit) error {
 	all, err := r.Store.Loops(v.Context(), v.User.ID, manyPromises)
@@ -208,7 +206,7 @@ func (r *Room) closeLoop(v *web.Visit) error {
 	return r.settle(v, core.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
 }
 
-// asked is the one of a list whose id stands in the path.
+// asked returns the element of a list whose id is in the path.
 func asked[T any](v *web.Visit, all []T, id func(T) int64) (T, error) {
 	i := slices.IndexFunc(all, func(x T) bool { return fmt.Sprint(id(x)) == v.R.PathValue("id") })
 	if i < 0 {
@@ -218,7 +216,7 @@ func asked[T any](v *web.Visit, all []T, id func(T) int64) (T, error) {
 	return all[i], nil
 }
 
-// askedReminder is the active reminder of the path.
+// askedReminder returns the active reminder whose id is in the path.
 func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
 	if r.Reminders == nil {
 		return core.Reminder{}, settled(v)

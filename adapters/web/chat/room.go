@@ -1,8 +1,9 @@
-// Package chat is the room of the page where the conversation is: its days and threads,
-// what is written and looked for there, and what is asked of a message.
+// Package chat is the conversation's part of the web page: days and threads, the composer,
+// search, and the pages about a single message.
 package chat
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"io/fs"
@@ -15,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/remind"
 )
 
-// Store is what the room reads.
+// Store reads the conversation.
 type Store interface {
 	core.TimelineStore
 	core.ThreadReader
@@ -36,64 +37,64 @@ type Store interface {
 	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
 }
 
-// Gateway takes what people write and do.
+// Gateway receives messages and applies effects.
 type Gateway interface {
 	core.Receiver
 	web.Gateway
 }
 
-// Keeper keeps what people send with their messages.
+// Keeper stores attachments.
 type Keeper interface {
 	Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error)
-	// KeepVoice keeps a voice note, and has it written down where that is configured.
+	// KeepVoice stores a voice note, and has it transcribed where that is configured.
 	KeepVoice(ctx context.Context, user core.UserID, f core.File, long time.Duration) (core.Attachment, error)
 }
 
-// Searcher searches what was said.
+// Searcher searches the conversation.
 type Searcher interface {
 	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
 	// InThreads searches the plain threads.
 	InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error)
-	// Marks returns where words of a query stand in a text, as pairs of offsets.
+	// Marks returns the offsets (start, end) of a query's words in a text.
 	Marks(text, query string) [][2]int
 }
 
 // Memory keeps statements about a user.
 type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
-	// Keep prepares what a person wants to keep. same is the item that says it
-	// already, and add is then nil; what cannot be kept is core.ErrRefused.
+	// Keep prepares the addition of an item. If an item already says the same, Keep
+	// returns it as same, and add is nil. An item that cannot be kept is core.ErrRefused.
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
 }
 
-// Reminders are what people are to be told at a time.
+// Reminders lists reminders.
 type Reminders interface {
 	// Reminders lists active ones, soonest first.
 	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
-	// Snoozes are the times that one can be put off to.
+	// Snoozes returns the times to which a reminder can be postponed.
 	Snoozes(now time.Time, zone *time.Location) []remind.Snooze
-	// Describe says a cron expression in words.
+	// Describe puts a cron expression into words.
 	Describe(expression, language string) string
 }
 
-// Tasks are what is to be done for people at a time.
+// Tasks lists and resumes tasks.
 type Tasks interface {
-	// Tasks lists those that are to come or stand still, soonest first.
+	// Tasks lists scheduled and paused tasks, soonest first.
 	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
 	// Runs lists the runs of a task, newest first.
 	Runs(ctx context.Context, user core.UserID, id core.TaskID, limit int) ([]core.Run, error)
-	// Resume prepares that one which stands still goes on; what cannot be is core.ErrRefused.
+	// Resume prepares the resumption of a paused task, or returns core.ErrRefused.
 	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
-	// Describe says a cron expression in words.
+	// Describe puts a cron expression into words.
 	Describe(expression, language string) string
 }
 
-// Rebuilder makes the prompt that a snapshot describes.
+// Rebuilder rebuilds the prompt that a snapshot describes.
 type Rebuilder interface {
 	Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
 }
 
-// Options configure a Room. Those without a remark are required.
+// Options configure a Room. Fields without a comment are required.
 type Options struct {
 	Store   Store
 	People  web.Doors
@@ -101,20 +102,19 @@ type Options struct {
 	Gateway Gateway
 	Keeper  Keeper
 	Tokens  core.Tokenizer
-	Search  Searcher // nil: there is no search
+	Search  Searcher // nil: no search
 	Memory  Memory   // nil: nothing can be remembered
-	// Reminders are listed beside a day; nil: there are none.
-	Reminders Reminders
-	// Tasks are listed beside a day, too; nil: there are none.
-	Tasks     Tasks
-	Rebuilder Rebuilder // nil: what a turn sent to the model is not shown
-	MediaDir  string    // where attachments lie
+
+	Reminders Reminders // listed beside a day; nil: none
+	Tasks     Tasks     // listed beside a day; nil: none
+	Rebuilder Rebuilder // nil: pages do not show prompts
+	MediaDir  string    // folder of the attachments
 	MediaMax  int64     // bytes of all files of one message; 0: 20 MiB
-	LivePages int       // open at once, of one user; 0: 30
+	LivePages int       // pages of one user open at the same time; 0: 30
 	Now       func() time.Time
 }
 
-// Room is the conversation. Its methods may be called concurrently.
+// Room serves the conversation's pages. Its methods may be called concurrently.
 type Room struct {
 	Options
 	markdown *markdown
@@ -122,14 +122,10 @@ type Room struct {
 
 var _ web.Room = (*Room)(nil)
 
-// New returns the room.
+// New returns a Room with the defaults of o applied.
 func New(o Options) *Room {
-	if o.MediaMax == 0 {
-		o.MediaMax = 20 << 20
-	}
-	if o.LivePages == 0 {
-		o.LivePages = 30
-	}
+	o.MediaMax = cmp.Or(o.MediaMax, 20<<20)
+	o.LivePages = cmp.Or(o.LivePages, 30)
 	return &Room{o, newMarkdown()}
 }
 
@@ -139,13 +135,13 @@ var files embed.FS
 // Name returns chat.
 func (r *Room) Name() string { return "chat" }
 
-// Words returns the words of the room.
+// Words returns the room's texts in a language.
 func (r *Room) Words(lang string) any { return say(lang) }
 
-// Files returns the templates, and what is served beside them.
+// Files returns the templates and static files.
 func (r *Room) Files() fs.FS { return files }
 
-// Routes lists the pages.
+// Routes returns the room's routes.
 func (r *Room) Routes() []web.Route {
 	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
 		r.messageRoutes(), r.actRoutes())...)

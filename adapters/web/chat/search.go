@@ -16,39 +16,39 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// searchBox is what is looked for, as the address says it.
+// searchBox is a search as the URL states it.
 type searchBox struct {
 	Query         string
-	Who, Kind     string // as the forms name them; empty: all
+	Who, Kind     string // keys of sides and kinds; empty: all
 	Channel       string
 	From, To      string // YYYY-MM-DD
 	Off, Narrowed bool
 }
 
-// option is one of several values of a filter.
+// option is a value of a filter.
 type option struct {
 	Value, Name string
 	Here        bool
 }
 
-// searchView is the page of a search.
+// searchView is the search page.
 type searchView struct {
 	Box                 searchBox
 	Who, Kinds, Sources []option
 	Hits, Threads       []hit
-	More                bool // threads were not looked through to their end
+	More                bool // not all threads were searched
 	Count, Mode         string
 	Asked               bool
-	Wide                string // path of the same search without filters
+	Wide                string // path of the search without filters
 	Empty               *web.Empty
 }
 
-// hit is a result as it is shown.
+// hit is a displayed search result.
 type hit struct {
 	N             int
 	Title         string // of a summary
 	Who, Channel  string // of a message
-	Thread        string // title, where the message stands in a plain one
+	Thread        string // title of the plain thread; empty: the continuous one
 	Moment, Stamp string
 	Snippet       []piece
 	Path          string
@@ -56,13 +56,13 @@ type hit struct {
 	Why           []fact
 }
 
-// line is what was said beside a hit.
+// line is a message next to a hit.
 type line struct{ Who, Text string }
 
-// piece is a bit of a snippet; Mark: it matched.
+// piece is a part of a snippet.
 type piece struct {
 	Text string
-	Mark bool
+	Mark bool // it matches the query
 }
 
 // Bounds of a search.
@@ -71,7 +71,7 @@ const (
 	maxHits  = 20
 )
 
-// sides are whom a search can be narrowed to, and kinds what.
+// Values of the filters for the speaker and the kind of result.
 var (
 	sides = map[string]core.Role{"me": core.RoleUser, "assistant": core.RoleAssistant}
 	kinds = map[string]core.DocKind{"message": core.DocMessage, "summary": core.DocSummary,
@@ -99,7 +99,7 @@ func (r *Room) searchBox(v *web.Visit) searchBox {
 	return box
 }
 
-// dateIn is a date of a query; what is none is as if it were not there.
+// dateIn returns a date of a query, or "" if it is missing or invalid.
 func dateIn(q url.Values, name string) string {
 	if t, err := time.Parse(time.DateOnly, q.Get(name)); err == nil {
 		return t.Format(time.DateOnly)
@@ -132,7 +132,7 @@ func (r *Room) searchPage(v *web.Visit) error {
 	return v.Page("search", title, page)
 }
 
-// sources are the channels that somebody talks on.
+// sources returns the filter for the channels on which the visitor has identities.
 func (r *Room) sources(v *web.Visit, here string) ([]option, error) {
 	all, err := r.Store.Identities(v.Context(), v.User.ID)
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *Room) threadHit(v *web.Visit, n int, h core.ThreadHit, query string) hi
 	return out
 }
 
-// said is a message that was found.
+// said returns the hit of a message.
 func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) hit {
 	at := shownAt(m).In(v.Zone)
 	return hit{N: n, Who: say(v.Lang).Roles[string(m.Role)], Channel: v.ChannelName(m.Channel),
@@ -217,7 +217,7 @@ func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) 
 		Path: fmt.Sprintf("/m/%d", m.ID), Snippet: r.marked(plain(snippet), query)}
 }
 
-// whyFound is how a result came about, in words and numbers.
+// whyFound explains the ranking of a result.
 func whyFound(v *web.Visit, h core.Hit) []fact {
 	w := say(v.Lang)
 	yes := map[bool]string{true: w.Yes, false: w.No}
@@ -239,10 +239,10 @@ func beside(v *web.Visit, b core.Beside) line {
 	return line{say(v.Lang).Roles[string(b.Role)], plain(b.Snippet)}
 }
 
-// plain is the snippet of a message as it is read.
+// plain returns the snippet of a message as one line without markup.
 func plain(snippet string) string { return web.OneLine(markup.Plain(snippet)) }
 
-// marked cuts a snippet where words of the query begin and end.
+// marked splits a snippet into pieces at the words of the query.
 func (r *Room) marked(snippet, query string) []piece {
 	var out []piece
 	from := 0

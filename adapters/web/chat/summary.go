@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// version is an earlier summary as it is shown.
+// version is a displayed version of a summary.
 type version struct {
 	About, Covers string
 	HTML          template.HTML
@@ -39,7 +39,7 @@ func (r *Room) historyPage(v *web.Visit) error {
 		"Hidden": g.Hidden})
 }
 
-// regenerate asks for a new summary of a day.
+// regenerate requests a new summary of a day.
 func (r *Room) regenerate(v *web.Visit) error {
 	label := v.R.PathValue("label")
 	g, err := r.Store.Day(v.Context(), v.User.ID, label)

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How many tasks, and how many runs of each, are listed beside a day.
+// Tasks, and runs of each, listed beside a day.
 const (
 	mostTasks = 100
 	runsShown = 7
@@ -20,15 +20,15 @@ const (
 // shownTask is a task beside a day.
 type shownTask struct {
 	promise
-	Last    string // what became of the last time; empty: there was none
+	Last    string // time and state of the last run; empty: none yet
 	Runs    []shownRun
-	Stopped bool // it stands still
+	Stopped bool // paused
 }
 
-// shownRun is one time of a task.
+// shownRun is a run of a task.
 type shownRun struct {
 	When, State string
-	Why         string // path of why it said that; empty: no model was asked
+	Why         string // path of the page that explains its reply; empty: no model was asked
 }
 
 func (r *Room) shownTasks(v *web.Visit) (out []shownTask, err error) {
@@ -75,7 +75,7 @@ func shownRunOf(v *web.Visit, run core.Run) shownRun {
 	return out
 }
 
-// askedTask is the task of the path.
+// askedTask returns the task whose id is in the path.
 func (r *Room) askedTask(v *web.Visit) (core.Task, error) {
 	if r.Tasks == nil {
 		return core.Task{}, settled(v)
@@ -111,5 +111,5 @@ func (r *Room) resumeTask(v *web.Visit) error {
 	return r.settle(v, resume, fmt.Sprintf(say(v.Lang).TaskResumed, momentOf(v, k.DueAt, v.Zone)))
 }
 
-// sentence is words with a full stop.
+// sentence returns s with a full stop.
 func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// mostThreads is how many threads are listed.
+// mostThreads is the number of threads listed.
 const mostThreads = 200
 
 func (r *Room) threadRoutes() []web.Route {
@@ -38,7 +38,7 @@ func (r *Room) threadsPage(v *web.Visit) error {
 	return v.Page("threads", say(v.Lang).Threads, out)
 }
 
-// title is what a thread is called.
+// title returns a thread's title, or a text that says it has none.
 func title(v *web.Visit, t core.Thread) string {
 	if strings.TrimSpace(t.Title) == "" {
 		return say(v.Lang).Untitled
@@ -46,7 +46,7 @@ func title(v *web.Visit, t core.Thread) string {
 	return t.Title
 }
 
-// openThread opens a thread and leads there. It is current for nobody's chat.
+// openThread opens a thread and redirects there. No chat's current thread changes.
 func (r *Room) openThread(v *web.Visit) error {
 	title := strings.Join(strings.Fields(strings.ToValidUTF8(v.R.PostForm.Get("title"), "\uFFFD")), " ")
 	switch {

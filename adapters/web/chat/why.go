@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// why is what a turn sent to the model, in words and numbers.
+// why describes the prompt of a turn.
 type why struct {
 	Back      string
 	Known     bool
@@ -34,7 +34,7 @@ type fact struct{ Name, Value string }
 type shownPart struct {
 	Name   string
 	Tokens int
-	Share  int // of the whole, in percent
+	Share  int // of the prompt, in percent
 	Error  string
 }
 
@@ -42,7 +42,7 @@ type whyDay struct{ Name, Path, Messages string }
 
 type prompted struct{ Who, Text string }
 
-// whyPage shows why an answer is as it is.
+// whyPage shows how an answer came about.
 func (r *Room) whyPage(v *web.Visit) error {
 	m, path, err := r.asked(v)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 	return nil
 }
 
-// facts are the numbers of a snapshot, in words.
+// facts returns the figures of a snapshot.
 func facts(v *web.Visit, s *core.Snapshot) []fact {
 	w := say(v.Lang)
 	n := func(x int) string { return words.Number(v.Lang, x) }
@@ -113,15 +113,15 @@ func facts(v *web.Visit, s *core.Snapshot) []fact {
 		facts = append(facts, fact{w.WhyHistory, fmt.Sprintf(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw),
 			n(h.Summarized), n(h.References), n(h.Omitted), n(h.Original), n(h.Tokens), n(h.UserTotal))})
 	}
-	return append(facts, []fact{
-		{w.WhyLoops, n(s.OpenLoops)},
-		{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)},
-		{v.Words.Tokens, usage},
-		{w.WhyTimeName, fmt.Sprintf(w.WhyTime, lasted(v, s.FirstTokenMS), lasted(v, s.TotalMS))},
-	}...)
+	return append(facts,
+		fact{w.WhyLoops, n(s.OpenLoops)},
+		fact{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)},
+		fact{v.Words.Tokens, usage},
+		fact{w.WhyTimeName, fmt.Sprintf(w.WhyTime, lasted(v, s.FirstTokenMS), lasted(v, s.TotalMS))},
+	)
 }
 
-// lasted writes milliseconds.
+// lasted formats milliseconds.
 func lasted(v *web.Visit, ms int64) string {
 	if ms < 1000 {
 		return strconv.FormatInt(ms, 10) + "\u00a0ms"
@@ -132,7 +132,7 @@ func lasted(v *web.Visit, ms int64) string {
 // mostIncluded bounds the messages of a prompt that are looked up.
 const mostIncluded = 2000
 
-// whyDays says of which days the messages of a prompt are.
+// whyDays adds the days of a prompt's messages.
 func (r *Room) whyDays(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) error {
 	ids := idsOf(s.Messages, mostIncluded)
 	if len(ids) == 0 || t.Mode == core.ModeThread {
@@ -165,7 +165,7 @@ func (r *Room) whyDays(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 	return nil
 }
 
-// whySummaries says which summaries stood in a prompt.
+// whySummaries adds the summaries of a prompt.
 func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
 	e, err := r.Store.Epoch(v.Context(), v.User.ID, s.Epoch)
 	if errors.Is(err, core.ErrNotFound) {
@@ -191,17 +191,17 @@ func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
 	return nil
 }
 
-// prompted adds the exact prompt, where it can be had.
+// prompted adds the exact prompt, if it can be rebuilt.
 func (r *Room) prompted(v *web.Visit, out *why, s *core.Snapshot) {
+	out.NoPrompt = say(v.Lang).WhyMissing
 	if r.Rebuilder == nil {
-		out.NoPrompt = say(v.Lang).WhyMissing
 		return
 	}
 	all, err := r.Rebuilder.Rebuild(v.Context(), v.User.ID, s)
 	if err != nil {
-		out.NoPrompt = say(v.Lang).WhyMissing
 		return
 	}
+	out.NoPrompt = ""
 	for _, m := range all {
 		text := m.Content
 		for _, c := range m.ToolCalls {
@@ -218,7 +218,7 @@ func percent(part, whole int) int {
 	return min(100, (part*100+whole/2)/whole)
 }
 
-// idsOf are the first ids of a set.
+// idsOf returns the first ids of a set.
 func idsOf(s core.IDSet, most int) []core.MessageID {
 	var out []core.MessageID
 	for _, r := range s.Ranges() {

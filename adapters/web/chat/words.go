@@ -5,8 +5,8 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// texts are what the conversation says in one language. Verbs are filled in the order in
-// which they stand in the comments.
+// texts are the room's texts in one language. The comments list the values for the
+// formatting verbs in order.
 type texts struct {
 	Continuous, Threads, More, Offline string
 
@@ -16,7 +16,7 @@ type texts struct {
 	DaySummary                                                     string // name of the day
 	Regenerate, History, Version, SummaryNone, SummaryNoneYet      string // Version: number
 	SummaryStale, SummaryHidden, SummaryError, SummaryUngrounded   string
-	SummaryComing, SummaryFinal                                    string        // SummarySince: number
+	SummaryComing, SummaryFinal                                    string
 	SummarySince                                                   words.Counted // number
 	SummaryBy                                                      string        // model
 	SummaryCovers                                                  words.Counted // number
@@ -29,11 +29,11 @@ type texts struct {
 	// Messages.
 	You, Agent, SystemName, Edited, Deleted, Forwarded, InReply, InReplyMine string
 	SummaryUpdated, SummaryFinalized, ExpandSummary, Post, Reminder          string
-	Writing                                                                  string        // Again: number of tries
-	Again                                                                    words.Counted // number
+	Writing                                                                  string
+	Again                                                                    words.Counted // number of attempts
 	ToolUsed                                                                 string        // tool
 	ToolArguments, ToolResult                                                string
-	Tools                                                                    map[string]string // by the tool's name; the verb is what was asked
+	Tools                                                                    map[string]string // by the tool's name; the value is the query
 	Why, Remember, Forget, CopyLink, LinkCopied                              string
 
 	// The composer.
@@ -58,7 +58,7 @@ type texts struct {
 	Record, Recording, Discard, RecordRefused, RecordNone, Listen, ListenStop string
 	Act                                                                       actWords
 
-	// What is asked of a message.
+	// Pages about a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart                                        string
 	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered, WhyLeftOut, WhyLoaded                  string
 	WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached, WhyTime string
@@ -90,14 +90,14 @@ type texts struct {
 	Weekdays [7]string // from Monday, two letters each
 }
 
-// actWords are what is said of acts with a message.
+// actWords are the texts of actions on a message.
 type actWords struct {
 	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote string
 	Edit, EditTitle, EditLead, EditDo                            string
 	Again, Newer, Busy                                           string
-	AnswerOf                                                     string // which, of how many
+	AnswerOf                                                     string // number, total
 	Previous, Next                                               string
-	Stays                                                        string // what earlier answers did
+	Stays                                                        string // actions of other answers
 	Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone        string
 	Picture, OpenPicture, Original                               string
 	Commands, CommandsLead                                       string
@@ -105,5 +105,5 @@ type actWords struct {
 	KeyAnswers, KeyStop, KeySend                                 string
 }
 
-// say returns the words of the room in a language.
+// say returns the room's texts in a language.
 var say = words.In[texts]("chat")

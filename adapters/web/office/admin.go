@@ -60,15 +60,8 @@ func adminSections(v *web.Visit) []section {
 		{"jobs", w.Jobs}, {"usage", w.Usage}, {"kept", w.Kept}, {"check", w.Check}}
 }
 
-// adminSection leads to a part of the page.
-func (r *Room) adminSection(v *web.Visit) error {
-	for _, s := range adminSections(v) {
-		if s.ID == v.R.PathValue("section") {
-			return v.Back("/admin#"+s.ID, "")
-		}
-	}
-	return core.ErrNotFound
-}
+// adminSection redirects to a section of the page.
+func (r *Room) adminSection(v *web.Visit) error { return toSection(v, "/admin", adminSections(v)) }
 
 func (r *Room) adminPage(v *web.Visit) error {
 	page, called := adminView{Sections: adminSections(v)}, r.names(v)
@@ -101,17 +94,17 @@ func (r *Room) adminPage(v *web.Visit) error {
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
 }
 
-// shownSetup is how a channel is set up, under its name.
+// shownSetup is the setup of a channel with its name.
 type shownSetup struct {
 	Setup
 	Name  string
-	Typed map[string]string // into the fields, without secrets
+	Typed map[string]string // typed answers by field, without secrets
 }
 
-// called is what a user is called on the owner's page.
+// called returns a user's name on the owner's page.
 func called(u core.User) string { return cmp.Or(u.Name, fmt.Sprintf("#%d", u.ID)) }
 
-// names returns what users are called, each read once.
+// names returns a function that returns users' names and reads each user once.
 func (r *Room) names(v *web.Visit) func(core.UserID) string {
 	known := map[core.UserID]string{0: "–"}
 	return func(id core.UserID) string {
@@ -126,7 +119,7 @@ func (r *Room) names(v *web.Visit) func(core.UserID) string {
 	}
 }
 
-// shownChannel is a channel with what is wrong with it.
+// shownChannel is a channel with its error.
 type shownChannel struct {
 	Name, Account, Wrong string
 }
@@ -147,17 +140,17 @@ func (r *Room) health(v *web.Visit) []shownChannel {
 	return out
 }
 
-// checkAllTime bounds the check of the configuration: it calls every service.
+// checkAllTime bounds the check of the configuration, which calls every service.
 const checkAllTime = 80 * time.Second
 
-// mostFiles bounds how many attachments the page measures.
+// mostFiles bounds the number of attachments that the page measures.
 const mostFiles = 100_000
 
-// keptSizes says how much room what is kept takes.
+// keptSizes describes the disk usage of the stored data.
 func (r *Room) keptSizes(v *web.Visit) string {
 	var files int64
 	n := 0
-	_ = filepath.WalkDir(r.MediaDir, func(_ string, d fs.DirEntry, err error) error { // there may be none
+	_ = filepath.WalkDir(r.MediaDir, func(_ string, d fs.DirEntry, err error) error { // the folder may not exist
 		if n++; n > mostFiles {
 			return fs.SkipAll
 		}
@@ -192,10 +185,10 @@ func (r *Room) checkChannel(v *web.Visit) error {
 	})
 }
 
-// mostTyped bounds what is typed into a field of a channel, in bytes.
+// mostTyped bounds an answer to a channel's field, in bytes.
 const mostTyped = 2000
 
-// tryChannel tries a channel with what was typed into its fields, and keeps nothing.
+// tryChannel tries a channel with the typed answers, and stores nothing.
 func (r *Room) tryChannel(v *web.Visit) error {
 	name := v.R.PathValue("channel")
 	all := r.Inspector.Setups(v.Lang)
@@ -220,21 +213,19 @@ func (r *Room) tryChannel(v *web.Visit) error {
 	})
 }
 
-// alone does one thing at a time that calls other services, within checkAllTime.
+// alone runs do within checkAllTime. Only one check that calls other services runs at a time.
 func (r *Room) alone(v *web.Visit, do func(context.Context) error) error {
-	select {
-	case r.checks <- struct{}{}:
-		defer func() { <-r.checks }()
-	default:
+	if !r.checks.take(v.User.ID) {
 		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).Admin.CheckRuns,
 			After: 30 * time.Second}
 	}
+	defer r.checks.leave(v.User.ID)
 	ctx, cancel := context.WithTimeout(v.Context(), checkAllTime)
 	defer cancel()
 	return do(ctx)
 }
 
-// check shows what is found. again is where it is posted.
+// check shows the findings of a check, which again repeats.
 func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]core.Finding, error)) error {
 	return r.alone(v, func(ctx context.Context) error {
 		found, err := find(ctx)

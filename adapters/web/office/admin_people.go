@@ -42,7 +42,7 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 	return out, nil
 }
 
-// decide lets somebody in, or turns them down.
+// decide approves or denies a request for access.
 func (r *Room) decide(v *web.Visit) error {
 	f, w := v.R.PostForm, say(v.Lang).Admin
 	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.Now}
@@ -71,7 +71,7 @@ func (r *Room) decide(v *web.Visit) error {
 	return v.Back("/admin#requests", toast)
 }
 
-// knownUser is the user of an id, or core.ErrNotFound.
+// knownUser returns the user with an id, or core.ErrNotFound.
 func (r *Room) knownUser(v *web.Visit, id string) (core.User, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n <= 0 {
@@ -80,17 +80,17 @@ func (r *Room) knownUser(v *web.Visit, id string) (core.User, error) {
 	return r.Store.User(v.Context(), core.UserID(n))
 }
 
-// peoplePage says which people are shown of those who were looked for.
+// peoplePage describes the displayed page of the found users.
 type peoplePage struct {
 	Words         string
-	Before, After string // addresses; empty: there are none
+	Before, After string // paths of the neighbouring pages; empty: none
 	Range         string // empty: all are shown
 }
 
-// peopleShown is how many people, and how many requests, the page shows at once.
+// peopleShown bounds the users and the requests on a page.
 const peopleShown = 50
 
-// somePeople returns the people that the address of the page asks for.
+// somePeople returns the users that the URL selects.
 func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 	q := v.R.URL.Query()
 	p := peoplePage{Words: strings.TrimSpace(web.Short(web.OneLine(q.Get("who")), maxName))}
@@ -121,7 +121,7 @@ func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 	return shown, p, nil
 }
 
-// shownUser is a user as the owner sees them.
+// shownUser is a user on the owner's page.
 type shownUser struct {
 	ID                            core.UserID
 	Name, Addresses, Used, Tokens string
@@ -157,7 +157,7 @@ func (r *Room) shownUsers(v *web.Visit, users []core.User, used []core.UsageDay)
 	return out, nil
 }
 
-// lastUsed says when somebody wrote last; empty: never.
+// lastUsed describes when a user last wrote; empty: never.
 func lastUsed(v *web.Visit, t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -165,7 +165,7 @@ func lastUsed(v *web.Visit, t time.Time) string {
 	return say(v.Lang).Settings.LastUsed + " " + ago(v, t)
 }
 
-// signInLink makes a link that signs somebody in, and shows it, once.
+// signInLink creates a link that signs a user in, and shows it once.
 func (r *Room) signInLink(v *web.Visit) error {
 	u, err := r.knownUser(v, v.R.PathValue("id"))
 	if err != nil {
@@ -182,9 +182,9 @@ func (r *Room) signInLink(v *web.Visit) error {
 		err = r.Store.PutCode(v.Context(), code)
 	}
 	if err != nil {
-		return fmt.Errorf("make a sign-in link: %w", err)
+		return fmt.Errorf("create a sign-in link: %w", err)
 	}
-	r.Log.Info("the owner made a sign-in link", zap.Int64("for", int64(u.ID)))
+	r.Log.Info("sign-in link created by the owner", zap.Int64("for", int64(u.ID)))
 	w := say(v.Lang).Admin
 	minutes := words.Number(v.Lang, int(code.Expires.Sub(v.Now).Minutes()))
 	return v.Page("secret", w.LinkTitle, secretView{Title: w.LinkTitle,

@@ -127,7 +127,7 @@ func TestTheConfigurationIsChecked(t *testing.T) {
 	p.Post("/admin/check", nil).Wants(t, 200, "Everything is in order.", "the model answers", "ok")
 	f.found = append(f.found, core.Finding{Check: "telegram", Detail: "telegram refuses the token; get a new one"})
 	p.Post("/admin/check", nil).Wants(t, 200, "1 thing needs your attention.", "refuses the token", "problem")
-	f.room.checks <- struct{}{}
+	f.room.checks.take(0)
 	p.Post("/admin/check", nil).Wants(t, http.StatusTooManyRequests, "A check is already running")
 }
 
@@ -313,9 +313,9 @@ func TestTheOwnerTriesAChannelBeforeItIsConfigured(t *testing.T) {
 	right.Lacks(t, "1:right")
 	p.Post("/admin/channels/signal/try", nil).Wants(t, http.StatusNotFound)
 	f.Bob.SignedIn().Post("/admin/channels/telegram/try", url.Values{"token": {"1:right"}}).Wants(t, http.StatusNotFound)
-	f.room.checks <- struct{}{}
+	f.room.checks.take(0)
 	p.Post("/admin/channels/telegram/try", nil).Wants(t, http.StatusTooManyRequests, "A check is already running")
-	<-f.room.checks
+	f.room.checks.leave(0)
 	if want := []string{`telegram en map[place:"here" token:1:wrong]`, "telegram en map[place: token:1:right]"}; !slices.Equal(
 		f.tried, want) {
 		t.Errorf("tried %q", f.tried)

@@ -15,14 +15,14 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// How much is listed.
+// Bounds of the lists.
 const (
 	deliveriesShown = 50
 	jobsShown       = 50
-	chartUsers      = 5 // with a colour of their own
+	chartUsers      = 5 // users with a colour of their own
 )
 
-// shownDelivery is a delivery that did not arrive, without what it says.
+// shownDelivery is a delivery that did not arrive, without its text.
 type shownDelivery struct {
 	User                                         core.UserID
 	ID                                           core.DeliveryID
@@ -47,7 +47,7 @@ func (r *Room) undelivered(v *web.Visit, called func(core.UserID) string) ([]sho
 	return out, nil
 }
 
-// retryDelivery sends something again.
+// retryDelivery sends a delivery again.
 func (r *Room) retryDelivery(v *web.Visit) error {
 	user, id, err := ofUser(v)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Room) retryDelivery(v *web.Visit) error {
 	return v.Back("/admin#deliveries", say(v.Lang).Admin.Resent)
 }
 
-// ofUser reads a user and the number of something of theirs.
+// ofUser returns the user and id in the path.
 func ofUser(v *web.Visit) (core.UserID, int64, error) {
 	user, errUser := strconv.ParseInt(v.R.PathValue("user"), 10, 64)
 	id, errID := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
@@ -69,21 +69,21 @@ func ofUser(v *web.Visit) (core.UserID, int64, error) {
 	return core.UserID(user), id, nil
 }
 
-// retried is what is said of something that cannot be tried again.
+// retried returns the error of a failed retry.
 func retried(v *web.Visit, err error) error {
 	if web.IsRefused(err) && !errors.Is(err, core.ErrNotFound) {
 		return web.Because(http.StatusConflict, v.Words.ErrRefused)
 	}
-	return fmt.Errorf("try again: %w", err)
+	return fmt.Errorf("retry: %w", err)
 }
 
-// shownQueue is how many jobs a queue holds.
+// shownQueue holds the numbers of jobs in a queue.
 type shownQueue struct {
 	Name                                 string
 	Ready, Running, Waiting, Dead, Since string
 }
 
-// shownJob is a job that gave up.
+// shownJob is a dead letter.
 type shownJob struct {
 	User                               core.UserID
 	ID                                 core.JobID
@@ -107,15 +107,13 @@ func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQue
 	return byQueue(v, stats), dead, nil
 }
 
-// byQueue makes a row of the states of each queue.
+// byQueue returns one row per queue.
 func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 	rows := map[string]*shownQueue{}
-	var names []string
 	oldest := map[string]core.QueueStat{}
 	for _, s := range stats {
 		if rows[s.Queue] == nil {
 			rows[s.Queue] = &shownQueue{Name: queueName(v, s.Queue), Ready: "0", Running: "0", Waiting: "0", Dead: "0"}
-			names = append(names, s.Queue)
 		}
 		n := words.Number(v.Lang, s.Depth)
 		switch s.State {
@@ -133,9 +131,8 @@ func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 			oldest[s.Queue] = s
 		}
 	}
-	slices.Sort(names)
 	var out []shownQueue
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		row := *rows[name]
 		row.Since = "–"
 		if o, ok := oldest[name]; ok && !o.Oldest.IsZero() {
@@ -146,7 +143,7 @@ func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 	return out
 }
 
-// queueName is what a queue is called.
+// queueName returns the displayed name of a queue.
 func queueName(v *web.Visit, queue string) string {
 	base, channel, ok := strings.Cut(queue, ":")
 	name := cmp.Or(say(v.Lang).Admin.Queues[base], base)
@@ -156,7 +153,7 @@ func queueName(v *web.Visit, queue string) string {
 	return name
 }
 
-// retryJob has a job done again.
+// retryJob has a dead job retried.
 func (r *Room) retryJob(v *web.Visit) error {
 	user, id, err := ofUser(v)
 	if err != nil {
@@ -168,7 +165,7 @@ func (r *Room) retryJob(v *web.Visit) error {
 	return v.Back("/admin#jobs", say(v.Lang).Admin.Revived)
 }
 
-// adminUsage is what everybody used.
+// adminUsage is the usage of all users.
 type adminUsage struct {
 	Chart  chart
 	People []adminUsed
@@ -221,21 +218,13 @@ func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.U
 	return page
 }
 
-// heaviest lists users, those first who used most.
+// heaviest lists users by usage, in descending order.
 func heaviest(used []core.UsageDay) []core.UserID {
 	sums := map[core.UserID]int{}
 	for _, d := range used {
 		sums[d.User] += d.Usage.Prompt + d.Usage.Completion
 	}
-	var out []core.UserID
-	for u := range sums {
-		out = append(out, u)
-	}
-	slices.SortFunc(out, func(a, b core.UserID) int {
-		if sums[a] != sums[b] {
-			return sums[b] - sums[a]
-		}
-		return int(a - b)
+	return slices.SortedFunc(maps.Keys(sums), func(a, b core.UserID) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
 	})
-	return out
 }

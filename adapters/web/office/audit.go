@@ -11,19 +11,19 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// auditShown is how many rows a page of the audit shows.
+// auditShown is the number of rows on a page of the audit.
 const auditShown = 100
 
-// auditView is a page of what was done.
+// auditView is a page of the audit.
 type auditView struct {
 	Rows  []shownAudit
-	Older string // where the next page is; empty: there is none
-	Newer bool   // this is not the first
+	Older string // path of the next page; empty: none
+	Newer bool   // not the first page
 }
 
 type shownAudit struct{ When, Who, What, Through string }
 
-// auditPage shows the owner what was done, by ids and fixed words.
+// auditPage shows the audit to the owner, with ids and fixed texts only.
 func (r *Room) auditPage(v *web.Visit) error {
 	rows, err := r.Store.Audit(v.Context(), core.AuditQuery{All: true,
 		Before: auditCursor(v.R.URL.Query().Get("before")), Limit: auditShown + 1})
@@ -45,7 +45,7 @@ func (r *Room) auditPage(v *web.Visit) error {
 	return v.Page("audit", say(v.Lang).Admin.Audit, page)
 }
 
-// auditCursor reads where a page begins.
+// auditCursor parses the start of a page.
 func auditCursor(text string) (r core.AuditRow) {
 	var at int64
 	if n, _ := fmt.Sscanf(text, "%d-%d-%d", &at, &r.User, &r.ID); n != 3 {

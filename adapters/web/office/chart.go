@@ -9,18 +9,18 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// chart is a chart of days as bars, which may be stacked. Its numbers stand in a
-// table beside it too.
+// chart is a bar chart of days, whose bars may be stacked. A table beside it holds the
+// same numbers.
 type chart struct {
 	Label               string
 	Bars                []bar
-	Limit               string // where a line stands for the budget; empty: none
-	Top                 string // what the upper edge means
+	Limit               string // height of the budget's line; empty: none
+	Top                 string // value at the upper edge
 	First, Middle, Last string // days
 	Legend              []legend
 }
 
-// bar is a rectangle in a field of 300 by 100.
+// bar is a rectangle in an area of 300 by 100.
 type bar struct {
 	X, Y, Height string
 	Class        int
@@ -32,14 +32,14 @@ type legend struct {
 	Name  string
 }
 
-// Sizes of a chart: ten units for each of thirty days.
+// Sizes of a chart: ten units for each of the days.
 const (
 	barStep   = 10
 	barHeight = 100
 )
 
-// chart draws values by day, from one on through today. Each day has one value for
-// each of the stacked series.
+// chart returns the chart of values by day, from the day labelled from through today.
+// Each day has one value per stacked series.
 func (r *Room) chart(v *web.Visit, from string, values map[string][]int, limit int, label string) chart {
 	c := chart{Label: label}
 	start, err := time.Parse(time.DateOnly, from)
@@ -68,7 +68,7 @@ func (r *Room) chart(v *web.Visit, from string, values map[string][]int, limit i
 	return c
 }
 
-// stack is the bars of one day.
+// stack returns the bars of one day.
 func stack(v *web.Visit, day int, values []int, top int, label string) []bar {
 	var out []bar
 	below := 0
@@ -85,14 +85,14 @@ func stack(v *web.Visit, day int, values []int, top int, label string) []bar {
 	return out
 }
 
-// shortDay is a day without its year.
+// shortDay formats a day without its year.
 func shortDay(v *web.Visit, t time.Time) string {
 	return when.DayOfMonth(t.Day(), v.Lang) + " " + when.MonthName(t.Month(), v.Lang)
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// roundUp is the next number that is easy to read.
+// roundUp returns the next number that is easy to read.
 func roundUp(n int) int {
 	for step := 1; ; step *= 10 {
 		for _, k := range []int{10, 12, 15, 20, 25, 30, 40, 50, 60, 80} {

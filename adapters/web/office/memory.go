@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// How much of memory a page shows.
+// Bounds of the memory page.
 const (
 	itemsShown  = 50
 	themesShown = 200
@@ -34,7 +35,7 @@ func (r *Room) memoryRoutes() []web.Route {
 	}
 }
 
-// memoryQuery is what a visitor wants to see of memory, as the address says it.
+// memoryQuery is the filter of the memory page, as the URL states it.
 type memoryQuery struct {
 	Words, Theme, Type string
 	Archived           bool
@@ -51,7 +52,7 @@ func (r *Room) memoryQuery(v *web.Visit) memoryQuery {
 	return q
 }
 
-// path is where a query is answered.
+// path returns the path of the page that answers the query.
 func (q memoryQuery) path() string {
 	f := url.Values{}
 	for name, value := range map[string]string{"q": q.Words, "theme": q.Theme, "type": q.Type} {
@@ -71,17 +72,17 @@ func (q memoryQuery) path() string {
 	return "/memory?" + f.Encode()
 }
 
-// narrowed reports whether the query leaves something out.
+// narrowed reports whether the query has a filter.
 func (q memoryQuery) narrowed() bool { return q.Words != "" || q.Theme != "" || q.Type != "" }
 
-// memoryView is the page of memory.
+// memoryView is the memory page.
 type memoryView struct {
 	Query        memoryQuery
 	Path         string
 	Themes       []shownTheme
 	Types        []choice
 	Items        []shownItem
-	Noted        []shownItem // by the assistant, today
+	Noted        []shownItem // noted by the assistant today
 	How, Vectors string
 	Newer, Older string
 	Empty        *web.Empty
@@ -92,19 +93,19 @@ type memoryView struct {
 	Standing     standingView
 }
 
-// choice is one of several values of a form.
+// choice is an option of a form.
 type choice struct {
 	Value, Name, Hint string
 	Here              bool
 }
 
-// shownTheme is a theme that the list can be narrowed to.
+// shownTheme is a theme to filter by.
 type shownTheme struct {
 	Name, Count, Path string
 	Here              bool
 }
 
-// addedItem is what stands in the form that adds an item.
+// addedItem is the content of the form that adds an item.
 type addedItem struct{ Text, Theme, New, Type string }
 
 // shownItem is an item in the list.
@@ -112,24 +113,24 @@ type shownItem struct {
 	ID                        core.ItemID
 	Content, Type, Theme      string
 	When, Source, State, Tags string
-	Class                     string // of State
+	Class                     string // CSS class of State
 	Archived                  bool
-	Foreign                   bool // words that the person did not write went into it
+	Foreign                   bool // derived from words that the person did not write
 	History                   []wording
 }
 
 // wording is an earlier statement of an item.
 type wording struct{ Text, Until string }
 
-// notedLooked is how many of the newest items are looked through for those of today.
+// notedLooked is the number of newest items searched for those noted today.
 const notedLooked = 200
 
-// noted lists what the assistant added today, newest first.
+// noted lists the items that the assistant noted today, newest first.
 func (r *Room) noted(v *web.Visit, names map[string]string) ([]shownItem, error) {
 	items, err := r.Memory.Items(v.Context(), core.ItemQuery{User: v.User.ID, Status: core.ItemActive,
 		Since: v.Today.Start, Limit: notedLooked})
 	if err != nil {
-		return nil, fmt.Errorf("read memory of today: %w", err)
+		return nil, fmt.Errorf("read today's memory: %w", err)
 	}
 	var out []shownItem
 	for _, i := range items {
@@ -144,10 +145,10 @@ func (r *Room) memoryPage(v *web.Visit) error {
 	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), newItem(), "", standingView{})
 }
 
-// newItem is what stands in an empty form.
+// newItem returns the content of an empty form.
 func newItem() addedItem { return addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)} }
 
-// showMemory shows memory, with what was wrong with a form, if anything was.
+// showMemory shows the memory page, with the problem of a refused form, if any.
 func (r *Room) showMemory(v *web.Visit, status int, q memoryQuery, form addedItem, problem string,
 	always standingView) error {
 	themes, err := r.Memory.Themes(v.Context(), v.User.ID, themesShown)
@@ -196,7 +197,7 @@ func listThemes(v *web.Visit, page *memoryView, themes []core.Theme) {
 		page.Query.Theme == ""}}, page.Themes...)
 }
 
-// listItems reads the items that are asked for: by words the best, else a page of
+// listItems reads the requested items: the best matches of a search, or else a page of
 // the newest.
 func (r *Room) listItems(v *web.Visit, page *memoryView, themes []core.Theme) error {
 	q := page.Query
@@ -208,7 +209,7 @@ func (r *Room) listItems(v *web.Visit, page *memoryView, themes []core.Theme) er
 		items, err = r.newestItems(v, q)
 	}
 	if errors.Is(err, core.ErrRefused) {
-		err = core.ErrNotFound // a filter that nobody was offered
+		err = core.ErrNotFound // an unknown filter
 	}
 	if err != nil {
 		return err
@@ -284,14 +285,11 @@ func (r *Room) newestItems(v *web.Visit, q memoryQuery) ([]core.Item, error) {
 	return items, nil
 }
 
-// item is an item as it is shown.
+// item returns a displayed item.
 func item(v *web.Visit, i core.Item, themes map[string]string) shownItem {
-	s := shownItem{ID: i.ID, Content: i.Content, Type: v.Words.Types[string(i.Type)], Theme: themes[i.Theme],
-		When: v.Moment(i.CreatedAt), Tags: strings.Join(i.Tags, ", "),
+	s := shownItem{ID: i.ID, Content: i.Content, Type: v.Words.Types[string(i.Type)],
+		Theme: cmp.Or(themes[i.Theme], i.Theme), When: v.Moment(i.CreatedAt), Tags: strings.Join(i.Tags, ", "),
 		Archived: i.Status == core.ItemArchived, Foreign: i.Tainted}
-	if s.Theme == "" {
-		s.Theme = i.Theme
-	}
 	for _, w := range slices.Backward(i.History) {
 		s.History = append(s.History, wording{w.Content, fmt.Sprintf(say(v.Lang).Memory.Until, v.Moment(w.Until))})
 	}
@@ -309,11 +307,11 @@ func item(v *web.Visit, i core.Item, themes map[string]string) shownItem {
 	return s
 }
 
-// vectors says how far the vectors of a person are; nothing where none are made.
+// vectors describes the state of a person's vectors, or states that there are none.
 func (r *Room) vectors(v *web.Visit) (string, error) {
 	config, err := r.Embeddings.Name(v.Context(), v.User.ID)
 	if err != nil || config == "" {
-		return say(v.Lang).Memory.NoVectors, nil //nolint:nilerr // what is wrong is said where it can be mended
+		return say(v.Lang).Memory.NoVectors, nil //nolint:nilerr // the settings report the error
 	}
 	n, err := r.Store.EmbeddingCounts(v.Context(), v.User.ID, config)
 	if err != nil {
@@ -330,7 +328,7 @@ func (r *Room) vectors(v *web.Visit) (string, error) {
 	out := w.Vectors + " " + strings.Join(said, ", ") + "."
 	faults, err := r.Store.EmbeddingFaults(v.Context(), v.User.ID)
 	if err != nil {
-		return "", fmt.Errorf("read errors of vectors: %w", err)
+		return "", fmt.Errorf("read embedding errors: %w", err)
 	}
 	for _, f := range faults {
 		out += " " + fmt.Sprintf(w.VectorsFault, words.Number(v.Lang, f.Count), f.Reason)

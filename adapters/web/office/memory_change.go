@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// addItem keeps what a person wrote on the page of memory.
+// addItem adds an item written on the memory page.
 func (r *Room) addItem(v *web.Visit) error {
 	f := v.R.PostForm
 	form := addedItem{Text: strings.TrimSpace(f.Get("text")), Theme: f.Get("theme"), New: strings.TrimSpace(f.Get("new")),
@@ -35,7 +35,7 @@ func (r *Room) addItem(v *web.Visit) error {
 	return v.Act("remember", fmt.Sprintf("/memory#i%d", add.Item.ID), v.Words.Remembered, *add)
 }
 
-// askedItem is the item that an action is about, and where the visitor was.
+// askedItem returns the item in the path, and the path of the page to return to.
 func (r *Room) askedItem(v *web.Visit) (core.Item, string, error) {
 	n, err := v.ID()
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *Room) restoreItem(v *web.Visit) error {
 	return v.Back(next, say(v.Lang).Memory.Restored)
 }
 
-// editItem corrects what an item says.
+// editItem corrects the statement of an item.
 func (r *Room) editItem(v *web.Visit) error {
 	i, next, err := r.askedItem(v)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"rsc.io/qr"
 )
 
-// qrSVG is a text as a QR code.
+// qrSVG returns a text as a QR code.
 func qrSVG(text string) (template.HTML, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package office is the room of the page where a person looks after what is theirs:
-// memory, settings, data, browsers and keys, and, for the owner, the whole gateway. Its
-// pages are long ones of sections, with questions in place (class="sure") and charts:
-// templates/parts/office.html and static/office.css have what they share, which comes
-// with {{define "head"}}{{template "office"}}{{end}}.
+// Package office is the part of the web page where a person manages memory, settings,
+// data, browsers and keys, and the owner the whole gateway. Its pages are long, with
+// sections, confirmations in place (class="sure") and charts. They share
+// templates/parts/office.html and static/office.css, which
+// {{define "head"}}{{template "office"}}{{end}} includes.
 package office
 
 import (
@@ -19,46 +19,43 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Options configure a Room. Those without a remark are required.
+// Options configure a Room. Fields without a comment are required.
 type Options struct {
-	Store   Store
-	People  People
-	Gateway web.Gateway
-	Memory  Memory
-	// Standing is what people want always.
+	Store      Store
+	People     People
+	Gateway    web.Gateway
+	Memory     Memory
 	Standing   Standing
 	Engine     Engine
 	Embeddings Embeddings
 	Agents     Agents
-	Inspector  Inspector // of the owner's page
+	Inspector  Inspector // for the owner's page
 
 	Prices       Prices // of the model's tokens
-	TokensPerDay int    // budget of a user; 0: none
-	Summaries    string // of people who chose none: home, all or off
-	Strategy     string // of people who chose none
-	Voice        bool   // answers can be spoken
+	TokensPerDay int    // budget of a user; 0: unlimited
+	Summaries    string // for people who chose none: home, all or off
+	Strategy     string // for people who chose none
+	Voice        bool   // replies can be spoken
 
-	MediaDir  string // where attachments lie
-	PublicURL string // of the page, as people reach it
+	MediaDir  string // folder of the attachments
+	PublicURL string // URL at which people reach the page
 
 	Log  *zap.Logger
 	Now  func() time.Time
-	Rand io.Reader // of keys; safe for concurrent use
+	Rand io.Reader // for keys; safe for concurrent use
 }
 
-// Room is memory, settings and administration. Its methods may be called concurrently.
+// Room serves memory, settings and administration. Its methods may be called concurrently.
 type Room struct {
 	Options
-	exports *seats
-	checks  chan struct{} // a seat each
-	looks   chan struct{}
+	exports, checks, looks *seats
 }
 
 var _ web.ResumingRoom = (*Room)(nil)
 
-// New returns the room.
+// New returns a Room.
 func New(o Options) *Room {
-	return &Room{o, newSeats(exportsEach, exportsAtOnce), make(chan struct{}, 1), make(chan struct{}, 1)}
+	return &Room{o, newSeats(exportsEach, exportsAtOnce), newSeats(1, 1), newSeats(1, 1)}
 }
 
 //go:embed templates static
@@ -67,22 +64,21 @@ var files embed.FS
 // Name returns office.
 func (r *Room) Name() string { return "office" }
 
-// Words returns the words of the room.
+// Words returns the room's texts in a language.
 func (r *Room) Words(lang string) any { return say(lang) }
 
 // Files returns the templates, and the style and script of the room.
 func (r *Room) Files() fs.FS { return files }
 
-// Routes lists the pages.
+// Routes returns the room's routes.
 func (r *Room) Routes() []web.Route {
-	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(),
-		r.standingRoutes())...),
+	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(), r.standingRoutes())...),
 		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, r.adminRoutes()...))
 }
 
-// Resume goes on with deletions of accounts that were not finished.
+// Resume continues unfinished account deletions.
 func (r *Room) Resume(ctx context.Context) {
 	if err := r.Engine.Resume(ctx); err != nil && ctx.Err() == nil {
-		r.Log.Error("finish what is left of who was deleted", zap.Error(err))
+		r.Log.Error("unfinished account deletions not resumed", zap.Error(err))
 	}
 }

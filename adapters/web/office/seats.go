@@ -6,8 +6,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// seats bounds work that takes long: of one user first, so that nobody takes the
-// seats of all, and then of everybody.
+// seats limits concurrent long work, per user, so that one user cannot take all seats,
+// and in total.
 type seats struct {
 	each, all int
 
@@ -20,7 +20,8 @@ func newSeats(each, all int) *seats {
 	return &seats{each: each, all: all, taken: map[core.UserID]int{}}
 }
 
-// take takes a seat for a user; false: there is none. Who took one leaves it.
+// take takes a seat for a user and reports whether there was one. The caller must then
+// call leave.
 func (s *seats) take(u core.UserID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +33,7 @@ func (s *seats) take(u core.UserID) bool {
 	return true
 }
 
-// leave gives a seat back.
+// leave returns a seat.
 func (s *seats) leave(u core.UserID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

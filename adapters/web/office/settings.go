@@ -23,12 +23,12 @@ func (r *Room) settingsRoutes() []web.Route {
 // section is a part of a long page.
 type section struct{ ID, Name string }
 
-// problem is what was wrong with a form, and where.
+// problem is a problem of a form and its place.
 type problem struct {
 	Section, Field, Text string
 }
 
-// At returns what is wrong with a field; empty: nothing.
+// At returns the problem of a field, or "".
 func (p *problem) At(field string) string {
 	if p == nil || p.Field != field {
 		return ""
@@ -36,44 +36,48 @@ func (p *problem) At(field string) string {
 	return p.Text
 }
 
-// settingsView is the page of settings. Problem may be set before it is filled.
+// settingsView is the settings page.
 type settingsView struct {
 	Sections []section
 	Problem  *problem
 
 	Name      string
-	Chosen    *string // language of a form that was refused
+	Chosen    *string // language in a refused form
 	Zone      zoneView
 	Languages []choice
 	Summaries []choice
 	Strategy  []choice
 	Memory    []choice
-	Voice     []choice // empty: nobody speaks
+	Voice     []choice // empty: replies cannot be spoken
 	Standing  standingView
 	Links     linksView
 	Meaning   meaningView
 	Keys      keysView
 	Sessions  []shownSession
-	// SessionDays is how long a session lasts after its last use.
-	SessionDays int
+
+	SessionDays int // life of a session after its last use
 	Usage       usageView
-	ExportAbout string // what an export holds, as far as that is known before it is made
-	Owner       bool   // who is not deleted
+	ExportAbout string // estimated contents of an export
+	Owner       bool   // the owner cannot delete the account
 }
 
 func (r *Room) settingsPage(v *web.Visit) error {
 	return r.showSettings(v, http.StatusOK, settingsView{})
 }
 
-// settingsSection leads to a part of the page: a form that was refused stands at
-// its address.
+// settingsSection redirects to a section of the page: a refused form is shown at its
+// path, which can be reloaded.
 func (r *Room) settingsSection(v *web.Visit) error {
-	for _, s := range r.settingsSections(v) {
-		if s.ID == v.R.PathValue("section") {
-			return v.Back("/settings#"+s.ID, "")
-		}
+	return toSection(v, "/settings", r.settingsSections(v))
+}
+
+// toSection redirects to the section of a page that the path names.
+func toSection(v *web.Visit, page string, all []section) error {
+	name := v.R.PathValue("section")
+	if !slices.ContainsFunc(all, func(s section) bool { return s.ID == name }) {
+		return core.ErrNotFound
 	}
-	return core.ErrNotFound
+	return v.Back(page+"#"+name, "")
 }
 
 func (r *Room) settingsSections(v *web.Visit) []section {
@@ -83,13 +87,13 @@ func (r *Room) settingsSections(v *web.Visit) []section {
 		{"usage", w.Usage}, {"data", w.Data}}
 }
 
-// wrong shows the settings again with what is wrong with a form.
+// wrong shows the settings again with the problem of a form.
 func (r *Room) wrong(v *web.Visit, p problem, page settingsView) error {
 	page.Problem = &p
 	return r.showSettings(v, http.StatusUnprocessableEntity, page)
 }
 
-// showSettings fills what was not filled in before, and shows all.
+// showSettings fills in the sections and shows the page. A refused form is set in page before.
 func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 	page.Sections = r.settingsSections(v)
 	if page.Problem == nil || page.Problem.Section != "profile" {
@@ -139,14 +143,14 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	return nil
 }
 
-// mark marks the choice that holds.
+// mark marks the choice with a value.
 func mark(all []choice, value string) {
 	for i := range all {
 		all[i].Here = all[i].Value == value
 	}
 }
 
-// change makes changes of the visitor's own, and leads back to where they were made.
+// change applies effects for the visitor and redirects to a section of the settings.
 func (r *Room) change(v *web.Visit, section, toast string, effects ...core.Effect) error {
 	return v.Act("change", "/settings#"+section, toast, effects...)
 }

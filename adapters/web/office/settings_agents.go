@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,15 +11,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Agents keeps the keys of people's own WhatsApp agents.
+// Agents stores the keys of personal WhatsApp agents.
 type Agents interface {
 	// List lists a user's agents, oldest first.
 	List(ctx context.Context, user core.UserID) ([]Agent, error)
-	// Check tries a key. The error says in words what is wrong with it.
+	// Check tries a key. The text of the error is for the person.
 	Check(ctx context.Context, key string) error
 	// Add stores a key, encrypted.
 	Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error
-	// Remove removes a user's agent, or is core.ErrNotFound.
+	// Remove removes a user's agent, or returns core.ErrNotFound.
 	Remove(ctx context.Context, user core.UserID, id int64) error
 }
 
@@ -27,13 +28,13 @@ type Agent struct {
 	ID    int64
 	Name  string
 	Since time.Time
-	Err   error // what is wrong with it; nil: nothing known
+	Err   error // its latest failure; nil: none
 }
 
-// checkTime bounds the try of a key or an endpoint.
+// checkTime bounds the check of a key or an endpoint.
 const checkTime = 20 * time.Second
 
-// shownAgent is an agent as it is shown.
+// shownAgent is a displayed agent.
 type shownAgent struct {
 	ID                 int64
 	Name, Since, Wrong string
@@ -54,13 +55,11 @@ func (r *Room) fillAgents(v *web.Visit, p *linksView) error {
 	return nil
 }
 
-// addAgent tries a key and, if it works, keeps it.
+// addAgent checks a key and, if it works, stores it.
 func (r *Room) addAgent(v *web.Visit) error {
 	w := say(v.Lang).Settings
-	name, key := web.OneLine(web.Short(v.R.PostForm.Get("name"), 200)), strings.TrimSpace(v.R.PostForm.Get("key"))
-	if name == "" {
-		name = w.AgentDefault
-	}
+	name := cmp.Or(web.OneLine(web.Short(v.R.PostForm.Get("name"), 200)), w.AgentDefault)
+	key := strings.TrimSpace(v.R.PostForm.Get("key"))
 	page := settingsView{Links: linksView{AgentName: name}}
 	if isUnreadable(key) {
 		return r.wrong(v, problem{"channels", "agent-key", w.AgentNoKey}, page)

@@ -19,16 +19,12 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// usageDays is how many days of usage are shown.
-const usageDays = 30
-
-// exportTime bounds how long an export may take to be read.
-const exportTime = time.Hour
-
-// How many exports are written at once, of one person and of all.
+// Bounds of usage and exports.
 const (
-	exportsEach   = 1
-	exportsAtOnce = 8
+	usageDays     = 30        // days of usage shown
+	exportTime    = time.Hour // until a client must have read an export
+	exportsEach   = 1         // concurrent exports of one person
+	exportsAtOnce = 8         // and of everybody
 )
 
 func (r *Room) dataRoutes() []web.Route {
@@ -40,14 +36,14 @@ func (r *Room) dataRoutes() []web.Route {
 	}
 }
 
-// usageView is what a person used.
+// usageView is the usage of a person.
 type usageView struct {
 	Chart        chart
 	Days         []usageDay
 	Sum          usageDay
 	Cost         bool
 	Today, Limit string
-	Used, Budget int // of today; Budget 0: there is none
+	Used, Budget int // of today; Budget 0: unlimited
 	None         bool
 }
 
@@ -85,7 +81,7 @@ func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
 	return nil
 }
 
-// usageFrom is the first day of those that are shown.
+// usageFrom returns the label of the first displayed day.
 func usageFrom(v *web.Visit) string {
 	today, err := time.Parse(time.DateOnly, v.Today.Label)
 	if err != nil {
@@ -107,16 +103,16 @@ func (r *Room) usageRow(v *web.Visit, d core.UsageDay, name string) usageDay {
 	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), r.money(v, d.Usage)}
 }
 
-// known reports whether there are any prices.
+// known reports whether any price is set.
 func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completion > 0 }
 
-// of is what usage cost.
+// of returns the cost of usage.
 func (p Prices) of(u core.Usage) float64 {
 	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached +
 		float64(u.Completion)*p.Completion) / 1e6
 }
 
-// money writes what usage cost; empty: nobody knows.
+// money formats the cost of usage; empty: prices are not known.
 func (r *Room) money(v *web.Visit, u core.Usage) string {
 	p := r.Prices
 	if !p.known() {
@@ -136,8 +132,7 @@ func (r *Room) fillData(v *web.Visit, page *settingsView) (err error) {
 	return err
 }
 
-// exportAbout says how much an export holds: a stream has no length that a browser
-// could be told.
+// exportAbout describes the size of an export, as the stream has no known length.
 func (r *Room) exportAbout(v *web.Visit) (string, error) {
 	const page, pages = 500, 40
 	messages, before := 0, ""
@@ -162,8 +157,7 @@ func (r *Room) exportAbout(v *web.Visit) (string, error) {
 	return fmt.Sprintf(w.ExportAboutFiles, about, say(v.Lang).Attachments.Of(files), web.Size(v.Lang, bytes)), nil
 }
 
-// attachments counts the files in the visitor's folder, and their bytes. Nobody
-// knows how many there are if it cannot be read.
+// attachments counts the files in the visitor's folder and their bytes; zero if it cannot be read.
 func (r *Room) attachments(v *web.Visit) (n int, bytes int64) {
 	entries, err := os.ReadDir(filepath.Join(r.MediaDir, strconv.FormatInt(int64(v.User.ID), 10)))
 	if err != nil {
@@ -177,7 +171,7 @@ func (r *Room) attachments(v *web.Visit) (n int, bytes int64) {
 	return n, bytes
 }
 
-// export streams everything of the visitor as a ZIP file. A few at a time: each
+// export streams all of the visitor's data as a ZIP file. Few run at a time, as each
 // reads a whole conversation.
 func (r *Room) export(v *web.Visit) error {
 	if sure, err := r.sure(v, core.AccountSubject{Change: core.ChangeExport}, "/settings#data"); err != nil || !sure {
@@ -203,18 +197,18 @@ func (r *Room) export(v *web.Visit) error {
 		return err
 	}
 	if v.Context().Err() == nil {
-		r.Log.Error("export", zap.Int64("user", int64(v.User.ID)), zap.Error(err))
+		r.Log.Error("export failed", zap.Int64("user", int64(v.User.ID)), zap.Error(err))
 	}
-	panic(http.ErrAbortHandler) // a part of a file must not look like the whole
+	panic(http.ErrAbortHandler) // an incomplete file must not look complete
 }
 
-// download is a file that is sent. begin is called before its first byte, and nil then.
+// download writes a file to a client. It calls begin before the first byte, and then sets it to nil.
 type download struct {
 	to    io.Writer
 	begin func()
 }
 
-// Write sends a part.
+// Write sends a part of the file.
 func (d *download) Write(b []byte) (int, error) {
 	if d.begin != nil {
 		d.begin()

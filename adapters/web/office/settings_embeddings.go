@@ -18,17 +18,17 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Embeddings are the models that texts are found by their meaning with.
+// Embeddings provides the embedding models of search by meaning.
 type Embeddings interface {
-	// System names the configuration that holds for everybody; empty: everybody may
-	// have their own.
+	// System returns the name of the gateway's configuration; if it is empty, users
+	// configure their own.
 	System() string
-	// Name names the configuration whose vectors count for a user; empty: none.
+	// Name returns the name of a user's current configuration; empty: none.
 	Name(ctx context.Context, user core.UserID) (string, error)
-	// Open makes the embedder of a choice. It makes no request, and neither does the
-	// embedder to addresses of the gateway's own network.
+	// Open returns the embedder of a choice, without a request. The embedder refuses
+	// addresses of the gateway's own network.
 	Open(c core.OwnEmbeddings) (core.Embedder, error)
-	// Seal encrypts a key as it stands in a choice; empty for none.
+	// Seal encrypts a key for a choice; an empty key stays empty.
 	Seal(key string) (string, error)
 }
 
@@ -42,17 +42,17 @@ func (r *Room) embeddingRoutes() []web.Route {
 // meaningView is the section about search by meaning.
 type meaningView struct {
 	System, Counts string
-	Set            bool // the person has one
+	Set            bool // the person has configured a model
 	Form           meaningForm
 	Providers      []choice
-	Tried          string // the endpoint works, and how
-	Count          string // of texts that would be embedded again; not empty: it is asked
+	Tried          string // report of a successful try
+	Count          string // texts to embed again; not empty: needs confirmation
 }
 
-// meaningForm is a choice as a form holds it. Sealed is a key that was typed before.
+// meaningForm is a choice in a form. Sealed is a key typed in an earlier step.
 type meaningForm struct {
 	Provider, BaseURL, Model, Dimensions, Sealed string
-	Kept                                         bool // a key is stored, and goes with this address
+	Kept                                         bool // a key is stored for this address
 }
 
 func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
@@ -81,8 +81,8 @@ func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
 	return nil
 }
 
-// setEmbeddings tries, saves or removes a person's own embedding model. Saving
-// another one makes all vectors again, so it is asked with their number first.
+// setEmbeddings tries, saves or removes a person's own embedding model. Saving another
+// model recomputes all vectors, so their number has to be confirmed first.
 func (r *Room) setEmbeddings(v *web.Visit) error {
 	do := v.R.PostForm.Get("do")
 	if do == "clear" {
@@ -121,8 +121,8 @@ func (r *Room) setEmbeddings(v *web.Visit) error {
 	return r.showSettings(v, http.StatusOK, page)
 }
 
-// readMeaning reads the form. A stored key goes with the address that it was
-// stored for, and with no other.
+// readMeaning parses the form. A stored key is used only with the address for which it
+// was stored.
 func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm, wrong *problem, err error) {
 	f, w := v.R.PostForm, say(v.Lang).Settings
 	field := func(name string) string { return strings.TrimSpace(web.Short(f.Get(name), 2000)) }
@@ -170,7 +170,7 @@ func (r *Room) tryMeaning(v *web.Visit, c core.OwnEmbeddings) (dimensions int, t
 	return dimensions, r.Now().Sub(start), err
 }
 
-// explainMeaning says in words why an endpoint does not work.
+// explainMeaning explains why an endpoint does not work.
 func explainMeaning(v *web.Visit, err error) string {
 	w := say(v.Lang).Settings
 	var model *core.ModelError
@@ -192,7 +192,7 @@ func explainMeaning(v *web.Visit, err error) string {
 	return w.MeaningFails + " " + fmt.Sprintf(w.Detail, err.Error())
 }
 
-// renewed is how many texts would be embedded again for a choice.
+// renewed returns the number of texts that a choice would embed again.
 func (r *Room) renewed(v *web.Visit, c core.OwnEmbeddings) (int, error) {
 	now, err := r.Embeddings.Name(v.Context(), v.User.ID)
 	next := embed.Config(c.Provider, c.Model, c.Dimensions)
@@ -201,12 +201,12 @@ func (r *Room) renewed(v *web.Visit, c core.OwnEmbeddings) (int, error) {
 	}
 	n, err := r.Store.Reembed(v.Context(), v.User.ID, next, true, v.Now)
 	if err != nil {
-		return 0, fmt.Errorf("count what is embedded: %w", err)
+		return 0, fmt.Errorf("count embedded texts: %w", err)
 	}
 	return n, nil
 }
 
-// saveMeaning keeps a choice and, if it is another model, has everything embedded.
+// saveMeaning stores a choice and, if the model changed, has everything embedded again.
 func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 	n, err := r.renewed(v, c)
 	if err != nil {
@@ -220,13 +220,13 @@ func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 	if n > 0 {
 		if n, err = r.Store.Reembed(v.Context(), v.User.ID, embed.Config(c.Provider, c.Model, c.Dimensions), false,
 			v.Now); err != nil {
-			return fmt.Errorf("have everything embedded: %w", err)
+			return fmt.Errorf("embed again: %w", err)
 		}
 	}
 	err = r.Store.Enqueue(v.Context(), core.NewJob{User: v.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: v.Now, Unique: true})
 	if err != nil {
-		return fmt.Errorf("have everything embedded: %w", err)
+		return fmt.Errorf("enqueue embedding: %w", err)
 	}
 	return v.Back("/settings#embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
 }

@@ -21,7 +21,7 @@ func (r *Room) keyRoutes() []web.Route {
 	}
 }
 
-// keysView is the API keys of a person, and the form for another.
+// keysView holds the API keys of a person and the form for a new one.
 type keysView struct {
 	Keys   []shownKey
 	Scopes []choice
@@ -53,7 +53,7 @@ func (r *Room) fillKeys(v *web.Visit, page *settingsView) error {
 	return nil
 }
 
-// scopes are what the visitor's keys may do, with those that are chosen.
+// scopes returns the scopes available to the visitor, with the chosen ones marked.
 func (r *Room) scopes(v *web.Visit, chosen []string) []choice {
 	var out []choice
 	for _, s := range client.Scopes() {
@@ -65,13 +65,13 @@ func (r *Room) scopes(v *web.Visit, chosen []string) []choice {
 	return out
 }
 
-// secretView is something that is shown once.
+// secretView is a secret that is shown once.
 type secretView struct {
 	Title, Lead, Secret, More string
 	Back, BackName            string
 }
 
-// addKey makes a key and shows it, once.
+// addKey creates a key and shows it once.
 func (r *Room) addKey(v *web.Visit) error {
 	w, name, scopes := say(v.Lang).Settings, web.OneLine(v.R.PostForm.Get("name")), v.R.PostForm["scope"]
 	page := settingsView{Keys: keysView{Name: web.Short(name, 400), Scopes: r.scopes(v, scopes)}}
@@ -95,7 +95,7 @@ func (r *Room) addKey(v *web.Visit) error {
 		k, err = r.Store.AddAPIKey(v.Context(), k)
 	}
 	if err != nil {
-		return fmt.Errorf("make an API key: %w", err)
+		return fmt.Errorf("create an API key: %w", err)
 	}
 	return v.Page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: fmt.Sprintf(w.KeyMadeLead, k.Name),
 		Secret: secret, More: fmt.Sprintf(w.KeyUse, r.PublicURL), Back: "/settings#keys", BackName: w.Title})
@@ -112,7 +112,7 @@ func (r *Room) revokeKey(v *web.Visit) error {
 	return v.Back("/settings#keys", say(v.Lang).Settings.KeyRevoked)
 }
 
-// shownSession is a browser that is signed in.
+// shownSession is a signed-in browser.
 type shownSession struct {
 	ID            int64
 	Browser, Used string
@@ -135,7 +135,7 @@ func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
 	return nil
 }
 
-// browser is what a browser that calls itself agent is called.
+// browser returns the displayed name of a browser, given its user agent.
 func browser(v *web.Visit, agent string) string {
 	find := func(pairs ...string) string {
 		for i := 0; i+1 < len(pairs); i += 2 {

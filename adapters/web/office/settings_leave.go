@@ -18,16 +18,16 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Of the page of a deletion.
+// Settings of the page of an account deletion.
 const (
-	removalBeat = time.Second      // between two signs of life
+	removalBeat = time.Second      // between two reports of progress
 	removalTime = 30 * time.Minute // bounds a deletion
-	stepLimit   = 20 * time.Second // for one step to be sent
+	stepLimit   = 20 * time.Second // bounds the sending of one step
 	removalMark = "<!--steps-->"   // where the page grows
 )
 
-// deleteMe removes the visitor with everything that is theirs. The page that answers
-// grows while it does, and needs no session and no script. Closing it stops nothing.
+// deleteMe deletes the visitor's account. The page that answers grows during the
+// deletion, and needs no session and no script. Closing it does not stop the deletion.
 func (r *Room) deleteMe(v *web.Visit) error {
 	if v.User.Role == core.RoleOwner {
 		return web.Because(http.StatusConflict, say(v.Lang).Settings.DeleteOwner)
@@ -47,7 +47,7 @@ func (r *Room) deleteMe(v *web.Visit) error {
 	ctx, cancel := context.WithTimeout(ctx, removalTime)
 	defer cancel()
 	user := v.User.ID
-	v.User = core.User{} // the page is of nobody, whatever comes of it
+	v.User = core.User{} // the page shows no user, whatever the outcome
 	p, err := r.grow(v, "leaving", w.Delete)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *Room) deleteMe(v *web.Visit) error {
 	return nil
 }
 
-// removeAll removes a user, and shows how far it is.
+// removeAll deletes an account and reports progress on the page.
 func (r *Room) removeAll(v *web.Visit, ctx context.Context, user core.UserID, p *growing) (left []string, err error) {
 	told, shown := make(chan people.Deletion), make(chan struct{})
 	go func() {
@@ -75,27 +75,27 @@ func (r *Room) removeAll(v *web.Visit, ctx context.Context, user core.UserID, p 
 type farewellView struct {
 	Class, Title string
 	Lines        []string
-	Left         []string // what is left, as the check names it
-	Back         bool     // to the settings: the visitor is still there
+	Left         []string // places that still hold data
+	Back         bool     // link to the settings: the account still exists
 }
 
-// farewell says what became of a deletion, as it is now in the store.
+// farewell reports the outcome of a deletion according to the store.
 func (r *Room) farewell(v *web.Visit, ctx context.Context, user core.UserID, left []string, err error) farewellView {
 	w, id := say(v.Lang).Settings, zap.Int64("user", int64(user))
 	verify := "everthread users delete " + strconv.FormatInt(int64(user), 10) + " --verify"
 	if err == nil && len(left) == 0 {
-		r.Log.Info("a user deleted everything", id)
+		r.Log.Info("user deleted their account", id)
 		return farewellView{Class: "good", Title: w.Gone, Lines: []string{w.GoneLead, w.GoneProof, w.GoneBackups}}
 	}
 	if err == nil {
-		r.Log.Error("something is left of a user who deleted everything", id, zap.Strings("left", left))
+		r.Log.Error("account deletion left data behind", id, zap.Strings("left", left))
 		return farewellView{Class: "bad", Title: w.LeftTitle, Lines: []string{w.LeftLead, fmt.Sprintf(w.LeftDo, verify)},
 			Left: left}
 	}
 	if errors.Is(err, core.ErrMoving) {
 		return farewellView{Class: "bad", Title: w.StayTitle, Lines: []string{w.StayMoving}, Back: true}
 	}
-	r.Log.Error("delete a user", id, zap.Error(err))
+	r.Log.Error("account deletion failed", id, zap.Error(err))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	lives, err := v.Lives(ctx)
@@ -108,19 +108,19 @@ func (r *Room) farewell(v *web.Visit, ctx context.Context, user core.UserID, lef
 	return farewellView{Class: "bad", Title: w.DoubtTitle, Lines: []string{w.DoubtLead}, Back: true}
 }
 
-// growing is a page that is sent bit by bit, which needs no script.
+// growing is a page that is sent in parts, without a script.
 type growing struct {
 	v    *web.Visit
 	log  *zap.Logger
 	rc   *http.ResponseController
-	rest string // of the page, after what grows
-	gone bool   // nobody reads it any more
+	rest string // of the page, after the growing part
+	gone bool   // the client is gone
 
 	last  people.Deletion
 	began time.Time // of the last step
 }
 
-// grow begins a page that grows at its mark.
+// grow begins a page that grows at removalMark.
 func (r *Room) grow(v *web.Visit, name, title string) (*growing, error) {
 	var b strings.Builder
 	if err := v.Execute(&b, name, title, map[string]any{"Mark": template.HTML(removalMark)}); err != nil {
@@ -135,12 +135,12 @@ func (r *Room) grow(v *web.Visit, name, title string) (*growing, error) {
 	return p, nil
 }
 
-// write sends a part. Nobody is told if the page is closed: the work goes on.
+// write sends a part. It ignores a closed page, as the deletion continues.
 func (p *growing) write(text string) {
 	if p.gone {
 		return
 	}
-	_ = p.rc.SetWriteDeadline(time.Now().Add(stepLimit)) // what cannot have deadlines needs none
+	_ = p.rc.SetWriteDeadline(time.Now().Add(stepLimit)) // a connection without deadlines does without
 	_, err := p.v.W.Write([]byte(text))
 	if err == nil {
 		err = p.rc.Flush()
@@ -148,17 +148,17 @@ func (p *growing) write(text string) {
 	p.gone = err != nil && !errors.Is(err, http.ErrNotSupported)
 }
 
-// part sends a part of a template.
+// part sends a part rendered from a template.
 func (p *growing) part(name string, data any) {
 	text, err := p.v.Part(name, data)
 	if err != nil {
-		p.log.Error("page of a deletion", zap.Error(err))
+		p.log.Error("part of a deletion's page failed", zap.Error(err))
 		return
 	}
 	p.write(string(text))
 }
 
-// show shows how far it is until there is no more to tell.
+// show reports progress until told is closed.
 func (p *growing) show(told <-chan people.Deletion) {
 	beat := time.NewTicker(removalBeat)
 	defer beat.Stop()
@@ -193,8 +193,8 @@ func (p *growing) step(r people.Deletion) {
 	p.part("step", text)
 }
 
-// far says how far a step is, if there is anything to say: what was said of it
-// before is hidden by the style sheet.
+// far reports the progress of a step, if there is any. The style sheet hides the earlier
+// reports of the step.
 func (p *growing) far(r people.Deletion) {
 	if r.Step == "" {
 		return

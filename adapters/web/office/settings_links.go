@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// linkLife is how long a code of /link is valid.
+// linkLife is the life of a /link code.
 const linkLife = 10 * time.Minute
 
 func (r *Room) linkRoutes() []web.Route {
@@ -31,21 +31,21 @@ func (r *Room) linkRoutes() []web.Route {
 	}
 }
 
-// linksView is from where a person writes.
+// linksView holds the identities and agents of a person.
 type linksView struct {
 	Links     []shownLink
-	Own       string // doors of the gateway itself
-	Home      bool   // one was chosen
+	Own       string // the gateway's own channels
+	Home      bool   // a home is chosen
 	Agents    []shownAgent
 	AgentName string // in the form
 }
 
-// shownLink is an identity as it is shown.
+// shownLink is a displayed identity.
 type shownLink struct {
 	ID                           core.IdentityID
 	Channel, Name, Used          string
 	State, Class                 string
-	IsHome, CanHome, Only, Alone bool // Only: of those that can be written to; Alone: of all
+	IsHome, CanHome, Only, Alone bool // Only: the only one on a chat channel; Alone: the only one at all
 }
 
 func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
@@ -71,7 +71,7 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 	return r.fillAgents(v, p)
 }
 
-// link is an identity as it is shown, with whether it can be written to.
+// link returns a displayed identity with its state of delivery.
 func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
 	w := say(v.Lang).Settings
 	can, on := r.Engine.Running(i.Address.Channel)
@@ -92,7 +92,7 @@ func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
 	return s
 }
 
-// ago says how long ago something was.
+// ago formats the time since t.
 func ago(v *web.Visit, t time.Time) string {
 	w := say(v.Lang).Settings
 	switch d := v.Now.Sub(t); {
@@ -110,7 +110,7 @@ func ago(v *web.Visit, t time.Time) string {
 	return v.Moment(t)
 }
 
-// identity is the identity of the visitor that a form or an address names.
+// identity returns the visitor's identity with an id, or core.ErrNotFound.
 func (r *Room) identity(v *web.Visit, id string) (core.Identity, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n <= 0 {
@@ -142,8 +142,7 @@ func (r *Room) setHome(v *web.Visit) error {
 		core.SetSettings{Settings: s})
 }
 
-// unlink detaches an identity; with split, what came through it goes to a user of
-// its own.
+// unlink detaches an identity; with split, its messages move to a user of their own.
 func (r *Room) unlink(v *web.Visit) error {
 	i, err := r.identity(v, v.R.PathValue("id"))
 	if err != nil {
@@ -163,7 +162,7 @@ func (r *Room) unlink(v *web.Visit) error {
 	return r.change(v, "channels", fmt.Sprintf(w.Splitting, name), core.Split{Identity: i.ID, At: v.Now})
 }
 
-// codeView is a code of /link with the ways to use it.
+// codeView is a /link code with the ways to use it.
 type codeView struct {
 	Code, Command, Until string
 	Minutes              int
@@ -177,7 +176,7 @@ type codeApp struct {
 	QR            template.HTML
 }
 
-// newLink makes a code and shows it, once.
+// newLink creates a code and shows it once.
 func (r *Room) newLink(v *web.Visit) error {
 	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
 	if err != nil {
@@ -190,7 +189,7 @@ func (r *Room) newLink(v *web.Visit) error {
 	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
 		Address: door.Address, Name: v.User.Name, Created: v.Now, Expires: v.Now.Add(linkLife)}}
 	if _, err := r.Gateway.Act(v.Context(), v.User.ID, link); err != nil {
-		return v.Refusal(fmt.Errorf("make a code: %w", err))
+		return v.Refusal(fmt.Errorf("create a code: %w", err))
 	}
 	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()),
 		Until: link.Code.Expires.In(v.Zone).Format(web.HourMinute)}
@@ -201,7 +200,7 @@ func (r *Room) newLink(v *web.Visit) error {
 		url := a.Link(page.Command)
 		picture, err := qrSVG(url)
 		if err != nil || !strings.HasPrefix(url, "https://") {
-			r.Log.Warn("an app without a link", zap.String("channel", a.Channel), zap.Error(err))
+			r.Log.Warn("app has no usable link", zap.String("channel", a.Channel), zap.Error(err))
 			continue
 		}
 		page.Apps = append(page.Apps, codeApp{a.Name, v.ChannelName(a.Channel), url, picture})
@@ -209,7 +208,7 @@ func (r *Room) newLink(v *web.Visit) error {
 	return v.Page("link", say(v.Lang).Settings.LinkTitle, page)
 }
 
-// isUnreadable reports whether a key is none: it is one word.
+// isUnreadable reports whether a text cannot be a key, which is a single word.
 func isUnreadable(key string) bool {
 	return key == "" || len(key) > 1000 || strings.ContainsAny(key, " \n\t\r\x00")
 }

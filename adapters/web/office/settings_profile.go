@@ -13,16 +13,16 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// maxName is how long a name may be, in characters.
+// maxName bounds a name, in characters.
 const maxName = 80
 
-// zoneView is where a person says which clock is theirs.
+// zoneView is the choice of a time zone.
 type zoneView struct {
-	Value string // empty: they chose none
-	House string // the one that holds then
-	Now   string // what the clock shows
+	Value string // empty: none chosen
+	House string // the zone without a choice
+	Now   string // the present time in the zone
 	Names []string
-	Near  []string // what they may have meant
+	Near  []string // suggestions for an unknown zone
 }
 
 func fillZone(v *web.Visit, page *settingsView) {
@@ -34,15 +34,14 @@ func fillZone(v *web.Visit, page *settingsView) {
 	z.Now = clockIn(v, v.Zone)
 }
 
-// clockIn is what a clock in a zone shows, with its weekday and date.
+// clockIn formats the present time in a zone, with weekday and date.
 func clockIn(v *web.Visit, zone *time.Location) string {
 	t := v.Now.In(zone)
 	date := day.Name(t.Format(time.DateOnly), "", v.Lang)
 	return fmt.Sprintf(say(v.Lang).Settings.ZoneNow, t.Format(web.HourMinute), date, zone)
 }
 
-// setProfile sets name, zone and language, all or none. It is answered in the language
-// that was chosen.
+// setProfile sets name, zone and language, all or none. The answer is in the chosen language.
 func (r *Room) setProfile(v *web.Visit) error {
 	f := v.R.PostForm
 	name, language := web.OneLine(f.Get("name")), f.Get("language")
@@ -62,8 +61,8 @@ func (r *Room) setProfile(v *web.Visit) error {
 	return r.change(v, "profile", said, core.SetName{Name: name}, core.SetSettings{Settings: s})
 }
 
-// profile checks a name, and a zone, which may be a city, as /timezone takes it. What is
-// wrong is said on the page, which has what was written.
+// profile checks a name and a zone, which may be a city as for /timezone. The returned
+// page holds the form's values, to be shown again with a problem.
 func profile(v *web.Visit, name, said string) (zone string, page settingsView, wrong *problem) {
 	w := say(v.Lang).Settings
 	page = settingsView{Name: web.Short(name, 400), Zone: zoneView{Value: said}}
@@ -83,8 +82,7 @@ func profile(v *web.Visit, name, said string) (zone string, page settingsView, w
 	return zone, page, nil
 }
 
-// setAssistant sets where summaries go, what the model sees, whether it has memory,
-// and when it speaks.
+// setAssistant sets the destination of summaries, the context strategy, memory and voice.
 func (r *Room) setAssistant(v *web.Visit) error {
 	s := v.User.Settings
 	switch posts := v.R.PostForm.Get("summaries"); posts {
@@ -100,14 +98,14 @@ func (r *Room) setAssistant(v *web.Visit) error {
 		return v.BadForm(nil)
 	}
 	switch kept := v.R.PostForm.Get("memory"); kept {
-	case "": // a form from before there was this choice
+	case "": // a form of an older version
 	case "on", "off":
 		s.MemoryOff = kept == "off"
 	default:
 		return v.BadForm(nil)
 	}
 	switch voice := core.VoiceChoice(v.R.PostForm.Get("voice")); {
-	case voice == "": // nobody speaks, or a form from before
+	case voice == "": // no voice, or a form of an older version
 	case slices.Contains(core.Voices(), voice):
 		s.Voice = voice
 	default:

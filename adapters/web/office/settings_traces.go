@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,25 +15,25 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Of the search for what is left of a text.
+// Bounds of the search for traces of a text.
 const (
-	tracesTime   = 5 * time.Minute // bounds it: it reads everything
-	tracesShort  = 2               // letters at least
-	tracesLong   = 500             // at most
-	tracesLinked = 30              // places of a kind that are shown one by one
+	tracesTime   = 5 * time.Minute // it reads everything
+	tracesShort  = 2               // least characters
+	tracesLong   = 500             // most characters
+	tracesLinked = 30              // places of a kind that are linked one by one
 )
 
-// tracesView says where a text still stands.
+// tracesView lists the places that still hold a text.
 type tracesView struct {
 	Problem *problem
 	Text    string
 	Asked   bool
-	Files   bool // the files of the database were looked through
+	Files   bool // the files of the database were searched
 	Count   string
 	Places  []tracePlace
 }
 
-// tracePlace is a kind of places.
+// tracePlace is a kind of place.
 type tracePlace struct {
 	Name  string
 	Count string
@@ -40,11 +41,11 @@ type tracePlace struct {
 	More  string
 }
 
-// traceLink leads to a place.
+// traceLink is a link to a place.
 type traceLink struct{ Path, Name string }
 
-// traces looks for what is left of a text among what is the visitor's. The text
-// comes in a form, so that it stands in no address and no log.
+// traces searches the visitor's data for a text. The text is in the form, so that it
+// appears in no URL and no log.
 func (r *Room) traces(v *web.Visit) error {
 	w, page := say(v.Lang).Settings, tracesView{Text: strings.TrimSpace(v.R.PostForm.Get("text"))}
 	switch n := utf8.RuneCountInString(page.Text); {
@@ -56,20 +57,17 @@ func (r *Room) traces(v *web.Visit) error {
 	if page.Problem != nil {
 		return v.Render(http.StatusUnprocessableEntity, "traces", w.Traces, page)
 	}
-	select {
-	case r.looks <- struct{}{}:
-		defer func() { <-r.looks }()
-	default:
-		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).Settings.TracesBusy,
-			After: 30 * time.Second}
+	if !r.looks.take(v.User.ID) {
+		return &web.Fault{Status: http.StatusTooManyRequests, Text: w.TracesBusy, After: 30 * time.Second}
 	}
-	_ = http.NewResponseController(v.W).SetWriteDeadline(
-		time.Now().Add(tracesTime)) // what cannot have deadlines needs none
+	defer r.looks.leave(v.User.ID)
+	// A connection without deadlines does without.
+	_ = http.NewResponseController(v.W).SetWriteDeadline(time.Now().Add(tracesTime))
 	ctx, cancel := context.WithTimeout(v.Context(), tracesTime)
 	defer cancel()
 	found, files, err := r.Engine.Traces(ctx, v.User.ID, page.Text)
 	if err != nil {
-		return fmt.Errorf("look for traces: %w", err)
+		return fmt.Errorf("search for traces: %w", err)
 	}
 	page.Asked, page.Files = true, files
 	page.Count = w.TracesFound.Of(len(found))
@@ -77,7 +75,7 @@ func (r *Room) traces(v *web.Visit) error {
 	return v.Page("traces", w.Traces, page)
 }
 
-// tracePlaces are places by their kind, in the order in which they were found.
+// tracePlaces groups the places by kind, in the order found.
 func (r *Room) tracePlaces(v *web.Visit, found []core.Trace) []tracePlace {
 	w := say(v.Lang).Settings
 	var out []tracePlace
@@ -90,11 +88,7 @@ func (r *Room) tracePlaces(v *web.Visit, found []core.Trace) []tracePlace {
 		n, known := at[kind]
 		if !known {
 			n = len(out)
-			name := w.Places[kind]
-			if name == "" {
-				name = t.Where
-			}
-			at[kind], out = n, append(out, tracePlace{Name: name})
+			at[kind], out = n, append(out, tracePlace{Name: cmp.Or(w.Places[kind], t.Where)})
 		}
 		counts[kind]++
 		if counts[kind] <= tracesLinked {
@@ -112,7 +106,7 @@ func (r *Room) tracePlaces(v *web.Visit, found []core.Trace) []tracePlace {
 	return out
 }
 
-// traceLink leads to where a place is shown; false: nowhere.
+// traceLink returns a link to the page that shows a place, if there is one.
 func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) {
 	w := say(v.Lang).Settings
 	switch kind {
@@ -141,7 +135,7 @@ func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) 
 	return traceLink{}, false
 }
 
-// messageLink leads to a message by its day, time and first words; false: it is gone.
+// messageLink returns a link to a message, named by its time and first words; false: the message is gone.
 func (r *Room) messageLink(v *web.Visit, id core.MessageID) (traceLink, bool) {
 	ms, err := r.Store.Messages(v.Context(), v.User.ID, []core.MessageID{id})
 	if err != nil || len(ms) == 0 {

@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Standing is what the pages read and prepare of what a person wants always, as
-// standing.Standing does.
+// Standing lists and prepares standing instructions, as standing.Standing does.
 type Standing interface {
 	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
 	Add(ctx context.Context, user core.UserID, language, wish string,
@@ -23,18 +22,18 @@ type Standing interface {
 
 func (r *Room) standingRoutes() []web.Route {
 	return []web.Route{
-		// A form that was refused stands at its address.
+		// A refused form is shown at this path, which can be reloaded.
 		{Pattern: "GET /memory/standing", Serve: func(v *web.Visit) error { return v.Back("/memory#standing", "") }},
 		{Pattern: "POST /memory/standing", Serve: r.want},
 		{Pattern: "POST /memory/standing/{id}/remove", Serve: r.unwant},
 	}
 }
 
-// standingView is what a person wants always, below each of two pages.
+// standingView is the section of standing instructions on the memory and settings pages.
 type standingView struct {
-	Next        string // where one was
+	Next        string // path of the page
 	All         []shownWish
-	Wish, Wrong string // of a form that was refused
+	Wish, Wrong string // of a refused form
 }
 
 // shownWish is a standing instruction in the list.
@@ -44,14 +43,14 @@ type shownWish struct {
 	When     string
 	Source   string
 	Proposed bool
-	Waiting  bool // there is no room for it
+	Waiting  bool // inactive for lack of room
 }
 
-// fill reads what the visitor wants.
+// fill reads the visitor's standing instructions.
 func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
 	active, waiting, err := r.Standing.List(v.Context(), v.User.ID)
 	if err != nil {
-		return fmt.Errorf("read what is wanted always: %w", err)
+		return fmt.Errorf("read standing instructions: %w", err)
 	}
 	s.Next = next
 	for n, i := range slices.Concat(active, waiting) {
@@ -64,7 +63,7 @@ func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
 	return nil
 }
 
-// cameFrom is which of the two pages a form was on.
+// cameFrom returns the path of the page with the form.
 func cameFrom(v *web.Visit) string {
 	if strings.HasPrefix(v.R.PostForm.Get("next"), "/settings") {
 		return "/settings"
@@ -72,7 +71,7 @@ func cameFrom(v *web.Visit) string {
 	return "/memory"
 }
 
-// want adds what the visitor wants always.
+// want adds a standing instruction.
 func (r *Room) want(v *web.Visit) error {
 	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
 	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
@@ -84,14 +83,14 @@ func (r *Room) want(v *web.Visit) error {
 		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, newItem(), "",
 			standingView{Wish: wish, Wrong: err.Error()})
 	case err != nil:
-		return fmt.Errorf("want always: %w", err)
+		return fmt.Errorf("prepare a standing instruction: %w", err)
 	case add == nil:
 		return v.Back(next+"#standing", say(v.Lang).Standing.Known)
 	}
 	return v.Act("want", next+"#standing", say(v.Lang).Standing.Added, *add)
 }
 
-// unwant removes what the visitor wanted always.
+// unwant removes a standing instruction.
 func (r *Room) unwant(v *web.Visit) error {
 	n, err := v.ID()
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *Room) unwant(v *web.Visit) error {
 		return core.ErrNotFound
 	}
 	if err != nil {
-		return v.Refusal(fmt.Errorf("no longer want: %w", err))
+		return v.Refusal(fmt.Errorf("remove a standing instruction: %w", err))
 	}
 	return v.Back(cameFrom(v)+"#standing", say(v.Lang).Standing.Removed)
 }

@@ -15,24 +15,23 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// askedView says that the visitor is asked on another of their identities, and
-// leads on from there.
+// askedView tells the visitor on which identity to confirm a change, and continues after that.
 type askedView struct {
 	Lead   string
 	Path   string
 	Post   bool
 	Fields []field
 	Back   string
-	Yes    string // names the question, where it can be answered on this page; empty: elsewhere
-	Label  string // of the button that does
+	Yes    string // code of the question, if it can be answered on this page
+	Label  string // of the button that answers it
 }
 
 type field struct{ Name, Value string }
 
-// sure reports whether the visitor has just said yes to a change on an identity
-// that was trusted before, and effects have made it. If not, the visitor is asked
-// there, and the page that answers says so. A visitor who has no identity but the page
-// is asked on that page, whose form brings the yes.
+// sure reports whether the visitor has just confirmed a change on an identity that was
+// trusted before, and effects have been applied. If not, it asks there and shows a page
+// that says so. A visitor without any other identity is asked on this page, whose form
+// brings the confirmation.
 func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ...core.Effect) (bool, error) {
 	if code := v.R.PostForm.Get("yes"); v.R.Method == http.MethodPost && code != "" {
 		if err := r.agree(v, c, code); err != nil {
@@ -60,7 +59,7 @@ func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ..
 	return false, v.Page("asked", w.AskedTitle, page)
 }
 
-// askedHere is the question about a change on the page itself.
+// askedHere adds the question about a change to the page that asks it.
 func (r *Room) askedHere(v *web.Visit, c core.AccountSubject, at core.Identity, page askedView) (askedView, error) {
 	q, err := r.question(v, c)
 	if err != nil || q.Identity != at.ID {
@@ -77,11 +76,10 @@ func (r *Room) askedHere(v *web.Visit, c core.AccountSubject, at core.Identity, 
 	return page, nil
 }
 
-// recentQuestions is how many of a person's newest questions are looked at.
+// recentQuestions is the number of newest questions that are searched.
 const recentQuestions = 50
 
-// question is the open question to this browser's user about a change; the zero one:
-// there is none.
+// question returns the open question in this session about a change, or the zero value.
 func (r *Room) question(v *web.Visit, c core.AccountSubject) (core.Approval, error) {
 	c.Session = v.Session.ID
 	subject, err := json.Marshal(c)
@@ -101,8 +99,8 @@ func (r *Room) question(v *web.Visit, c core.AccountSubject) (core.Approval, err
 	return all[n], nil
 }
 
-// agree says yes to the open question about a change, if it is the one of a code and
-// was asked on the page: a question elsewhere is answered there only.
+// agree confirms the open question about a change if it has this code and was asked on
+// the page. A question on another channel can only be answered there.
 func (r *Room) agree(v *web.Visit, c core.AccountSubject, code string) error {
 	q, err := r.question(v, c)
 	if err != nil || q.Code != code {
@@ -114,16 +112,16 @@ func (r *Room) agree(v *web.Visit, c core.AccountSubject, code string) error {
 	}
 	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.Decide{Approval: q.ID, Identity: here.ID, Yes: true, At: v.Now})
 	if errors.Is(err, core.ErrRefused) {
-		return nil // it was answered meanwhile
+		return nil // answered meanwhile
 	}
 	return err
 }
 
-// fields are what a form held, to be sent once more.
+// fields returns the fields of a form, to be posted again.
 func fields(form url.Values) []field {
 	var out []field
 	for _, name := range slices.Sorted(maps.Keys(form)) {
-		if name == "yes" { // to this question, or an earlier one
+		if name == "yes" { // an answer to this or an earlier question
 			continue
 		}
 		for _, value := range form[name] {

@@ -2,8 +2,8 @@ package office
 
 import "github.com/everthread/everthread/core/words"
 
-// texts are what the room says in one language. Verbs are filled in the order in which
-// they stand in the comments.
+// texts are the room's texts in one language. The comments list the values for the
+// formatting verbs in order.
 type texts struct {
 	Attachments words.Counted // number
 	Memory      memoryWords
@@ -12,10 +12,10 @@ type texts struct {
 	Admin       adminWords
 }
 
-// say returns the words of the room in a language.
+// say returns the room's texts in a language.
 var say = words.In[texts]("office")
 
-// memoryWords are the words of the page of memory.
+// memoryWords are the texts of the memory page.
 type memoryWords struct {
 	Title, Lead, Themes, AllThemes, Words, Type, AnyType      string
 	Archives, Show, Results, Newest, Add, Archive, Restore    string
@@ -30,16 +30,16 @@ type memoryWords struct {
 	Newer, Older                                              string
 }
 
-// standingWords are the words of what a person wants always.
+// standingWords are the texts of standing instructions.
 type standingWords struct {
 	Title, Lead, New, Example, Add, Remove string
 	Added, Known, Removed                  string
 	Proposed, Waiting                      string
 }
 
-// settingsWords are the words of the page of settings.
+// settingsWords are the texts of the settings page.
 type settingsWords struct {
-	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: what was said
+	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: the error
 	AskedTitle, AskedLead, AskedGoOn                                 string // AskedLead: channel, name
 
 	// Profile.
@@ -52,7 +52,7 @@ type settingsWords struct {
 	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
 	Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff, VoiceOffHint          string
 	TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint                 string
-	Never, JustNow                                                                         string        // numbers
+	Never, JustNow                                                                         string
 	MinutesAgo                                                                             words.Counted // number
 	HoursAgo                                                                               words.Counted // number
 	DaysAgo                                                                                words.Counted // number
@@ -76,7 +76,7 @@ type settingsWords struct {
 	AddressHint, AddressMissing, Model, ModelMissing, Dimensions, DimensionsHint string
 	DimensionsWrong, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff           string // DimensionsWrong: number
 	MeaningWorks,
-	MeaningDo string // MeaningWorks: dimensions, milliseconds; the rest: number
+	MeaningDo string // MeaningWorks: dimensions, milliseconds
 	MeaningAsk                                                         words.Counted // number
 	MeaningSaved                                                       words.Counted // number
 	MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow      string        // MeaningSlow: seconds
@@ -99,31 +99,30 @@ type settingsWords struct {
 	UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost, UsageLimit         string
 	Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner string
 	ExportAbout,
-	ExportAboutFiles string // ExportAbout: messages; ExportAboutFiles: messages, files, size; the rest: number
+	ExportAboutFiles string // ExportAbout: messages; ExportAboutFiles: messages, files, size
 	DeleteTitle, DeleteWord, DeleteType, DeleteWrong, DeleteDo, Gone, GoneLead string // DeleteType, DeleteWrong: word
 
-	// While everything is deleted, and its end.
+	// Account deletion.
 	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveFound, LeaveRows,
 	LeaveRowsOf string // LeaveFound: messages, files; LeaveRowsOf: messages
 	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook,
-	LeaveSeconds string // LeaveFilesOf: number, number; LeaveSeconds, LeaveMessage, LeaveMessages: number
-	GoneProof, GoneBackups string // numbers
+	LeaveSeconds string // LeaveFilesOf: number, number; LeaveSeconds: number
+	GoneProof, GoneBackups string
 	LeftTitle, LeftLead, LeftDo, StayTitle, StayLead, HalfTitle, HalfLead, DoubtTitle,
 	DoubtLead string // LeftDo, HalfLead: command
 	StayBack, StayMoving, LeaveStopping string
 
-	// Is anything left of a text.
+	// Traces of a text.
 	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong,
 	TracesBusy string // TracesShort, TracesLong: number
 	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles,
-	TracesMore string // TracesOne, TracesMany, TracesMore: number
-	TracesFound words.Counted // number
-	TracesForget,
-	TracesAgain string // TracesTimes: number
-	Places map[string]string
+	TracesMore string // TracesMore: number
+	TracesFound               words.Counted // number
+	TracesForget, TracesAgain string
+	Places                    map[string]string
 }
 
-// adminWords are the words of the owner's page.
+// adminWords are the texts of the owner's page.
 type adminWords struct {
 	Title, Lead, Requests, RequestsNone, RequestsHint, Asked, Until              string // Asked: how long ago; Until: time
 	NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied, CodeGone   string
@@ -135,7 +134,7 @@ type adminWords struct {
 	DeadTitle, DeadNone, Attempts, Revived                                       string
 	Usage, UsageHint, UsageNone, UsageTable, UsageSum, Others, Prices, Parked    string // UsageSum: number, number
 	Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay string
-	Problem                                                                      string        // CheckWrong: number
+	Problem                                                                      string
 	CheckWrong                                                                   words.Counted // number
 	Audit, AuditLead, AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat   string
 	AuditThrough, AuditIdentity                                                  string // AuditIdentity: number

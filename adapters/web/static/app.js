@@ -1,12 +1,12 @@
-// The script of the page. Everything works without it; with it the page follows
-// what happens, answers appear as they are written, and panels open in place.
+// The script of the page. Everything works without it; with it the page updates
+// itself, answers appear as they are written, and panels open in place.
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
   const root = document.documentElement;
   root.classList.add("script");
 
-  // ---- Saying something: a toast that goes away. ----
+  // ---- Toasts: messages that disappear. ----
   const toast = $("toast");
   let toastTimer;
   function say(text, stays) {
@@ -16,16 +16,16 @@
     if (text && !stays) toastTimer = setTimeout(() => { toast.textContent = ""; }, 6000);
   }
   if (toast && toast.textContent) say(toast.textContent);
-  document.addEventListener("say", (e) => say(e.detail)); // of scripts of rooms
+  document.addEventListener("say", (e) => say(e.detail)); // from the rooms' scripts
 
-  // ---- Markup that the server rendered, as elements. ----
+  // ---- Server-rendered markup as elements. ----
   function elements(html) {
     const t = document.createElement("template");
     t.innerHTML = html;
     return t.content;
   }
 
-  // ---- Signing in: which clock is theirs, if this browser shows another one than the gateway. ----
+  // ---- Signing in: choice of the time zone, if the browser's differs from the gateway's. ----
   const clocks = $("clocks");
   const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (clocks && here && here !== clocks.dataset.house) {
@@ -33,20 +33,20 @@
       if (!i) x.value = here;
       const shown = { weekday: "long", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: x.value };
       let clock = "";
-      try { clock = new Intl.DateTimeFormat(clocks.dataset.lang, shown).format() + " – "; } catch { /* a zone that this browser does not know */ }
+      try { clock = new Intl.DateTimeFormat(clocks.dataset.lang, shown).format() + " – "; } catch { /* the browser does not know the zone */ }
       x.nextElementSibling.firstElementChild.textContent = clock + x.value;
     });
     clocks.hidden = clocks.disabled = false;
   }
 
-  // ---- Scrolling: kept, unless the reader is at the end. ----
+  // ---- Scrolling: the position stays, unless the reader is at the end. ----
   const entries = $("entries");
   const live = entries && entries.dataset.live;
   const atEnd = () => root.scrollHeight - window.innerHeight - window.scrollY < 120;
   const toEnd = () => { window.scrollTo(0, root.scrollHeight); place = window.scrollY; };
-  let pinned = false; // the reader is at the end: pictures that come later move nothing away
-  let place = 0; // where that was; higher up is who scrolled since, before any event says so
-  let tall = window.innerHeight; // a keyboard that opens scrolls, too, and nobody has
+  let pinned = false; // the reader is at the end, and stays there as pictures load
+  let place = 0; // position of the end; a smaller one means a scroll whose event is still to come
+  let tall = window.innerHeight; // an opening keyboard scrolls too, without the reader
   window.addEventListener("scroll", () => {
     if (window.innerHeight !== tall) return;
     pinned = atEnd();
@@ -61,7 +61,7 @@
     if (end && live) toEnd();
   }
 
-  // ---- Jumping to a message, also into what is folded. ----
+  // ---- Jumping to a message, which opens folds. ----
   function reveal(hash) {
     const id = decodeURIComponent(hash.slice(1));
     const el = /^[mv]\d+$/.test(id) && $(id);
@@ -74,7 +74,7 @@
   window.addEventListener("hashchange", () => reveal(location.hash));
   if (!(location.hash && reveal(location.hash)) && live && !location.search) { toEnd(); pinned = true; }
 
-  // ---- Panels in place: the inside of a page below the entry that asked. ----
+  // ---- Panels in place: the main part of a page below the entry that opened it. ----
   async function part(url) {
     const r = await fetch(url, { headers: { "X-Part": "1" } });
     if (r.status === 401) { say((await r.json()).error, true); return null; }
@@ -89,7 +89,7 @@
     }
     const inside = await part(link.href);
     if (!inside) return;
-    if (!host.isConnected) host = $(host.id) || host; // it was shown again meanwhile
+    if (!host.isConnected) host = $(host.id) || host; // it was rendered again meanwhile
     const panel = document.createElement("div");
     panel.className = "panel-here";
     panel.tabIndex = -1;
@@ -126,7 +126,7 @@
     p.textContent = text;
   }
 
-  // ---- Posting: what the server answers, or that it cannot be reached. ----
+  // ---- Posting: returns the server's answer, or that it cannot be reached. ----
   async function send(url, body) {
     try {
       const r = await fetch(url, { method: "POST", body, headers: { Accept: "application/json" } });
@@ -161,15 +161,15 @@
     if (link.id === "earlier") { e.preventDefault(); earlier(link); return; }
     if (link.classList.contains("calendar-nav")) { e.preventDefault(); month(link); }
   });
-  // A menu that the focus has left covers nothing any more.
+  // A menu closes when it loses the focus.
   document.addEventListener("focusin", (e) => {
     document.querySelectorAll("details.menu[open]").forEach((d) => { if (!d.contains(e.target)) d.open = false; });
   });
   function closeMenus() { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; }); }
 
-  // What this browser remembers of a person goes when they sign out.
+  // Signing out clears what the browser stores about a person.
   function forget() {
-    try { for (const k of Object.keys(localStorage)) if (/^(draft|read):/.test(k)) localStorage.removeItem(k); } catch { /* it keeps nothing */ }
+    try { for (const k of Object.keys(localStorage)) if (/^(draft|read):/.test(k)) localStorage.removeItem(k); } catch { /* no storage */ }
   }
 
   document.addEventListener("submit", (e) => {
@@ -187,7 +187,7 @@
     }
   });
 
-  // ---- Earlier messages: above, without a jump. ----
+  // ---- Earlier messages, inserted above without a jump. ----
   async function earlier(link) {
     if (link.getAttribute("aria-busy")) return;
     link.setAttribute("aria-busy", "true");
@@ -214,7 +214,7 @@
     (fresh.querySelector(`a[rel=${rel}]`) || fresh.querySelector("a"))?.focus();
   }
 
-  // ---- Promises: open where there is room beside the day. ----
+  // ---- Promises: open if there is room beside the day. ----
   if ($("promises")) $("promises").open = matchMedia("(min-width: 75rem)").matches;
 
   // ---- Live: entries, previews of answers, the summary. ----
@@ -236,7 +236,7 @@
             const panel = old.querySelector(":scope > .panel-here");
             if (panel) article.append(panel);
             old.replaceWith(article);
-            if (at) { // whoever goes by keys stays where they are
+            if (at) { // keep the focus
               article.tabIndex = -1;
               (at.isConnected ? at : article.querySelectorAll(does)[n] || article).focus({ preventScroll: true });
             }
@@ -257,7 +257,7 @@
           if (before && before.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_PRECEDING) before.after(el);
           before = el;
         }
-        // Among those that are still there, answers that are not were put aside.
+        // Missing answers between remaining entries were replaced.
         const oldest = Math.min(...ids.filter((id) => id.startsWith("m")).map((id) => Number(id.slice(1))));
         entries.querySelectorAll(":scope > .entry[data-turn], :scope > .entry.tools").forEach((x) => {
           if (Number(x.id.slice(1)) > oldest && !ids.includes(x.id)) x.remove();
@@ -313,8 +313,8 @@
       end(d) { stream.close(); stream = null; say(d.text, true); },
     };
 
-    // morph makes a's children those of b, and leaves alike ones alone: what a
-    // reader has marked stays marked, and a screen reader hears only what is new.
+    // morph makes a's children equal to b's and leaves equal ones alone: selections
+    // stay, and a screen reader announces only what is new.
     function morph(a, b) {
       const to = [...b.childNodes];
       to.forEach((node, i) => {
@@ -339,13 +339,13 @@
         if (!stream) return;
         tell(false);
         if (stream.readyState !== EventSource.CLOSED) return;
-        stream = null; // it was refused: perhaps nobody is signed in any more, which is said then
+        stream = null; // refused, perhaps as the session ended, which is then reported
         const again = () => setTimeout(open, 5000);
         part(location.pathname).then((inside) => { if (inside) again(); else tell(true); }, again);
       });
     }
-    // A hidden page lets go after a while, but for one, which counts and notifies; what
-    // the others missed comes when they are seen again.
+    // A hidden page disconnects after a while, except one that counts and notifies. The
+    // others catch up when they become visible.
     const letGo = () => { if (stream && document.hidden) { stream.close(); stream = null; } };
     let shown = () => {};
     document.addEventListener("visibilitychange", () => {
@@ -414,7 +414,7 @@
     document.addEventListener("dragleave", (e) => { if (!e.relatedTarget) write.classList.remove("over"); });
     document.addEventListener("drop", (e) => { if (carries(e)) { e.preventDefault(); write.classList.remove("over"); add(e.dataTransfer.files); } });
 
-    // A message keeps its nonce until it was taken, so that it is never there twice.
+    // A message keeps its nonce until it was received, so that it is never stored twice.
     const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
     write.addEventListener("submit", async (e) => {
       e.preventDefault();
@@ -428,7 +428,7 @@
       for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
       body.append("text", sent);
       for (const f of files) body.append("file", f, f.name);
-      // What cannot be sent now waits, if this browser can keep it (offline.js).
+      // A message that cannot be sent waits, if the browser can store it (offline.js).
       const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
       let r = { ok: true, url: write.dataset.draft };
       if (!hold(false)) {

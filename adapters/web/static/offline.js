@@ -1,6 +1,6 @@
-// Without network: what is written waits here, in this browser, marked as not sent. It
-// is sent once, in order, when the network is back: each message keeps its nonce, so
-// that sending it again is harmless. Nothing else of a conversation is kept.
+// Without network: messages wait in this browser, marked as not sent. They are sent
+// once, in order, when the network is back. Each keeps its nonce, so that sending it
+// again is harmless. Nothing else of a conversation is stored.
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
@@ -8,7 +8,7 @@
   const keep = (f) => { try { return f(); } catch { return null; } };
   const kept = (name) => keep(() => localStorage.getItem(name));
 
-  // ---- Whose browser this is: nothing stays of who signs out, or who was here before. ----
+  // ---- The browser's user: nothing remains after signing out, or of an earlier user. ----
   const owner = offline ? kept("user") : document.body.dataset.user;
   const opened = (request) => new Promise((yes, no) => {
     request.onsuccess = () => yes(request.result);
@@ -22,7 +22,7 @@
   }
   if (!owner) {
     if (offline) offline.classList.add("nobody");
-    else if ($("bye")) forget().catch(() => {}); // where there is no worker, there is nothing to forget
+    else if ($("bye")) forget().catch(() => {}); // without a worker there is nothing to forget
     else keep(() => localStorage.removeItem("user"));
     return;
   }
@@ -45,7 +45,7 @@
   if (news) news.onmessage = () => refresh();
   async function refresh() {
     const all = await rows("readonly", (s) => s.getAll()).catch(() => []);
-    items = [...all.filter((x) => x.user === owner), ...items.filter((x) => !x.n)]; // the last could not be kept
+    items = [...all.filter((x) => x.user === owner), ...items.filter((x) => !x.n)]; // those without n could not be stored
     if (!offline) for (const x of all) if (x.user !== owner) await drop(x);
     show();
   }
@@ -82,7 +82,7 @@
     return new Intl.DateTimeFormat(document.documentElement.lang, { ...(today ? {} : { weekday: "long", day: "numeric", month: "long" }),
       hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(at);
   };
-  // The parts of a message are those of its form.
+  // The parts of a message are the fields of its form.
   const words = (x) => x.parts.filter(([name, v]) => v instanceof File || name === "text").map(([, v]) => v.name ?? v).filter(Boolean).join("\n");
   function show() {
     const list = document.createElement("ul");
@@ -98,12 +98,12 @@
     const at = box.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
     box.querySelector("ul")?.remove();
     if (items.length) box.append(list);
-    // Who is in the list by keys stays there; when it is gone, they go on writing.
+    // The focus stays in the list; when the list is gone, it moves to the composer.
     if (at) ([...list.querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === at) || list.querySelector("button") || $("text") || $("later"))?.focus();
     note();
   }
 
-  // ---- Since when there is no connection. ----
+  // ---- The time since the connection was lost. ----
   let lost = 0;
   const seen = () => keep(() => localStorage.setItem("seen", String(Date.now())));
   function note() {
@@ -120,7 +120,7 @@
     if (there) flush();
   }
   let patience;
-  document.addEventListener("connection", (e) => { // of the live updates: a gap of a moment is none
+  document.addEventListener("connection", (e) => { // of the live updates; a short gap is ignored
     clearTimeout(patience);
     if (e.detail) connection(true);
     else if (!lost) patience = setTimeout(() => { if (!document.hidden) connection(false); }, 4000);
@@ -129,7 +129,7 @@
   window.addEventListener("online", () => flush(true));
   window.addEventListener("pagehide", () => { if (!lost && !offline) seen(); });
 
-  // ---- Sending: one after the other, in one tab at a time. ----
+  // ---- Sending: one message after the other, in one tab at a time. ----
   let busy = false, again;
   async function flush(ask) {
     clearTimeout(again);
@@ -172,10 +172,10 @@
     else location.reload();
   }
 
-  // ---- Writing. The composer says what it is to send; what is taken here it lets go. ----
+  // ---- Writing: the composer offers a message, and clears it once it is stored here. ----
   async function hold(parts) {
     const x = { user: owner, at: Date.now(), parts };
-    x.n = await put(x); // it is shown as waiting once it is kept
+    x.n = await put(x); // it is shown as waiting once it is stored
     if (!x.n) items.push(x);
     await refresh();
     if (!lost && !offline) flush();

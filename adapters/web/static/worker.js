@@ -1,11 +1,11 @@
-// The worker of the page: what the browser keeps of it. That is its shell and nothing
-// of anybody's conversation. Without network it shows a page that says so (offline.js).
+// The service worker. It caches the shell of the page and nothing of a conversation.
+// Without network it shows a page that says so (offline.js).
 "use strict";
-const { version, page, files } = SHELL; // which the server fills in
+const { version, page, files } = SHELL; // filled in by the server
 const kept = "shell-" + version;
 self.addEventListener("install", (e) => e.waitUntil(caches.open(kept).then((c) => c.addAll([page, ...files]))));
-// A newer worker waits until no page of an older one is open: one that took over at once
-// could hold up a page that is being opened.
+// A newer worker waits until no page of an older one is open: one that took over
+// immediately could delay a page that is being opened.
 self.addEventListener("activate", (e) => e.waitUntil((async () => {
   for (const name of await caches.keys()) if (name !== kept) await caches.delete(name);
   await self.clients.claim();

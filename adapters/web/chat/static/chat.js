@@ -1,5 +1,5 @@
-// The script of conversations: what is done with a message, and what stands in one.
-// Everything but copying works without it.
+// The script of conversations: actions on a message, and its contents. Everything but
+// copying works without it.
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
@@ -13,7 +13,7 @@
     return el;
   };
 
-  // ---- Copying: by the clipboard, or by a selection where there is none. ----
+  // ---- Copying: with the clipboard, or else with a selection. ----
   async function copy(what) {
     let done = false;
     try {
@@ -37,7 +37,7 @@
     if (!await copy(await r.text())) getSelection().selectAllChildren(link.closest(".entry").querySelector(".prose"));
   }
 
-  // ---- What stands in messages: code gets a button, TeX is set. ----
+  // ---- Contents of messages: code gets a button, TeX is typeset. ----
   let temml;
   function typesetter() {
     temml ||= new Promise((done, failed) => {
@@ -56,7 +56,7 @@
     try {
       window.temml.render(el.textContent, box, { displayMode: el.classList.contains("wide"), throwOnError: true, maxSize: [40, 100] });
       el.replaceChildren(...box.childNodes);
-      if (el.scrollWidth > el.clientWidth) el.tabIndex = 0; // it is scrolled by keys, too
+      if (el.scrollWidth > el.clientWidth) el.tabIndex = 0; // makes it scrollable with keys
     } catch { /* it stays as it was written */ }
   }
   function dress() {
@@ -96,7 +96,7 @@
     box.append(img, foot);
     box.addEventListener("click", (e) => { if (e.target === box || e.target === close) box.close(); });
     box.addEventListener("close", () => {
-      box.remove(); // the message may have been shown again meanwhile
+      box.remove(); // the message may have been rendered again meanwhile
       (link.isConnected ? link : document.querySelector(`.picture[href="${link.getAttribute("href")}"]`))?.focus();
     });
     document.body.append(box);
@@ -104,7 +104,7 @@
     close.focus();
   }
 
-  // ---- Replying: the composer shows what is answered. ----
+  // ---- Replying: the composer shows the message replied to. ----
   const replying = $("replying");
   function quote(entry) {
     write.elements.reply.value = entry ? entry.id.slice(1) : "";
@@ -129,7 +129,7 @@
     if (link.classList.contains("unquote")) { e.preventDefault(); quote(null); }
   });
 
-  // ---- Answers: asked for again, or chosen. What open pages do not follow is loaded. ----
+  // ---- Answers: requested again, or chosen. A page without live updates is reloaded. ----
   document.addEventListener("submit", async (e) => {
     const form = e.target;
     if (!form.classList.contains("act")) return;
@@ -144,7 +144,7 @@
     setTimeout(() => { if (entry.isConnected && data.url) { location.assign(data.url); } }, 3000);
   });
 
-  // ---- The composer: a slash at the beginning offers commands. ----
+  // ---- The composer: a leading slash offers commands. ----
   const coarse = matchMedia("(pointer: coarse)").matches;
   if (text && coarse) text.enterKeyHint = "enter";
   let known, list, at = 0;
@@ -157,7 +157,7 @@
       return [...t.content.querySelectorAll("#command-list dt")].map((dt) => [dt.textContent, dt.nextElementSibling.textContent]);
     }).catch(() => { known = null; return []; });
     const all = (await known).filter(([name]) => name.startsWith(asked.toLowerCase()));
-    if (text.value !== asked || document.activeElement !== text) return; // who left meanwhile wants none
+    if (text.value !== asked || document.activeElement !== text) return; // the reader has left the field
     fold();
     if (!all.length) return;
     list = make("ul", "suggest");
@@ -212,7 +212,7 @@
     e.stopPropagation();
   }, true);
 
-  // ---- Keys: of the message that has the focus, else of the newest that can. ----
+  // ---- Keys: for the message with the focus, or else the newest one with the action. ----
   const entries = () => [...document.querySelectorAll(".entry.said")].filter((x) => x.checkVisibility());
   const here = () => document.activeElement.closest?.(".entry.said");
   function press(selector) {

@@ -1,5 +1,5 @@
-// Reading on: where the reader was, what is new since, and a way to it. What was read
-// is remembered by this browser.
+// Reading on: where the reader stopped, what is new since, and a link to it. The browser
+// stores what was read.
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
@@ -20,7 +20,7 @@
     read = n;
     keep(() => localStorage.setItem(key, read));
   }
-  // Whoever wrote has read what stood before; who comes for the first time has read all.
+  // A reader has read everything before their own message, and on the first visit everything.
   for (const el of begin) if (first || own(el)) upTo(number(el));
 
   // ---- The mark before the first unread message, and where the page opens. ----
@@ -38,7 +38,7 @@
     }
   }
 
-  // ---- What is in sight was read, if somebody looks. ----
+  // ---- Visible messages count as read while the page has the focus. ----
   const sight = new Set();
   const looks = () => document.visibilityState === "visible" && document.hasFocus();
   const seen = new IntersectionObserver((all) => {
@@ -67,7 +67,7 @@
   document.addEventListener("visibilitychange", tell);
   document.addEventListener("submit", (e) => { if (e.target.id === "write") document.querySelector(".unread-mark")?.remove(); });
 
-  // ---- Notifications, where this browser was allowed to show them. ----
+  // ---- Notifications, if the browser may show them. ----
   const can = "Notification" in window && isSecureContext;
   const on = () => can && Notification.permission === "granted" && keep(() => localStorage.getItem("notify")) === "on";
   function notify(el) {
@@ -89,7 +89,7 @@
     });
   }
 
-  // ---- What comes, and what an earlier page brings. ----
+  // ---- New messages, and those of an earlier page. ----
   for (const el of begin) seen.observe(el);
   new MutationObserver((all) => {
     for (const one of all) {
@@ -104,7 +104,7 @@
     }
     tell();
   }).observe(entries, { childList: true });
-  // Who comes by keys stands before it: nothing moves then, and the link is there to be pressed.
+  // Nothing is loaded while the keyboard focus is before the entries, so that the link can be pressed.
   const ahead = () => { const at = document.activeElement; return at.matches(":focus-visible") && !at.closest(".top") && at.compareDocumentPosition(entries) & Node.DOCUMENT_POSITION_FOLLOWING; };
   const above = new IntersectionObserver((all) => {
     if (all.some((one) => one.isIntersecting) && scrollY < 900 && !ahead()) $("earlier")?.click();

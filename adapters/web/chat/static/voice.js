@@ -1,5 +1,5 @@
-// Voice: what is said is recorded in the composer and sent as a voice note, and answers
-// are read out, where the browser can. Without it nothing is missing but these buttons.
+// Voice: the composer records voice notes, and answers are read out, where the browser
+// supports it. Without this script only these buttons are missing.
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
@@ -66,7 +66,7 @@
       for (const name of ["thread", "day"]) body.append(name, write.elements[name].value);
       body.append("seconds", String(Math.max(1, seconds)));
       body.append("voice", new File(pieces, "voice." + type.split("/")[1], { type }));
-      // What cannot be sent now waits, if this browser can keep it (offline.js).
+      // A message that cannot be sent waits, if the browser can store it (offline.js).
       const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
       let why = "";
       if (!hold(false)) {
@@ -75,7 +75,7 @@
         else if (!r.ok) why = write.dataset.notSent + " " + ((await r.json().catch(() => ({}))).error || r.status);
       }
       send.disabled = false;
-      if (why) { fail(why); show("stopped"); return; } // what was recorded is still there
+      if (why) { fail(why); show("stopped"); return; } // the recording is still there
       over();
     });
     show("");
@@ -86,7 +86,7 @@
   document.documentElement.classList.add("speaks");
   const common = { en: "the and is of to you it that for with", fr: "le la les et est des une vous que pour dans", de: "der die das und ist nicht ein du zu mit auf",
     es: "el los y es una que para con por no", it: "il e di che per una non con sono del", nl: "de het een en is van niet dat je op" };
-  function language(text) { // by its commonest words; else that of the page
+  function language(text) { // detected by its commonest words; else the page's
     const said = text.toLowerCase().split(/[^\p{L}]+/u);
     const score = (l) => said.filter((w) => common[l].split(" ").includes(w)).length;
     const best = Object.keys(common).reduce((a, b) => (score(b) > score(a) ? b : a));
@@ -108,7 +108,7 @@
     const text = b.closest(".entry").querySelector(".prose")?.innerText.trim();
     if (!text) return;
     const lang = language(text), voice = speechSynthesis.getVoices().find((v) => v.lang.toLowerCase().startsWith(lang));
-    // Browsers break off what is long: it is read by the sentence.
+    // Browsers break off long texts, so each sentence is read on its own.
     const parts = text.match(/[^.!?\n]+[.!?]*\s*/g) || [text];
     parts.forEach((part, i) => {
       const u = new SpeechSynthesisUtterance(part);

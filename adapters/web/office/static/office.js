@@ -1,5 +1,5 @@
-// The script of the pages of memory, settings and administration. Everything
-// works without it.
+// The script of the memory, settings and administration pages. Everything works without
+// it.
 "use strict";
 (() => {
   const say = (text) => { const t = document.getElementById("toast"); if (t) { t.textContent = text; setTimeout(() => { t.textContent = ""; }, 6000); } };
@@ -14,7 +14,7 @@
     }
     const zone = e.target.closest("[data-zone]");
     if (zone) document.getElementById(zone.dataset.zone).value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
-    // One question at a time: another one closes the one before.
+    // One question at a time: a new one closes the previous one.
     const sure = e.target.closest("details.sure");
     document.querySelectorAll("details.sure[open]").forEach((d) => { if (d !== sure) d.open = false; });
   });
@@ -23,7 +23,7 @@
     const sure = document.activeElement.closest?.("details.sure[open]");
     if (sure) { sure.open = false; sure.querySelector("summary").focus(); }
   });
-  // The zone of this browser is suggested first, and its button says which it is.
+  // The browser's zone is suggested first, with its name on the button.
   const zones = document.querySelector("[data-zone-first]"), zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (zones && zone) {
     const here = document.createElement("option");
@@ -37,7 +37,7 @@
       offer();
     });
   }
-  // The part that is being read is marked in the list of sections.
+  // The visible section is marked in the list of sections.
   const links = [...document.querySelectorAll(".side a[href^='#']")];
   const parts = links.map((a) => document.getElementById(a.hash.slice(1))).filter(Boolean);
   if (parts.length) {
