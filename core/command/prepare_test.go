@@ -53,7 +53,7 @@ func (w *world) keep(who core.Address, text, theme string) {
 }
 
 // tainted are objects that tainted turns made or ended: 901 to 903 exist, 911 to 913 are
-// ended, and so is 914, which can no longer be undone.
+// ended, and so is 914, a reminder whose time has passed.
 func tainted(w *world) {
 	i, u := w.identify(w.ada)
 	act := func(effects ...core.Effect) {
