@@ -70,8 +70,8 @@ func secretive(w *world) {
 	}
 }
 
-// TestForgetLeavesNothing: neither the messages nor what was made of them, the
-// answers that showed it, or the reply that asked for it.
+// TestForgetLeavesNothing: neither the messages nor data derived from them, the answers that
+// showed them, or the reply that requested it.
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("a day", func(t *testing.T) {
@@ -251,8 +251,7 @@ func (w *world) state(a core.Address) string {
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v\n%+v\n%+v\n%+v", i, u, history, loops, threads, days, turns)
 }
 
-// TestAnotherUsersIds: every command with ids of somebody else's finds nothing
-// and changes nothing of theirs.
+// TestAnotherUsersIds: no command finds or changes objects of another user by their ids.
 func TestAnotherUsersIds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")

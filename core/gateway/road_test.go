@@ -321,8 +321,8 @@ func (f *forestalled) ClaimDelivery(ctx context.Context, ref core.JobRef, c core
 	return f.Store.ClaimDelivery(ctx, ref, c)
 }
 
-// What was committed although the connection broke before the answer is gone on with, long
-// before its lease is over.
+// Work that was committed although the connection broke before the answer continues long
+// before its lease expires.
 func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[string]string{"append": "re: hello",

@@ -44,9 +44,9 @@ func add(s *standing.Standing, l *list, wish string) error {
 	return err
 }
 
-// TestAPromptHasWhatIsWantedAndIsBounded adds whatever people may write until no more
-// is taken: the part never takes more than its tokens, nothing in a text ends its line,
-// and all that was taken stands in it.
+// TestAPromptHasWhatIsWantedAndIsBounded adds arbitrary texts until no more are accepted: the
+// part never exceeds its tokens, nothing in a text ends its line, and the part contains all
+// accepted ones.
 func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,8 +109,8 @@ func TestWhatCannotBeWanted(t *testing.T) {
 	}
 }
 
-// What a merge or an import brought together, or what was taken under wider bounds, is
-// kept, and counts as far as there is room.
+// Instructions beyond the bounds, after a merge, an import or under wider bounds, are kept,
+// and active while there is room.
 func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	t.Parallel()
 	l := &list{}

@@ -127,7 +127,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestWhatHindersARun: each is told once, and asks nothing of a model.
+// TestWhatHindersARun: the person is notified once of each cause, without a call of a model.
 func TestWhatHindersARun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -180,7 +180,7 @@ func TestWhatHindersARun(t *testing.T) {
 	}
 }
 
-// TestThreeFailuresAsk: a yes lets it go on, by its next time.
+// TestThreeFailuresAsk: a yes resumes the task at its next time.
 func TestThreeFailuresAsk(t *testing.T) {
 	t.Parallel()
 	f, p := newHome(t)

@@ -155,7 +155,7 @@ func addOdd(add func(string, any, handler)) {
 	add("badrequireds", map[string]any{"type": "object", "properties": map[string]any{}, "required": []any{1}}, ok)
 }
 
-// streamable serves s over HTTP; good tells which requests may pass.
+// streamable serves s over HTTP to the requests that good accepts.
 func streamable(t *testing.T, s *sdk.Server, good func(r *http.Request) bool) http.Handler {
 	t.Cleanup(func() {
 		for session := range s.Sessions() {
