@@ -81,7 +81,7 @@ func TestAProposedTaskIsSetByAYes(t *testing.T) {
 	}
 }
 
-// What stands still goes on by a yes; after a no it stays paused, and can go on later.
+// A yes resumes a paused task; after a no it stays paused, and can be resumed later.
 func TestATaskGoesOnByAYes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
