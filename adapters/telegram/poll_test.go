@@ -249,7 +249,7 @@ func TestRunWaitsForService(t *testing.T) {
 			}
 		}
 	}
-	if logs.FilterMessage("telegram does not answer").Len() != 3 || logs.FilterMessage("store updates").Len() == 0 {
+	if logs.FilterMessage("telegram does not answer").Len() != 3 || logs.FilterMessage("updates not stored").Len() == 0 {
 		t.Errorf("logged %v", logs.All())
 	}
 }

@@ -18,7 +18,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	first := w.Start()
 	w.Telegram.Say(e2etest.Ada, "one")
 	w.Sent(e2etest.Ada, 1)
-	first.Logged("telegram is up")
+	first.Logged("telegram started")
 	second := w.Start()
 	w.Telegram.Say(e2etest.Ada, "two")
 	w.Telegram.Say(e2etest.Ada, "say 900 words") // a turn runs when the process dies
@@ -30,7 +30,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	if d := time.Since(died); d > e2etest.Takeover {
 		t.Errorf("the account was taken over after %s", d)
 	}
-	second.Logged("telegram is up")
+	second.Logged("telegram started")
 	l := w.Ledger()
 	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 0, second)
 	if d := time.Since(died); d > e2etest.Takeover+e2etest.NineHundredWords {
