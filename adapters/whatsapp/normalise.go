@@ -317,7 +317,7 @@ func outcome(s status) *core.Status {
 // can fix parks the delivery, so that it is not lost.
 func fate(errs []graph.Described) (core.DeliveryState, string) {
 	if len(errs) == 0 {
-		return core.DeliveryFailed, "whatsapp did not deliver it and gave no reason"
+		return core.DeliveryFailed, "whatsapp did not deliver it and does not say why"
 	}
 	e := &apiError{Code: errs[0].Code, Subcode: errs[0].Subcode, Text: clean(errs[0].Text())}
 	words := strings.TrimPrefix(explain(e).Error(), "send to ")
