@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// A part of the length that is announced always goes out, however much markup
-// stands in it and even if it is marked as a repeat.
+// A part of the announced length can always be sent, however much markup it contains and
+// even if it is marked as a repeat.
 func TestPartsAlwaysFit(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{"**b** ", "*i* ", "`c` ", "~~s~~ ",
