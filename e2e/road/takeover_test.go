@@ -51,7 +51,7 @@ func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
 	w.Sent(e2etest.Ada, 1)
 	wrong := w.Start("EVERTHREAD_TEST_WRONG=1h")
 	wrong.Logged("this machine's clock is not that of the database")
-	right.Stop() // the other has to go on with it
+	right.Stop() // the other must continue with it
 	w.Telegram.Say(e2etest.Ada, "two")
 	w.Sent(e2etest.Ada, 2)
 	l := w.Ledger()
@@ -91,7 +91,7 @@ func TestAStormOfNotificationsHoldsNobodyUp(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for range 40 { // of this user's work, of others', and of nothing
+		for range 40 { // this user's work, others', and none
 			l.Lines(`SELECT COUNT(pg_notify('everthread', CASE n % 4 WHEN 0 THEN 'turn@' || n WHEN 1 THEN 'turn@1'
 				WHEN 2 THEN 'members' ELSE repeat('x', 5000) || n END)) FROM generate_series(1, 500) n`)
 		}
