@@ -37,38 +37,10 @@ func body(m *message) (string, []core.Attachment) {
 	case len(m.Contacts) > 0:
 		return cards(m.Contacts), nil
 	}
-	if label, a := file(m); a != nil {
-		return label, []core.Attachment{*a}
+	if kind, label, f := m.File(); f != nil {
+		return label, []core.Attachment{{Kind: kind, Ref: reference(f), Name: clean(f.Filename), MIME: clean(f.MIME)}}
 	}
 	return "[unsupported: " + unsupported(m) + "]", nil
-}
-
-// file returns the placeholder and the file of m, or nil.
-func file(m *message) (string, *core.Attachment) {
-	var kind string
-	var f *graph.Media
-	switch {
-	case m.Image != nil:
-		kind, f = "photo", m.Image
-	case m.Video != nil:
-		kind, f = "video", m.Video
-	case m.Audio != nil && m.Audio.Voice:
-		kind, f = "voice", m.Audio
-	case m.Audio != nil:
-		kind, f = "audio", m.Audio
-	case m.Document != nil:
-		kind, f = "document", m.Document
-	case m.Sticker != nil:
-		kind, f = "sticker", m.Sticker
-	default:
-		return "", nil
-	}
-	label := strings.TrimSpace(kind + " " + f.Filename)
-	if f.Caption != "" {
-		label += ": " + f.Caption
-	}
-	a := &core.Attachment{Kind: kind, Ref: reference(f), Name: clean(f.Filename), MIME: clean(f.MIME)}
-	return "[" + label + "]", a
 }
 
 func place(l *location) string {

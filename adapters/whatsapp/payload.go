@@ -53,6 +53,7 @@ type origin struct {
 // message is a message of a person, with the objects of the supported types.
 type message struct {
 	origin
+	graph.Files
 	Context *struct {
 		From                string `json:"from"`
 		ID                  string `json:"id"`
@@ -66,11 +67,6 @@ type message struct {
 	Errors []graph.Described `json:"errors"`
 
 	Text        *struct{ Body string } `json:"text"`
-	Image       *graph.Media           `json:"image"`
-	Video       *graph.Media           `json:"video"`
-	Audio       *graph.Media           `json:"audio"`
-	Document    *graph.Media           `json:"document"`
-	Sticker     *graph.Media           `json:"sticker"`
 	Location    *location              `json:"location"`
 	Contacts    []card                 `json:"contacts"`
 	Interactive *interactive           `json:"interactive"`

@@ -50,16 +50,12 @@ type origin struct {
 
 type message struct {
 	origin
+	graph.Files
 	Context *struct {
 		ID   string `json:"id"`
 		From string `json:"from"`
 	} `json:"context"`
 	Text     *struct{ Body string } `json:"text"`
-	Image    *graph.Media           `json:"image"`
-	Video    *graph.Media           `json:"video"`
-	Audio    *graph.Media           `json:"audio"`
-	Document *graph.Media           `json:"document"`
-	Sticker  *graph.Media           `json:"sticker"`
 	Reaction *struct {
 		MessageID string `json:"message_id"`
 		Emoji     string `json:"emoji"`
@@ -155,35 +151,13 @@ func content(account string, m *message) (string, []core.Attachment) {
 	if m.Text != nil {
 		return clean(m.Text.Body), nil
 	}
-	kind, f := file(m)
+	kind, label, f := m.File()
 	if f == nil {
 		return "[unsupported: " + clean(cmp.Or(m.Type, "message")) + "]", nil
 	}
-	label := strings.TrimSpace(kind + " " + f.Filename)
-	if f.Caption != "" {
-		label += ": " + f.Caption
-	}
-	return clean("[" + label + "]"), []core.Attachment{{
+	return clean(label), []core.Attachment{{
 		Kind: kind, Ref: clean(account + "/" + f.ID + "#" + f.SHA256), Name: clean(f.Filename), MIME: clean(f.MIME),
 	}}
-}
-
-func file(m *message) (string, *graph.Media) {
-	switch {
-	case m.Image != nil:
-		return "photo", m.Image
-	case m.Video != nil:
-		return "video", m.Video
-	case m.Audio != nil && m.Audio.Voice:
-		return "voice", m.Audio
-	case m.Audio != nil:
-		return "audio", m.Audio
-	case m.Document != nil:
-		return "document", m.Document
-	case m.Sticker != nil:
-		return "sticker", m.Sticker
-	}
-	return "", nil
 }
 
 // status parses that a sent message was delivered or read.

@@ -108,6 +108,40 @@ type Media struct {
 	Voice    bool   `json:"voice"`
 }
 
+// Files holds the file of an incoming message, in the field of its type.
+type Files struct {
+	Image    *Media `json:"image"`
+	Video    *Media `json:"video"`
+	Audio    *Media `json:"audio"`
+	Document *Media `json:"document"`
+	Sticker  *Media `json:"sticker"`
+}
+
+// File returns the file with its kind and its placeholder, or nil.
+func (f Files) File() (kind, label string, m *Media) {
+	switch {
+	case f.Image != nil:
+		kind, m = "photo", f.Image
+	case f.Video != nil:
+		kind, m = "video", f.Video
+	case f.Audio != nil && f.Audio.Voice:
+		kind, m = "voice", f.Audio
+	case f.Audio != nil:
+		kind, m = "audio", f.Audio
+	case f.Document != nil:
+		kind, m = "document", f.Document
+	case f.Sticker != nil:
+		kind, m = "sticker", f.Sticker
+	default:
+		return "", "", nil
+	}
+	label = strings.TrimSpace(kind + " " + m.Filename)
+	if m.Caption != "" {
+		label += ": " + m.Caption
+	}
+	return kind, "[" + label + "]", m
+}
+
 // Seconds is a Unix time in JSON, as a string or number. Anything else is the zero time.
 type Seconds struct{ time.Time }
 
