@@ -1,5 +1,5 @@
-// Package adaptertest is the conformance suite that every channel passes: what core.Channel promises,
-// checked against a chat service that behaves.
+// Package adaptertest is the conformance suite for channels: it checks the contract of
+// core.Channel against a fake chat service.
 package adaptertest
 
 import (
@@ -16,50 +16,50 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Fault is a way in which the next call to send fails.
+// Fault is a failure of the next call to send.
 type Fault string
 
 // Faults.
 const (
-	Refused     Fault = "refused"     // for good: *core.Permanent
-	Unreachable Fault = "unreachable" // blocked or gone: *core.Unreachable
-	Wait        Fault = "wait"        // after a while: *core.RetryAfter
+	Refused     Fault = "refused"     // permanent refusal: *core.Permanent
+	Unreachable Fault = "unreachable" // person blocked the account or is gone: *core.Unreachable
+	Wait        Fault = "wait"        // rate limit: *core.RetryAfter
 	Lost        Fault = "lost"        // carried out, but the answer is lost: *core.Unknown
-	Broken      Fault = "broken"      // an error of the service's own: *core.Unknown
+	Broken      Fault = "broken"      // internal error of the service: *core.Unknown
 	Hangs       Fault = "hangs"       // no answer until the caller gives up: *core.Unknown
-	Away        Fault = "away"        // cannot be reached at all: temporary
+	Away        Fault = "away"        // service cannot be reached: temporary
 )
 
-// Harness is a chat service with one person on it, seen from outside.
+// Harness is a chat service with one person.
 type Harness struct {
-	// New returns a channel for the account, as a new process would have it.
+	// New returns a channel for the account, as in a new process.
 	New func(t *testing.T) core.Channel
-	// Mount serves the routes of a core.Handler to the service; nil if the
-	// channel is none. A later call replaces an earlier one.
+	// Mount serves the routes of a core.Handler to the service, in place of earlier ones;
+	// nil if the channel is not a core.Handler.
 	Mount func(routes map[string]http.Handler)
 	// To is the person's address.
 	To core.Address
 	// Say lets the person write text.
 	Say func(text string)
-	// Again lets the service offer the person's last message once more; nil if it
-	// never does, and keeps nothing for the next process either.
+	// Again lets the service repeat the person's last message; nil if it never repeats
+	// messages, and holds none for the next process.
 	Again func()
-	// Unacknowledged returns how many messages the service holds as not acknowledged.
+	// Unacknowledged returns the number of messages without acknowledgement.
 	Unacknowledged func() int
-	// Sent returns the texts that the service took for the person, in order.
+	// Sent returns the texts that the service accepted for the person, in order.
 	Sent func() []string
-	// Fail lets the next call to send fail. It returns false if there is no such
-	// fault on this service.
+	// Fail lets the next call to send fail. It returns false if the service does not
+	// support the fault.
 	Fail func(f Fault) bool
 	// Close ends the service.
 	Close func()
 }
 
-// patience is how long the suite waits for what has to happen.
+// patience bounds the wait for an expected event.
 const patience = 20 * time.Second
 
-// Test runs the suite. open starts a fresh service for each case. It is not to
-// be run beside other tests, since it looks for goroutines left behind.
+// Test runs the suite. open starts a fresh service for each case. Test must not run in
+// parallel with other tests, as it checks for leaked goroutines.
 func Test(t *testing.T, open func(t *testing.T) Harness) {
 	for _, c := range []struct {
 		rule string
@@ -89,7 +89,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
-// store is a core.Receiver that keeps what it gets, once, and can fail.
+// store is a core.Receiver that stores each event once, and can fail.
 type store struct {
 	mu      sync.Mutex
 	kept    []core.Inbound
@@ -155,7 +155,7 @@ func (s *store) offers() []core.Inbound {
 	return slices.Clone(s.offered)
 }
 
-// wait waits until what holds; it is asked after each Receive and now and then.
+// wait waits until what returns true; it is called after each Receive and periodically.
 func (s *store) wait(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -191,7 +191,7 @@ func run(t *testing.T, h Harness, r core.Receiver) *process {
 	return p
 }
 
-// end ends the process and checks that it does so in time.
+// end ends the process, and checks that it ends in time.
 func (p *process) end(t *testing.T) {
 	t.Helper()
 	p.cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// defectEnv names the defect that the channel of TestMemory has.
+// defectEnv names the defect of the channel of TestMemory.
 const defectEnv = "ADAPTERTEST_DEFECT"
 
 // A channel of a few lines passes the suite.
@@ -23,7 +23,7 @@ func TestMemory(t *testing.T) {
 	Test(t, func(*testing.T) Harness { return newService(os.Getenv(defectEnv)).harness() })
 }
 
-// Each rule is worth something: a channel with a defect does not pass.
+// Every rule matters: a channel with a defect fails.
 func TestDefectsAreFound(t *testing.T) {
 	for defect, rule := range map[string]string{
 		"new event ids":  "a_repeat_has_the_event_id_of_the_first",

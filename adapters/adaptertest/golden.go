@@ -11,11 +11,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// wantMark stands in golden files between what a service sends and what becomes of it.
+// wantMark separates the service's input from the expected result in golden files.
 const wantMark = "-- inbound --\n"
 
-// Golden tries normalise with what a service sends, and compares what becomes of it: both
-// stand in each file of testdata/normalise. With update it writes the latter again.
+// Golden checks normalise with the files of testdata/normalise, each of which holds a
+// service's input and the expected result. With update it rewrites the results.
 func Golden(t *testing.T, update bool, normalise func(raw []byte) string) {
 	t.Parallel()
 	for file, content := range goldenFiles(t) {
@@ -34,7 +34,7 @@ func Golden(t *testing.T, update bool, normalise func(raw []byte) string) {
 	}
 }
 
-// Seed gives a fuzz target what the services of Golden's files send.
+// Seed adds the inputs of Golden's files to a fuzz target.
 func Seed(f *testing.F) {
 	for _, content := range goldenFiles(f) {
 		raw, _, _ := strings.Cut(content, wantMark)
@@ -59,7 +59,7 @@ func goldenFiles(t testing.TB) map[string]string {
 	return contents
 }
 
-// Dump lists the fields of an Inbound that are set, without what the service sent.
+// Dump lists the set fields of an Inbound, without the raw input.
 func Dump(in core.Inbound) string {
 	var b strings.Builder
 	line := func(name, value string) {

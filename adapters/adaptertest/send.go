@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// part returns a part whose key is its text, as deliveries have keys of their own.
+// part returns a part with its text as key.
 func part(text string) core.Part { return core.Part{Text: text, Key: text} }
 
 func sendsInOrder(t *testing.T, h Harness) {
@@ -103,7 +103,7 @@ func givesUpWithCaller(t *testing.T, h Harness) {
 	p := run(t, h, newStore())
 	defer p.end(t)
 	if !h.Fail(Hangs) {
-		return // there is no such fault on this service
+		return // the service does not support the fault
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -125,7 +125,7 @@ func sendsLongestText(t *testing.T, h Harness) {
 	defer p.end(t)
 	d, ok := p.ch.(core.Describer)
 	if !ok || d.Capabilities().MaxText == 0 {
-		return // this channel has no limit
+		return // the channel has no limit
 	}
 	c := d.Capabilities()
 	length := c.Length
@@ -141,8 +141,8 @@ func sendsLongestText(t *testing.T, h Harness) {
 	}
 }
 
-// splitsLongAnswers sends an answer of three parts' length, with a code block that
-// has to be closed and opened again.
+// splitsLongAnswers sends an answer of three parts, with a code block that must be closed
+// and opened again.
 func splitsLongAnswers(t *testing.T, h Harness) {
 	p := run(t, h, newStore())
 	defer p.end(t)
@@ -188,8 +188,8 @@ func keepsWordsInMarkup(t *testing.T, h Harness) {
 	wantWords(t, text.Text, strings.Join(h.Sent(), "\n"))
 }
 
-// wantWords wants the words of a text in another, in their order, whatever stands
-// between them.
+// wantWords checks that a text contains the words of another in order, with anything in
+// between.
 func wantWords(t *testing.T, want, got string) {
 	t.Helper()
 	letters := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
@@ -210,7 +210,7 @@ func settlesLostParts(t *testing.T, h Harness) {
 	defer p.end(t)
 	d, ok := p.ch.(core.Describer)
 	if !ok || !d.Capabilities().Settles || !h.Fail(Lost) {
-		return // nothing is promised
+		return // no guarantee
 	}
 	lost := part("lost")
 	if _, err := p.ch.Send(t.Context(), h.To, lost); class(err) != "unknown" {

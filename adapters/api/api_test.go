@@ -46,7 +46,7 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestDaysAndSearch reads everything that there is, once.
+// TestDaysAndSearch reads every kind of data once.
 func TestDaysAndSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,7 +101,7 @@ func TestDaysAndSearch(t *testing.T) {
 	}
 }
 
-// TestPages: lists that grow come in pages that leave nothing out.
+// TestPages: growing lists come in pages that are complete.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -209,11 +209,11 @@ func TestStanding(t *testing.T) {
 	w.refused(w.ada, 404, "no standing instruction", "POST", remove, "")
 }
 
-// TestAnothersIDs: on every route what is another's is not found, and is not changed.
+// TestAnothersIDs: on every route, another user's data is not found and not changed.
 func TestAnothersIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for range 3 { // so that none of Eve's numbers is one of Ada's by chance
+	for range 3 { // so that none of Eve's ids equals one of Ada's by chance
 		i, _, err := w.Identify(context.Background(), core.Address{Channel: "telegram", Account: "1", External: "Ada"})
 		check(t, err)
 		w.now = w.now.Add(time.Hour)

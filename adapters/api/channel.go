@@ -1,10 +1,9 @@
-// Package api serves /api/v1, the interface for programs that are written for
-// Everthread: the conversation, its days, search, memory and what a turn sent to
-// the model, as JSON. openapi.yaml beside it describes it, and is served.
+// Package api serves /api/v1, the interface for programs written for Everthread: the
+// conversation, its days, search, memory and the prompts of turns, as JSON. It also serves
+// its description, openapi.yaml.
 //
-// Policy. Each request acts for the user of its API key and sees nothing of
-// anybody else's: what is another's is not found. What is not understood, a field
-// or a parameter, is an error that names it.
+// Policy. Each request acts for the user of its API key. Other users' data is not found.
+// An unknown field or parameter is an error that names it.
 package api
 
 import (
@@ -14,6 +13,7 @@ import (
 	_ "embed"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,17 +30,17 @@ import (
 // Name is the channel's name.
 const Name = "api"
 
-// Asker puts messages on the road and waits for their answer, as live.Asker does.
+// Asker receives messages and waits for their answer, as live.Asker does.
 type Asker interface {
 	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
 }
 
-// Actor makes changes that somebody asked for, all or none.
+// Actor applies effects, all or none.
 type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
 
-// Store is what the channel reads, and how a program gets its identity.
+// Store provides days, turns, and the identities and threads of programs.
 type Store interface {
 	client.People
 	client.Threads
@@ -52,7 +52,7 @@ type Store interface {
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 }
 
-// Searcher finds and reads what was said, as recall.Searcher does.
+// Searcher searches and reads the conversation, as recall.Searcher does.
 type Searcher interface {
 	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
 	Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error)
@@ -60,7 +60,7 @@ type Searcher interface {
 	Range(ctx context.Context, user core.UserID, id core.SegmentID, from, to core.MessageID) (recall.Page, error)
 }
 
-// Memory reads and prepares changes of memory, as memory.Memory does.
+// Memory reads memory and prepares changes, as memory.Memory does.
 type Memory interface {
 	Search(ctx context.Context, q memory.Query) (memory.Found, error)
 	Add(ctx context.Context, i core.Item, now time.Time) (memory.Added, error)
@@ -78,12 +78,12 @@ type Options struct {
 	Searcher Searcher
 	Memory   Memory
 	Standing Standing
-	Names    recall.Names     // who is meant by a name in a search; nil: nobody
-	Zone     *time.Location   // of users who chose none; nil: UTC
-	Patience time.Duration    // how long a request waits for its answer; 0: 11 minutes
+	Names    recall.Names     // resolves names in a search; nil: none
+	Zone     *time.Location   // for users who chose none; nil: UTC
+	Patience time.Duration    // longest wait for an answer; 0: 11 minutes
 	Log      *zap.Logger      // nil: none
 	Now      func() time.Time // nil: time.Now
-	Rand     io.Reader        // of ids; nil: crypto/rand
+	Rand     io.Reader        // for ids; nil: crypto/rand
 }
 
 // Server serves the interface. Its methods may be called concurrently.
@@ -92,15 +92,11 @@ type Server struct {
 	mux *http.ServeMux
 }
 
-// New returns the server.
+// New returns a Server with the defaults of o applied.
 func New(o Options) *Server {
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
-	if o.Zone == nil {
-		o.Zone = time.UTC
-	}
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.Zone = cmp.Or(o.Zone, time.UTC)
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -115,16 +111,16 @@ func New(o Options) *Server {
 	return c
 }
 
-// Door is the channel that programs come through.
+// Door describes the channel of programs.
 func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
-// Routes returns the interface. What it receives goes through Asker.
+// Routes returns the handlers of the interface.
 func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{"/api/": http.HandlerFunc(c.serve)}
 }
 
-// handler answers a request of a known program: with a status and what is to be
-// written as JSON, or why not.
+// handler answers a request of a known program: it returns a status and a value to encode
+// as JSON, or an error.
 type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) (status int, answer any, err error)
 
 type route struct {
@@ -153,7 +149,7 @@ func (c *Server) routes() []route {
 	}
 }
 
-// Needs lists what each route needs of a key.
+// Needs lists the capability that each route needs.
 func Needs() []trust.Need {
 	var out []trust.Need
 	for _, r := range (&Server{}).routes() {
@@ -162,7 +158,7 @@ func Needs() []trust.Need {
 	return out
 }
 
-// admitted lets programs in that have a scope.
+// admitted admits programs that have a scope.
 func (c *Server) admitted(scope core.Capability, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, scope)
@@ -195,7 +191,7 @@ func (c *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if allow := w.Header().Values("Allow"); len(allow) > 0 {
 		c.refuse(w, failed(http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path+" does not take "+r.Method+
-			", but "+list(allow)+".", 0))
+			", but "+strings.Join(allow, " and ")+".", 0))
 		return
 	}
 	c.refuse(w, failed(http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+

@@ -50,8 +50,7 @@ func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
 	defer cancel()
-	// However long the answer takes, ctx bounds it. Without deadlines there is
-	// nothing to lift.
+	// ctx alone bounds the answer. A connection without deadlines needs no change.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	a, err := c.ask(ctx, b, who, event)
 	if err != nil {
@@ -64,8 +63,8 @@ func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller)
 	return http.StatusOK, out, nil
 }
 
-// isCommand is the form of a command in its own field. The text of a message is
-// never taken for one: it may be somebody else's.
+// isCommand is the form of a command in its own field. The text of a message never counts
+// as a command, as it may be somebody else's.
 var isCommand = regexp.MustCompile(`^/[A-Za-z]+(\s|$)`)
 
 func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
@@ -98,7 +97,7 @@ func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 	return b, nil
 }
 
-// event is the id of a request. With an Idempotency-Key it is always the same.
+// event returns the id of a request, which is the same for the same Idempotency-Key.
 func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxIdempotencyKey {
@@ -107,8 +106,8 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	return who.Event(c.Rand, key)
 }
 
-// ask puts a message on the road. One that was received before is not stored
-// again, and answered as it was then.
+// ask receives a message and waits for its answer. A repeat is not stored again, and gets
+// the same answer.
 func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event string) (live.Answer, error) {
 	now := c.Now()
 	i, err := client.Join(ctx, c.Store, who, Name, now)
@@ -128,7 +127,7 @@ func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event s
 	return c.Asker.Ask(ctx, in, nil)
 }
 
-// reply is what an answer says; files that come with it are named.
+// reply returns the text of an answer with the names of its files.
 func reply(m core.Message) string {
 	text := m.Text
 	for _, f := range m.Attachments {

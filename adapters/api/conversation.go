@@ -61,8 +61,8 @@ func (c *Server) messages(_ http.ResponseWriter, r *http.Request, who client.Cal
 	case message != 0 && segment == 0 && from == 0 && to == 0:
 		return c.message(r, who, message)
 	case message != 0 || segment == 0:
-		return 0, nil,
-			invalid("Give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id.")
+		return 0, nil, invalid(
+			"Give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id.")
 	case from == 0 && to == 0:
 		return c.summary(r, who, segment)
 	case from == 0 || to < from:

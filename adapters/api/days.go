@@ -16,7 +16,7 @@ const (
 	messagesPage, maxMessagesPage = 100, 500
 )
 
-// dayView is a day without what was said.
+// dayView is a day without its messages.
 type dayView struct {
 	Label    string            `json:"day_label"`
 	Segment  core.SegmentID    `json:"day_segment_id"`
@@ -59,7 +59,7 @@ func (c *Server) days(_ http.ResponseWriter, r *http.Request, who client.Caller)
 	return http.StatusOK, out, nil
 }
 
-// wholeDay is a day with its summary and what was said.
+// wholeDay is a day with its summary and messages.
 type wholeDay struct {
 	dayView
 	Summary      *summaryView    `json:"summary"`
@@ -120,7 +120,7 @@ func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) 
 	return http.StatusOK, out, nil
 }
 
-// labelled is the day that a URL names.
+// labelled returns the day that the URL names.
 func (c *Server) labelled(r *http.Request, who client.Caller) (core.Segment, error) {
 	label, err := pathDay(r)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *Server) labelled(r *http.Request, who client.Caller) (core.Segment, err
 	return g, err
 }
 
-// newest is the newest summary of a day that may be shown, or nil.
+// newest returns the newest visible summary of a day, or nil.
 func (c *Server) newest(r *http.Request, who client.Caller, g core.Segment, zone *time.Location) (*summaryView, error) {
 	if g.Hidden {
 		return nil, nil
@@ -167,7 +167,7 @@ func (c *Server) summarize(w http.ResponseWriter, r *http.Request, who client.Ca
 	return http.StatusAccepted, queued{g.Day.Label, g.ID, "queued"}, nil
 }
 
-// noBody refuses parameters, and a body that holds anything.
+// noBody refuses parameters and a body with any field.
 func noBody(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength > 0 {
 		return readBody(w, r, &struct{}{})

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-// failed is an error as it is told; after is how long to wait, if it is above 0.
+// failed returns an error for the program; after is the Retry-After, if above 0.
 func failed(status int, code, message string, after time.Duration) *client.Refusal {
 	return &client.Refusal{Status: status, Code: code, Message: message, After: after}
 }
@@ -37,7 +37,7 @@ func (c *Server) refuse(w http.ResponseWriter, err error) {
 	server.WriteError(w, f.Status, f.Code, f.Message)
 }
 
-// explain says an error in words, with its status.
+// explain returns the error for the program.
 func (c *Server) explain(err error) *client.Refusal {
 	var known *client.Refusal
 	var body *client.BadBody
@@ -57,7 +57,7 @@ func (c *Server) explain(err error) *client.Refusal {
 	return c.explainAnswer(err)
 }
 
-// explainAnswer says why there is no answer, or that something of ours went wrong.
+// explainAnswer returns the error for a missing answer, or for an internal error.
 func (c *Server) explainAnswer(err error) *client.Refusal {
 	var over *live.OverBudget
 	turn, ok := live.IsFailed(err)
@@ -75,18 +75,15 @@ func (c *Server) explainAnswer(err error) *client.Refusal {
 		return failed(http.StatusGatewayTimeout, "timeout",
 			"There was no answer in time. It is still worked on, and will be in the conversation; a request with the same Idempotency-Key waits for it again.", 0)
 	}
-	c.Log.Error("answer a program", zap.Error(err))
+	c.Log.Error("request of a program failed", zap.Error(err))
 	return failed(http.StatusInternalServerError, "internal_error",
 		"Something went wrong on the server; its log says what.", 0)
 }
 
-// sentence is words that begin like a sentence and end like one.
+// sentence returns s with a capital letter and a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:] + "."
 }
-
-// list joins words.
-func list(words []string) string { return strings.Join(words, " and ") }

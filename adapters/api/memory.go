@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// foundItems is what memory_search answers, with items in full.
+// foundItems is the answer to a search, like that of memory_search.
 type foundItems struct {
 	Results []foundItem `json:"results"`
 	Mode    string      `json:"mode"`
@@ -25,12 +25,12 @@ type foundItem struct {
 	Snippet string           `json:"content_snippet"`
 	Status  core.ItemStatus  `json:"status"`
 	Created string           `json:"created_at"`
-	Foreign bool             `json:"foreign,omitempty"` // words that the person did not write went into it
+	Foreign bool             `json:"foreign,omitempty"` // derived from words that the person did not write
 	Score   float64          `json:"score"`
 	Signals core.SignalsView `json:"signals"`
 }
 
-// snippetLength is how many characters of an item a search shows.
+// snippetLength bounds the shown part of an item, in characters.
 const snippetLength = 240
 
 // memory answers GET /api/v1/memory.
@@ -67,7 +67,7 @@ type newItem struct {
 	Tags    []string `json:"tags"`
 }
 
-// keptItem is what memory_add answers.
+// keptItem is the answer to an addition, like that of memory_add.
 type keptItem struct {
 	ID        core.ItemID         `json:"id"`
 	Status    string              `json:"status"` // added or exists
@@ -115,7 +115,7 @@ func (c *Server) item(_ http.ResponseWriter, r *http.Request, who client.Caller)
 	return http.StatusOK, i.View(who.User.Settings.Location(c.Zone)), err
 }
 
-// named is the item that a URL names.
+// named returns the item that the URL names.
 func (c *Server) named(r *http.Request, who client.Caller) (core.Item, error) {
 	id, err := pathID(r)
 	if err != nil {
@@ -133,8 +133,7 @@ type archivedItem struct {
 	Status core.ItemStatus `json:"status"`
 }
 
-// archive answers POST /api/v1/memory/{id}/archive. An item that is archived
-// stays so.
+// archive answers POST /api/v1/memory/{id}/archive. It accepts an archived item.
 func (c *Server) archive(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if err := noBody(w, r); err != nil {
 		return 0, nil, err

@@ -31,7 +31,7 @@ func description(t testing.TB) object {
 	return doc
 }
 
-// seen holds answers against the description, and notes what of it was seen.
+// seen checks answers against the description, and records which parts of it occurred.
 type seen struct {
 	t       testing.TB
 	doc     object
@@ -45,7 +45,7 @@ func newSeen(t testing.TB) *seen {
 		fields: map[string]bool{}}
 }
 
-// operation is what the description says of a request, and its path there.
+// operation returns the description of a request, and its path there.
 func (s *seen) operation(method, path string) (string, object) {
 	best := ""
 	for template := range s.doc["paths"].(object) {
@@ -99,7 +99,7 @@ func (s *seen) take(method, path string, status int, media string, body []byte) 
 	}
 }
 
-// validate holds a value against a schema.
+// validate checks a value against a schema.
 func (s *seen) validate(schema any, v any) error {
 	text, err := json.Marshal(schema)
 	check(s.t, err)
@@ -153,8 +153,8 @@ func (s *seen) note(schema object, v any) {
 	}
 }
 
-// TestDescription: every route is described and works as described, every
-// answer that can be is seen, and every field that is described is.
+// TestDescription: every route is described and works as described, and every possible
+// answer and described field occurs.
 func TestDescription(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,8 +184,8 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	slices.Sort(unseen)
-	// Without embeddings an item has none, and nothing is found by its meaning; days
-	// of one page are never continued. Nobody sent a file.
+	// Without embeddings, an item has none and nothing is found by meaning. Days of one page
+	// are never continued. No message has a file.
 	allowed := []string{"field Hit.attachment", "field Hit.from_message_id", "field Hit.name", "field Hit.page",
 		"field Hit.to_message_id", "field Item.embedding",
 		"field KeptItem.embedding", "field Messages.next_from_message_id"}
@@ -196,7 +196,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// visit sends a request of every kind, and one that fails in every way.
+// visit sends a request of every kind, and failing ones of every kind.
 func (w *world) visit() {
 	ada := w.ada
 	for _, path := range []string{"/api/openapi.yaml", "/api/v1/days", "/api/v1/days?limit=1", "/api/v1/days/2026-11-21",

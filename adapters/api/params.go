@@ -13,15 +13,13 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// params are the parameters of a request. The first thing that is wrong with
-// them is err.
+// params are the parameters of a request. err is the first problem with them.
 type params struct {
 	values url.Values
 	err    error
 }
 
-// paramsOf returns the parameters of a request, which may have those of names,
-// each once.
+// paramsOf returns the parameters of a request. Only names are allowed, each once.
 func paramsOf(r *http.Request, names ...string) *params {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	p := &params{values: values}
@@ -49,7 +47,7 @@ func (p *params) fail(format string, args ...any) {
 
 func (p *params) text(name string) string { return strings.TrimSpace(p.values.Get(name)) }
 
-// number is a whole number from least to most; 0 if it is not given.
+// number returns a whole number from least to most, or 0 if missing.
 func (p *params) number(name string, least, most int64) int64 {
 	s := p.text(name)
 	if s == "" {
@@ -65,15 +63,15 @@ func (p *params) number(name string, least, most int64) int64 {
 	return n
 }
 
-// id is the number of something; 0 if it is not given.
+// id returns an id, or 0 if missing.
 func (p *params) id(name string) int64 { return p.number(name, 1, math.MaxInt64) }
 
-// limit is how many things are wanted.
+// limit returns the requested page size.
 func (p *params) limit(otherwise, most int) int {
 	return int(cmp.Or(p.number("limit", 1, int64(most)), int64(otherwise)))
 }
 
-// share is a number from 0 to 1.
+// share returns a number from 0 to 1, or 0 if missing.
 func (p *params) share(name string) float64 {
 	s := p.text(name)
 	if s == "" {
@@ -86,7 +84,7 @@ func (p *params) share(name string) float64 {
 	return f
 }
 
-// day is the label of a day; empty if it is not given.
+// day returns the label of a day, or "" if missing.
 func (p *params) day(name string) string {
 	s := p.text(name)
 	if s != "" && !isDay(s) {
@@ -100,7 +98,7 @@ func isDay(label string) bool {
 	return err == nil
 }
 
-// pathDay is the day in a URL.
+// pathDay returns the day in the URL.
 func pathDay(r *http.Request) (string, error) {
 	label := r.PathValue("label")
 	if !isDay(label) {
@@ -109,7 +107,7 @@ func pathDay(r *http.Request) (string, error) {
 	return label, nil
 }
 
-// pathID is the number in a URL without parameters.
+// pathID returns the id in a URL without parameters.
 func pathID(r *http.Request) (int64, error) {
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || n < 1 {
@@ -118,5 +116,5 @@ func pathID(r *http.Request) (int64, error) {
 	return n, paramsOf(r).err
 }
 
-// shown is how many characters an error repeats of a request.
+// shown bounds the part of a request that an error repeats, in characters.
 const shown = 60

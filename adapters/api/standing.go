@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Standing reads and prepares what people want always, as standing.Standing does.
+// Standing lists and prepares standing instructions, as standing.Standing does.
 type Standing interface {
 	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
 	Add(ctx context.Context, user core.UserID, language, wish string,
@@ -25,13 +25,13 @@ type standingAnswer struct {
 type instructionView struct {
 	ID       core.InstructionID `json:"id"`
 	Text     string             `json:"text"`
-	Active   bool               `json:"active"`   // false: there is no room for it
+	Active   bool               `json:"active"`   // false: inactive for lack of room
 	Proposed bool               `json:"proposed"` // by the assistant
 	Message  core.MessageID     `json:"source_message_id,omitempty"`
 	Created  string             `json:"created_at"`
 }
 
-// instructions are all of a user, as they are shown.
+// instructions returns all standing instructions of a user.
 func (c *Server) instructions(r *http.Request, who client.Caller) ([]instructionView, error) {
 	active, waiting, err := c.Standing.List(r.Context(), who.User.ID)
 	out := []instructionView{}
@@ -55,7 +55,7 @@ type newInstruction struct {
 	Text *string `json:"text"`
 }
 
-// keptInstruction is what was added, or what says the same.
+// keptInstruction is the added instruction, or the existing one that says the same.
 type keptInstruction struct {
 	instructionView
 	Status string `json:"status"` // added or exists

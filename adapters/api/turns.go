@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// turnView is a turn and what it sent to the model, by reference.
+// turnView is a turn with the snapshot of its prompt.
 type turnView struct {
 	ID       core.TurnID      `json:"turn_id"`
 	Thread   core.ThreadID    `json:"thread_id"`

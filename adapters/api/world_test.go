@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a server with real recall and memory over a real store. Its road only
-// stores what it receives.
+// world is a server with real recall and memory over a real store. Messages are only
+// stored.
 type world struct {
 	*sqlite.Store
 	t      testing.TB
@@ -39,19 +39,19 @@ type world struct {
 	now    time.Time
 	ada    person
 	eve    person
-	seen   *seen // what was answered so far, nil: nobody asks
+	seen   *seen // answers so far; nil: not recorded
 
 	mu    sync.Mutex
 	asked []core.Inbound
 	fail  error
-	cut   bool // answers come as those to commands
+	cut   bool // answers are like those to commands
 }
 
 // person is a user with a key for everything.
 type person struct {
 	core.User
 	key     string
-	message core.MessageID // what they said
+	message core.MessageID // the person's message
 	reply   core.MessageID
 	segment core.SegmentID
 	turn    core.TurnID
@@ -90,7 +90,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// person is somebody who said something, got an answer and has a memory of it.
+// person returns a user with a message, an answer and a memory item.
 func (w *world) person(name string, role core.UserRole, said string) person {
 	w.t.Helper()
 	ctx := context.Background()
@@ -116,7 +116,7 @@ func (w *world) person(name string, role core.UserRole, said string) person {
 	return p
 }
 
-// say stores what somebody says, and its answer.
+// say stores a message and its answer.
 func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.MessageID, core.MessageID, core.TurnID) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -174,12 +174,12 @@ func (w *world) newKey(u core.User, scopes ...string) string {
 	return secret
 }
 
-// Act makes changes.
+// Act applies effects.
 func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
 	return w.Note(ctx, core.Note{User: user, Effects: effects, Now: w.now})
 }
 
-// Ask notes what is asked, and answers.
+// Ask records the messages and answers.
 func (w *world) Ask(ctx context.Context, in []core.Inbound, _ func(string)) (live.Answer, error) {
 	i, _, err := w.Identify(ctx, in[0].Address)
 	w.mu.Lock()
@@ -196,7 +196,7 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, _ func(string)) (liv
 	return a, err
 }
 
-// call sends a request as somebody.
+// call sends a request of a person.
 func (w *world) call(p person, method, path, body string, header ...string) (*http.Response, string) {
 	w.t.Helper()
 	r, err := http.NewRequest(method, w.server.URL+path, strings.NewReader(body))
@@ -219,7 +219,7 @@ func (w *world) call(p person, method, path, body string, header ...string) (*ht
 	return res, string(text)
 }
 
-// get is what a request that must succeed answers.
+// get returns the answer to a request that must succeed.
 func (w *world) get(p person, status int, method, path, body string, header ...string) map[string]any {
 	w.t.Helper()
 	res, text := w.call(p, method, path, body, header...)
@@ -231,7 +231,7 @@ func (w *world) get(p person, status int, method, path, body string, header ...s
 	return out
 }
 
-// refused checks that a request is refused with a status and words.
+// refused checks that a request is refused with a status and a text.
 func (w *world) refused(p person, status int, want, method, path, body string, header ...string) {
 	w.t.Helper()
 	res, text := w.call(p, method, path, body, header...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // Bounds of the search for an event that may have been sent. The homeserver may still be
@@ -31,14 +32,10 @@ func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark str
 	if id != "" || err != nil {
 		return id, err
 	}
-	t := time.NewTimer(alreadyWait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return "", fmt.Errorf("look for a sent event: %w", ctx.Err())
-	case <-t.C:
-		return c.newestOf(ctx, s, r, ours)
+	if err := channel.Pause(ctx, alreadyWait); err != nil {
+		return "", fmt.Errorf("look for a sent event: %w", err)
 	}
+	return c.newestOf(ctx, s, r, ours)
 }
 
 // newestOf returns the id of the newest sent event in a room for which wanted is true,

@@ -202,10 +202,10 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 		return nil
 	}
 	if e.Type == typeStatus && b.state[keyStatus+in.Address.Channel] == "" {
-		b.c.memory.setStatus(in.Address.Channel)
+		b.c.memory.status.set(in.Address.Channel, true)
 		b.state[keyStatus+in.Address.Channel] = "1"
 	}
-	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.sendsStatus(in.Address.Channel) {
+	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.status.at(in.Address.Channel) {
 		return nil // the bridge sends a status event, too
 	}
 	b.pass(r, e, in)
@@ -231,11 +231,11 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 // settleIn records the room in which a person is reached.
 func (b *batch) settleIn(a core.Address, id string) {
 	b.state[keyWho+id] = a.Channel + ":" + a.External
-	if b.c.memory.room(a) == id {
+	if b.c.memory.where.at(a) == id {
 		delete(b.state, keyWho+id)
 		return
 	}
-	b.c.memory.setRoom(a, id)
+	b.c.memory.where.set(a, id)
 	b.state[keyOf(keyRoom, a)] = id
 }
 
@@ -338,10 +338,10 @@ func (b *batch) health(r room, e event) {
 		return
 	}
 	st, ok := readState(e)
-	if !ok || st.At.Before(b.c.memory.login(bridge.Network).At) {
+	if !ok || st.At.Before(b.c.memory.logins.at(bridge.Network).At) {
 		return
 	}
-	b.c.memory.setLogin(bridge.Network, st)
+	b.c.memory.logins.set(bridge.Network, st)
 	if raw, err := json.Marshal(st); err == nil {
 		b.state[keyLogin+bridge.Network] = string(raw)
 	}

@@ -173,7 +173,7 @@ func TestReceiptsOfABridge(t *testing.T) {
 	for _, state := range []string{"PENDING", "FAIL_RETRIABLE", "FAIL_PERMANENT", "SUCCESS"} {
 		mss(state)
 	}
-	w.Post(room, matrixtest.Bot, "m.room.message", warn) // said by status events already
+	w.Post(room, matrixtest.Bot, "m.room.message", warn) // status events have reported it already
 	w.Post(room, matrixtest.Ghost(alice), typeStatus,
 		map[string]any{"m.relates_to": map[string]any{"event_id": got.NativeID}, "status": "FAIL_PERMANENT"})
 	w.Receipt(room, got.NativeID, matrixtest.Bot)

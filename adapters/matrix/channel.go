@@ -106,7 +106,7 @@ type Channel struct {
 	rooms   *rooms
 	memory  *memory
 	locks   locks
-	preview previews
+	preview table[string, shown] // by room
 	typing  typing
 
 	// Used by Run only.

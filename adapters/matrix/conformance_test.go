@@ -22,7 +22,7 @@ const (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// keeper keeps in memory, and can fail.
+// keeper stores in memory, and can fail.
 type keeper struct {
 	mu     sync.Mutex
 	values map[string]string
@@ -74,7 +74,7 @@ func TestConformanceBridged(t *testing.T) {
 	})
 }
 
-// portalChannel is a bridged channel together with the one that carries it.
+// portalChannel is a bridged channel with its carrier.
 type portalChannel struct {
 	core.Channel
 	carrier *Channel

@@ -16,8 +16,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// answering has a device take what is sent to it, and so answer requests for keys,
-// until stop is called.
+// answering lets a device process to-device events, and so answer requests for keys, until
+// stop is called.
 func (d *device) answering(t *testing.T) (stop func()) {
 	t.Helper()
 	end, done := make(chan struct{}), make(chan struct{})
@@ -38,8 +38,8 @@ func (d *device) answering(t *testing.T) (stop func()) {
 	return stop
 }
 
-// rewound is a world whose keys are those of before a talk that is lost, with a
-// message of which the key came in that talk.
+// rewound is a world with the keys from before a lost conversation, and a message whose
+// key arrived during it.
 func rewound(t *testing.T) (*world, *device, func(*Options)) {
 	t.Helper()
 	w, d, crypt := encryptedWorld(t)
@@ -92,7 +92,7 @@ func TestKeysAreAskedForAgain(t *testing.T) {
 	eventually(t, "what was said", func() bool { return slices.Contains(w.messages(), "said with known keys") })
 }
 
-// Whoever dies while keys are renewed begins again with it.
+// A process that dies while it renews keys starts again.
 func TestARenewalThatFailsIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := rewound(t)
@@ -134,7 +134,7 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	cipher, err := s.crypto.encrypt(t.Context(), d.room, typeMessage,
 		map[string]any{"msgtype": "m.text", "body": "by another"})
 	require.NoError(t, err)
-	_, err = w.c.opts.CryptoDB.Exec(`DELETE FROM crypto_megolm_inbound_session`) // as if its keys had been made elsewhere
+	_, err = w.c.opts.CryptoDB.Exec(`DELETE FROM crypto_megolm_inbound_session`) // as if its keys had been created elsewhere
 	require.NoError(t, err)
 	w.Post(d.room.id, us, typeEncrypted, cipher)
 	w.barrier(t)
@@ -147,7 +147,7 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	}))
 }
 
-// A store of an earlier version has keys of rooms, but no anchor.
+// A store of an earlier version has room keys, but no anchor.
 func TestAnOlderStoreIsNotTakenForABackup(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := encryptedWorld(t)

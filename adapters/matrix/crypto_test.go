@@ -30,7 +30,7 @@ func keyStore(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// device is another user's client, with the same crypto as ours.
+// device is another user's client, with the same encryption library.
 type device struct {
 	t     *testing.T
 	s     *session
@@ -44,7 +44,7 @@ func newDevice(t *testing.T, hs *matrixtest.Server, user string) *device {
 	return deviceOn(t, hs.URL(), user, "token-"+user)
 }
 
-// deviceOn is the device of a token on any homeserver.
+// deviceOn returns the device of a token on any homeserver.
 func deviceOn(t *testing.T, address, user, token string) *device {
 	t.Helper()
 	c, err := New(Options{
@@ -75,7 +75,7 @@ func (d *device) say(hs *matrixtest.Server, user, text string) string {
 	return hs.Post(d.room.id, user, typeEncrypted, cipher)
 }
 
-// read returns the text of an encrypted event of ours.
+// read returns the text of an encrypted event of the channel.
 func (d *device) read(e matrixtest.Event) string {
 	d.sync(d.t.Context())
 	raw, err := json.Marshal(e)
@@ -86,8 +86,8 @@ func (d *device) read(e matrixtest.Event) string {
 	return matrixtest.Event{Content: content}.Text()
 }
 
-// A key that cannot be stored now is stored later, whatever of it was stored before:
-// the server offers it again, and the machine must not take it for known.
+// A key that cannot be stored now is stored later, whatever part of it was stored before:
+// the server offers it again, and the machine must not take it for a known one.
 func TestAKeyThatCannotBeStoredIsNotLost(t *testing.T) {
 	t.Parallel()
 	tables := []string{"crypto_olm_session", "crypto_megolm_inbound_session", "crypto_account", "crypto_olm_message_hash"}

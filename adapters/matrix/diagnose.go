@@ -152,7 +152,7 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b 
 		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
 	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}
-	states := []loginState{c.memory.login(b.Network)}
+	states := []loginState{c.memory.logins.at(b.Network)}
 	if b.ProvisioningSecret != "" {
 		var err error
 		if states, err = b.ask(ctx, c.opts.HTTP, url.QueryEscape(c.opts.UserID)); err != nil {

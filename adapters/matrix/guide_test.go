@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// anyHost lets a trial reach everything.
+// anyHost lets a trial reach every address.
 func anyHost() channel.Host {
 	return channel.Host{Client: func(...string) *http.Client { return &http.Client{} }}
 }
@@ -30,7 +30,7 @@ type fakeHomeserver struct {
 	owner   string
 	refuses map[string]int // status, by path
 	code    string
-	began   func() // when somebody signed in
+	began   func() // called at a login
 }
 
 func newFakeHomeserver(t *testing.T) (*fakeHomeserver, string) {

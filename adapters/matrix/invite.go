@@ -146,12 +146,12 @@ func (b *batch) follow(ctx context.Context, r room, e event) error {
 
 // roomOf returns the room in which a person last wrote, or "".
 func (c *Channel) roomOf(ctx context.Context, a core.Address) (string, error) {
-	if id := c.memory.room(a); id != "" {
+	if id := c.memory.where.at(a); id != "" {
 		return id, nil
 	}
 	id, err := c.kept(ctx, keyOf(keyRoom, a))
 	if err == nil && id != "" {
-		c.memory.setRoom(a, id)
+		c.memory.where.set(a, id)
 	}
 	return id, err
 }

@@ -89,12 +89,12 @@ func register(t *testing.T, address, name string) *person {
 	return p
 }
 
-// call makes a request. What the server does not show yet is asked for again.
+// call makes a request, and repeats it if the server does not show the result yet.
 func (p *person) call(method, path string, body, result any) {
 	p.t.Helper()
 	status, answer := p.try(method, path, body)
 	for n := 0; n < 50 && method == "GET" && status == http.StatusNotFound; n++ {
-		time.Sleep(100 * time.Millisecond) // a server of its own: it tells of nothing
+		time.Sleep(100 * time.Millisecond) // an external server without events to wait for
 		status, answer = p.try(method, path, body)
 	}
 	require.Equal(p.t, http.StatusOK, status, string(answer))

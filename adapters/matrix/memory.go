@@ -22,35 +22,47 @@ type memory struct {
 	order  []string
 	next   int
 	traces map[string][]trace
-	where  map[core.Address]string // known rooms of people
-	known  map[core.Address]bool   // people to whom something was sent
-	status map[string]bool         // networks whose bridge sends message status events
-	logins map[string]loginState   // by network
-	doubts map[string]string       // of rooms; see Channel.doubt
+
+	where  table[core.Address, string] // known rooms of people
+	known  table[core.Address, bool]   // people to whom something was sent
+	status table[string, bool]         // networks whose bridge sends status events, which make its notices redundant
+	logins table[string, loginState]   // by network
+	doubts table[string, string]       // of rooms; see Channel.doubt
+}
+
+// table is a map for concurrent use. Its zero value is empty.
+type table[K comparable, V any] struct {
+	mu sync.Mutex
+	m  map[K]V
+}
+
+func (t *table[K, V]) get(k K) (V, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v, ok := t.m[k]
+	return v, ok
+}
+
+// at returns the value of k, or the zero value.
+func (t *table[K, V]) at(k K) V {
+	v, _ := t.get(k)
+	return v
+}
+
+func (t *table[K, V]) set(k K, v V) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.m == nil {
+		t.m = map[K]V{}
+	}
+	t.m[k] = v
 }
 
 // trace is one event of a room in order. mine is the sent message that it is or edits.
 type trace struct{ id, mine string }
 
 func newMemory() *memory {
-	return &memory{
-		events: map[string]seen{}, traces: map[string][]trace{}, where: map[core.Address]string{},
-		known: map[core.Address]bool{}, status: map[string]bool{}, logins: map[string]loginState{},
-		doubts: map[string]string{},
-	}
-}
-
-func (m *memory) doubt(room string) (string, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, ok := m.doubts[room]
-	return d, ok
-}
-
-func (m *memory) setDoubt(room, d string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.doubts[room] = d
+	return &memory{events: map[string]seen{}, traces: map[string][]trace{}}
 }
 
 func (m *memory) look(id string) (seen, bool) {
@@ -111,56 +123,6 @@ func (m *memory) latest(room, id string) string {
 		}
 	}
 	return ""
-}
-
-func (m *memory) room(a core.Address) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.where[a]
-}
-
-func (m *memory) setRoom(a core.Address, id string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.where[a] = id
-}
-
-func (m *memory) spokenTo(a core.Address) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.known[a]
-}
-
-func (m *memory) setSpokenTo(a core.Address) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.known[a] = true
-}
-
-// sendsStatus reports whether the bridge of a network sends status events about
-// messages, which make its notices about them redundant.
-func (m *memory) sendsStatus(network string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.status[network]
-}
-
-func (m *memory) setStatus(network string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.status[network] = true
-}
-
-func (m *memory) login(network string) loginState {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.logins[network]
-}
-
-func (m *memory) setLogin(network string, s loginState) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.logins[network] = s
 }
 
 // typing holds the time of the last typing notice in each room.

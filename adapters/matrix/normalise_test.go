@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// recording is what a room brought: its state before, and its events.
+// recording is a recorded room: its earlier state and its events.
 type recording struct {
 	Self   string            `json:"self"`
 	State  []json.RawMessage `json:"state"`
@@ -91,8 +91,8 @@ func TestNormaliseGolden(t *testing.T) {
 	}
 }
 
-// TestCapturedTraffic goes through whole sync answers of a real homeserver and
-// bridge: only people may speak, each under the address of their chat.
+// TestCapturedTraffic processes whole sync responses of a real homeserver and bridge: only
+// people may speak, each under the address of their chat.
 func TestCapturedTraffic(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("../../../shared/captures/*-sync.json")

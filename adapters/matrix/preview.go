@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -18,27 +17,6 @@ type shown struct {
 	Key   string `json:"key"`             // of the turn
 	Event string `json:"event,omitempty"` // id of the message; empty: it may not exist yet
 	Part  string `json:"part,omitempty"`  // key of the part that replaced it
-}
-
-type previews struct {
-	mu    sync.Mutex
-	rooms map[string]shown
-}
-
-func (p *previews) get(room string) (shown, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, ok := p.rooms[room]
-	return s, ok
-}
-
-func (p *previews) set(room string, s shown) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.rooms == nil {
-		p.rooms = map[string]shown{}
-	}
-	p.rooms[room] = s
 }
 
 // Preview shows text, which is unfinished Markdown, as a message that later calls edit.

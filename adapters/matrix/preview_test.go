@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// screen returns what a client shows of what we sent to a room: the messages
-// with their last edits.
+// screen returns a client's view of the channel's messages in a room, with their last
+// edits.
 func screen(w *world, room string) []string {
 	var order []string
 	texts := map[string]string{}
@@ -39,7 +39,7 @@ func screen(w *world, room string) []string {
 	return out
 }
 
-// talking is a room in which Ada has said something.
+// talking returns a room in which Ada has written.
 func talking(t *testing.T) (*world, string) {
 	t.Helper()
 	w := begin(t)
@@ -94,8 +94,8 @@ func TestPreviewWhoseIdWasLostIsFoundAgain(t *testing.T) {
 	require.Equal(t, []string{"All of it was there."}, screen(w, room))
 }
 
-// A homeserver may forget a transaction whose request was cut off, and carry it
-// out all the same.
+// A homeserver may forget a transaction whose request was interrupted, and still carry it
+// out.
 func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)

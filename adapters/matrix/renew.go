@@ -124,12 +124,12 @@ func (c *Channel) doubt(ctx context.Context, s *session, room string) (string, e
 	if s.renewal.Salt == "" || c.now().Sub(time.UnixMilli(s.renewal.At)) > doubtFor {
 		return "", nil
 	}
-	if d, ok := c.memory.doubt(room); ok {
+	if d, ok := c.memory.doubts.get(room); ok {
 		return d, nil
 	}
 	d, err := c.kept(ctx, keyDoubt+room)
 	if err == nil {
-		c.memory.setDoubt(room, d)
+		c.memory.doubts.set(room, d)
 	}
 	return d, err
 }
@@ -148,7 +148,7 @@ func (b *batch) doubts(ctx context.Context, r room, e event) error {
 	}
 	if now != was {
 		b.state[keyDoubt+r.id] = now
-		b.c.memory.setDoubt(r.id, now)
+		b.c.memory.doubts.set(r.id, now)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (c *Channel) assured(ctx context.Context, s *session, r room) {
 		c.log.Warn("state after a restore not stored", zap.Error(err))
 		return
 	}
-	c.memory.setDoubt(r.id, doubtAssured)
+	c.memory.doubts.set(r.id, doubtAssured)
 }
 
 const repeatMark = "(may be a repeat)"

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// renewedWorld is one whose store was restored, while a life that was lost had
-// sent what is given, in order, by its keys.
+// renewedWorld is a world with a restored store, in which a lost process had sent the
+// given texts, in order, under their keys.
 func renewedWorld(t *testing.T, lost ...[2]string) (*world, string) {
 	t.Helper()
 	w, room := talking(t)
@@ -25,7 +25,7 @@ func renewedWorld(t *testing.T, lost ...[2]string) (*world, string) {
 	return start(t, w.Server, w.k, nil), room
 }
 
-// A restored store gives the ids again that a lost life gave to other answers.
+// A restored store gives ids again that a lost process gave to other answers.
 func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
 	t.Parallel()
 	w, room := renewedWorld(t, [2]string{"everthread-1-5-0", "Lost."})
@@ -38,7 +38,7 @@ func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
 	require.Equal(t, []string{"Lost.", "Another."}, screen(w, room))
 }
 
-// What was on its way when the backup was made has arrived since, or has not.
+// A delivery that was pending at the time of the backup has arrived since, or has not.
 func TestWhatMayHaveArrivedBeforeARestore(t *testing.T) {
 	t.Parallel()
 	w, room := renewedWorld(t, [2]string{"everthread-1-5-0", "On its **way**."},
@@ -54,7 +54,7 @@ func TestWhatMayHaveArrivedBeforeARestore(t *testing.T) {
 	require.Equal(t, []string{"On its **way**.", "Something else.", "Another.", "Never sent."}, screen(w, room))
 }
 
-// Of what was sent with keys that are lost, nobody can tell what it said.
+// The text of messages that were sent with lost keys cannot be determined.
 func TestWhatCannotBeReadMayBeARepeat(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
@@ -89,8 +89,8 @@ func TestStatusesNameThePartsOfThisStore(t *testing.T) {
 	}
 }
 
-// What a lost life has answered is answered again, and says so, until an answer to
-// something new was sent.
+// A message that a lost process answered is answered again, with a remark, until an
+// answer to something new was sent.
 func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -107,7 +107,7 @@ func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
 	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: renewed, keySync: since}))
 	for n, more := range []string{"", "and a night", ""} {
 		w.SetNow(now.Add(time.Minute))
-		w = start(t, w.Server, w.k, later) // what is known is kept
+		w = start(t, w.Server, w.k, later) // the state is stored
 		if more != "" {
 			w.Say(room, ada, more)
 		}

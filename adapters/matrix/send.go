@@ -136,9 +136,9 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 
 // sent records that something was sent to a person.
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
-	if !c.memory.spokenTo(to) && !strings.HasPrefix(to.External, "!") {
+	if !c.memory.known.at(to) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
-			c.memory.setSpokenTo(to)
+			c.memory.known.set(to, true)
 		} else {
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
@@ -246,7 +246,7 @@ func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
 }
 
 func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
-	c.memory.setRoom(to, r.id)
+	c.memory.where.set(to, r.id)
 	err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keyRoom, to): r.id,
 		keyWho + r.id: to.Channel + ":" + to.External})
 	if err != nil {

@@ -51,8 +51,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRenderedMarkdown is that whatever a model writes becomes HTML whose words
-// are the text's, in an event that a server takes.
+// TestRenderedMarkdown: whatever a model writes becomes HTML with the same words as the
+// text, in an event that a server accepts.
 func TestRenderedMarkdown(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"# head\n", "**bold** ", "_it_ ", "`code` ", "```go\nx<y\n```\n", "> quote\n", "- item\n",

@@ -160,7 +160,7 @@ func (c *Channel) recall(ctx context.Context) error {
 			return err
 		}
 		if status != "" {
-			c.memory.setStatus(b.Network)
+			c.memory.status.set(b.Network, true)
 		}
 		login, err := c.kept(ctx, keyLogin+b.Network)
 		if err != nil {
@@ -168,7 +168,7 @@ func (c *Channel) recall(ctx context.Context) error {
 		}
 		var st loginState
 		if json.Unmarshal([]byte(login), &st) == nil {
-			c.memory.setLogin(b.Network, st)
+			c.memory.logins.set(b.Network, st)
 		}
 	}
 	return nil
@@ -272,12 +272,12 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 
 // hasSpokenTo reports whether something was ever sent to a person.
 func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
-	if c.memory.spokenTo(a) {
+	if c.memory.known.at(a) {
 		return true
 	}
 	v, err := c.kept(ctx, keyOf(keySent, a))
 	if err == nil && v != "" {
-		c.memory.setSpokenTo(a)
+		c.memory.known.set(a, true)
 	}
 	return err == nil && v != ""
 }

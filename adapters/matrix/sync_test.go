@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// inbox is a core.Receiver that keeps what it gets, once.
+// inbox is a core.Receiver that stores each event once.
 type inbox struct {
 	mu      sync.Mutex
 	all     []core.Inbound
@@ -81,7 +81,7 @@ type world struct {
 	stop func()
 }
 
-// start runs a channel on s with what k keeps; stop ends it.
+// start runs a channel on s with the state of k; stop ends it.
 func start(t *testing.T, s *matrixtest.Server, k *keeper, change func(*Options)) *world {
 	t.Helper()
 	w := &world{Server: s, k: k, in: &inbox{}, c: open(t, s, k, change)}
@@ -107,7 +107,7 @@ func begin(t *testing.T) *world {
 	return start(t, s, newKeeper(map[string]string{keySync: s.Position()}), nil)
 }
 
-// barrier waits until everything that was posted is acknowledged.
+// barrier waits until all posted events are acknowledged.
 func (w *world) barrier(t *testing.T) {
 	t.Helper()
 	room := w.Direct("@barrier:hs.test")
@@ -304,7 +304,7 @@ func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
 	eventually(t, "the login", func() bool { return len(s.Devices()) == 1 })
 	require.Subset(t, before, s.Devices())
 	require.Equal(t, 2, s.Calls("login"))
-	eventually(t, "its token", func() bool { // a sync that waits may have brought the message before
+	eventually(t, "its token", func() bool { // a waiting sync may have brought the message before
 		token, err := k.State(t.Context(), keyToken)
 		return err == nil && token == "login-2"
 	})

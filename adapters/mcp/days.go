@@ -13,17 +13,15 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// Days are resources: their summary and what was said, as Markdown.
+// Days are resources: their summary and messages, as Markdown.
 const (
-	dayURI   = "everthread://days/"
-	markdown = "text/markdown"
-	// listedDays is how many days are listed, the newest; shownMessages bounds what
-	// is shown of one.
-	listedDays    = 50
-	shownMessages = 2000
+	dayURI        = "everthread://days/"
+	markdown      = "text/markdown"
+	listedDays    = 50   // newest days listed
+	shownMessages = 2000 // messages of a day
 )
 
-// addDays offers the days of a user. Which there are is read when it is asked.
+// addDays offers the days of a user. The list is read for each request.
 func (s *Server) addDays(server *sdk.Server, who client.Caller) {
 	read := func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return s.readDay(ctx, who, req.Params.URI)
@@ -55,7 +53,7 @@ func (s *Server) listDays(ctx context.Context, who client.Caller) ([]*sdk.Resour
 	return out, nil
 }
 
-// readDay is a day as Markdown.
+// readDay returns a day as Markdown.
 func (s *Server) readDay(ctx context.Context, who client.Caller, uri string) (*sdk.ReadResourceResult, error) {
 	label := strings.TrimPrefix(uri, dayURI)
 	if _, err := time.Parse(time.DateOnly, label); err != nil {

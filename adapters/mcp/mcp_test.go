@@ -28,7 +28,7 @@ func names(t *testing.T, s *sdk.ClientSession) []string {
 	return all
 }
 
-// call runs a tool, and returns what it said and whether that is an error.
+// call runs a tool, and returns its text and whether it is an error.
 func call(t *testing.T, s *sdk.ClientSession, name string, arguments any) (string, bool) {
 	t.Helper()
 	out, err := s.CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: arguments})
@@ -43,7 +43,7 @@ var (
 	ofMemory       = []string{"memory_add", "memory_archive", "memory_get", "memory_list_themes", "memory_search"}
 )
 
-// TestSchemasAreWhatProvidersTake: what programs hand on to their models is taken.
+// TestSchemasAreWhatProvidersTake: providers accept the schemas that programs pass to their models.
 func TestSchemasAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -60,7 +60,7 @@ func TestSchemasAreWhatProvidersTake(t *testing.T) {
 	}
 }
 
-// TestMemoryIsOff: programs of people who switched memory off have no tools of it.
+// TestMemoryIsOff: programs of people who switched memory off get no memory tools.
 func TestMemoryIsOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -81,7 +81,7 @@ func TestMemoryIsOff(t *testing.T) {
 	}
 }
 
-// TestTools: over both transports the tools are there, and do what the model's do.
+// TestTools: both transports offer the tools, and these work like the model's.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,7 +158,7 @@ func TestStructured(t *testing.T) {
 	}
 }
 
-// TestScopes: a key sees what its scopes allow, and one without is let in nowhere.
+// TestScopes: a key sees what its scopes allow, and a key without scopes is not admitted.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +189,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestRevoked: a key that is revoked ends what a client has open.
+// TestRevoked: revoking a key ends a client's open requests.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -241,7 +241,7 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestOtherPages: what a web page makes a browser send is refused, under another
+// TestOtherPages: requests that a web page makes a browser send are refused, under another
 // name of this machine and from another origin.
 func TestOtherPages(t *testing.T) {
 	t.Parallel()
@@ -261,7 +261,7 @@ func TestOtherPages(t *testing.T) {
 		{[]string{"Origin", "http://localhost:6274"}, 200}, // the inspector
 		{[]string{"Origin", "https://evil.example"}, 403},
 		{[]string{"Origin", "null"}, 403},
-		{[]string{"Mcp-Session-Id", "somebody-elses"}, 200}, // there are no sessions, so it means nothing
+		{[]string{"Mcp-Session-Id", "somebody-elses"}, 200}, // without sessions it has no meaning
 	} {
 		if got := w.post(key, c.header...); got.StatusCode != c.want {
 			t.Errorf("%v: %d, want %d", c.header, got.StatusCode, c.want)
@@ -272,7 +272,7 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// TestBadInput: what is no request is refused, and the server stays up.
+// TestBadInput: invalid requests are refused, and the server keeps running.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -300,7 +300,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestPiped: a client that ends its requests still gets every answer.
+// TestPiped: a client whose input ends still gets every answer.
 func TestPiped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -317,7 +317,7 @@ func TestPiped(t *testing.T) {
 	}
 }
 
-// TestPrivate: nothing may be kept where others see it.
+// TestPrivate: shared caches must not store anything.
 func TestPrivate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// pipes are the two ends of a client on standard input and output. A client that
-// ends its requests, such as a file, still gets their answers: the end of the
-// input is passed on when all are answered.
+// pipes connects to a client on standard input and output. A client whose input ends,
+// such as a file, still gets its answers: the end of the input is passed on when all
+// requests are answered.
 type pipes struct {
 	in   io.ReadCloser
 	out  io.WriteCloser
-	done <-chan struct{} // nobody waits any more
+	done <-chan struct{} // closed when the context ends
 
 	mu       sync.Mutex
 	open     int // requests without an answer
 	read     []byte
 	written  []byte
-	answered chan struct{} // closed and renewed with each answer
+	answered chan struct{} // closed and replaced at each write
 }
 
 func newPipes(ctx context.Context, in io.ReadCloser, out io.WriteCloser) *pipes {
 	return &pipes{in: in, out: out, done: ctx.Done(), answered: make(chan struct{})}
 }
 
-// lastAnswers is how long answers are waited for after the last request.
+// lastAnswers bounds the wait for answers after the last request.
 const lastAnswers = 30 * time.Second
 
 // Read reads from the client.
@@ -48,7 +48,7 @@ func (p *pipes) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// wait returns when every request is answered.
+// wait returns when every request is answered, lastAnswers have passed or the context ends.
 func (p *pipes) wait() {
 	t := time.NewTimer(lastAnswers)
 	defer t.Stop()
@@ -84,17 +84,17 @@ func (p *pipes) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// message is what matters of a message of the protocol.
+// message holds the used fields of a message of the protocol.
 type message struct {
 	ID     any    `json:"id"`
 	Method string `json:"method"`
 }
 
-// maxLine bounds what is looked at of one message.
+// maxLine bounds one message, in bytes; a longer one is not counted.
 const maxLine = 4 << 20
 
-// each calls f for every whole line, and returns the rest. What is no message is
-// none.
+// each calls f for the message in every complete line, and returns the rest. It ignores
+// lines that are not messages.
 func each(text []byte, f func(message)) []byte {
 	for {
 		line, rest, ok := bytes.Cut(text, []byte("\n"))
@@ -112,7 +112,7 @@ func each(text []byte, f func(message)) []byte {
 	}
 }
 
-// reader and writer are the ends as the transport wants them.
+// reader and writer adapt pipes to the transport.
 type (
 	reader struct{ *pipes }
 	writer struct{ *pipes }

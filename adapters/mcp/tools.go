@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// scopeOf is what a tool needs by its name; of one that is not known, nobody has it.
+// scopeOf returns the scope that a tool needs; for an unknown tool, one that nobody has.
 func scopeOf(tool string) core.Capability {
 	switch {
 	case strings.HasPrefix(tool, "conversation_"):
@@ -24,7 +24,7 @@ func scopeOf(tool string) core.Capability {
 	return ""
 }
 
-// describe is a tool as the protocol has it.
+// describe returns the protocol's description of a tool.
 func describe(spec core.ToolSpec) *sdk.Tool {
 	closed, destroys := false, spec.Name == "memory_archive"
 	reads := spec.Name != "memory_add" && spec.Name != "memory_archive"
@@ -33,19 +33,19 @@ func describe(spec core.ToolSpec) *sdk.Tool {
 			OpenWorldHint: &closed}}
 }
 
-// title is the name of a tool for people.
+// title returns the displayed name of a tool.
 func title(name string) string {
 	words := strings.ReplaceAll(name, "_", " ")
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// handler runs a tool for a program. What is wrong with a call is told as its
-// result, so that the model at the other end can mend it.
+// handler runs a tool for a program. An error is the result of the call, so that the
+// client's model can correct it.
 func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		out, err := s.use(ctx, t, who, req.Params.Arguments)
 		if err != nil {
-			s.Log.Debug("a tool failed", zap.String("tool", t.Spec().Name), zap.Int64("user", int64(who.User.ID)),
+			s.Log.Debug("tool failed", zap.String("tool", t.Spec().Name), zap.Int64("user", int64(who.User.ID)),
 				zap.Error(err))
 			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
 		}
@@ -57,7 +57,7 @@ func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 	}
 }
 
-// use runs a tool, and makes the changes that it wants.
+// use runs a tool, and applies its effects.
 func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller,
 	arguments json.RawMessage) (core.ToolResult, error) {
 	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: who.User.Settings.Location(s.Zone),

@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// other is a tool that is not for programs.
+// other is a tool that programs must not use.
 type other struct{}
 
 func (other) Spec() core.ToolSpec {
@@ -82,12 +82,12 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// Act makes changes.
+// Act applies effects.
 func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
 	return w.Note(ctx, core.Note{User: user, Effects: effects, Now: w.now})
 }
 
-// person is somebody who said something.
+// person is a user with a message.
 func (w *world) person(name string, role core.UserRole, said string) core.User {
 	w.t.Helper()
 	u, err := w.AddUser(context.Background(), core.User{Name: name, Role: role, CreatedAt: w.now,
@@ -134,7 +134,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.base.RoundTrip(r)
 }
 
-// connect is a client of the official library, over HTTP.
+// connect returns a client of the official library over HTTP.
 func (w *world) connect(key string) *sdk.ClientSession {
 	w.t.Helper()
 	base := &http.Transport{}
@@ -146,7 +146,7 @@ func (w *world) connect(key string) *sdk.ClientSession {
 	return s
 }
 
-// stdio is a client of the official library, over pipes.
+// stdio returns a client of the official library over pipes.
 func (w *world) stdio(u core.User) *sdk.ClientSession {
 	w.t.Helper()
 	toServer, fromClient := io.Pipe()
@@ -168,7 +168,7 @@ func (w *world) stdio(u core.User) *sdk.ClientSession {
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
-// post sends a request as it is.
+// post sends a request unchanged.
 func (w *world) post(key string, header ...string) *http.Response {
 	w.t.Helper()
 	return w.send("POST", ping, key, header...)

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// completion is the answer to a request that wants no stream.
+// completion is the answer to a request without a stream.
 type completion struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -62,7 +62,7 @@ type chunk struct {
 	Created int64         `json:"created"`
 	Model   string        `json:"model"`
 	Choices []chunkChoice `json:"choices"`
-	// Usage is null in every chunk but the last, where it was asked for.
+	// Usage is set in the last chunk only, if requested.
 	Usage *usage `json:"usage,omitempty"`
 }
 
@@ -79,7 +79,7 @@ type delta struct {
 	Calls   []toolCall `json:"tool_calls,omitempty"`
 }
 
-// answerID is the id of the answer to a request: of a repeat it is the same.
+// answerID returns the id of the answer to a request, which is the same for a repeat.
 func answerID(event string) string {
 	sum := sha256.Sum256([]byte(event))
 	return "chatcmpl-" + hex.EncodeToString(sum[:12])

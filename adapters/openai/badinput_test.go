@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBadRequests: what cannot be answered is refused in words, with the field that
-// is wrong, and nothing goes on the road.
+// TestBadRequests: an invalid request is refused with a text and the wrong field, and
+// stores nothing.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestIgnored: what the gateway decides itself, and what it does not know, is no error.
+// TestIgnored: fields that the gateway decides itself and unknown fields are not errors.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,13 +1,12 @@
-// Package openai serves the OpenAI-compatible interface: any program that can
-// talk to OpenAI's chat completions talks to a user's thread.
+// Package openai serves the OpenAI-compatible interface, through which any program that
+// supports OpenAI's chat completions can talk to a user's thread.
 //
-// Policy. The server has the history: of a request's messages those after the
-// last one of the assistant are new, system ones are instructions for this turn.
-// The answer is what the turn stored, so a request that is repeated with its
-// Idempotency-Key is answered again and stores nothing. A client that goes away
-// stops no turn. What a chat program asks for itself (titles, tags, follow-up
-// questions) is no conversation: the model answers it directly, and nothing is
-// stored.
+// Policy. The server has the history: only the messages of a request after the last one
+// of the assistant are new, and system messages are instructions for this turn. The
+// answer is the turn's stored one, so a request that is repeated with its Idempotency-Key
+// is answered again and stores nothing. A client that disconnects does not stop the turn.
+// A chat program's own requests (titles, tags, follow-up questions) are not conversation:
+// the model answers them directly, and nothing is stored.
 package openai
 
 import (
@@ -29,22 +28,22 @@ import (
 // Name is the channel's name.
 const Name = "openai"
 
-// Asker puts messages on the road and waits for their answer, as live.Asker does.
+// Asker receives messages and waits for their answer, as live.Asker does.
 type Asker interface {
 	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
 }
 
-// Director asks the model without a thread. The delta is all that it answered;
-// its tokens count on the user's budget. Errors are *core.ModelError,
-// *live.OverBudget and the context's.
+// Director calls the model without a thread.
 type Director interface {
+	// Direct returns the whole answer and charges the user's budget. Its errors are
+	// *core.ModelError, *live.OverBudget and the context's.
 	Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error)
-	// Afford takes tokens of the user's budget before a call that costs some; settle
-	// puts what it took in their place. *live.OverBudget: they are not to be had.
+	// Afford reserves tokens of the user's budget before a call, or returns
+	// *live.OverBudget. settle replaces the reservation by the actual usage.
 	Afford(ctx context.Context, user core.UserID, tokens int) (settle func(core.Usage) error, err error)
 }
 
-// Store is what the channel reads besides, and how a program gets its identity.
+// Store provides identities, threads and earlier messages.
 type Store interface {
 	client.People
 	client.Threads
@@ -66,35 +65,34 @@ type Options struct {
 	Keeper   Keeper
 	Store    Store
 
-	// Embedder makes the vectors of /v1/embeddings as EmbeddingModel; nil: there are none.
+	// Embedder makes the vectors of /v1/embeddings under the name EmbeddingModel; nil: no
+	// embeddings.
 	Embedder       core.Embedder
 	EmbeddingModel string
-	Tokens         core.Tokenizer // counts what was embedded; nil: it is told as 0
+	Tokens         core.Tokenizer // counts embedded texts; nil: the usage is 0
 
-	// ExtrasRoom is how many tokens a request's instructions and tools may take, as Tokens
-	// counts; 0: there is no bound.
+	// ExtrasRoom bounds the tokens of a request's instructions and tools, as counted by
+	// Tokens; 0: no limit.
 	ExtrasRoom int
 
 	MaxBody   int64         // bytes; 0: 8 MiB
-	Patience  time.Duration // how long a request waits for its answer; 0: 11 minutes
-	KeepAlive time.Duration // how often a waiting stream shows that it lives; 0: 10 s
+	Patience  time.Duration // longest wait for an answer; 0: 11 minutes
+	KeepAlive time.Duration // interval of keep-alive lines in a waiting stream; 0: 10 s
 
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
-	Rand io.Reader        // of ids; nil: crypto/rand
+	Rand io.Reader        // for ids; nil: crypto/rand
 }
 
 // Server serves the interface. Its methods may be called concurrently.
 type Server struct{ Options }
 
-// New returns the server.
+// New returns a Server with the defaults of o applied.
 func New(o Options) *Server {
 	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 10*time.Second)
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -104,10 +102,10 @@ func New(o Options) *Server {
 	return &Server{o}
 }
 
-// Door is the channel that programs come through.
+// Door describes the channel of programs.
 func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
-// Routes returns the interface. What it receives goes through Asker.
+// Routes returns the handlers of the interface.
 func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /v1/chat/completions": c.admitted(c.complete),
@@ -118,7 +116,7 @@ func (c *Server) Routes() map[string]http.Handler {
 	}
 }
 
-// Needs lists what each route needs of a key.
+// Needs lists the capability that each route needs.
 func Needs() []trust.Need {
 	var out []trust.Need
 	for pattern := range (&Server{}).Routes() {
@@ -129,10 +127,10 @@ func Needs() []trust.Need {
 	return out
 }
 
-// handler answers a request of a known program, or returns why it does not.
+// handler answers a request of a known program, or returns an error.
 type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) error
 
-// admitted lets programs in that may chat.
+// admitted admits programs with core.CanTalk.
 func (c *Server) admitted(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, core.CanTalk)

@@ -30,8 +30,7 @@ func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Cal
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
 	defer cancel()
-	// However long the answer takes, ctx bounds it. Without deadlines there is
-	// nothing to lift.
+	// ctx alone bounds the answer. A connection without deadlines needs no change.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	ask, err := c.asking(ctx, q, who, event)
 	if err != nil {
@@ -48,10 +47,11 @@ func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Cal
 	return nil
 }
 
-// asking gets an answer, and tells what there is of it meanwhile.
+// asking gets an answer, and passes the unfinished text to onText.
 type asking func(onText func(soFar string)) (outcome, error)
 
-// asking returns how a request is answered: on its thread, or by the model alone.
+// asking returns the function that gets the answer, from the thread or from the model
+// alone.
 func (c *Server) asking(ctx context.Context, q question, who client.Caller, event string) (asking, error) {
 	if q.direct {
 		req, err := q.forModel(who.User.ID)
@@ -69,7 +69,7 @@ func (c *Server) asking(ctx context.Context, q question, who client.Caller, even
 
 const maxIdempotencyKey = 255
 
-// event is the id of a request. With an Idempotency-Key it is always the same.
+// event returns the id of a request, which is the same for the same Idempotency-Key.
 func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxIdempotencyKey {
@@ -79,8 +79,8 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	return who.Event(c.Rand, key)
 }
 
-// inbound are the new messages of a request. Of one that was received before they
-// are only named: its first form counts.
+// inbound returns the new messages of a request. For a repeat it returns only the event
+// id, as the first request counts.
 func (c *Server) inbound(ctx context.Context, q question, who client.Caller, event string) ([]core.Inbound, error) {
 	i, err := client.Join(ctx, c.Store, who, Name, c.Now())
 	if err != nil {
@@ -107,8 +107,8 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 	return in, c.place(ctx, q, who, i, in)
 }
 
-// roomFor refuses instructions and tools that leave no room for the conversation in what
-// the model can read at once.
+// roomFor refuses instructions and tools that leave no room for the conversation in the
+// model's context.
 func (c *Server) roomFor(r core.Request) error {
 	if c.ExtrasRoom <= 0 || c.Tokens == nil {
 		return nil
@@ -131,8 +131,8 @@ func (c *Server) base(i core.Identity, event string) core.Inbound {
 		Name: i.Name, Solo: true, SentAt: now, ReceivedAt: now, Program: true}
 }
 
-// fresh turns new messages into inbound ones: runs of the user's into one, results
-// of tools each for itself. The last one has the request, and its event.
+// fresh returns new messages as inbound ones. It joins consecutive messages of the user,
+// and keeps tool results separate. The last one has the request and its event.
 func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i core.Identity,
 	event string) ([]core.Inbound, error) {
 	var in []core.Inbound
@@ -162,12 +162,12 @@ func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i cor
 	last := &in[len(in)-1]
 	last.EventID, last.NativeID, last.Request = event, event, &q.request
 	for n := range in {
-		in[n].Solo = len(in) == 1 // those of one request are answered together
+		in[n].Solo = len(in) == 1 // messages of one request are answered together
 	}
 	return in, nil
 }
 
-// placeholder stands in a text for a picture or file.
+// placeholder returns the text that represents a picture or file in a message.
 func placeholder(a core.Attachment) string {
 	if a.Kind == "document" {
 		return "[document " + a.Name + "]"
@@ -194,8 +194,7 @@ func (c *Server) keep(ctx context.Context, who client.Caller, path, text string,
 	return strings.Join(said, "\n"), out, nil
 }
 
-// place finds the thread of new messages, and checks that results of tools are
-// waited for there.
+// place finds the thread of new messages, and checks that it waits for their tool results.
 func (c *Server) place(ctx context.Context, q question, who client.Caller, i core.Identity, in []core.Inbound) error {
 	thread, err := client.Place(ctx, c.Store, i, q.thread, in, c.Now())
 	if err != nil {
@@ -204,11 +203,11 @@ func (c *Server) place(ctx context.Context, q question, who client.Caller, i cor
 	return c.waiting(ctx, who.User.ID, thread, q.fresh)
 }
 
-// looked is how many messages back a call of a tool may be.
+// looked is the number of recent messages that are searched for a tool call.
 const looked = 100
 
-// waiting refuses results of tools that nothing waits for, and results that leave
-// out another call of the same message: no model could go on from there.
+// waiting refuses tool results without an open call, and incomplete results for the calls
+// of one message, with which no model could continue.
 func (c *Server) waiting(ctx context.Context, user core.UserID, thread core.ThreadID, fresh []message) error {
 	given := map[string]bool{}
 	for _, m := range fresh {
@@ -224,7 +223,7 @@ func (c *Server) waiting(ctx context.Context, user core.UserID, thread core.Thre
 	}
 	ms, _, err := c.Store.Timeline(ctx, core.TimelineQuery{User: user, Thread: thread, Limit: looked})
 	if err != nil {
-		return fmt.Errorf("look for the calls of tools: %w", err)
+		return fmt.Errorf("look for tool calls: %w", err)
 	}
 	open := openCalls(ms)
 	for _, m := range fresh {
@@ -241,8 +240,7 @@ func (c *Server) waiting(ctx context.Context, user core.UserID, thread core.Thre
 	return nil
 }
 
-// openCalls are the calls of tools in the last message of the assistant's that
-// nobody has answered.
+// openCalls returns the tool calls without result in the assistant's last message.
 func openCalls(ms []core.Message) map[string]bool {
 	open := map[string]bool{}
 	for _, m := range ms {
@@ -259,7 +257,7 @@ func openCalls(ms []core.Message) map[string]bool {
 	return open
 }
 
-// outcome is an answer, of a thread or of the model alone.
+// outcome is an answer, from a thread or from the model alone.
 type outcome struct {
 	text   string
 	calls  []core.ToolCall
@@ -290,7 +288,7 @@ func directly(d core.Delta) outcome {
 	return out
 }
 
-// reasonOf is why a completion ended, as OpenAI names it.
+// reasonOf returns OpenAI's finish_reason.
 func reasonOf(f core.Finish) string {
 	switch f {
 	case core.FinishLength:

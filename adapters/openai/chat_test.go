@@ -20,7 +20,7 @@ import (
 
 const hello = `{"model": "everthread", "messages": [{"role": "user", "content": "hello"}]}`
 
-// TestAnswer is one whole answer, and what went on the road for it.
+// TestAnswer checks a complete answer and the received message.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,8 +49,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew: a client that sends its whole history and one that sends the last
-// message only say the same.
+// TestWhatIsNew: a client that sends its whole history and one that sends only the last
+// message say the same.
 func TestWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,8 +96,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestRepeat: with its Idempotency-Key a request is answered as it was, and nothing
-// is stored twice; without one each is new.
+// TestRepeat: a request repeated with its Idempotency-Key gets the same answer and stores
+// nothing; without one each request is new.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,14 +118,14 @@ func TestRepeat(t *testing.T) {
 	w.ok(hello)
 	w.ok(hello)
 	w.key, _ = w.newKey(w.user, "chat")
-	w.ok(hello, "Idempotency-Key", "k1") // another program's
+	w.ok(hello, "Idempotency-Key", "k1") // of another program
 	if n := len(w.questions()); n != 5 {
 		t.Errorf("%d messages went on the road, want 5", n)
 	}
 }
 
-// TestTools: a client's tools pass untouched, calls come back, and their results
-// resume.
+// TestTools: a client's tools pass unchanged, calls are returned, and their results resume
+// the turn.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,7 +185,7 @@ func TestTools(t *testing.T) {
 		t.Errorf("results that were given already: %d", res.StatusCode)
 	}
 	w.ok(`{"model":"everthread","messages":[`+result("c1")+","+result("c2")+`]}`, "Idempotency-Key",
-		"r") // the repeat of what was taken
+		"r") // the repeat of an accepted request
 }
 
 // dot is a picture of one pixel.
@@ -206,7 +206,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestFiles takes a file as clients send one, with its name.
+// TestFiles sends a file with its name, as clients do.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -221,7 +221,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFailures: each way to fail has its own status, and says what happened.
+// TestFailures: each failure has its own status, and says what happened.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -263,7 +263,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPatience: a request that waits too long ends, and its turn does not.
+// TestPatience: a request that waits too long ends, but its turn does not.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.Patience = 20 * time.Millisecond })
@@ -276,7 +276,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestFinish: why an answer ended is told in OpenAI's words.
+// TestFinish: the reason for the end of an answer is OpenAI's.
 func TestFinish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -300,7 +300,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestPaused: while somebody has paused, their programs are told so.
+// TestPaused: programs of a paused user are told so.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -316,7 +316,7 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestKeys: who may not is told why, and a revoked key ends nothing that began.
+// TestKeys: refusals give a reason, and revoking a key ends no running request.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -355,8 +355,8 @@ func TestOversizedHeaders(t *testing.T) {
 	}
 }
 
-// TestIdentityFollowsTheKey: an address of a program that went to somebody else with
-// its history comes back to the key's user.
+// TestIdentityFollowsTheKey: an address of a program that moved to another user with its
+// history returns to the key's user.
 func TestIdentityFollowsTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -389,7 +389,7 @@ func TestUnlinked(t *testing.T) {
 	}
 }
 
-// TestOfficialTypes: a client that others wrote reads answers and streams.
+// TestOfficialTypes: a third-party client reads answers and streams.
 func TestOfficialTypes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

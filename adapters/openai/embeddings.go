@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Bounds of a request for vectors.
+// Bounds of a request for embeddings.
 const (
 	maxInputs = 2048
 	maxInput  = 64 << 10 // bytes of one text
@@ -76,7 +76,7 @@ func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller
 	return nil
 }
 
-// paid makes vectors on the budget of a user: their tokens are reserved before.
+// paid embeds texts on the budget of a user, with the tokens reserved first.
 func (c *Server) paid(ctx context.Context, user core.UserID, texts []string, tokens int) ([][]float32, error) {
 	settle, err := c.Director.Afford(ctx, user, tokens)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Server) paid(ctx context.Context, user core.UserID, texts []string, tok
 	return vectors, cmp.Or(err, settle(took))
 }
 
-// readTexts returns what is to be embedded.
+// readTexts returns the texts to embed.
 func (c *Server) readTexts(b embeddingBody) ([]string, error) {
 	switch {
 	case c.Embedder == nil:
@@ -127,13 +127,12 @@ func inputs(raw json.RawMessage) ([]string, error) {
 	if json.Unmarshal(raw, &many) == nil {
 		return many, nil
 	}
-	return nil,
-		invalid("input", "invalid_type",
-			"input must be a string or an array of strings; tokens are not taken, as they are another model's.")
+	return nil, invalid("input", "invalid_type",
+		"input must be a string or an array of strings; tokens are not taken, as they are another model's.")
 }
 
-// encode is a vector as numbers, or as base64 of its 32-bit numbers, little end
-// first.
+// encode returns a vector as numbers, or as the base64 of its 32-bit numbers in
+// little-endian order.
 func encode(v []float32, format string) any {
 	if format != "base64" {
 		return v

@@ -24,7 +24,7 @@ func (l lengths) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	return out, l.err
 }
 
-// Count counts a token for each byte.
+// Count counts one token per byte.
 func (lengths) Count(text string) int { return len(text) }
 
 func embedding(err error) func(*openai.Options) {

@@ -25,20 +25,20 @@ const (
 	serverError    = "server_error"
 )
 
-// failure is an error as it is told.
+// failure is an error in OpenAI's terms.
 type failure struct {
 	status  int
 	kind    string
 	code    string
 	param   string
 	message string
-	after   time.Duration // Retry-After, if it is above 0
+	after   time.Duration // Retry-After; 0: none
 }
 
 // Error returns the message.
 func (f *failure) Error() string { return f.message }
 
-// invalid is a request that can never work. param is the field that is wrong.
+// invalid returns a failure for a request that can never work. param is the wrong field.
 func invalid(param, code, format string, args ...any) error {
 	return &failure{status: http.StatusBadRequest, kind: invalidRequest, code: code, param: param,
 		message: fmt.Sprintf(format, args...)}
@@ -71,13 +71,13 @@ func (c *Server) refuse(w http.ResponseWriter, err error) {
 	f := c.explain(err)
 	client.Head(w, f.status, f.after)
 	if f.status == http.StatusBadGateway || f.status == http.StatusGatewayTimeout || f.kind == quota {
-		// The message is stored and waits: the same one sent again would be a second.
+		// The message is stored and waits; sent again, it would be a second one.
 		w.Header().Set("X-Should-Retry", "false")
 	}
 	server.WriteJSON(w, f.status, f.body())
 }
 
-// explain says an error in words, with its status.
+// explain returns the failure for an error.
 func (c *Server) explain(err error) *failure {
 	var known *failure
 	var refusal *client.Refusal
@@ -106,7 +106,7 @@ func (c *Server) explain(err error) *failure {
 	return c.explainModel(err)
 }
 
-// explainModel says what went wrong with the model, or that something of ours did.
+// explainModel returns the failure for an error of the model, or for an internal error.
 func (c *Server) explainModel(err error) *failure {
 	var model *core.ModelError
 	failed, ok := live.IsFailed(err)
@@ -122,7 +122,7 @@ func (c *Server) explainModel(err error) *failure {
 		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
 			message: "The model did not answer: " + model.Error() + "."}
 	}
-	c.Log.Error("answer a program", zap.Error(err))
+	c.Log.Error("request of a program failed", zap.Error(err))
 	return &failure{status: http.StatusInternalServerError, kind: serverError, code: "internal_error",
 		message: "Something went wrong on the server; its log says what."}
 }

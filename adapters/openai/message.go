@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// message is one message of a request. Its content is read when it matters: what
-// is history may hold what could not be taken now.
+// message is one message of a request. Its content is parsed only when needed, as
+// messages of the history may have unsupported content.
 type message struct {
 	path    string // in the request, such as messages[2]
 	role    core.Role
@@ -22,7 +22,7 @@ type message struct {
 	call    string // tool_call_id
 }
 
-// readMessages reads what all messages must have.
+// readMessages parses the required fields of all messages.
 func readMessages(raw []json.RawMessage) ([]message, error) {
 	out := make([]message, 0, len(raw))
 	for n, r := range raw {
@@ -75,7 +75,7 @@ type part struct {
 	} `json:"file"`
 }
 
-// parts are the pieces of a message: of a plain text, one.
+// parts returns the parts of a message, one for a plain text.
 func (m message) parts() ([]part, error) {
 	path := m.path + ".content"
 	if absent(m.content) {
@@ -94,7 +94,7 @@ func (m message) parts() ([]part, error) {
 	return all, err
 }
 
-// text is what a message says; other parts than text are refused.
+// text returns the text of a message, and refuses other parts.
 func (m message) text() (string, error) {
 	text, images, err := m.read()
 	if err == nil && len(images) > 0 {
@@ -157,8 +157,8 @@ func refusePart(path, kind string) error {
 		"%s is of a type that is not taken here; it can be text, image_url or file.", path)
 }
 
-// readImage reads a picture from a data: URL. Others are refused: fetching what
-// somebody names could reach into the network that the server stands in.
+// readImage reads a picture from a data: URL. It refuses other URLs, as fetching them
+// could reach into the server's own network.
 func readImage(path, url string) (core.File, error) {
 	path += ".image_url.url"
 	rest, ok := strings.CutPrefix(url, "data:")
@@ -191,8 +191,8 @@ func decoded(encoded string) ([]byte, bool) {
 	return data, err == nil && len(data) > 0
 }
 
-// readFile reads a file that is in the request itself, as a data: URL or in plain base64.
-// One that was uploaded elsewhere is refused: there is no such place here.
+// readFile reads a file in the request itself, as a data: URL or in plain base64. It
+// refuses references to uploads, which this server does not offer.
 func readFile(path string, p part) (core.File, error) {
 	f := p.File
 	if f.ID != "" || f.Data == "" {
@@ -211,5 +211,5 @@ func readFile(path string, p part) (core.File, error) {
 	return core.File{Name: text.OneLine(f.Name), MIME: media, Data: data}, nil
 }
 
-// pictures are the types that models can see.
+// pictures are the media types that models can see.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}

@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-// modelInfo is a model as it is listed.
+// modelInfo is a listed model.
 type modelInfo struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // Bounds of a request.
 const (
-	maxText         = 256 << 10 // bytes of what a message says
+	maxText         = 256 << 10 // bytes of a message's text
 	maxInstructions = 64 << 10  // bytes of all system messages
 	maxTools        = 128
 	maxSchemas      = 128 << 10 // bytes of all tools
@@ -25,12 +26,12 @@ const (
 	modelThread = "everthread"
 	// modelLong is modelThread with the strategy long.
 	modelLong = "everthread-long"
-	// modelTask answers a request's own messages, without any thread.
+	// modelTask answers only the request's own messages, without a thread.
 	modelTask = "everthread-task"
 )
 
-// body is a request of /v1/chat/completions as far as it is understood. What the
-// gateway decides itself is only checked for its type; unknown fields are ignored.
+// body holds the known fields of a request of /v1/chat/completions. Fields that the
+// gateway decides itself are only checked for their type; unknown ones are ignored.
 type body struct {
 	Model         string            `json:"model"`
 	Messages      []json.RawMessage `json:"messages"`
@@ -64,19 +65,19 @@ type tool struct {
 	} `json:"function"`
 }
 
-// question is a request that makes sense.
+// question is a valid request.
 type question struct {
 	model   string
 	thread  string // name of a plain thread; empty: the thread of the identity
 	stream  bool
-	usage   bool // of a stream
+	usage   bool // a stream ends with the usage
 	all     []message
-	fresh   []message // those after the last one of the assistant, without instructions
+	fresh   []message // messages after the assistant's last one, without instructions
 	request core.Request
-	direct  bool // it is no conversation
+	direct  bool // answered by the model alone
 }
 
-// read reads a request. Errors are *client.BadBody and *failure.
+// read parses a request. Its errors are *client.BadBody and *failure.
 func read(data []byte) (question, error) {
 	var b body
 	if err := client.Decode(data, &b, "", false); err != nil {
@@ -105,7 +106,7 @@ func read(data []byte) (question, error) {
 	return q, err
 }
 
-// check refuses what cannot be answered as it is meant.
+// check refuses requests that cannot be answered as intended.
 func (b *body) check() error {
 	switch {
 	case b.N != nil && *b.N != 1:
@@ -127,7 +128,7 @@ func (b *body) check() error {
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// readModel tells which thread a model stands for.
+// readModel returns the thread that a model represents.
 func readModel(name string) (model, thread string, err error) {
 	if name == "" {
 		return "", "", invalid("model", "missing_required_parameter", "model is missing; send \"model\": %q.", modelThread)
@@ -152,7 +153,7 @@ func noModel(name string) error {
 			". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; and everthread/NAME, a thread of its own of that name."}
 }
 
-// takeFresh finds what is new among the messages.
+// takeFresh sets the new messages.
 func (q *question) takeFresh() error {
 	last := -1
 	for n, m := range q.all {
@@ -176,7 +177,7 @@ func (q *question) takeFresh() error {
 	return nil
 }
 
-// request is what the client wants besides of an answer.
+// request returns the client's instructions, tools and limits.
 func (b *body) request(all []message) (core.Request, error) {
 	out := core.Request{MaxTokens: b.maxTokens()}
 	if b.Model == modelLong {
@@ -208,20 +209,17 @@ func (b *body) request(all []message) (core.Request, error) {
 	return out, err
 }
 
-// maxTokens is the bound of the answer; 0: there is none.
+// maxTokens returns the limit of the answer; 0: none.
 func (b *body) maxTokens() int {
-	switch {
-	case b.MaxCompletionTokens != nil:
-		return *b.MaxCompletionTokens
-	case b.MaxTokens != nil:
-		return *b.MaxTokens
+	if n := cmp.Or(b.MaxCompletionTokens, b.MaxTokens); n != nil {
+		return *n
 	}
 	return 0
 }
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// tools are the client's own.
+// tools returns the client's own tools.
 func (b *body) tools() ([]core.ToolSpec, error) {
 	var out []core.ToolSpec
 	size := 0
@@ -250,7 +248,7 @@ func (b *body) tools() ([]core.ToolSpec, error) {
 	return out, nil
 }
 
-// choice is which tools may be used.
+// choice returns the client's choice of tools.
 func (b *body) choice(tools []core.ToolSpec) (string, error) {
 	if absent(b.ToolChoice) {
 		return "", nil

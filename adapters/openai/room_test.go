@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// TestToolsThatLeaveNoRoom: a request whose instructions and tools are too much for the
-// model's window is refused as OpenAI does, and nothing of it goes on the road.
+// TestToolsThatLeaveNoRoom: a request whose instructions and tools exceed the model's
+// window is refused with OpenAI's error, and stores nothing.
 func TestToolsThatLeaveNoRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.ExtrasRoom, o.Tokens = 500, tokens.New() })

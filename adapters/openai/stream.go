@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// stream answers with server-sent events. Until there is something to show, for at
-// most one KeepAlive, an error still has its own status; after that it is an event.
+// stream answers with server-sent events. Before the first text, for at most one
+// KeepAlive, an error still has its own status; after that it is an event.
 func (c *Server) stream(ctx context.Context, w http.ResponseWriter, q question, event string, ask asking) error {
 	s := &streamer{w: w, control: http.NewResponseController(w), now: c.Now,
 		head: chunk{ID: answerID(event), Object: "chat.completion.chunk", Created: c.Now().Unix(), Model: q.model}}
@@ -22,14 +22,14 @@ func (c *Server) stream(ctx context.Context, w http.ResponseWriter, q question, 
 		return err
 	case err != nil:
 		s.event(c.explain(err).body())
-		c.Log.Debug("a stream ended with an error", zap.Error(err))
+		c.Log.Debug("stream ended with an error", zap.Error(err))
 		return nil
 	}
 	s.finish(out, q.usage)
 	return nil
 }
 
-// follow shows what there is of an answer until it is there.
+// follow streams the unfinished answer until it is complete.
 func (c *Server) follow(ctx context.Context, s *streamer, ask asking) (outcome, error) {
 	type result struct {
 		outcome
@@ -59,7 +59,7 @@ func (c *Server) follow(ctx context.Context, s *streamer, ask asking) (outcome, 
 	}
 }
 
-// writeTime is how long a client may take to read what is written at once.
+// writeTime bounds one write to a client.
 const writeTime = 30 * time.Second
 
 // streamer writes the chunks of one answer.
@@ -69,7 +69,7 @@ type streamer struct {
 	now     func() time.Time
 	head    chunk
 	begun   bool
-	shown   string // of the text of this step
+	shown   string // text of this step sent so far
 }
 
 // begin sends the header and the role.
@@ -81,21 +81,21 @@ func (s *streamer) begin() {
 	h := s.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no") // a proxy that gathers would make a stream of it no more
+	h.Set("X-Accel-Buffering", "no") // proxies must not buffer the stream
 	h.Set("X-Content-Type-Options", "nosniff")
 	s.w.WriteHeader(http.StatusOK)
 	empty := ""
 	s.delta(delta{Role: "assistant", Content: &empty}, nil)
 }
 
-// text shows what is new of the text so far. After tools a text begins again: it
-// stands below what was shown.
+// text sends the new part of the text so far. After tool calls the text starts again, and
+// follows the sent one.
 func (s *streamer) text(soFar string) {
 	s.begin()
 	more, goesOn := strings.CutPrefix(soFar, s.shown)
 	if !goesOn {
 		if strings.HasPrefix(s.shown, soFar) {
-			return // an older state of the same
+			return // an older state of the same text
 		}
 		more = "\n\n" + soFar
 	}
@@ -105,13 +105,13 @@ func (s *streamer) text(soFar string) {
 	}
 }
 
-// alive shows that the connection is.
+// alive sends a keep-alive line.
 func (s *streamer) alive() {
 	s.begin()
 	s.write(": keep-alive\n\n")
 }
 
-// finish shows the rest of an answer and ends the stream.
+// finish sends the rest of an answer and ends the stream.
 func (s *streamer) finish(out outcome, usage bool) {
 	s.begin()
 	if out.text != "" {
@@ -138,12 +138,13 @@ func (s *streamer) delta(d delta, finish *string) {
 func (s *streamer) event(v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return // there is nothing in it that cannot be written
+		return // impossible: all values can be encoded
 	}
 	s.write("data: " + string(data) + "\n\n")
 }
 
-// write sends bytes at once. A client that is gone is noticed by its context.
+// write sends text immediately. It ignores errors, as the context ends when the client is
+// gone.
 func (s *streamer) write(text string) {
 	_ = s.control.SetWriteDeadline(s.now().Add(writeTime))
 	if _, err := s.w.Write([]byte(text)); err == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// streamed is a stream that was read to its end.
+// streamed is a stream read to its end.
 type streamed struct {
 	t      testing.TB
 	chunks []sdk.ChatCompletionStreamResponse
@@ -45,7 +45,7 @@ func (w *world) events(body string, header ...string) streamed {
 	return s
 }
 
-// text is all that a stream said.
+// text returns the whole text of a stream.
 func (s streamed) text() string {
 	var b strings.Builder
 	for _, c := range s.chunks {
@@ -56,7 +56,7 @@ func (s streamed) text() string {
 	return b.String()
 }
 
-// finish is why a stream ended.
+// finish returns the finish_reason of a stream.
 func (s streamed) finish() string {
 	for _, c := range s.chunks {
 		if len(c.Choices) > 0 && c.Choices[0].FinishReason != "" {
@@ -98,7 +98,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamAfterTools: after tools the text begins again; what was shown stays.
+// TestStreamAfterTools: after tool calls the text starts again; the earlier text stays.
 func TestStreamAfterTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,8 +148,7 @@ func TestStreamOfCalls(t *testing.T) {
 	}
 }
 
-// TestKeepAlive: a stream that waits shows that it lives; what goes wrong after that
-// is an event.
+// TestKeepAlive: a waiting stream sends keep-alive lines; later failures are events.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.KeepAlive = 5 * time.Millisecond })
@@ -190,7 +189,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestDroppedStream: a client that goes away ends the waiting, and nothing else.
+// TestDroppedStream: a client that disconnects ends the wait and nothing else.
 func TestDroppedStream(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -200,7 +199,7 @@ func TestDroppedStream(t *testing.T) {
 		close(begun)
 		<-ctx.Done()
 		for range 100 {
-			onText("One two") // what is still written meets nobody
+			onText("One two") // nobody receives later text
 		}
 		ended <- ctx.Err()
 		return live.Answer{}, ctx.Err()

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// TestTasks: each file of testdata/tasks is a request as a chat program makes it,
-// under the name of what it is: task-* never enter the thread, chat-* do.
+// TestTasks: each file of testdata/tasks is a real request of a chat program, named after
+// its kind: task-* never enter the thread, chat-* do.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/tasks/*.json")
@@ -46,7 +46,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestDirect: the model gets a request's own messages.
+// TestDirect: the model gets the request's own messages.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +79,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// FuzzComplete: whatever is sent, the answer is JSON, and 500 is none.
+// FuzzComplete: for any input, the answer is JSON and never a 500.
 func FuzzComplete(f *testing.F) {
 	for _, s := range []string{hello, streaming,
 		`{"model":"everthread/a","messages":[{"role":"tool","tool_call_id":"x","content":[]}]}`,

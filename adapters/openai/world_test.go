@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a server with one user and a key, over a real store. Its road stores
-// what it receives, and answers what it is told to.
+// world is a server with one user and a key, over a real store. It stores messages and
+// returns prepared answers.
 type world struct {
 	*sqlite.Store
 	t      testing.TB
@@ -42,8 +42,8 @@ type world struct {
 	directly []core.ModelRequest
 	direct   func(req core.ModelRequest) (core.Delta, error)
 	kept     []core.File
-	over     time.Time      // until when nothing is afforded
-	took     core.Usage     // of what was afforded
+	over     time.Time      // until when no tokens are available
+	took     core.Usage     // charged usage
 	timeline []core.Message // in place of the stored one
 }
 
@@ -84,7 +84,7 @@ func (w *world) newKey(u core.User, scopes ...string) (string, int64) {
 	return secret, k.ID
 }
 
-// Ask stores messages and answers. What was answered is answered again.
+// Ask stores messages and answers. A repeat gets the same answer.
 func (w *world) Ask(ctx context.Context, in []core.Inbound, onText func(string)) (live.Answer, error) {
 	last := in[len(in)-1]
 	i, _, err := w.Identify(ctx, last.Address)
@@ -131,7 +131,7 @@ func said(text string) live.Answer {
 		Snapshot: &core.Snapshot{Usage: core.Usage{Prompt: 120, Cached: 100, Completion: 7}, Finish: core.FinishStop}}
 }
 
-// Afford lets everything be afforded, unless the test says until when not.
+// Afford grants everything, unless the test sets over.
 func (w *world) Afford(context.Context, core.UserID, int) (func(core.Usage) error, error) {
 	if !w.over.IsZero() {
 		return nil, &live.OverBudget{Until: w.over}
@@ -171,7 +171,7 @@ func (w *world) Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Mess
 	return w.Store.Timeline(ctx, q)
 }
 
-// questions are the messages that went on the road.
+// questions returns the received messages.
 func (w *world) questions() [][]core.Inbound {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +202,7 @@ func (w *world) chat(body string, header ...string) (*http.Response, string) {
 	return w.call("POST", "/v1/chat/completions", body, header...)
 }
 
-// ok is the answer to a request that must succeed.
+// ok returns the answer to a request that must succeed.
 func (w *world) ok(body string, header ...string) map[string]any {
 	w.t.Helper()
 	res, text := w.chat(body, header...)
@@ -214,7 +214,7 @@ func (w *world) ok(body string, header ...string) map[string]any {
 	return out
 }
 
-// content is what an answer says.
+// content returns the text of an answer.
 func content(t testing.TB, out map[string]any) string {
 	t.Helper()
 	message := out["choices"].([]any)[0].(map[string]any)["message"].(map[string]any)
@@ -222,7 +222,7 @@ func content(t testing.TB, out map[string]any) string {
 	return s
 }
 
-// told is an error as it was told.
+// told returns the error in an answer.
 type told struct {
 	Message, Type, Code, Param string
 }

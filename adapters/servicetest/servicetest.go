@@ -1,6 +1,5 @@
-// Package servicetest is what servers that play a chat service share: an address, calls that
-// fail as a test wishes, how many there were, what was wrong with them, and waiting for
-// what comes of them.
+// Package servicetest is the common part of fake chat services: a server, injected
+// failures, counts of calls, recorded errors, and waiting for changes.
 package servicetest
 
 import (
@@ -12,8 +11,8 @@ import (
 	"sync"
 )
 
-// Server is the base of a service whose calls fail as an F says. Its lock is the
-// service's, too.
+// Server is the base of a fake service whose failures are of type F. The service shares
+// its lock.
 type Server[F any] struct {
 	sync.Mutex
 	// Ctx ends with the server.
@@ -28,13 +27,13 @@ type Server[F any] struct {
 	errs     []error
 }
 
-// failure is how calls fail, and how many.
+// failure is a failure of a number of calls.
 type failure[F any] struct {
 	f    F
 	left int
 }
 
-// Start serves h on addr, "" for a free port of 127.0.0.1. Close ends it.
+// Start serves h on addr; "" is a free port of 127.0.0.1. The caller must call Close.
 func (s *Server[F]) Start(h http.Handler, addr string) error {
 	s.Ctx, s.cancel = context.WithCancel(context.Background())
 	s.changed, s.failures, s.calls = make(chan struct{}), map[string][]failure[F]{}, map[string]int{}
@@ -54,7 +53,7 @@ func (s *Server[F]) Start(h http.Handler, addr string) error {
 // Go runs f beside the requests; Close waits for it.
 func (s *Server[F]) Go(f func()) { s.wg.Go(f) }
 
-// URL is where the server is.
+// URL returns the server's URL.
 func (s *Server[F]) URL() string { return s.http.URL }
 
 // Close ends all requests and the server.
@@ -65,14 +64,14 @@ func (s *Server[F]) Close() {
 	s.wg.Wait()
 }
 
-// Stop takes the server off the network; Close is still to be called.
+// Stop takes the server off the network. The caller must still call Close.
 func (s *Server[F]) Stop() {
 	s.http.CloseClientConnections()
 	_ = s.http.Listener.Close()
 }
 
-// Fail lets the next n calls of what fail, after those that are to fail already; with 0
-// none fails any more.
+// Fail lets n more calls of what fail, after earlier failures have been used up. With 0 it
+// cancels all failures of what.
 func (s *Server[F]) Fail(what string, n int, f F) {
 	s.Lock()
 	defer s.Unlock()
@@ -81,7 +80,7 @@ func (s *Server[F]) Fail(what string, n int, f F) {
 	}
 }
 
-// Begin counts a call of what, and takes the failure that is due for it.
+// Begin counts a call of what, and removes and returns its failure.
 func (s *Server[F]) Begin(what string) (f F, failing bool) {
 	s.Lock()
 	defer s.Unlock()
@@ -94,7 +93,7 @@ func (s *Server[F]) Begin(what string) (f F, failing bool) {
 	return f, failing
 }
 
-// Due is the failure that the next call of what has. The lock is held.
+// Due returns the failure of the next call of what. The caller holds the lock.
 func (s *Server[F]) Due(what string) (f F, failing bool) {
 	if due := s.failures[what]; len(due) > 0 {
 		return due[0].f, true
@@ -102,7 +101,7 @@ func (s *Server[F]) Due(what string) (f F, failing bool) {
 	return f, false
 }
 
-// Spend takes the failure that is due. The lock is held.
+// Spend uses up the failure of one call of what. The caller holds the lock.
 func (s *Server[F]) Spend(what string) {
 	due := s.failures[what]
 	if due[0].left--; due[0].left == 0 {
@@ -110,7 +109,7 @@ func (s *Server[F]) Spend(what string) {
 	}
 }
 
-// Hang waits until the client or the server leaves.
+// Hang waits until the client disconnects or the server closes.
 func (s *Server[F]) Hang(r *http.Request) {
 	select {
 	case <-r.Context().Done():
@@ -118,40 +117,40 @@ func (s *Server[F]) Hang(r *http.Request) {
 	}
 }
 
-// Calls returns how often what was called.
+// Calls returns the number of calls of what.
 func (s *Server[F]) Calls(what string) int {
 	s.Lock()
 	defer s.Unlock()
 	return s.calls[what]
 }
 
-// Note keeps what was wrong with a request.
+// Note records an error of a request.
 func (s *Server[F]) Note(err error) {
 	s.Lock()
 	defer s.Unlock()
 	s.Noted(err)
 }
 
-// Noted is Note for who holds the lock.
+// Noted is Note for callers that hold the lock.
 func (s *Server[F]) Noted(err error) { s.errs = append(s.errs, err) }
 
-// Errors returns what was wrong with the requests so far.
+// Errors returns the recorded errors.
 func (s *Server[F]) Errors() []error {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.errs)
 }
 
-// Signal wakes those who wait for a change. The lock is held.
+// Signal reports a change to Wait and Changed. The caller holds the lock.
 func (s *Server[F]) Signal() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// Changed is closed at the next change. The lock is held.
+// Changed returns a channel that is closed at the next change. The caller holds the lock.
 func (s *Server[F]) Changed() <-chan struct{} { return s.changed }
 
-// Wait waits until what holds. It is asked again at each change of the server.
+// Wait waits until what returns true. It is called again at each change of the server.
 func (s *Server[F]) Wait(ctx context.Context, what func() bool) error {
 	for {
 		s.Lock()

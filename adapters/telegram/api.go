@@ -14,23 +14,21 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes. A full batch of
-// updates stays far below.
+// maxAnswer bounds an answer, in bytes. A full batch of updates is far smaller.
 const maxAnswer = 32 << 20
 
 const callTimeout = 30 * time.Second
 
-// api calls the Bot API with JSON bodies, and forms for files. The client of
-// go-telegram/bot is not used: it writes every request as multipart through a
-// pipe and a goroutine, which is most of the cost of a small call. Its types
-// are.
+// api calls the Bot API with JSON bodies, and with forms for files. It uses the types of
+// go-telegram/bot but not its client, which writes every request as multipart through a
+// pipe and a goroutine: most of the cost of a small call.
 type api struct {
 	root  string // without the token
 	token string
 	http  *http.Client
 }
 
-// apiError is the service's own refusal of a request.
+// apiError is the service's refusal of a request.
 type apiError struct {
 	Method      string
 	Code        int
@@ -57,8 +55,8 @@ type answer struct {
 	} `json:"parameters"`
 }
 
-// call posts params as JSON to method and decodes the result into result, if
-// that is not nil. Errors are *apiError or *netError and never hold the token.
+// call posts params as JSON to method and decodes the result into result unless that is
+// nil. Its errors are *apiError or *netError and never contain the token.
 func (a *api) call(ctx context.Context, timeout time.Duration, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -67,7 +65,7 @@ func (a *api) call(ctx context.Context, timeout time.Duration, method string, pa
 	return a.post(ctx, timeout, method, "application/json", body, result)
 }
 
-// post is call with a body of any content type that the service takes.
+// post is call with a body of any content type that the service accepts.
 func (a *api) post(ctx context.Context, timeout time.Duration, method, kind string, body []byte, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -90,9 +88,9 @@ func decode(method string, resp channel.Answer, result any) error {
 		if resp.Status < 300 {
 			return &netError{Op: method, Left: true, Err: errors.New("answer is not JSON")}
 		}
-		if c := resp.Status; c >= 400 && c < 500 && c != http.StatusTooManyRequests { // the service always says why
+		if c := resp.Status; c >= 400 && c < 500 && c != http.StatusTooManyRequests { // the service's own refusals are JSON
 			return &netError{Op: method, Err: fmt.Errorf(
-				"HTTP %d from something that is not the Bot API; check channels.telegram.api_url, and what stands in between", c)}
+				"HTTP %d from something that is not the Bot API; check channels.telegram.api_url, and proxies in between", c)}
 		}
 		a = answer{Code: resp.Status, Description: http.StatusText(resp.Status)}
 	}
@@ -112,17 +110,14 @@ func decode(method string, resp channel.Answer, result any) error {
 }
 
 func retryAfter(a answer, resp channel.Answer) time.Duration {
-	seconds := a.Parameters.RetryAfter
-	if seconds == 0 {
-		seconds, _ = strconv.Atoi(resp.Header.Get("Retry-After"))
-	}
-	return time.Duration(seconds) * time.Second
+	inHeader, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	return time.Duration(cmp.Or(a.Parameters.RetryAfter, inHeader)) * time.Second
 }
 
-// clean takes the URL, and with it the token, out of an error of net/http.
+// clean removes the URL, which contains the token, from an error of net/http.
 func (a *api) clean(err error) error { return channel.Clean(err, a.token) }
 
-// retryAfterOf is how long the service asks to wait; 0: it does not.
+// retryAfterOf returns the pause that the service requests; 0: none.
 func retryAfterOf(err error) time.Duration {
 	var refused *apiError
 	if errors.As(err, &refused) {

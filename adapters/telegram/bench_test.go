@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// A send is on the road of every message, a draft and a chat action often are.
+// Every message needs a send, and most a draft and a chat action.
 func BenchmarkSend(b *testing.B) {
 	s := telegramtest.New()
 	defer s.Close()

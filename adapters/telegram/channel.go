@@ -1,15 +1,15 @@
-// Package telegram is the Telegram channel: long polling or webhook in,
-// messages with entities and files out. It takes types from
-// go-telegram/bot, but not its poller and webhook handler, which acknowledge
-// updates before they are stored.
+// Package telegram is the Telegram channel: long polling or webhook in, messages with
+// entities and files out. It uses the types of go-telegram/bot, but not its poller and
+// webhook handler, which acknowledge updates before they are stored.
 //
-// Policy. An update is acknowledged only after Receiver.Receive returned nil.
-// What cannot be understood is passed on as core.InUnsupported with its raw
-// bytes, so that it is kept and never offered for ever. There is no
-// idempotency key: a request that may have arrived is *core.Unknown.
+// Policy. An update is acknowledged only after Receiver.Receive returned nil. Unknown
+// updates are passed on as core.InUnsupported with their raw bytes, so that they are
+// stored and not offered forever. There is no idempotency key: a request that may have
+// arrived is *core.Unknown.
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +47,8 @@ var (
 	_ core.Linker    = (*Channel)(nil)
 )
 
-// Options configure a Channel. Token is required; zero values of the others
-// mean the public service, long polling and no rate limit.
+// Options configure a Channel. Token is required. The zero values of the others mean the
+// public service, long polling and no rate limit.
 type Options struct {
 	Token  string // of @BotFather, such as 123456:ABC
 	APIURL string // root of the Bot API; empty: https://api.telegram.org
@@ -56,19 +56,19 @@ type Options struct {
 
 	WebhookSecret  string // required with webhooks: 1–256 of A-Z a-z 0-9 _ -
 	PreviousSecret string // accepted as well while a secret is being changed
-	PublicURL      string // required with webhooks: where the service reaches us
+	PublicURL      string // required with webhooks: URL at which the service reaches this server
 
 	RatePerChat float64 // messages a second to one chat; 0: no limit
 	RatePerBot  float64 // messages a second over all chats; 0: no limit
 
-	HTTP     *http.Client     // nil: the policy alone
+	HTTP     *http.Client     // nil: one with the default egress policy
 	Log      *zap.Logger      // nil: none
 	Now      func() time.Time // nil: time.Now
 	Commands []Command        // of the command menu
 }
 
-// Channel is one bot account. Its methods may be called concurrently; Run only
-// by the process that holds the account's lease.
+// Channel is one bot account. Its methods may be called concurrently, and Run only by the
+// process that holds the account's lease.
 type Channel struct {
 	opts    Options
 	account string
@@ -78,7 +78,7 @@ type Channel struct {
 	flood   flood
 
 	mu    sync.Mutex
-	state error // what is wrong; nil: nothing known
+	state error // present failure; nil: none known
 }
 
 // New checks opts and returns the channel. It does not use the network. The
@@ -86,20 +86,16 @@ type Channel struct {
 func New(opts Options) (*Channel, error) {
 	m := tokenForm.FindStringSubmatch(opts.Token)
 	if m == nil {
-		return nil, errors.New("telegram: token has not the form 123456:ABC; copy it from @BotFather")
+		return nil, errors.New("telegram: token is not of the form 123456:ABC; copy it from @BotFather")
 	}
-	if opts.APIURL == "" {
-		opts.APIURL = publicAPI
-	}
+	opts.APIURL = cmp.Or(opts.APIURL, publicAPI)
 	if err := checkOptions(&opts); err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	if opts.HTTP == nil {
 		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)
 	}
-	if opts.Log == nil {
-		opts.Log = zap.NewNop()
-	}
+	opts.Log = cmp.Or(opts.Log, zap.NewNop())
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -112,7 +108,7 @@ func New(opts Options) (*Channel, error) {
 
 func checkOptions(o *Options) error {
 	if u, err := url.Parse(o.APIURL); err != nil || u.Host == "" {
-		return errors.New("api_url is no URL")
+		return errors.New("api_url is not a URL")
 	}
 	if err := checkCommands(o.Commands); err != nil {
 		return err
@@ -156,24 +152,24 @@ func (c *Channel) Capabilities() core.Capabilities {
 	}
 }
 
-// Check returns what keeps the channel from receiving, or nil.
+// Check returns the error that prevents the channel from receiving, or nil.
 func (c *Channel) Check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// report keeps err as the channel's state; nil: all is well.
+// report sets the channel's state; nil: it works.
 func (c *Channel) report(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = err
 }
 
-// Run announces the commands and receives until ctx ends: with polling it
-// passes updates to r, with webhooks it registers the address, looks after it,
-// and Routes does the rest. It returns nil when ctx ended, and an error that says what to do if
-// the service refuses the token.
+// Run sets the command menu and receives until ctx ends, and then returns nil. With
+// polling it passes updates to r; with webhooks it registers and checks the URL, and
+// Routes receives. If the service refuses the token, it returns an error that says what
+// to do.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	err := c.start(ctx)
@@ -191,7 +187,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	return err
 }
 
-// start makes sure that the token works and that updates come our way.
+// start checks the token and directs updates to this channel.
 func (c *Channel) start(ctx context.Context) error {
 	var me models.User
 	if err := c.retry(ctx, "getMe", struct{}{}, &me); err != nil {
@@ -202,11 +198,11 @@ func (c *Channel) start(ctx context.Context) error {
 		return err
 	}
 	c.report(nil)
-	c.log.Info("telegram is up", zap.String("bot", me.Username), zap.String("mode", c.opts.Mode))
+	c.log.Info("telegram started", zap.String("bot", me.Username), zap.String("mode", c.opts.Mode))
 	return nil
 }
 
-// route tells the service where updates go.
+// route sets or deletes the webhook according to the mode.
 func (c *Channel) route(ctx context.Context) error {
 	if c.opts.Mode == "webhook" {
 		return c.retry(ctx, "setWebhook", webhookParams(c.opts), nil)
@@ -214,8 +210,7 @@ func (c *Channel) route(ctx context.Context) error {
 	return c.retry(ctx, "deleteWebhook", struct{}{}, nil)
 }
 
-// retry calls method until it is answered. Only a refusal of the token, or of
-// the request for good, and the end of ctx end it.
+// retry calls method until it succeeds, ctx ends or the token is refused.
 func (c *Channel) retry(ctx context.Context, method string, params, result any) error {
 	for pause := (channel.Backoff{}); ; {
 		err := c.api.call(ctx, callTimeout, method, params, result)
@@ -231,7 +226,7 @@ func (c *Channel) retry(ctx context.Context, method string, params, result any) 
 	}
 }
 
-// hopeless returns what to do about an error that no waiting mends, or nil.
+// hopeless returns err with advice if retries do not fix it, or nil.
 func hopeless(err error) error {
 	var refused *apiError
 	if !errors.As(err, &refused) {

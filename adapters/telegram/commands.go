@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,11 +13,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// fallbackLanguage is shown to people whose language has no menu of its own.
+// fallbackLanguage is the language of the menu for people without one in their own.
 const fallbackLanguage = "en"
 
-// Command is an entry of the command menu. Description is by language; "en" is
-// required, and shown where a language is missing.
+// Command is an entry of the command menu. Description is by language; "en" is required,
+// and replaces missing ones.
 type Command struct {
 	Name        string
 	Description map[string]string
@@ -39,12 +40,12 @@ func checkCommands(commands []Command) error {
 	return nil
 }
 
-// announce sets the command menu in every language. The menu is a convenience:
-// a failure is logged and nothing waits for it.
+// announce sets the command menu in every language. A failure is only logged, as the menu
+// is a convenience.
 func (c *Channel) announce(ctx context.Context) {
 	for _, params := range menus(c.opts.Commands) {
 		if err := c.api.call(ctx, callTimeout, "setMyCommands", params, nil); err != nil && ctx.Err() == nil {
-			c.log.Warn("set command menu", zap.String("language", params.LanguageCode), zap.Error(err))
+			c.log.Warn("command menu not set", zap.String("language", params.LanguageCode), zap.Error(err))
 			return
 		}
 	}
@@ -72,10 +73,7 @@ func menus(commands []Command) []*bot.SetMyCommandsParams {
 func menu(commands []Command, language string) []models.BotCommand {
 	out := make([]models.BotCommand, len(commands))
 	for i, c := range commands {
-		d := c.Description[language]
-		if d == "" {
-			d = c.Description[fallbackLanguage]
-		}
+		d := cmp.Or(c.Description[language], c.Description[fallbackLanguage])
 		if r := []rune(d); len(r) > 256 {
 			d = string(r[:256])
 		}

@@ -50,7 +50,7 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 		return
 	}
 	if !tokenForm.MatchString(string(c.Token)) {
-		p.Add("channels.telegram.token has not the form 123456:ABC; copy it from @BotFather")
+		p.Add("channels.telegram.token is not of the form 123456:ABC; copy it from @BotFather")
 	}
 	p.OneOf("channels.telegram.mode", c.Mode, "polling", "webhook")
 	p.Web("channels.telegram.api_url", c.APIURL)
@@ -91,7 +91,7 @@ func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	})
 }
 
-// commands is the command menu.
+// commands returns the command menu.
 func commands() []Command {
 	var out []Command
 	for _, c := range command.Menu() {

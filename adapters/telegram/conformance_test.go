@@ -107,7 +107,7 @@ func open(t *testing.T, opts Options) *Channel {
 	return c
 }
 
-// noErrors checks that every request was as the Bot API describes it.
+// noErrors checks that every request matched the Bot API's description.
 func noErrors(t *testing.T, s *telegramtest.Server) {
 	t.Helper()
 	for _, err := range s.Errors() {

@@ -17,25 +17,26 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// lookTimeout bounds one question of Diagnose and App.
+// lookTimeout bounds one request of Diagnose and App.
 const lookTimeout = 20 * time.Second
 
-// maxSkew is how far the clock may be off: "which day is it" bears no more.
+// maxSkew bounds the error of the clock, which determines the day.
 const maxSkew = time.Minute
 
-// findings are what Diagnose says in one language.
+// findings are the texts of Diagnose in one language. The comments list the values for
+// the formatting verbs in order.
 type findings struct {
 	Bot                      string // its name
-	HookElsewhere            string // where updates go
-	HookNone, HookRegistered string // updates that wait
-	HookLater                string // our address
-	HookFails                string // our address, why
+	HookElsewhere            string // destination of updates
+	HookNone, HookRegistered string // pending updates
+	HookLater                string // the channel's URL
+	HookFails                string // the channel's URL, why
 	ClockOff, ClockGood      string // how far, whose; whose
 	Refused                  string // why
 	NotTelegram, NotReached  string // where, why
 }
 
-// Diagnose asks who the bot is, where its updates go, and what time it is.
+// Diagnose checks the bot, the destination of its updates, and the clock.
 func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
 	w := &say(language).Findings
 	var me models.User
@@ -56,7 +57,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	return out
 }
 
-// judge says whether updates come our way.
+// judge reports whether updates reach this channel.
 func (c *Channel) judge(w *findings, hook models.WebhookInfo) core.Finding {
 	ours := strings.TrimRight(c.opts.PublicURL, "/") + WebhookPath
 	f := core.Finding{Check: "webhook", OK: true}
@@ -76,7 +77,7 @@ func (c *Channel) judge(w *findings, hook models.WebhookInfo) core.Finding {
 	return f
 }
 
-// clock compares ours with the service's.
+// clock compares the local clock with the service's.
 func (c *Channel) clock(w *findings, theirs time.Time) core.Finding {
 	if off := c.now().Sub(theirs).Round(time.Second); off.Abs() > maxSkew {
 		return core.Finding{Check: "clock", Detail: fmt.Sprintf(w.ClockOff, off, host(c.opts.APIURL))}
@@ -92,16 +93,16 @@ func host(address string) string {
 	return u.Host
 }
 
-// look calls a method that changes nothing. It returns the service's clock, zero if it
-// is not known. Errors are *apiError or *netError: Left means that somebody else
-// answered, with Err as the status.
+// look calls a method that changes nothing. It returns the service's clock, zero if
+// unknown. Its errors are *apiError, or *netError, whose Left means that another server
+// answered, with the status as Err.
 func (a *api) look(ctx context.Context, method string, result any) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	address := strings.TrimRight(a.root, "/") + "/bot" + a.token + "/" + method
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return time.Time{}, &netError{Op: method, Err: errors.New("the address is wrong")}
+		return time.Time{}, &netError{Op: method, Err: errors.New("the URL is invalid")}
 	}
 	req.Close = true
 	resp, err := a.http.Do(req)
@@ -121,7 +122,7 @@ func (a *api) look(ctx context.Context, method string, result any) (time.Time, e
 	return theirs, json.Unmarshal(said.Result, result)
 }
 
-// look is look of the api, with errors that say what to do in the language of w.
+// look is api.look with errors that say what to do, in the language of w.
 func (c *Channel) look(ctx context.Context, w *findings, method string, result any) (time.Time, error) {
 	theirs, err := c.api.look(ctx, method, result)
 	var away *netError
@@ -137,7 +138,7 @@ func (c *Channel) look(ctx context.Context, w *findings, method string, result a
 	return theirs, err
 }
 
-// App asks for the name of the bot; t.me opens a chat with it.
+// App returns the bot's name; t.me opens a chat with it.
 func (c *Channel) App(ctx context.Context) (core.App, error) {
 	var me models.User
 	if _, err := c.look(ctx, &say(words.English).Findings, "getMe", &me); err != nil {

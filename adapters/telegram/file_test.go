@@ -89,8 +89,7 @@ func TestSendFileWithACaption(t *testing.T) {
 	}
 }
 
-// What the service cannot show as a picture is sent all the same, and so is a
-// picture whose caption it refuses.
+// A picture that the service cannot show, or whose caption it refuses, is still sent.
 func TestSendFileRefused(t *testing.T) {
 	t.Parallel()
 	s, ch := served(t)

@@ -14,17 +14,17 @@ import (
 
 var _ channel.Guided = (*Config)(nil)
 
-// wording is what operators read in one language: the words of the guide, and findings.
+// wording holds the operators' texts in one language: the guide's and the findings.
 type wording struct {
 	Title, Help, Hint, NoToken, Bot, NotTelegram, Refused string
 	WebhookElsewhere, PolledElsewhere                     string
-	WebhookFails                                          string // address, updates that wait
+	WebhookFails                                          string // URL, pending updates
 	Findings                                              findings
 }
 
 var say = words.In[wording]("telegram")
 
-// Guide asks for the token of a bot.
+// Guide asks for a bot's token.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	w := say(language)
 	return channel.Guide{
@@ -35,7 +35,7 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	}
 }
 
-// try asks for the name of the bot.
+// try looks up the bot's name.
 func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.Tried, error) {
 	a := &api{root: c.APIURL, token: string(c.Token), http: h.Client(c.APIURL)}
 	var me models.User

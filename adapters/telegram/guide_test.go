@@ -16,7 +16,7 @@ import (
 
 const secretToken = "1:sk-secret-0123456789"
 
-// guided tries a token with a server that answers so.
+// guided tries a token with a server that returns these answers.
 func guided(t *testing.T, language, url string) (channel.Tried, error) {
 	t.Helper()
 	c := Default()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// content returns the text of m, with a placeholder for what is no text, and its files. Both are empty
-// for service messages.
+// content returns the text of m, with placeholders for other content, and its files. Both
+// are empty for service messages.
 func content(m *models.Message) (string, []core.Attachment) {
 	if m.Text != "" {
 		return m.Text, nil
@@ -39,11 +40,13 @@ func content(m *models.Message) (string, []core.Attachment) {
 	return "[" + label + "]", []core.Attachment{*a}
 }
 
-// file describes the file that m carries, and returns "" if there is none.
+// file returns the label and the file of m, or "" if there is none.
 func file(m *models.Message) (string, *core.Attachment) {
 	switch {
 	case len(m.Photo) > 0:
-		p := largest(m.Photo)
+		p := slices.MaxFunc(m.Photo, func(a, b models.PhotoSize) int {
+			return cmp.Compare(a.Width*a.Height, b.Width*b.Height)
+		})
 		return "photo", &core.Attachment{Kind: "photo", Ref: p.FileID, MIME: "image/jpeg", Size: int64(p.FileSize)}
 	case m.Voice != nil:
 		v := m.Voice
@@ -84,16 +87,6 @@ func timed(kind string, seconds int, a *core.Attachment) (string, *core.Attachme
 	return fmt.Sprintf("%s %d:%02d", kind, seconds/60, seconds%60), a
 }
 
-func largest(sizes []models.PhotoSize) models.PhotoSize {
-	best := sizes[0]
-	for _, p := range sizes[1:] {
-		if p.Width*p.Height > best.Width*best.Height {
-			best = p
-		}
-	}
-	return best
-}
-
 func stickerType(s *models.Sticker) string {
 	switch {
 	case s.IsAnimated:
@@ -104,7 +97,7 @@ func stickerType(s *models.Sticker) string {
 	return "image/webp"
 }
 
-// object describes what m carries that is neither text nor a file.
+// object returns the label of content that is neither text nor a file, or "".
 func object(m *models.Message) string {
 	switch {
 	case m.Venue != nil: // comes with a location of its own
@@ -143,8 +136,9 @@ func coordinates(l *models.Location) string {
 
 const fileTimeout = 2 * time.Minute
 
-// Fetch downloads the file with the id ref, at most max bytes (0: no limit). A
-// larger file, and one that the service no longer has, is a *core.Permanent.
+// Fetch downloads the file with the id ref, and returns it with its media type. A file
+// larger than max bytes (0: no limit), or one that the service no longer has, is a
+// *core.Permanent error.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	var f models.File
 	err := c.api.call(ctx, callTimeout, "getFile", map[string]string{"file_id": ref}, &f)

@@ -57,7 +57,7 @@ func TestFetchErrors(t *testing.T) {
 	}
 }
 
-// The size that the service announces is not trusted.
+// The size announced by the service is not trusted.
 func TestDownloadStopsAtLimit(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)

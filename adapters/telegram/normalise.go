@@ -16,10 +16,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// normalise turns one update, as the service sent it, into an Inbound of the
-// bot account, and returns the update too, nil if it cannot be decoded. It takes
-// any bytes: what it cannot understand is core.InUnsupported. The event id of an
-// update is the same each time it is offered.
+// normalise turns one update into an Inbound of the bot account. It also returns the
+// decoded update, or nil. It accepts any bytes; unknown updates are core.InUnsupported.
+// The event id of an update is the same for each repeat.
 func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models.Update) {
 	in := core.Inbound{
 		Address:    core.Address{Channel: Name, Account: account},
@@ -70,13 +69,10 @@ func withoutNUL(in *core.Inbound) {
 	}
 }
 
-// fallbackID names an update that does not say its own id.
+// fallbackID returns the event id of an update that cannot be decoded as a whole.
 func fallbackID(raw []byte) string {
-	var u struct {
-		ID int64 `json:"update_id"`
-	}
-	if json.Unmarshal(raw, &u) == nil && u.ID != 0 {
-		return fmt.Sprintf("update:%d", u.ID)
+	if id := updateID(raw, nil); id != 0 {
+		return fmt.Sprintf("update:%d", id)
 	}
 	return "raw:" + digest(raw)
 }
@@ -86,7 +82,7 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// message fills in a new message. Only people in direct chats are heard.
+// message fills in a new message. Only messages of people in direct chats are accepted.
 func message(in *core.Inbound, m *models.Message, raw []byte) {
 	in.EventID = fmt.Sprintf("%d:%d", m.Chat.ID, m.ID)
 	about(in, m.Chat, m.From)
@@ -114,8 +110,8 @@ func message(in *core.Inbound, m *models.Message, raw []byte) {
 	in.ForwardedFrom = origin(m.ForwardOrigin)
 }
 
-// edited fills in the new text of a message. The service also sends this when
-// only a reaction or a preview changed; the holder of the earlier text sees it.
+// edited fills in the new text of a message. The service also sends this when only a
+// reaction or a preview changed, which the store detects by the unchanged text.
 func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	message(in, m, raw)
 	in.Edited = in.EventID
@@ -131,14 +127,14 @@ func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	}
 }
 
-// fromPerson reports whether a human wrote m for us to read: no bot, nothing of a
-// business connection, nothing in the name of a channel.
+// fromPerson reports whether a person wrote m to the bot: not another bot, not through a
+// business connection, and not in the name of a channel.
 func fromPerson(m *models.Message) bool {
 	return m.From != nil && !m.From.IsBot && m.SenderBusinessBot == nil && m.BusinessConnectionID == "" &&
 		m.SenderChat == nil && m.Chat.Type != models.ChatTypeChannel
 }
 
-// about fills in who and where.
+// about fills in the chat and the sender.
 func about(in *core.Inbound, chat models.Chat, from *models.User) {
 	in.Address.External = strconv.FormatInt(chat.ID, 10)
 	if from != nil {
@@ -169,8 +165,8 @@ func withoutBotName(text string) string {
 	return text
 }
 
-// quote returns what m replies to, nil if nothing. The part that the sender
-// marked counts more than the whole.
+// quote returns the message that m replies to, or nil. A part that the sender selected
+// takes precedence over the whole text.
 func quote(m *models.Message, account string) *core.Quote {
 	var q core.Quote
 	switch r := m.ReplyToMessage; {
@@ -190,7 +186,7 @@ func quote(m *models.Message, account string) *core.Quote {
 	return &q
 }
 
-// origin names whose words were forwarded, or returns "".
+// origin returns the name of a forwarded message's author, or "".
 func origin(o *models.MessageOrigin) string {
 	const unnamed = "unknown"
 	switch {
@@ -208,7 +204,7 @@ func origin(o *models.MessageOrigin) string {
 	return unnamed
 }
 
-// callback fills in a pressed button, whose data is a command of ours.
+// callback fills in a pressed button, whose data is one of the gateway's commands.
 func callback(in *core.Inbound, q *models.CallbackQuery) {
 	in.EventID = "callback:" + q.ID
 	chat := models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}
@@ -225,7 +221,7 @@ func callback(in *core.Inbound, q *models.CallbackQuery) {
 	}
 }
 
-// membership fills in a change of our own standing in a chat.
+// membership fills in a change of the bot's own membership in a chat.
 func membership(in *core.Inbound, u *models.ChatMemberUpdated) {
 	status := u.NewChatMember.Type
 	in.EventID = fmt.Sprintf("%d:member:%d:%s", u.Chat.ID, u.Date, status)

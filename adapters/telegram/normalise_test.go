@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the wanted output of golden files")
 
-// Each file holds an update as the service sends it, and behind it what
-// becomes of it for the bot 999.
+// Each file holds an update of the service, followed by the expected result for the bot
+// 999.
 func TestNormaliseGolden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		in, _ := normalise("999", raw, time.Unix(1790000999, 0))

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	pollSeconds = 50 // the longest that the service waits
+	pollSeconds = 50 // the longest wait that the service allows
 	pollTimeout = (pollSeconds + 15) * time.Second
 
-	// idleReset is how long nothing may come before the offset is forgotten:
-	// after a week without updates the service starts again at a random id.
+	// idleReset is the time without updates after which the offset is reset: after a week
+	// without updates the service starts again at a random id.
 	idleReset = 24 * time.Hour
 )
 
@@ -30,7 +30,7 @@ type pollParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// allowedUpdates are the kinds of updates that are understood.
+// allowedUpdates returns the supported kinds of updates.
 func allowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery,
@@ -38,13 +38,13 @@ func allowedUpdates() []string {
 	}
 }
 
-// poll receives until ctx ends or the token is refused. The next poll is the
-// acknowledgement: it goes out only after r has stored the
-// batch. No offset is stored, since the service keeps what is unconfirmed.
+// poll receives until ctx ends or the token is refused. The next poll acknowledges a
+// batch, so it follows only after r has stored the batch. No offset is stored, as the
+// service keeps unconfirmed updates.
 func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 	var offset int64
 	last := c.now()
-	var stuck channel.Backoff // on updates that say no id, so that nothing confirms them
+	var stuck channel.Backoff // for updates without an id, which cannot be confirmed
 	for pause := (channel.Backoff{}); ctx.Err() == nil; {
 		params := pollParams{Offset: offset, Timeout: pollSeconds, Allowed: allowedUpdates()}
 		var batch []json.RawMessage
@@ -73,8 +73,8 @@ func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-// pollFailed reports a failed poll and mends what it can. It returns an error
-// if polling again is of no use.
+// pollFailed reports a failed poll and deletes a webhook that prevents polling. It
+// returns an error if retries are useless.
 func (c *Channel) pollFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -95,8 +95,8 @@ func (c *Channel) pollFailed(ctx context.Context, err error) error {
 	return nil
 }
 
-// hand passes a batch to r until r has stored it, and returns the next offset.
-// If ctx ends first, the batch stays unconfirmed.
+// hand passes a batch to r, retries until r has stored it, and returns the next offset. If
+// ctx ends first, the batch stays unconfirmed.
 func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMessage, offset int64) int64 {
 	in := make([]core.Inbound, len(batch))
 	var buttons []string
@@ -115,14 +115,14 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMes
 		}
 		if ctx.Err() == nil {
 			c.report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
-			c.log.Error("store updates", zap.Int("updates", len(in)), zap.Error(err))
+			c.log.Error("updates not stored", zap.Int("updates", len(in)), zap.Error(err))
 		}
 		pause.Wait(ctx, 0)
 	}
 	return offset
 }
 
-// updateID returns the id of an update even if the rest of it is foreign.
+// updateID returns the id of an update, even if the rest of it cannot be decoded; 0: none.
 func updateID(raw []byte, u *models.Update) int64 {
 	if u != nil {
 		return u.ID
@@ -141,8 +141,8 @@ func appendButton(ids []string, u *models.Update) []string {
 	return ids
 }
 
-// answerButtons ends the spinners of pressed buttons. Their presses are stored
-// already, so a failure only leaves a spinner.
+// answerButtons ends the spinners of pressed buttons. The presses are stored already, so
+// a failure only leaves a spinner.
 func (c *Channel) answerButtons(ctx context.Context, ids []string) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8)
@@ -152,7 +152,7 @@ func (c *Channel) answerButtons(ctx context.Context, ids []string) {
 			defer func() { <-slots }()
 			params := &bot.AnswerCallbackQueryParams{CallbackQueryID: id}
 			if err := c.api.call(ctx, showTimeout, "answerCallbackQuery", params, nil); err != nil {
-				c.log.Debug("answer button", zap.Error(err))
+				c.log.Debug("button not answered", zap.Error(err))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// inbox is a core.Receiver that hands what it gets to the test.
+// inbox is a core.Receiver that passes events to the test.
 type inbox struct {
 	mu    sync.Mutex
 	calls [][]core.Inbound
@@ -102,7 +102,7 @@ func TestPollHandsBatchesOver(t *testing.T) {
 	}
 }
 
-// An update that nobody understands is kept and acknowledged like any other.
+// An unknown update is stored and acknowledged like any other.
 func TestPollForeignUpdate(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
@@ -155,7 +155,7 @@ func TestPollGoesOnAfterErrors(t *testing.T) {
 	}
 }
 
-// A second poller ends the first one's poll; the first says so and goes on.
+// A second poller ends the first one's poll; the first reports it and continues.
 func TestPollConflict(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
@@ -194,7 +194,7 @@ func TestPollRemovesWebhook(t *testing.T) {
 		t.Errorf("got %+v", in)
 	}
 	if err := s.Wait(within(t),
-		func() bool { return s.Webhook() == "" }); err != nil { // a poll that waits may still have brought it
+		func() bool { return s.Webhook() == "" }); err != nil { // a waiting poll may still have brought it
 		t.Error("the webhook is still set")
 	}
 }
@@ -223,8 +223,8 @@ func TestRunTokenRevokedLater(t *testing.T) {
 	}
 }
 
-// The service may be down when the gateway starts. Neither logs nor Check tell
-// the token.
+// The service may be down when the gateway starts. Neither logs nor Check reveal the
+// token.
 func TestRunWaitsForService(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
@@ -249,7 +249,7 @@ func TestRunWaitsForService(t *testing.T) {
 			}
 		}
 	}
-	if logs.FilterMessage("telegram does not answer").Len() != 3 || logs.FilterMessage("store updates").Len() == 0 {
+	if logs.FilterMessage("telegram does not answer").Len() != 3 || logs.FilterMessage("updates not stored").Len() == 0 {
 		t.Errorf("logged %v", logs.All())
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// showTimeout bounds a request that only shows something in passing.
+// showTimeout bounds a dispensable request.
 const showTimeout = 5 * time.Second
 
 // Typing shows for TypingTTL that an answer is being written.
@@ -27,11 +27,11 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	return nil
 }
 
-// TypingTTL is how long the service shows it.
+// TypingTTL returns the time for which one call of Typing is shown.
 func (c *Channel) TypingTTL() time.Duration { return 5 * time.Second }
 
-// draft is the payload of sendMessageDraft. The type of go-telegram/bot has its
-// draft id as a string, which is right for forms only.
+// draft is the payload of sendMessageDraft. In the type of go-telegram/bot the draft id is
+// a string, which works in forms only.
 type draft struct {
 	ChatID  int64  `json:"chat_id"`
 	DraftID int64  `json:"draft_id"`
@@ -39,8 +39,8 @@ type draft struct {
 	CanStop bool   `json:"can_stop"`
 }
 
-// Preview shows text, which is Markdown so far, as a plain draft in a direct
-// chat. The service lets it fade after 30 seconds or when the message comes.
+// Preview shows text, which is unfinished Markdown, as a plain draft in a direct chat. The
+// service removes it after 30 seconds or when the message arrives.
 func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text string) error {
 	chat, err := strconv.ParseInt(to.External, 10, 64)
 	if err != nil || chat <= 0 {
@@ -53,18 +53,18 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	return nil
 }
 
-// PreviewEvery is the pause that keeps clear of flood waits.
+// PreviewEvery returns the pause between previews that avoids flood waits.
 func (c *Channel) PreviewEvery() time.Duration { return 1500 * time.Millisecond }
 
-// DraftID returns the draft id of a preview's key: positive, never 0, the same
-// for the same key.
+// DraftID returns the draft id of a preview's key: positive, and the same for the same
+// key.
 func DraftID(key string) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
 	return int64(h.Sum32()>>1) + 1
 }
 
-// head returns the beginning of s, at most units UTF-16 units of it.
+// head returns at most the first UTF-16 units of s.
 func head(s string, units int) string {
 	if len(s) <= units {
 		return s

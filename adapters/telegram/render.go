@@ -13,19 +13,18 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// maxEntities is how many entities the service keeps.
+// maxEntities is the number of entities that the service keeps.
 const maxEntities = 100
 
-// mark is an entity whose offsets are still bytes.
+// mark is an entity with offsets in bytes.
 type mark struct {
 	kind       models.MessageEntityType
 	start, end int
 	value      string // URL or language
 }
 
-// Render returns p as a message to chat: text and entities, never a parse
-// mode, and no link preview. Entities that the service would refuse are left
-// out, the text never is.
+// Render returns p as a message to chat: text and entities, without parse mode and link
+// preview. It drops entities that the service would refuse, but no text.
 func Render(chat int64, p core.Part) *bot.SendMessageParams {
 	off := true
 	params := &bot.SendMessageParams{
@@ -44,7 +43,7 @@ func Render(chat int64, p core.Part) *bot.SendMessageParams {
 	return params
 }
 
-// keyboard is one row of buttons, whose data are commands of ours.
+// keyboard returns one row of buttons, whose data are the gateway's commands.
 func keyboard(buttons []core.Button) models.InlineKeyboardMarkup {
 	var row []models.InlineKeyboardButton
 	for _, b := range buttons {
@@ -53,8 +52,8 @@ func keyboard(buttons []core.Button) models.InlineKeyboardMarkup {
 	return models.InlineKeyboardMarkup{InlineKeyboard: [][]models.InlineKeyboardButton{row}}
 }
 
-// entities returns the entities of p in the order and nesting that the service
-// asks for, in UTF-16 units.
+// entities returns the entities of p in the order and nesting that the service requires,
+// in UTF-16 units.
 func entities(p core.Part) []models.MessageEntity {
 	marks := marksOf(p.Spans)
 	if p.Fold {
@@ -103,8 +102,8 @@ func entityType(s core.Span) models.MessageEntityType {
 	return ""
 }
 
-// fold puts all after the first line into an expandable quote, in which no
-// other quote may stand. Marks across the border are cut there.
+// fold puts everything after the first line into an expandable quote, which may not
+// contain other quotes. Marks across the border are cut there.
 func fold(marks []mark, text string) []mark {
 	border := strings.IndexByte(text, '\n') + 1
 	if border == 0 || strings.TrimSpace(text[border:]) == "" {
@@ -126,7 +125,7 @@ func fold(marks []mark, text string) []mark {
 	return out
 }
 
-// order sorts outer before inner, quotes outermost.
+// order sorts outer marks before inner ones, with quotes outermost.
 func order(marks []mark) {
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(rank(a), rank(b)))
@@ -148,7 +147,7 @@ func isCode(m mark) bool {
 	return m.kind == models.MessageEntityTypeCode || m.kind == models.MessageEntityTypePre
 }
 
-// nest drops marks that may not stand inside those around them.
+// nest drops marks that are not allowed within those around them.
 func nest(marks []mark) []mark {
 	out := marks[:0]
 	var open []mark
@@ -178,7 +177,7 @@ func forbids(outer, inner mark) bool {
 	return false
 }
 
-// clearCode cuts bold and the like around the code inside them.
+// clearCode cuts bold and similar marks around the code within them.
 func clearCode(marks []mark, text string) []mark {
 	var code, out []mark
 	for _, m := range marks {
@@ -211,7 +210,7 @@ func appendVisible(marks []mark, m mark, text string) []mark {
 	return marks
 }
 
-// fewer drops the deepest marks, the last ones first, until few enough are left.
+// fewer drops the deepest marks, the last ones first, until maxEntities are left.
 func fewer(marks []mark) []mark {
 	surplus := len(marks) - maxEntities
 	if surplus <= 0 {
@@ -249,7 +248,7 @@ func depths(marks []mark) []int {
 	return out
 }
 
-// inUTF16 turns byte offsets into UTF-16 units.
+// inUTF16 returns marks as entities with offsets in UTF-16 units.
 func inUTF16(marks []mark, text string) []models.MessageEntity {
 	if len(marks) == 0 {
 		return nil

@@ -95,8 +95,8 @@ func TestRenderKeepsOutermostEntities(t *testing.T) {
 	}
 }
 
-// Whatever spans a part has, the service takes its entities, and the text is
-// whole.
+// Whatever spans a part has, the service accepts its entities, and the text is
+// complete.
 func TestRenderIsAlwaysTaken(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()

@@ -2,13 +2,14 @@ package telegram
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 )
 
-// richText returns the words of the rich message in an update, a line for each
-// block, in their order: a message may carry blocks instead of text. Block types that are not known yet are read as well: whatever stands
-// under a key named text is taken.
+// richText returns the text of the rich message in an update, one line per block. A rich
+// message has blocks instead of a text. To support future types of blocks, richText
+// collects whatever is under a key named text.
 func richText(update []byte) string {
 	var u struct {
 		Message *richUpdate `json:"message"`
@@ -17,10 +18,7 @@ func richText(update []byte) string {
 	if json.Unmarshal(update, &u) != nil {
 		return ""
 	}
-	m := u.Message
-	if m == nil {
-		m = u.Edited
-	}
+	m := cmp.Or(u.Message, u.Edited)
 	if m == nil {
 		return ""
 	}
@@ -39,15 +37,15 @@ type richUpdate struct {
 	} `json:"rich_message"`
 }
 
-// shown joins the strings of a JSON value that stand under a key "text", or in
-// a list under one, in their order.
+// shown joins the strings of a JSON value that are under a key "text", or in a list under
+// one, in order.
 func shown(value json.RawMessage) string {
 	var b strings.Builder
 	collect(&b, json.NewDecoder(bytes.NewReader(value)), false)
 	return b.String()
 }
 
-// collect reads one value. isText reports whether a string in it is shown.
+// collect reads one value. If isText, it collects strings in it.
 func collect(b *strings.Builder, d *json.Decoder, isText bool) {
 	token, err := d.Token()
 	if err != nil {

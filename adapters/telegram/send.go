@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,18 +16,17 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// sendTimeout bounds one request to send; past it the outcome is unknown.
+// sendTimeout bounds one request to send. After it the outcome is unknown.
 const sendTimeout = 30 * time.Second
 
-// Send delivers one part, a text or a file. Markup that the service
-// refuses is left out, a reply to a vanished message becomes a plain one, a
-// picture that it cannot show goes as a document, and a group that became a
-// supergroup is followed, each once. Errors are classified by
-// their code and description.
+// Send delivers one part, a text or a file. It retries a refused request once for each
+// cause: without markup, without a reply to a deleted message, with a picture as a
+// document, or to the supergroup that a group became. Errors are classified by their code
+// and description.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	chat, err := strconv.ParseInt(to.External, 10, 64)
 	if err != nil {
-		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the address is no chat id")}
+		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the address is not a chat id")}
 	}
 	if p.Attachment == nil && strings.TrimSpace(p.Text) == "" {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the text is empty")}
@@ -53,8 +53,8 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	}
 }
 
-// amend takes out of a request what the service refused, and reports whether
-// trying again makes sense. It can do so once for each cause.
+// amend changes the part of a request that the service refused, and reports whether a
+// retry makes sense. It does so once for each cause.
 func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	var refused *apiError
 	if !errors.As(err, &refused) || refused.Code != http.StatusBadRequest {
@@ -81,7 +81,7 @@ func has(err error, words string) bool {
 	return errors.As(err, &refused) && strings.Contains(refused.Description, words)
 }
 
-// classify says what a failed request to send to chat means for the next one.
+// classify wraps the error of a failed request to send to chat for the retry policy.
 func (c *Channel) classify(err error, chat int64) error {
 	var lost *netError
 	if errors.As(err, &lost) {
@@ -111,28 +111,24 @@ func (c *Channel) classify(err error, chat int64) error {
 	return &core.Permanent{Err: err}
 }
 
-// globalFlood is how many chats have to be held back at once for it to be the
-// account's limit rather than theirs: a flood of the account shows as all chats failing.
+// globalFlood is the number of chats limited at the same time that counts as a limit of
+// the account, which shows as failures of all chats.
 const globalFlood = 5
 
-// flood remembers which chats the service holds back.
+// flood remembers the chats that the service limits.
 type flood struct {
 	mu    sync.Mutex
 	until map[int64]time.Time
 }
 
-// note records that chat has to wait, and reports whether the whole account has.
+// note records that chat must wait, and reports whether the whole account must.
 func (f *flood) note(chat int64, now time.Time, wait time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.until == nil {
 		f.until = map[int64]time.Time{}
 	}
-	for id, t := range f.until {
-		if !t.After(now) {
-			delete(f.until, id)
-		}
-	}
+	maps.DeleteFunc(f.until, func(_ int64, t time.Time) bool { return !t.After(now) })
 	f.until[chat] = now.Add(wait)
 	return len(f.until) >= globalFlood
 }

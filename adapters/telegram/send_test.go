@@ -127,7 +127,7 @@ func TestSendErrors(t *testing.T) {
 	}
 }
 
-// What a proxy says in the service's place is no word about the chat or the text.
+// An answer of a proxy says nothing about the chat or the text.
 func TestAProxyIsNotTheService(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{400, 401, 403, 404, 407, 413} {
@@ -173,7 +173,7 @@ func TestSendNothing(t *testing.T) {
 	}
 }
 
-// A request that never left is temporary, since it certainly did not arrive.
+// A request that was never sent is temporary, as it certainly did not arrive.
 func TestSendNotLeft(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

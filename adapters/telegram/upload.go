@@ -10,6 +10,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,32 +23,31 @@ import (
 
 const (
 	maxCaption = 1024 // UTF-16 units
-	// maxFile and maxPhoto bound what the service takes, in bytes.
+	// maxFile and maxPhoto are the service's limits, in bytes.
 	maxFile  = 50e6
 	maxPhoto = 10e6
-	// uploadTimeout bounds one request to send a file; past it the outcome is unknown.
+	// uploadTimeout bounds one request to send a file. After it the outcome is unknown.
 	uploadTimeout = 2 * time.Minute
 )
 
-// upload is a file on its way: the method that sends it, the field that carries
-// it, and its name, type and content.
+// upload is a file to send: the method and form field for it, and its name, type and
+// content.
 type upload struct {
 	method, field string
 	name, media   string
 	data          []byte
 }
 
-// uploadOf returns the upload that p is, nil if it is a text. What the service
-// does not show as a picture, a film or a recording goes as a document.
+// uploadOf returns the upload for p, or nil for a text. Files that the service does not
+// show as a picture, video or recording are documents.
 func uploadOf(p core.Part) (*upload, error) {
 	a := p.Attachment
 	if a == nil {
 		return nil, nil
 	}
 	if len(p.Data) == 0 || len(p.Data) > maxFile {
-		return nil,
-			&core.Permanent{Err: fmt.Errorf("send to telegram: the file %s has %d bytes; between 1 and %d can be sent", a.Name,
-				len(p.Data), int(maxFile))}
+		return nil, &core.Permanent{Err: fmt.Errorf(
+			"send to telegram: the file %s has %d bytes; between 1 and %d can be sent", a.Name, len(p.Data), int(maxFile))}
 	}
 	if markup.UTF16Len(p.Text) > maxCaption {
 		return nil, &core.Permanent{Err: errors.New("send to telegram: the caption is too long")}
@@ -74,24 +74,22 @@ func uploadOf(p core.Part) (*upload, error) {
 	return u, nil
 }
 
-// plain makes the file a document, if it is not one yet and the service said
-// that it cannot show it as what it was sent as.
+// plain makes the file a document if the service refused its kind, and reports whether it
+// did.
 func (u *upload) plain(err error) bool {
 	if u == nil || u.field == "document" {
 		return false
 	}
-	for _, words := range []string{"PHOTO_", "IMAGE_PROCESS_FAILED", "VIDEO_", "AUDIO_", "VOICE_MESSAGES_FORBIDDEN",
-		"wrong file type"} {
-		if has(err, words) {
-			u.method, u.field = "sendDocument", "document"
-			return true
-		}
+	causes := []string{"PHOTO_", "IMAGE_PROCESS_FAILED", "VIDEO_", "AUDIO_", "VOICE_MESSAGES_FORBIDDEN", "wrong file type"}
+	if !slices.ContainsFunc(causes, func(words string) bool { return has(err, words) }) {
+		return false
 	}
-	return false
+	u.method, u.field = "sendDocument", "document"
+	return true
 }
 
-// form is the request: the file, and what params say of it, their text as the
-// caption.
+// form returns the request with the file and params, whose text is the caption, and its
+// content type.
 func (u *upload) form(params *bot.SendMessageParams) ([]byte, string, error) {
 	fields := [][2]string{{"chat_id", fmt.Sprint(params.ChatID)}}
 	if strings.TrimSpace(params.Text) != "" {
@@ -140,7 +138,7 @@ func (u *upload) write(fields [][2]string) ([]byte, string, error) {
 	return b.Bytes(), w.FormDataContentType(), nil
 }
 
-// fileName is a name that a form can carry. The service takes UTF-8.
+// fileName returns a name for a form. The service accepts UTF-8.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F || strings.ContainsRune(`"\/`, r) {
@@ -151,7 +149,7 @@ func fileName(name string) string {
 	return cmp.Or(head(name, 200), "file")
 }
 
-// post makes one request to send: the file, if there is one, else the text.
+// post makes one request to send the file u or, if that is nil, the text.
 func (c *Channel) post(ctx context.Context, params *bot.SendMessageParams, u *upload, result any) error {
 	if u == nil {
 		return c.api.call(ctx, sendTimeout, "sendMessage", params, result)

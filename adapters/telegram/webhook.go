@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// WebhookPath is where the service posts updates.
+	// WebhookPath is the path to which the service posts updates.
 	WebhookPath = "/webhooks/telegram"
 
 	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
@@ -35,12 +35,11 @@ func webhookParams(o Options) *bot.SetWebhookParams {
 	}
 }
 
-// watchEvery is the pause between two looks at how the service fares with the
-// webhook.
+// watchEvery is the interval of checks of the webhook.
 const watchEvery = time.Minute
 
-// watch looks after the webhook until ctx ends: it reports what the service
-// says of its calls, and sets the address again if somebody changed it.
+// watch checks the webhook until ctx ends: it reports the service's failed calls, and
+// sets the URL again if somebody changed it.
 func (c *Channel) watch(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -53,7 +52,7 @@ func (c *Channel) watch(ctx context.Context, every time.Duration) {
 		var info models.WebhookInfo
 		err := c.api.call(ctx, callTimeout, "getWebhookInfo", struct{}{}, &info)
 		if err == nil && info.URL != webhookParams(c.opts).URL {
-			c.log.Warn("the webhook was changed from elsewhere and is set again")
+			c.log.Warn("webhook was changed from elsewhere; setting it again")
 			err = c.api.call(ctx, callTimeout, "setWebhook", webhookParams(c.opts), nil)
 			info = models.WebhookInfo{}
 		}
@@ -66,7 +65,7 @@ func (c *Channel) watch(ctx context.Context, every time.Duration) {
 	}
 }
 
-// webhookTrouble says what to do about calls that failed lately, nil if none.
+// webhookTrouble returns an error with advice if calls of the webhook failed lately.
 func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration) error {
 	if info.LastErrorMessage == "" || now.Sub(unix(info.LastErrorDate)) > lately {
 		return nil
@@ -76,11 +75,10 @@ func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration
 	}}
 }
 
-// Routes returns the webhook, nothing with polling. It answers
-// 200 only after r has stored the update; 401 to a wrong secret, before it
-// reads the body; 413 to more than a mebibyte; 503 if r failed, so that the
-// service offers the update again. A body that is no update is stored as well,
-// since the service would offer it for ever.
+// Routes returns the webhook, or nil with polling. It answers 200 only after r has stored
+// the update; 401 to a wrong secret, before it reads the body; 413 to more than a
+// mebibyte; and 503 if r failed, so that the service repeats the update. A body that is
+// not an update is stored as well, as the service would otherwise repeat it forever.
 func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
 	if c.opts.Mode != "webhook" {
 		return nil
@@ -107,7 +105,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 	}
 	in, update := normalise(c.account, body, c.now())
 	if err := r.Receive(req.Context(), in); err != nil {
-		c.log.Error("store update", zap.Error(err))
+		c.log.Error("update not stored", zap.Error(err))
 		http.Error(w, "not stored, try again", http.StatusServiceUnavailable)
 		return
 	}
@@ -115,7 +113,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 	w.WriteHeader(http.StatusOK)
 }
 
-// knows compares a secret with those configured, in constant time.
+// knows compares a secret with the configured ones in constant time.
 func (c *Channel) knows(secret string) bool {
 	got := sha256.Sum256([]byte(secret))
 	known := 0

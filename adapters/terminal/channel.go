@@ -1,9 +1,9 @@
 // Package terminal is the channel of the person at the keyboard: lines in,
 // text out, streamed.
 //
-// Policy. A terminal keeps nothing: event ids are random per process, a line
-// counts as acknowledged when the next one is read, and what was printed has
-// arrived. Control characters of what others wrote never reach the screen.
+// Policy. A terminal stores nothing: event ids are random per process, a line is
+// acknowledged when the next one is read, and printed text has arrived. Control
+// characters in foreign text never reach the screen.
 package terminal
 
 import (
@@ -35,7 +35,7 @@ var (
 	_ core.Streamer  = (*Channel)(nil)
 )
 
-// Lines is what a person types. ReadLine returns io.EOF when they leave.
+// Lines reads a person's lines. ReadLine returns io.EOF when the person leaves.
 type Lines interface {
 	ReadLine() (string, error)
 }
@@ -44,20 +44,20 @@ type Lines interface {
 type Options struct {
 	Lines  Lines
 	Out    io.Writer
-	Person string    // who sits there: the External of the address
-	Name   string    // their name
-	Style  bool      // Out understands ANSI styles
-	Files  string    // folder in which the files of answers lie; empty: it is not told
-	Rand   io.Reader // of event ids
+	Person string    // the External of the person's address
+	Name   string    // the person's name
+	Style  bool      // Out supports ANSI styles
+	Files  string    // folder of the files of answers, to show their paths; may be empty
+	Rand   io.Reader // for event ids
 	Now    func() time.Time
-	// Answered runs after each line was stored; the next is read when it returned.
+	// Answered runs after each line was stored, before the next one is read.
 	Answered func(ctx context.Context) error
 }
 
 // Channel is one terminal. Its methods may be called concurrently.
 type Channel struct {
 	opts    Options
-	process string // random, begins the event ids
+	process string // random prefix of the event ids
 	lines   atomic.Int64
 	screen  screen
 }
@@ -66,7 +66,7 @@ type Channel struct {
 func New(o Options) (*Channel, error) {
 	id := make([]byte, 8)
 	if _, err := io.ReadFull(o.Rand, id); err != nil {
-		return nil, fmt.Errorf("terminal: make an id: %w", err)
+		return nil, fmt.Errorf("terminal: generate an id: %w", err)
 	}
 	return &Channel{opts: o, process: hex.EncodeToString(id), screen: screen{out: o.Out, style: o.Style}}, nil
 }
@@ -74,13 +74,13 @@ func New(o Options) (*Channel, error) {
 // Name returns "terminal".
 func (c *Channel) Name() string { return Name }
 
-// Address is where the person sits.
+// Address returns the person's address.
 func (c *Channel) Address() core.Address {
 	return core.Address{Channel: Name, Account: Account, External: c.opts.Person}
 }
 
-// Run passes lines to r until the person leaves or ctx ends. A read that waits
-// when ctx ends is left to end with the process.
+// Run passes lines to r until the person leaves or ctx ends. A read that is waiting when
+// ctx ends remains until the process exits.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	for {
 		text, err := c.next(ctx)
@@ -124,11 +124,11 @@ func (c *Channel) next(ctx context.Context) (string, error) {
 	}
 }
 
-// storePause is how long a line that could not be stored waits.
+// storePause is the pause before a line is passed on again.
 const storePause = 250 * time.Millisecond
 
-// store passes a line on until it is stored, and says so if that takes time. The
-// error is ctx's.
+// store passes a line to r until it is stored, and prints a failure once. It returns only
+// the error of ctx.
 func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) error {
 	for try := 0; ; try++ {
 		err := r.Receive(ctx, in)
@@ -161,10 +161,10 @@ func (c *Channel) Stop(ctx context.Context, r core.Receiver) error {
 	return r.Receive(ctx, in)
 }
 
-// Capabilities says that files are shown: by their name and where they lie.
+// Capabilities states that files are shown, by name and path.
 func (c *Channel) Capabilities() core.Capabilities { return core.Capabilities{Files: true} }
 
-// Send prints a part, or what is missing of it if it was streamed.
+// Send prints a part, or the rest of it if its beginning was streamed.
 func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
 	if p.Attachment != nil {
 		p.Text, p.Spans = strings.TrimSpace(c.shown(p.Attachment)+"\n"+p.Text), nil
@@ -176,7 +176,7 @@ func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Rec
 	return core.Receipt{NativeID: fmt.Sprintf("%s-out-%d", c.process, n)}, nil
 }
 
-// shown is how a file stands on the screen.
+// shown returns the text for a file on the screen.
 func (c *Channel) shown(a *core.Attachment) string {
 	name := strings.Join(strings.Fields(a.Kind+" "+a.Name), " ")
 	if c.opts.Files == "" || a.Path == "" {
@@ -185,12 +185,12 @@ func (c *Channel) shown(a *core.Attachment) string {
 	return "[" + name + ": " + filepath.Join(c.opts.Files, a.Path) + "]"
 }
 
-// Preview prints what is new of an answer, as far as it is sure to stay.
+// Preview prints the new part of an answer that can no longer change.
 func (c *Channel) Preview(_ context.Context, _ core.Address, key, text string) error {
 	return c.screen.preview(key, text)
 }
 
-// PreviewEvery is short: a terminal is fast.
+// PreviewEvery returns a short pause, as a terminal is fast.
 func (c *Channel) PreviewEvery() time.Duration { return 40 * time.Millisecond }
 
 // Plain returns the lines of a reader.
@@ -201,7 +201,7 @@ type plainLines struct {
 	r  *bufio.Reader
 }
 
-// ReadLine returns the next line without its end. The last one needs none.
+// ReadLine returns the next line without its line end, which the last one may lack.
 func (p *plainLines) ReadLine() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

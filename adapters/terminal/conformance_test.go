@@ -13,13 +13,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// desk is somebody at a keyboard. A line counts as acknowledged when the next
-// one is asked for.
+// desk is a person at a keyboard. A line counts as acknowledged when the next one is
+// requested.
 type desk struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   []string
-	read    int // lines that were handed out
+	read    int // number of lines handed out
 	acked   int
 	closed  bool
 	paper   paper
@@ -31,7 +31,7 @@ func newDesk() *desk {
 	return d
 }
 
-// ReadLine hands out the next line that is typed.
+// ReadLine returns the next typed line.
 func (d *desk) ReadLine() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,8 +71,8 @@ func (d *desk) sent() []string {
 		func(s string) bool { return s == "" || strings.HasPrefix(s, "(not stored yet") })
 }
 
-// TestConformance runs what makes sense for a terminal: it offers nothing twice,
-// since what is typed again is a new message, and its printing cannot fail.
+// TestConformance runs the cases that apply to a terminal: it repeats nothing, as a line
+// typed again is a new message, and its output cannot fail.
 func TestConformance(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		d := newDesk()

@@ -16,13 +16,13 @@ type screen struct {
 	style bool
 
 	mu      sync.Mutex
-	key     string // of the half-written answer, "" if there is none
-	printed string // of it
+	key     string // of the half-written answer, or ""
+	printed string // printed part of it
 	midline bool   // the cursor is not at the beginning of a line
 	sent    int
 }
 
-// preview prints what is new of the answer key.
+// preview prints the new part of the answer key.
 func (s *screen) preview(key, markdown string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,9 +32,9 @@ func (s *screen) preview(key, markdown string) error {
 	}
 	if !strings.HasPrefix(sure, s.printed) {
 		if strings.HasPrefix(s.printed, sure) {
-			return nil // nothing new is sure
+			return nil // nothing new is stable
 		}
-		s.printed = "" // the answer began again
+		s.printed = "" // the answer started again
 		if err := s.fresh(); err != nil {
 			return err
 		}
@@ -64,12 +64,12 @@ func (s *screen) final(p core.Part) (int, error) {
 	return s.sent, s.write(rest + "\n")
 }
 
-// block prints words of our own on lines of their own.
+// block prints a text of the program on lines of its own.
 func (s *screen) block(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fresh() == nil {
-		_ = s.write(text + "\n") // a terminal that is gone ends Run by itself
+		_ = s.write(text + "\n") // if the terminal is gone, Run ends by itself
 	}
 }
 
@@ -90,9 +90,9 @@ func (s *screen) write(text string) error {
 	return err
 }
 
-// stable is the beginning of a half-written answer that will not change when
-// more is written: it ends between words, before a table, before a sign that may
-// still become markup, and never with a line break.
+// stable returns the beginning of a half-written answer that cannot change any more. It
+// ends between words, before a table and before a character that may become markup, and
+// never with a line break.
 func stable(text string) string {
 	start := strings.LastIndexByte(text, '\n') + 1
 	block := strings.LastIndex(text, "\n\n") + 1
@@ -100,15 +100,15 @@ func stable(text string) string {
 		return strings.TrimRight(text[:block+i], "\n")
 	}
 	last := text[start:]
-	plain := strings.ReplaceAll(last, "\x1b[", "\x1b\x00") // a style is no markup
+	plain := strings.ReplaceAll(last, "\x1b[", "\x1b\x00") // styles are not markup
 	if i := strings.IndexAny(plain, "*_~`[]|<\\!#&+="); i >= 0 {
 		last = last[:i]
 	}
 	return strings.TrimRight(text[:start+strings.LastIndexByte(last, ' ')+1], "\n")
 }
 
-// render writes spans as ANSI styles, if the terminal has them, and the targets
-// of links.
+// render returns a text with spans as ANSI styles, if the terminal supports them, and
+// with the targets of links.
 func (s *screen) render(t markup.Text) string {
 	return markup.Renderer{
 		Open: func(sp core.Span) string { return s.ansi(sp.Kind, 0) },
@@ -122,7 +122,7 @@ func (s *screen) render(t markup.Text) string {
 	}.Render(t)
 }
 
-// ansi is the sequence that switches a style on (0) or off (1).
+// ansi returns the sequence that switches a style on (0) or off (1).
 func (s *screen) ansi(k core.SpanKind, which int) string {
 	if !s.style {
 		return ""

@@ -19,7 +19,7 @@ import (
 
 func part(markdown string) core.Part { return markup.Parse(markdown).Part() }
 
-// paper is what was printed.
+// paper records printed text.
 type paper struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -114,8 +114,8 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// TestStreamingLosesNothing: however an answer arrives, all of it stands at the
-// end, and a plain one exactly once.
+// TestStreamingLosesNothing: however an answer arrives, all of it is printed in the end,
+// and a plain one exactly once.
 func TestStreamingLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -181,7 +181,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// receiver keeps the texts that it gets.
+// receiver records the received texts.
 type receiver struct {
 	texts []string
 	ids   map[string]bool

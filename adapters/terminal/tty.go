@@ -11,20 +11,20 @@ import (
 	"golang.org/x/term"
 )
 
-// TTY is a terminal with a line editor and a history. It is raw only while a
-// line is read, so that Ctrl-C is a signal while an answer is written. What is
-// written meanwhile appears above the line.
+// TTY is a terminal with a line editor and a history. It is in raw mode only while a line
+// is read, so that Ctrl-C is a signal while an answer is written. Output during a read
+// appears above the line.
 type TTY struct {
 	in   *os.File
 	out  io.Writer
 	edit *term.Terminal
 
 	mu     sync.Mutex
-	cooked *term.State // to go back to; nil while it is cooked
-	held   []byte      // begun line of what is written while a line is read
+	cooked *term.State // state to restore; nil outside raw mode
+	held   []byte      // incomplete line of output during a read
 }
 
-// Open returns the line editor of a terminal. Close it.
+// Open returns the line editor of a terminal. The caller must close it.
 func Open(in *os.File, out io.Writer, prompt string) *TTY {
 	both := struct {
 		io.Reader
@@ -33,7 +33,7 @@ func Open(in *os.File, out io.Writer, prompt string) *TTY {
 	return &TTY{in: in, out: out, edit: term.NewTerminal(both, prompt)}
 }
 
-// ReadLine reads a line, several if they are pasted. Ctrl-C and Ctrl-D are io.EOF.
+// ReadLine reads a line, or several if they are pasted. Ctrl-C and Ctrl-D are io.EOF.
 func (t *TTY) ReadLine() (string, error) {
 	if err := t.raw(); err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func (t *TTY) raw() (err error) {
 	return nil
 }
 
-// Close makes the terminal what it was.
+// Close restores the terminal's mode, and prints held output.
 func (t *TTY) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,7 @@ func (t *TTY) Close() error {
 	return errors.Join(err, werr)
 }
 
-// Write prints, above the line that is being typed: whole lines then.
+// Write prints p. During a read it prints complete lines above the typed one.
 func (t *TTY) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"path"
 )
 
-// What the tests of the page with a room in it look at.
+// Internals for the tests with a room.
 var (
 	HashOf = hashOf
 	Local  = local
@@ -17,7 +17,7 @@ func (c *Channel) Handler(r Route) http.Handler { return c.handler(r) }
 
 func (v *Visit) Client() string { return v.client().String() }
 
-// Asset returns where a file is served, and how long it is, as it is and packed.
+// Asset returns the path of a static file, and its length plain and compressed.
 func (c *Channel) Asset(name string) (at string, plain, packed int) {
 	f := c.assets.files[path.Base(c.assets.names[name])]
 	zipped, err := f.gzip()

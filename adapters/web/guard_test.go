@@ -23,7 +23,7 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	values := map[string]string{"label": "2026-01-31", "id": "1", "message": "1", "n": "0", "file": "app.css"}
 	patterns := []string{"GET /static/{file}", "GET /"}
 	for _, r := range w.Page.AllRoutes() {
-		if r.Pattern != "GET /live" { // it goes on
+		if r.Pattern != "GET /live" { // it does not end
 			patterns = append(patterns, r.Pattern)
 		}
 	}
@@ -132,7 +132,7 @@ func TestChangesComeFromOurPagesOnly(t *testing.T) {
 	}
 }
 
-// TestNobodySeesAnother asks for everything of Bob's, as Ana.
+// TestNobodySeesAnother requests everything of Bob's as Ana.
 func TestNobodySeesAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +152,7 @@ func TestNobodySeesAnother(t *testing.T) {
 	w.Must(err)
 	thread := fmt.Sprint(threads[0].ID)
 	w.Gate.Acted = nil
-	open := []string{"GET /day/{label}", "GET /live"} // a day that Ana said nothing on
+	open := []string{"GET /day/{label}", "GET /live"} // a day without messages of Ana's
 	for _, r := range w.Page.AllRoutes() {
 		values := map[string]string{"label": label, "id": last, "message": last, "n": "0"}
 		if strings.Contains(r.Pattern, "/threads/") {

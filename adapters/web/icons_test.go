@@ -18,14 +18,14 @@ import (
 
 var drawIcons = flag.Bool("update", false, "draw the icons again")
 
-// TestIconsAreDrawnFromTheOne: the icons of the app show icon.svg; -update draws them.
+// TestIconsAreDrawnFromTheOne: the icons of the app match icon.svg; -update draws them.
 func TestIconsAreDrawnFromTheOne(t *testing.T) {
 	t.Parallel()
 	thread, dot := readIcon(t)
 	for name, kind := range map[string]struct {
 		size  int
-		width float64 // of the thread, of the icon's
-		round float64 // radius of corners, of the icon's width
+		width float64 // of the thread, as a share of the icon's width
+		round float64 // radius of corners, as a share of the icon's width
 	}{"icon-192.png": {192, .74, .22}, "icon-512.png": {512, .74, .22}, "icon-180.png": {180, .70, 0},
 		"icon-maskable.png": {512, .58, 0}} {
 		if kind.size > fulltest.Size(192, 512) && !*drawIcons {
@@ -62,7 +62,7 @@ func TestIconsAreDrawnFromTheOne(t *testing.T) {
 
 type point struct{ x, y float64 }
 
-// readIcon reads the thread, as points, and the dot at its end.
+// readIcon returns the points of the thread and the dot at its end.
 func readIcon(t *testing.T) (thread []point, dot point) {
 	t.Helper()
 	b, err := os.ReadFile("static/icon.svg")
@@ -102,7 +102,7 @@ func numbers(b []byte) (out []float64) {
 // drawIcon draws the thread in the colour of paper on the accent.
 func drawIcon(thread []point, dot point, size int, width, round float64) *image.NRGBA {
 	out := image.NewNRGBA(image.Rect(0, 0, size, size))
-	scale := 28.6 / (width * float64(size)) // of the drawing's units to a pixel: it is as wide
+	scale := 28.6 / (width * float64(size)) // drawing units per pixel
 	covers := func(distance float64) float64 { return math.Round(16*min(max(.5-distance/scale, 0), 1)) / 16 }
 	corner := round * float64(size)
 	for y := range size {
@@ -128,7 +128,7 @@ func drawIcon(thread []point, dot point, size int, width, round float64) *image.
 	return out
 }
 
-// distance is that of a point from a line between two others.
+// distance returns the distance of a point from a line between two others.
 func distance(p, a, b point) float64 {
 	dx, dy := b.x-a.x, b.y-a.y
 	along := 0.0

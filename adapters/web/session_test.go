@@ -17,7 +17,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 	w := newWorld(t)
 	p := w.Ana
 	code := p.Code()
-	for range 3 { // as previews of chat apps do
+	for range 3 { // like the previews of chat apps
 		p.Get("/signin?code="+code).Wants(t, 200, `value="`+code+`"`, "Sign in", "opens Ana&#39;s account")
 	}
 	a := p.Post("/signin", url.Values{"code": {strings.ToLower(code)}, "next": {"/threads"}})
@@ -132,7 +132,7 @@ func TestSignInsAreLimited(t *testing.T) {
 	if got := try("192.0.2.3", ""); got != http.StatusTooManyRequests {
 		t.Errorf("in all there were 14, and one more answered %d", got)
 	}
-	// Whoever has the right link is not locked out by those who have not.
+	// Wrong links do not lock out a person with the right one.
 	w.Ana.Post("/signin", url.Values{"code": {w.Ana.Code()}}).Wants(t, http.StatusSeeOther)
 	w.Clock.Pass(time.Minute)
 	if got := try("192.0.2.1", ""); got != http.StatusForbidden {
@@ -239,7 +239,7 @@ func TestTheSignInPageSaysUntilWhenAndAsksWhichClock(t *testing.T) {
 	w.Clock.Pass(3*time.Minute + 30*time.Second)
 	p.Get("/signin?code="+code).Wants(t, 200, "once, until 14:50 (7 minutes left)", `data-house="Europe/Paris"`,
 		"Which time zone is yours?")
-	p.Post("/signin", url.Values{"code": {code}, "zone": {"Europe/Paris"}}) // the gateway's, chosen: it is not asked again
+	p.Post("/signin", url.Values{"code": {code}, "zone": {"Europe/Paris"}}) // the gateway's zone, once chosen, is not offered again
 	p.Get("/signin?code="+p.Code()).Lacks(t, "Which time zone is yours?")
 	unknown := p.Get("/signin?code=NOTONE")
 	unknown.Wants(t, 200, "within ten minutes of its creation")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestColoursCanBeRead: text has a contrast of at least 4.5 to 1 in both themes.
+// TestColoursCanBeRead: texts have a contrast of at least 4.5 to 1 in both themes.
 func TestColoursCanBeRead(t *testing.T) {
 	t.Parallel()
 	b, err := files.ReadFile("static/app.css")
@@ -36,7 +36,7 @@ func TestColoursCanBeRead(t *testing.T) {
 	}
 }
 
-// tokens are the colours that a rule defines.
+// tokens returns the colours that a rule defines.
 func tokens(t *testing.T, css, rule string) map[string]string {
 	t.Helper()
 	_, rest, ok := strings.Cut(css, rule)
@@ -51,7 +51,7 @@ func tokens(t *testing.T, css, rule string) map[string]string {
 	return out
 }
 
-// contrast is that of WCAG 2.
+// contrast returns the contrast ratio of WCAG 2.
 func contrast(t *testing.T, a, b string) float64 {
 	x, y := luminance(t, a), luminance(t, b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)

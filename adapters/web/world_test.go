@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/webtest"
 )
 
-// newWorld is the page with the conversation in it. Options may be changed before it is made.
+// newWorld returns the page with the conversation. Options may be changed before it is created.
 func newWorld(t *testing.T, change ...func(o *web.Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {

@@ -1,17 +1,17 @@
 // Package whatsapp is the WhatsApp channel over Meta's Cloud API: a signed
 // webhook in, Graph API requests out.
 //
-// Policy. A webhook is answered 200 only after Receiver.Receive took all that
-// it holds; what cannot be understood is passed on as core.InUnsupported, so
-// that it is kept and never offered for days. There is no idempotency key: a
-// request that may have been carried out is *core.Unknown, and the statuses,
-// which give Part.Key back, settle it. A person is known by the id that Meta
-// gave them for this business (BSUID), else by their phone number with "+"; the
-// other one is an alias. A refusal that concerns the whole account loses
-// nothing: Check says what the owner must do, and Send asks to wait.
+// Policy. A webhook is answered 200 only after Receiver.Receive stored all of its
+// events. Unknown events are passed on as core.InUnsupported, so that they are stored and
+// not offered again for days. There is no idempotency key: a request that may have been
+// carried out is *core.Unknown, and the statuses, which return Part.Key, settle it. A
+// person is identified by Meta's id for this business (BSUID), or else by their phone
+// number with "+"; the other one is an alias. A refusal that concerns the whole account
+// loses nothing: Check says what the owner must do, and Send requests a pause.
 package whatsapp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,13 +36,14 @@ const Name = "whatsapp"
 const (
 	// maxBody is the longest text of one message, in UTF-16 units.
 	maxBody = 4096
-	// maxText leaves room for the markup, which stands in the text itself. What
-	// needs more of it is sent with less markup.
+	// maxText leaves room for markup, which is part of the text. A text that needs
+	// more is sent with less markup.
 	maxText = 3800
 
-	// burst is how many messages may go to one person at once.
+	// burst is the number of messages to one person without a pause.
 	burst = 45
-	// window is how long a person may be written to, with a margin.
+	// window is the time after a person's message in which they may be written to, with
+	// a margin.
 	window = 24*time.Hour - 5*time.Minute
 )
 
@@ -64,30 +65,30 @@ var (
 type Options struct {
 	PhoneNumberID     string // Meta's id of the business number, digits
 	AccessToken       string // of a system user
-	AppSecret         string // signs what Meta posts
+	AppSecret         string // signs Meta's webhooks
 	PreviousAppSecret string // accepted as well while the secret is being changed
-	VerifyToken       string // chosen by us, asked for when the webhook is set up
-	PublicURL         string // where Meta reaches this server, for Diagnose; empty: unknown
+	VerifyToken       string // chosen by the operator, requested when the webhook is set up
+	PublicURL         string // URL at which Meta reaches this server, for Diagnose; empty: unknown
 
 	APIURL     string // root of the Graph API; empty: https://graph.facebook.com
 	APIVersion string // empty: v25.0
 
 	// SummaryTemplate is an approved template with the date as its only body
-	// parameter and one quick-reply button; empty: nobody is asked.
+	// parameter and one quick-reply button; empty: windows are not reopened.
 	SummaryTemplate  string
 	TemplateLanguage string // empty: en
 
 	RatePerChat   float64 // messages a second to one person; 0: no limit; Meta allows 1/6
 	RatePerNumber float64 // messages a second over all; 0: no limit; Meta allows 80
 
-	HTTP   *http.Client     // nil: the policy alone
+	HTTP   *http.Client     // nil: one with the default egress policy
 	Log    *zap.Logger      // nil: none
 	Now    func() time.Time // nil: time.Now
-	Intake *intake.Budget   // of what is posted to us; nil: one of its own
+	Intake *intake.Budget   // bounds the bodies of webhooks; nil: a budget of its own
 }
 
-// Channel is one business number. Its methods may be called concurrently, by
-// any number of processes.
+// Channel is one business number. Its methods may be called concurrently, in any number
+// of processes.
 type Channel struct {
 	opts  Options
 	api   *graph.API
@@ -106,10 +107,8 @@ var (
 	versionForm = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,3}$`)
 )
 
-// New checks opts and returns the channel. It does not use the network. The
-// result is a *Channel, or one that is a core.Reopener as well if there is a
-// template; both are core.Describer, Typer, Handler, Checker, Fetcher,
-// Diagnoser and Linker. The account of its addresses is the id of the number.
+// New checks opts and returns the channel. It does not use the network. With a template,
+// the channel is a core.Reopener. The account of its addresses is the id of the number.
 func New(opts Options) (core.Channel, error) {
 	defaults(&opts)
 	if err := checkOptions(opts); err != nil {
@@ -127,21 +126,13 @@ func New(opts Options) (core.Channel, error) {
 }
 
 func defaults(o *Options) {
-	if o.APIURL == "" {
-		o.APIURL = "https://graph.facebook.com"
-	}
-	if o.APIVersion == "" {
-		o.APIVersion = "v25.0"
-	}
-	if o.TemplateLanguage == "" {
-		o.TemplateLanguage = "en"
-	}
+	o.APIURL = cmp.Or(o.APIURL, "https://graph.facebook.com")
+	o.APIVersion = cmp.Or(o.APIVersion, "v25.0")
+	o.TemplateLanguage = cmp.Or(o.TemplateLanguage, "en")
 	if o.HTTP == nil {
 		o.HTTP = (*egress.Gate)(nil).Client(o.APIURL, "https://"+graph.MediaHost)
 	}
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -162,7 +153,7 @@ func checkOptions(o Options) error {
 		}
 	}
 	if u, err := url.Parse(o.APIURL); err != nil || u.Host == "" {
-		return errors.New("api_url is no URL")
+		return errors.New("api_url is not a URL")
 	}
 	if !versionForm.MatchString(o.APIVersion) {
 		return fmt.Errorf("api_version is %q; it must look like v25.0", o.APIVersion)
@@ -185,13 +176,13 @@ func (c *Channel) Capabilities() core.Capabilities {
 	}
 }
 
-// Check returns what keeps the channel from working and what the owner must do
-// about it, or nil.
+// Check returns the error that prevents the channel from working, with what the owner
+// must do, or nil.
 func (c *Channel) Check() error { return c.state.err() }
 
-// Run looks after the number until ctx ends, at once and then every ten
-// minutes: whether the token works, the number is there and its account's
-// webhooks come our way. Messages come through Routes. It returns nil.
+// Run checks the number immediately and then every ten minutes until ctx ends: whether
+// the token works, the number exists and its account sends webhooks to an app. Messages
+// arrive through Routes. It returns nil.
 func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	c.watch(ctx)

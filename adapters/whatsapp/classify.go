@@ -10,21 +10,21 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// class is what an error means for the next attempt.
+// class is the meaning of an error for the next attempt.
 type class int
 
 const (
-	permanent class = iota // this message never goes through
-	away                   // not before the person writes again
-	unsure                 // it may have been carried out
-	busy                   // the account is over a limit
+	permanent class = iota // this message will never be accepted
+	away                   // no delivery before the person writes again
+	unsure                 // the request may have been carried out
+	busy                   // the account exceeds a limit
 	pair                   // this person got too many messages
-	later                  // the account is being looked after by Meta
-	held                   // not for a day
-	trouble                // the owner must do something about the account
+	later                  // the account is in maintenance at Meta
+	held                   // no delivery for a day
+	trouble                // the owner must act on the account
 )
 
-// How long to wait where the service does not say.
+// Pauses where the service names none.
 const (
 	busyWait    = 10 * time.Second
 	laterWait   = 5 * time.Minute
@@ -34,8 +34,7 @@ const (
 	maxPair     = 6 // the longest wait is 4^6 s, a bit over an hour
 )
 
-// classOf classifies an error by its code, and by the status of
-// the answer if there is none.
+// classOf classifies an error by its code, or else by the status of the answer.
 func classOf(e *apiError) class {
 	switch code := e.Code; {
 	case code == 100 && e.Subcode == 33, code >= 200 && code <= 299:
@@ -46,9 +45,7 @@ func classOf(e *apiError) class {
 		return busy
 	case e.HTTP == http.StatusUnauthorized, e.HTTP == http.StatusForbidden, e.HTTP == http.StatusNotFound:
 		return trouble
-	case e.HTTP >= 500:
-		return unsure
-	case e.HTTP == 0, e.HTTP == http.StatusOK:
+	case e.HTTP >= 500, e.HTTP == 0, e.HTTP == http.StatusOK:
 		return unsure
 	}
 	return permanent
@@ -74,12 +71,12 @@ func classOfCode(code int) class {
 	return permanent
 }
 
-// advices are what the owner must do, by the code of an error.
+// advices are the keys of the advice for the owner, by error code.
 var advices = map[int]string{3: "may_not_send", 10: "may_not_send", 33: "no_number", 100: "no_number", 368: "locked",
 	131031: "locked", 131042: "cannot_charge", 131045: "not_registered", 133010: "not_registered",
 	133016: "not_registered", 131048: "blocked"}
 
-// troubled is an error of class trouble with what the owner must do.
+// troubled returns an error of class trouble with advice for the owner.
 func troubled(e *apiError) error {
 	key := advices[e.Code]
 	switch {
@@ -92,8 +89,8 @@ func troubled(e *apiError) error {
 		Advice: func(language string) string { return say(language).Advice[key] }})
 }
 
-// plain says in words why a message cannot go through, where the service's own
-// description does not.
+// plain explains the codes for which the service's own description does not say why a
+// message is refused.
 func plain(code int) string {
 	switch code {
 	case 131047:
@@ -114,7 +111,7 @@ func plain(code int) string {
 	return ""
 }
 
-// explain returns e with what it means in plain words before it.
+// explain returns e with its explanation in front.
 func explain(e *apiError) error {
 	if words := plain(e.Code); words != "" {
 		return fmt.Errorf("send to whatsapp: %s: %w", words, e)
@@ -122,8 +119,8 @@ func explain(e *apiError) error {
 	return fmt.Errorf("send to whatsapp: %w", e)
 }
 
-// classify says what a failed request to send to somebody means for the next
-// one, and keeps what the owner must know for Check.
+// classify wraps the error of a failed request to send for the retry policy, and stores
+// one that the owner must know for Check.
 func (c *Channel) classify(err error, to core.Address) error {
 	var refused *apiError
 	if !errors.As(err, &refused) {
@@ -154,7 +151,7 @@ func (c *Channel) classify(err error, to core.Address) error {
 	return &core.Permanent{Err: err}
 }
 
-// inTrouble keeps what the owner must do, and asks all messages to wait.
+// inTrouble stores the error for Check, and returns one that pauses all messages.
 func (c *Channel) inTrouble(e *apiError) error {
 	err := troubled(e)
 	c.state.refused(err, false)

@@ -12,8 +12,7 @@ import (
 )
 
 // Config is channels.whatsapp: a business number of the Cloud API. Without a
-// SummaryTemplate what comes after the 24 hours of its window is held until the person
-// writes.
+// SummaryTemplate, messages after the 24-hour window are held until the person writes.
 type Config struct {
 	PhoneNumberID    string         `yaml:"phone_number_id"`
 	AccessToken      section.Secret `yaml:"access_token"`
@@ -48,7 +47,7 @@ func (*Config) Example() string { return example }
 // On reports whether there is a number.
 func (c *Config) On() bool { return c.PhoneNumberID != "" }
 
-// Validate checks the values; all that is required is, once one is there.
+// Validate checks the values. If the number or token is set, all required values must be.
 func (c *Config) Validate(p *section.Problems, _ string) {
 	p.Web("channels.whatsapp.api_url", c.APIURL)
 	section.AtLeast(p, "channels.whatsapp.rate_per_chat", c.RatePerChat, 0)
@@ -58,7 +57,7 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 	for _, v := range []struct{ key, value, from string }{
 		{"phone_number_id", c.PhoneNumberID, "Meta's dashboard shows it beside the number, under API setup"},
-		{"access_token", string(c.AccessToken), "make one for a system user"},
+		{"access_token", string(c.AccessToken), "create one for a system user"},
 		{"app_secret", string(c.AppSecret), "copy it from the app's basic settings"},
 		{"verify_token", string(c.VerifyToken), "choose one, and enter the same in the dashboard's webhook form"},
 	} {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// People of the tests: with an id and a number, and with a number only.
+// People of the tests: one with an id and a number, and one with a number only.
 var (
 	ada = whatsapptest.Person{Phone: "16505551234", UserID: "US.13491208655302741918", Name: "Ada"}
 	bob = whatsapptest.Person{Phone: "4915112345678", Name: "Bob"}
@@ -109,7 +109,7 @@ type gateway struct {
 	mux *http.ServeMux
 }
 
-// serve starts a gateway that gets the webhooks of s.
+// serve starts a gateway that receives the webhooks of s.
 func serve(s *whatsapptest.Server) *gateway {
 	g := &gateway{mux: http.NewServeMux()}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +147,7 @@ func open(t *testing.T, s *whatsapptest.Server, opts Options) core.Channel {
 	return ch
 }
 
-// noErrors checks that every message was as Meta describes it.
+// noErrors checks that every message matched Meta's description.
 func noErrors(t *testing.T, s *whatsapptest.Server) {
 	t.Helper()
 	for _, err := range s.Errors() {

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// content returns the text of m, with a placeholder for what is no text, and its files. The text is
-// empty if there is nothing to answer.
+// content returns the text of m, with placeholders for other content, and its files. The
+// text is empty if there is nothing to answer.
 func content(m *message) (string, []core.Attachment) {
 	text, files := body(m)
 	if text != "" && m.Referral != nil {
@@ -27,7 +27,7 @@ func body(m *message) (string, []core.Attachment) {
 	case m.Button != nil:
 		return cmp.Or(m.Button.Text, m.Button.Payload), nil
 	case m.Interactive != nil && m.Interactive.ButtonReply != nil && strings.HasPrefix(m.Interactive.ButtonReply.ID, "/"):
-		return m.Interactive.ButtonReply.ID, nil // a command that we gave the button
+		return m.Interactive.ButtonReply.ID, nil // the gateway's command
 	case m.Interactive != nil && m.Interactive.ButtonReply != nil:
 		return m.Interactive.ButtonReply.Title, nil
 	case m.Interactive != nil && m.Interactive.ListReply != nil:
@@ -37,38 +37,10 @@ func body(m *message) (string, []core.Attachment) {
 	case len(m.Contacts) > 0:
 		return cards(m.Contacts), nil
 	}
-	if label, a := file(m); a != nil {
-		return label, []core.Attachment{*a}
+	if kind, label, f := m.File(); f != nil {
+		return label, []core.Attachment{{Kind: kind, Ref: reference(f), Name: clean(f.Filename), MIME: clean(f.MIME)}}
 	}
 	return "[unsupported: " + unsupported(m) + "]", nil
-}
-
-// file describes the file that m carries, and returns nil if there is none.
-func file(m *message) (string, *core.Attachment) {
-	var kind string
-	var f *graph.Media
-	switch {
-	case m.Image != nil:
-		kind, f = "photo", m.Image
-	case m.Video != nil:
-		kind, f = "video", m.Video
-	case m.Audio != nil && (m.Audio.Voice):
-		kind, f = "voice", m.Audio
-	case m.Audio != nil:
-		kind, f = "audio", m.Audio
-	case m.Document != nil:
-		kind, f = "document", m.Document
-	case m.Sticker != nil:
-		kind, f = "sticker", m.Sticker
-	default:
-		return "", nil
-	}
-	label := strings.TrimSpace(kind + " " + f.Filename)
-	if f.Caption != "" {
-		label += ": " + f.Caption
-	}
-	a := &core.Attachment{Kind: kind, Ref: reference(f), Name: clean(f.Filename), MIME: clean(f.MIME)}
-	return "[" + label + "]", a
 }
 
 func place(l *location) string {
@@ -93,7 +65,7 @@ func cards(cs []card) string {
 	return strings.Join(lines, "\n")
 }
 
-// unsupported names what m is.
+// unsupported names the type of m.
 func unsupported(m *message) string {
 	switch {
 	case m.Unsupported != nil && m.Unsupported.Type != "":
@@ -106,13 +78,13 @@ func unsupported(m *message) string {
 	return cmp.Or(m.Type, "message")
 }
 
-// unavailable reports whether the service could not show m for now.
+// unavailable reports whether the service cannot deliver m yet.
 func unavailable(m *message) bool {
 	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors,
 		func(e graph.Described) bool { return e.Code == 131060 })
 }
 
-// payload returns what we gave the button that was pressed, "" if none was.
+// payload returns the payload of the pressed button, or "".
 func payload(m *message) string {
 	switch {
 	case m.Button != nil:

@@ -15,25 +15,27 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// maxSkew is how far our clock may be from Meta's; windows are counted by both.
+// maxSkew bounds the difference between the local clock and Meta's, which both determine
+// windows.
 const maxSkew = 2 * time.Minute
 
-// findings are what Diagnose says in one language.
+// findings are the texts of Diagnose in one language. The comments list the values for
+// the formatting verbs in order.
 type findings struct {
-	Terms                      string // what a person has to know before they rely on this channel
+	Terms                      string // restrictions of this channel
 	Token                      string // number, its name
 	QualityLow, QualityGood    string
 	PermissionsUnknown         string // why
 	PermissionLacks, TokenEnds string // which; when
 	PermissionsGood            string
-	NoAddress, NoTLS           string // our path; the scheme
+	NoAddress, NoTLS           string // path of the webhook; scheme
 	HookFails                  string // address, why
 	HookGood                   string // address
 	ClockUnknown, ClockOff     string // how far
 	ClockGood                  string
 }
 
-// Diagnose looks at all that has to be right for messages to come and go.
+// Diagnose checks everything that messages in both directions need.
 func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
 	w := &say(language).Findings
 	terms := core.Finding{OK: true, Detail: w.Terms}
@@ -60,7 +62,7 @@ func quality(w *findings, n numberInfo) core.Finding {
 	return core.Finding{OK: true, Detail: w.QualityGood}
 }
 
-// permissions looks at what the token may do, and for how long.
+// permissions checks the permissions and the expiry of the token.
 func (c *Channel) permissions(ctx context.Context, w *findings) []core.Finding {
 	t, err := c.token(ctx)
 	if err != nil {
@@ -82,7 +84,7 @@ func (c *Channel) permissions(ctx context.Context, w *findings) []core.Finding {
 	return out
 }
 
-// reachable asks our own webhook for the challenge, from outside.
+// reachable requests the challenge from the channel's own webhook, from outside.
 func (c *Channel) reachable(ctx context.Context, w *findings, publicURL string) core.Finding {
 	u, err := url.Parse(publicURL)
 	if err != nil || u.Host == "" {
@@ -98,7 +100,7 @@ func (c *Channel) reachable(ctx context.Context, w *findings, publicURL string) 
 	return core.Finding{OK: true, Detail: fmt.Sprintf(w.HookGood, address)}
 }
 
-// challenge does what Meta does when a webhook is set up.
+// challenge makes the request that Meta makes when a webhook is set up.
 func (c *Channel) challenge(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -132,18 +134,13 @@ func skew(w *findings, theirs, ours time.Time) core.Finding {
 	return core.Finding{OK: true, Detail: w.ClockGood}
 }
 
-// App asks for the number that people write to; wa.me opens a chat with it.
+// App returns the number that people write to; wa.me opens a chat with it.
 func (c *Channel) App(ctx context.Context) (core.App, error) {
 	n, _, err := c.number(ctx)
 	if err != nil {
 		return core.App{}, err
 	}
-	digits := strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, n.Number)
+	digits := onlyDigits(n.Number)
 	if digits == "" {
 		return core.App{}, errors.New("the number is not known")
 	}

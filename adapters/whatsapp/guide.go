@@ -17,11 +17,11 @@ import (
 
 var _ channel.Guided = (*Config)(nil)
 
-// wording is what operators read in one language: the words of the guide, and findings.
+// wording holds the operators' texts in one language: the guide's and the findings.
 type wording struct {
 	Option, Number, Help, Token, Secret, Good, NotFound, NoNumber string
 	Findings                                                      findings
-	Advice                                                        map[string]string // what the owner is to do
+	Advice                                                        map[string]string // what the owner should do
 	NotSubscribed                                                 string            // account, account
 }
 
@@ -41,7 +41,7 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	}
 }
 
-// try asks Meta for the number, and makes a verify token.
+// try looks up the number at Meta, and generates a verify token.
 func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.Tried, error) {
 	if err := c.ask(ctx, h, w); err != nil {
 		return channel.Tried{}, err
@@ -52,7 +52,7 @@ func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.T
 	}
 	b := make([]byte, 12)
 	if _, err := io.ReadFull(from, b); err != nil {
-		return channel.Tried{}, fmt.Errorf("make a verify token: %w", err)
+		return channel.Tried{}, fmt.Errorf("generate a verify token: %w", err)
 	}
 	c.VerifyToken = section.Secret(hex.EncodeToString(b))
 	return channel.Tried{Said: fmt.Sprintf(w.Good, string(c.VerifyToken)), Comment: "docs/whatsapp.md",

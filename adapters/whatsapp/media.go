@@ -15,13 +15,13 @@ import (
 
 const (
 	callTimeout = 30 * time.Second
-	// maxFile bounds a file that the caller sets no limit for, in bytes; the
-	// service carries no larger one.
+	// maxFile bounds a file for which the caller sets no limit, in bytes. The service
+	// accepts no larger ones.
 	maxFile = 100 << 20
 )
 
-// reference returns the Ref of a file: its id and, if known, its digest, which
-// Base64 writes without "#".
+// reference returns the Ref of a file: its id and, if known, "#" and its digest in
+// Base64.
 func reference(f *graph.Media) string {
 	if f.SHA256 == "" {
 		return clean(f.ID)
@@ -29,10 +29,10 @@ func reference(f *graph.Media) string {
 	return clean(f.ID + "#" + f.SHA256)
 }
 
-// Fetch downloads the file of an attachment's Ref, at most max bytes (0: what
-// the service carries). A larger file, one that the service no longer has, and
-// one whose digest is wrong are *core.Permanent. The token goes to Meta's hosts
-// only and follows no redirect.
+// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A
+// file larger than max bytes (0: the service's limit), one that the service no longer
+// has, and one with a wrong digest are *core.Permanent errors. Only Meta's hosts receive
+// the token, and redirects are not followed.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	id, digest, _ := strings.Cut(ref, "#")
 	if max <= 0 || max > maxFile {
@@ -48,21 +48,21 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	case err != nil:
 		return nil, "", fmt.Errorf("fetch whatsapp file: %w", err)
 	case !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256):
-		return nil, "", &core.Permanent{Err: errors.New("fetch whatsapp file: what came is not the file that was sent")}
+		return nil, "", &core.Permanent{Err: errors.New("fetch whatsapp file: the received file is not the one that was sent")}
 	}
 	return data, info.MIME, nil
 }
 
-// errExpired: the address of a file is good for minutes only.
+// errExpired means that the URL of a file, which is valid for minutes only, has expired.
 var errExpired = errors.New("the service no longer has the file")
 
-// fetch asks for the address of a file and gets it.
+// fetch looks up the URL of a file and downloads it.
 func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
 	data, info, err := c.api.Fetch(ctx, url.PathEscape(id), callTimeout, max, gone)
 	return data, info, notServed(err)
 }
 
-// gone makes an error permanent if the service says that there is no such file.
+// gone makes an error permanent if it means that the file does not exist.
 func gone(err error) error {
 	var refused *apiError
 	if errors.As(err, &refused) {
@@ -74,7 +74,7 @@ func gone(err error) error {
 	return err
 }
 
-// notServed says what it means that a file's address did not answer with the file.
+// notServed classifies the error of a file's host.
 func notServed(err error) error {
 	var unserved *graph.Unserved
 	if !errors.As(err, &unserved) {
@@ -84,7 +84,7 @@ func notServed(err error) error {
 	case http.StatusNotFound, http.StatusGone:
 		return errExpired
 	case http.StatusUnauthorized:
-		return unserved // the token may be changed
+		return unserved // temporary, as the token may be being changed
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func TestFetch(t *testing.T) {
 		fail whatsapptest.Failure
 		max  int64
 		ref  func(string) string
-		want string // "": the file comes
+		want string // "": the file arrives
 	}{
 		"comes":           {"", whatsapptest.Failure{}, 7, nil, ""},
 		"without limit":   {"", whatsapptest.Failure{}, 0, nil, ""},
@@ -134,7 +134,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// The token goes to Meta and to the API only.
+// Only Meta and the API receive the token.
 func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(Options{APIURL: "http://127.0.0.1:9", APIVersion: "v23.0", AccessToken: "t"})
@@ -152,7 +152,7 @@ func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 	}
 }
 
-// A trusted host that points elsewhere does not get the token there.
+// A redirect of a trusted host does not receive the token.
 func TestTokenFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -217,7 +217,7 @@ func TestDiagnose(t *testing.T) {
 	want(say(""), "bad: the token is rejected")
 }
 
-// The webhook is asked for its challenge as Meta does it.
+// The webhook is asked for its challenge, like Meta does.
 func TestDiagnoseAsksTheWebhook(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})

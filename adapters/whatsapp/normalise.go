@@ -12,13 +12,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// reading is what a body tells.
+// reading is the content of a webhook's body.
 type reading struct {
 	in        []core.Inbound
-	settled   []string    // wamids of ours that arrived or never will
-	delivered bool        // one of them arrived
-	errs      []*apiError // that concern sending or the account
-	fields    []string    // of changes that are not messages
+	settled   []string    // wamids of sent messages that were delivered or failed
+	delivered bool        // one of them was delivered
+	errs      []*apiError // errors of messages or of the account
+	fields    []string    // fields of changes that are not messages
 }
 
 // reader reads the body of one webhook.
@@ -28,11 +28,10 @@ type reader struct {
 	reading
 }
 
-// read turns the body of a webhook into what it tells of the number account, in order.
-// It takes any bytes: what it cannot understand is core.InUnsupported. Other numbers of
-// the same app, and what the owner wrote from another client (Coexistence), are left out.
-// Event ids are the same each time something is offered: the wamid, for statuses with the
-// status.
+// read parses the body of a webhook into the events of the number account, in order. It
+// accepts any bytes; unknown events are core.InUnsupported. It leaves out other numbers
+// of the same app, and the owner's own messages from another client (Coexistence). Event
+// ids are the same for each repeat: the wamid, for statuses with the status.
 func read(account string, body []byte, now time.Time) reading {
 	r := reader{account: account, now: now}
 	var e envelope
@@ -48,13 +47,13 @@ func read(account string, body []byte, now time.Time) reading {
 	return r.reading
 }
 
-// change reads one change.
+// change parses one change.
 func (r *reader) change(field string, raw json.RawMessage) {
 	switch field {
 	case "messages":
 		r.value(raw)
 	case "smb_message_echoes", "history", "smb_app_state_sync":
-		// The owner's own chats from before and beside us are not ours to read.
+		// These are the owner's own chats, which the gateway does not read.
 	default:
 		r.fields = append(r.fields, clean(field))
 		r.keep(raw)
@@ -82,14 +81,14 @@ func (r *reader) value(raw json.RawMessage) {
 	}
 }
 
-// note keeps errors for the state of the account.
+// note records errors for the state of the account.
 func (r *reader) note(errs []graph.Described) {
 	for _, e := range errs {
 		r.errs = append(r.errs, &apiError{Code: e.Code, Subcode: e.Subcode, Text: clean(e.Text())})
 	}
 }
 
-// inbound returns an event of which nothing is known but its bytes.
+// inbound returns an event of which only the bytes are known.
 func (r *reader) inbound(raw []byte) core.Inbound {
 	sum := sha256.Sum256(raw)
 	return core.Inbound{
@@ -98,10 +97,10 @@ func (r *reader) inbound(raw []byte) core.Inbound {
 	}
 }
 
-// keep passes raw on as something that is not understood.
+// keep passes raw on as an unknown event.
 func (r *reader) keep(raw []byte) { r.in = append(r.in, r.inbound(raw)) }
 
-// message reads one message of a person.
+// message parses one message of a person.
 func (r *reader) message(v *value, raw json.RawMessage) {
 	in := r.inbound(raw)
 	var m message
@@ -128,7 +127,7 @@ func (r *reader) message(v *value, raw json.RawMessage) {
 	r.in = append(r.in, in)
 }
 
-// sender fills in who wrote: known by the id that Meta gave, else by the number.
+// sender fills in the sender, identified by Meta's id, or else by the number.
 func (r *reader) sender(in *core.Inbound, v *value, m *message) {
 	user, phone := m.FromUserID, m.From
 	for _, c := range v.Contacts {
@@ -146,7 +145,7 @@ func (r *reader) sender(in *core.Inbound, v *value, m *message) {
 func identify(in *core.Inbound, user, phone string) {
 	user, phone = clean(user), number(phone)
 	if strings.HasPrefix(user, "+") || strings.HasPrefix(user, groupPrefix) {
-		user = "" // no id of Meta's; it must not be taken for something else
+		user = "" // not one of Meta's ids, and must not be taken for a number or group
 	}
 	in.Address.External = cmp.Or(user, phone)
 	in.Aliases = nil
@@ -155,7 +154,7 @@ func identify(in *core.Inbound, user, phone string) {
 	}
 }
 
-// number returns a phone number as "+" and digits, "" if it is none.
+// number returns a phone number as "+" and digits, or "" if it is invalid.
 func number(phone string) string {
 	phone = strings.TrimPrefix(phone, "+")
 	if !digits.MatchString(phone) {
@@ -164,8 +163,8 @@ func number(phone string) string {
 	return "+" + phone
 }
 
-// group turns a message of a group into one event for the whole group, so that
-// the group is told once that only direct chats are answered; /help asks again.
+// group turns a message of a group into one event for the whole group, which is told
+// once that only direct chats are answered. /help repeats that.
 func group(in *core.Inbound, m *message) {
 	in.Kind = core.InGroup
 	in.Address.External, in.Aliases = groupPrefix+clean(m.GroupID), nil
@@ -178,7 +177,7 @@ func group(in *core.Inbound, m *message) {
 	in.EventID = in.Address.External
 }
 
-// moved reads that a person has a new number or id.
+// moved parses that a person has a new number or id.
 func moved(in *core.Inbound, m *message) {
 	phone, user := number(m.System.WaID), clean(m.System.UserID)
 	switch m.System.Type {
@@ -204,7 +203,7 @@ func moved(in *core.Inbound, m *message) {
 	}
 }
 
-// said reads what a person wrote, pressed or sent in a direct chat.
+// said parses a message in a direct chat.
 func said(in *core.Inbound, v *value, m *message) {
 	switch {
 	case m.Reaction != nil:
@@ -216,10 +215,10 @@ func said(in *core.Inbound, v *value, m *message) {
 	case m.Edit != nil:
 		edited(in, m)
 		return
-	case m.Type == "request_welcome": // the chat was opened, nothing was said
+	case m.Type == "request_welcome": // the chat was opened without a message
 		return
 	case unavailable(m):
-		in.EventID += ":unavailable" // it is often delivered later, under the same id
+		in.EventID += ":unavailable" // it is often delivered later under the same id
 		return
 	}
 	in.Text, in.Attachments = content(m)
@@ -238,7 +237,7 @@ func said(in *core.Inbound, v *value, m *message) {
 	}
 }
 
-// quote fills in what m replies to. Its text is not given; the store has it.
+// quote fills in the message that m replies to. Its text is in the store.
 func quote(in *core.Inbound, v *value, m *message) {
 	if m.Context.ID == "" {
 		return
@@ -257,7 +256,7 @@ func onlyDigits(s string) string {
 	}, s)
 }
 
-// edited reads the new text of an earlier message.
+// edited parses the new text of an earlier message.
 func edited(in *core.Inbound, m *message) {
 	var text message
 	if json.Unmarshal(m.Edit.Message, &text) != nil {
@@ -271,7 +270,7 @@ func edited(in *core.Inbound, m *message) {
 	in.Edited = in.Target
 }
 
-// status reads what became of a message of ours.
+// status parses the status of a sent message.
 func (r *reader) status(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var s status
@@ -296,7 +295,7 @@ func (r *reader) status(raw json.RawMessage) {
 	r.in = append(r.in, in)
 }
 
-// outcome returns what s means for the delivery, nil if nothing.
+// outcome returns the state of the delivery according to s, or nil.
 func outcome(s status) *core.Status {
 	out := &core.Status{Key: clean(s.Callback)}
 	switch s.Status {
@@ -314,8 +313,8 @@ func outcome(s status) *core.Status {
 	return out
 }
 
-// fate says what a failed message means. What only the owner can mend is held,
-// so that nothing is lost.
+// fate returns the state of a failed message with the reason. A failure that the owner
+// can fix parks the delivery, so that it is not lost.
 func fate(errs []graph.Described) (core.DeliveryState, string) {
 	if len(errs) == 0 {
 		return core.DeliveryFailed, "whatsapp did not deliver it and does not say why"

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the wanted output of golden files")
 
-// Each file holds the body of a webhook, and behind it what becomes of it.
+// Each file holds the body of a webhook, followed by the expected result.
 func TestNormaliseGolden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		var got strings.Builder

@@ -18,8 +18,8 @@ type envelope struct {
 	} `json:"entry"`
 }
 
-// value is what a change of the field messages holds. Messages and statuses are
-// decoded one by one, so that a strange one does not hide the others.
+// value is the value of a change of the field messages. Messages and statuses are decoded
+// one by one, so that a malformed one does not hide the others.
 type value struct {
 	Metadata struct {
 		DisplayPhoneNumber string `json:"display_phone_number"`
@@ -40,7 +40,7 @@ type contact struct {
 	UserID string `json:"user_id"`
 }
 
-// origin is what every message says of itself.
+// origin holds the fields common to all messages.
 type origin struct {
 	From       string        `json:"from"`
 	FromUserID string        `json:"from_user_id"`
@@ -50,10 +50,10 @@ type origin struct {
 	GroupID    string        `json:"group_id"`
 }
 
-// message is a message of a person, with the objects of the types that are
-// understood.
+// message is a message of a person, with the objects of the supported types.
 type message struct {
 	origin
+	graph.Files
 	Context *struct {
 		From                string `json:"from"`
 		ID                  string `json:"id"`
@@ -67,11 +67,6 @@ type message struct {
 	Errors []graph.Described `json:"errors"`
 
 	Text        *struct{ Body string } `json:"text"`
-	Image       *graph.Media           `json:"image"`
-	Video       *graph.Media           `json:"video"`
-	Audio       *graph.Media           `json:"audio"`
-	Document    *graph.Media           `json:"document"`
-	Sticker     *graph.Media           `json:"sticker"`
 	Location    *location              `json:"location"`
 	Contacts    []card                 `json:"contacts"`
 	Interactive *interactive           `json:"interactive"`
@@ -139,7 +134,7 @@ type system struct {
 	UserID string `json:"user_id"`
 }
 
-// status is what became of a message of ours.
+// status is the status of a sent message.
 type status struct {
 	ID              string            `json:"id"`
 	Status          string            `json:"status"`

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// A part of the length that is announced always goes out, however much markup
-// stands in it and even if it is marked as a repeat.
+// A part of the announced length can always be sent, however much markup it contains and
+// even if it is marked as a repeat.
 func TestPartsAlwaysFit(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{"**b** ", "*i* ", "`c` ", "~~s~~ ",
@@ -23,7 +23,7 @@ func TestPartsAlwaysFit(t *testing.T) {
 		for _, part := range markup.Split(markup.Parse(md), c.MaxText, c.Length) {
 			p := part.Part()
 			p.Text += "\n\n(may be a repeat)"
-			got, err := Render(p, maxBody)
+			got, err := render(p, maxBody)
 			if err != nil || markup.UTF16Len(got) > maxBody {
 				t.Fatalf("%d units: %v", markup.UTF16Len(got), err)
 			}
@@ -34,7 +34,7 @@ func TestPartsAlwaysFit(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", " \n", strings.Repeat("x", maxBody+1), strings.Repeat("🙂", maxBody/2+1)} {
-		if _, err := Render(core.Part{Text: text}, maxBody); classOfError(err, nil) != "permanent" {
+		if _, err := render(core.Part{Text: text}, maxBody); classOfError(err, nil) != "permanent" {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// sendTimeout bounds one request to send; past it the outcome is unknown.
+	// sendTimeout bounds one request to send. After it the outcome is unknown.
 	sendTimeout = 30 * time.Second
 	typingTTL   = 25 * time.Second
 	maxCallback = 512 // bytes of biz_opaque_callback_data
@@ -34,8 +34,8 @@ type outgoing struct {
 // groupPrefix marks the External of a group.
 const groupPrefix = "group:"
 
-// addressed returns a message to somebody, without content. Phone numbers begin
-// with "+"; all else is an id that Meta gave.
+// addressed returns a message without content to an address. Phone numbers begin with
+// "+", groups with groupPrefix, and anything else is one of Meta's ids.
 func addressed(to core.Address, p core.Part) (*outgoing, error) {
 	m := &outgoing{Product: "whatsapp", RecipientType: "individual"}
 	switch group, isGroup := strings.CutPrefix(to.External, groupPrefix); {
@@ -46,8 +46,8 @@ func addressed(to core.Address, p core.Part) (*outgoing, error) {
 	case to.External != "" && to.External[0] != '+' && !isGroup:
 		m.Recipient = to.External
 	default:
-		return nil,
-			&core.Permanent{Err: errors.New("send to whatsapp: the address is neither a phone number with + nor an id")}
+		return nil, &core.Permanent{
+			Err: errors.New("send to whatsapp: the address is neither a phone number with + nor an id")}
 	}
 	if len(p.Key) <= maxCallback {
 		m.Callback = p.Key
@@ -56,10 +56,9 @@ func addressed(to core.Address, p core.Part) (*outgoing, error) {
 	return m, nil
 }
 
-// Send delivers one part. It waits a moment for the part before it to
-// be delivered. A file is uploaded first, which may be repeated harmlessly. A
-// reply to a message that the service no longer knows becomes a plain one.
-// Errors are classified by their code.
+// Send delivers one part, after a short wait for the delivery of the previous part. A
+// file is uploaded first, which is harmless to repeat. A reply to a message that the
+// service no longer knows becomes a plain message. Errors are classified by their code.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	m, err := addressed(to, p)
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	if p.Attachment != nil {
 		return c.attach(ctx, m, to, p)
 	}
-	body, err := Render(p, maxBody)
+	body, err := render(p, maxBody)
 	if err != nil {
 		return err
 	}
@@ -88,8 +87,10 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	return nil
 }
 
-// What fits with reply buttons; without them the text says what to
-// write instead.
+// render returns p as the text of a message (graph.Render).
+func render(p core.Part, max int) (string, error) { return graph.Render("whatsapp", p, max) }
+
+// Limits of messages with reply buttons. Without buttons the text says what to write.
 const (
 	maxButtons    = 3
 	maxButtonBody = 1024 // characters
@@ -120,7 +121,7 @@ type reply struct {
 	Title string `json:"title"`
 }
 
-// withButtons is a text with buttons, whose ids are commands of ours.
+// withButtons returns a text with buttons, whose ids are the gateway's commands.
 func withButtons(body string, buttons []core.Button) *interactiveBody {
 	out := &interactiveBody{Type: "button", Body: bodyText{body}}
 	for _, b := range buttons {
@@ -129,7 +130,7 @@ func withButtons(body string, buttons []core.Button) *interactiveBody {
 	return out
 }
 
-// deliver sends m after what was sent before.
+// deliver sends m after the previous message to the address.
 func (c *Channel) deliver(ctx context.Context, to core.Address, m *outgoing) (core.Receipt, error) {
 	if err := c.line.wait(ctx, to.External, c.now()); err != nil {
 		return core.Receipt{}, fmt.Errorf("send to whatsapp: %w", err)
@@ -153,19 +154,18 @@ func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
 	return c.api.Send(ctx, c.opts.PhoneNumberID+"/messages", sendTimeout, m)
 }
 
-// refusesParameter reports whether the service found a field wrong, in which case
-// it did nothing.
+// refusesParameter reports whether the service refused a field, in which case it did
+// nothing.
 func refusesParameter(err error) bool {
 	var refused *apiError
 	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
 }
 
-// TypingTTL is how long an indication lasts.
+// TypingTTL returns the time for which a typing indicator is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
-// Typing marks the message event as read and shows that an answer is being
-// written. Without a message of the person there is no such indication, and
-// nothing happens.
+// Typing marks the message event as read and shows that an answer is being written. The
+// indicator needs a message of the person; without one, Typing does nothing.
 func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) error {
 	if !strings.HasPrefix(event, "wamid.") {
 		return nil

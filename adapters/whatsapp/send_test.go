@@ -21,7 +21,7 @@ type scene struct {
 	b  *inbox
 }
 
-// play starts a scene. Run is not started.
+// play starts a scene without Run.
 func play(t *testing.T, opts Options) *scene {
 	t.Helper()
 	s := whatsapptest.New()
@@ -84,7 +84,7 @@ func TestSendGivesKeyAndReply(t *testing.T) {
 	}
 }
 
-// What was lost on the way is settled by its status.
+// A delivery whose answer was lost is settled by its status.
 func TestLostAnswerIsSettled(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
@@ -116,7 +116,7 @@ func TestFailureThatComesLater(t *testing.T) {
 	p.b.wait(t, func(in core.Inbound) bool { return in.Target == m.ID && in.Status.State == core.DeliveryDelivered })
 }
 
-// waitTrouble waits until Check says something.
+// waitTrouble waits until Check returns an error.
 func (p *scene) waitTrouble(t *testing.T) error {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -202,7 +202,7 @@ func classOfError(err, check error) string {
 	return "temporary"
 }
 
-// The wait for one person grows as Meta asks, and a message that is taken ends it.
+// The pause for one person grows as Meta requires, and an accepted message ends it.
 func TestPairLimitGrows(t *testing.T) {
 	t.Parallel()
 	var p pairs

@@ -2,16 +2,17 @@ package whatsapp
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
 
-// state is what is known to be wrong with the account.
+// state holds the known failures of the account.
 type state struct {
 	mu      sync.Mutex
-	seen    error // by looking after it
+	seen    error // by the regular check
 	refusal error // of messages
-	later   bool  // the refusal came after a message had been taken
+	later   bool  // the refusal came after a message had been accepted
 }
 
 func (s *state) err() error {
@@ -23,21 +24,21 @@ func (s *state) err() error {
 	return s.refusal
 }
 
-// looked keeps the outcome of looking after the account.
+// looked records the result of the regular check.
 func (s *state) looked(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = err
 }
 
-// refused keeps why messages are refused; later: after they were taken.
+// refused records a refusal of messages; later: after they had been accepted.
 func (s *state) refused(err error, later bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal, s.later = err, later
 }
 
-// worked notes that a message was taken, or even delivered.
+// worked records that a message was accepted, or delivered.
 func (s *state) worked(delivered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +48,7 @@ func (s *state) worked(delivered bool) {
 	}
 }
 
-// pairs counts how often the service said that somebody got too many messages.
+// pairs counts the refusals of too many messages to one person.
 type pairs struct {
 	mu    sync.Mutex
 	times map[string]strikes
@@ -58,21 +59,17 @@ type strikes struct {
 	last time.Time
 }
 
-// forgetPairs is how long a refusal counts.
+// forgetPairs is the time for which a refusal counts.
 const forgetPairs = 2 * time.Hour
 
-// note counts a refusal and returns how long to wait: 4^X seconds, X from 0.
+// note counts a refusal and returns the pause: 4^n seconds after n earlier ones.
 func (p *pairs) note(external string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.times == nil {
 		p.times = map[string]strikes{}
 	}
-	for k, s := range p.times {
-		if now.Sub(s.last) > forgetPairs {
-			delete(p.times, k)
-		}
-	}
+	maps.DeleteFunc(p.times, func(_ string, s strikes) bool { return now.Sub(s.last) > forgetPairs })
 	s := p.times[external]
 	p.times[external] = strikes{n: min(s.n+1, maxPair), last: now}
 	return time.Second << (2 * s.n)
@@ -84,28 +81,27 @@ func (p *pairs) reset(external string) {
 	delete(p.times, external)
 }
 
-// holdFor is how long a message waits for the one before it to be delivered.
+// holdFor bounds the wait for the delivery of the previous message.
 const holdFor = 2 * time.Second
 
-// line keeps the order of messages to one person, which the service does not: a message waits until a
-// status tells that the one before it was delivered, at most holdFor. Statuses that another process
-// takes are not seen; then the time alone keeps them apart.
+// line keeps the order of messages to one person, which the service does not: a message
+// waits until a status reports the previous one as delivered, at most holdFor. If another
+// process receives the status, only the time separates the messages.
 type line struct {
 	mu      sync.Mutex
 	last    map[string]*flight   // by address
 	flights map[string]*flight   // by wamid
-	landed  map[string]time.Time // by wamid, of statuses that came before the answer
+	landed  map[string]time.Time // by wamid, for statuses that arrived before the answer
 }
 
-// flight is a message on its way.
+// flight is a sent message without a final status.
 type flight struct {
 	external, wamid string
 	at              time.Time
 	landed          chan struct{}
 }
 
-// wait waits for the last message to external. It returns an error only if ctx
-// ends.
+// wait waits for the last message to external. It returns an error only if ctx ends.
 func (l *line) wait(ctx context.Context, external string, now time.Time) error {
 	l.mu.Lock()
 	f := l.last[external]
@@ -129,7 +125,7 @@ func (l *line) wait(ctx context.Context, external string, now time.Time) error {
 	}
 }
 
-// sent notes that the service took a message.
+// sent records that the service accepted a message.
 func (l *line) sent(external, wamid string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +138,7 @@ func (l *line) sent(external, wamid string, now time.Time) {
 	l.last[external], l.flights[wamid] = f, f
 }
 
-// arrived notes that a message was delivered or never will be.
+// arrived records that a message was delivered or failed.
 func (l *line) arrived(wamid string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,11 +161,7 @@ func (l *line) prune(now time.Time) {
 			l.drop(f)
 		}
 	}
-	for id, at := range l.landed {
-		if now.Sub(at) > holdFor {
-			delete(l.landed, id)
-		}
-	}
+	maps.DeleteFunc(l.landed, func(_ string, at time.Time) bool { return now.Sub(at) > holdFor })
 }
 
 func (l *line) drop(f *flight) {

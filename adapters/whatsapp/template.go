@@ -1,17 +1,21 @@
 package whatsapp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
-// waitingPayload comes back when somebody presses the button of the template.
+// waitingPayload is the payload of the template's button.
 const waitingPayload = "everthread:waiting"
 
-// templateRef names a template and fills it in.
+// templateRef is a template with its parameters.
 type templateRef struct {
 	Name       string      `json:"name"`
 	Language   language    `json:"language"`
@@ -36,8 +40,8 @@ type parameter struct {
 	Payload string `json:"payload,omitempty"`
 }
 
-// Reopen sends the template of the options, with today's date as its parameter
-// and a button whose press is core.InAsked.
+// Reopen sends the template of the options, with today's date as its parameter. A press
+// of its button is core.InAsked.
 func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (core.Receipt, error) {
 	m, err := addressed(to, core.Part{Key: key})
 	if err != nil {
@@ -61,11 +65,16 @@ func summaryTemplate(name, code, date string) *templateRef {
 	}}
 }
 
-// oneLine returns s as a parameter may be: no line break, no tab, no run of
-// blanks, and never empty.
-func oneLine(s string) string {
-	if s = strings.Join(strings.Fields(s), " "); s == "" {
-		return "-"
+// oneLine returns s as a valid parameter: no line breaks, tabs or runs of blanks, and not
+// empty.
+func oneLine(s string) string { return cmp.Or(strings.Join(strings.Fields(s), " "), "-") }
+
+// dateInWords returns the date of t in the language of a template. Languages without a
+// catalogue get the ISO form.
+func dateInWords(code string, t time.Time) string {
+	language, _, _ := strings.Cut(strings.ToLower(code), "_")
+	if words.Match(language) == language {
+		return when.DayOfMonth(t.Day(), language) + " " + when.MonthName(t.Month(), language)
 	}
-	return s
+	return t.Format(time.DateOnly)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"mime"
-	"strings"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
@@ -20,7 +19,7 @@ const (
 	maxDocument = 100e6
 )
 
-// attach uploads the file of p and makes m the message that carries it.
+// attach uploads the file of p and makes m a message with it.
 func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
 	kind, mediaType := form(p.Attachment, len(p.Data), p.Text != "")
 	if len(p.Data) == 0 || len(p.Data) > maxDocument {
@@ -40,9 +39,9 @@ func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p co
 	return nil
 }
 
-// form says as what kind of message a file goes, and under which media type:
-// what is too large or of a type that WhatsApp does not show goes as a document,
-// and so does a recording with a caption, since it can have none.
+// form returns the kind of message and the media type for a file. A file that is too
+// large or of a type that WhatsApp does not show is a document, and so is a recording
+// with a caption, as recordings have none.
 func form(a *core.Attachment, size int, captioned bool) (kind, mediaType string) {
 	base, _, err := mime.ParseMediaType(a.MIME)
 	if err != nil {
@@ -62,24 +61,6 @@ func form(a *core.Attachment, size int, captioned bool) (kind, mediaType string)
 			return "audio", base
 		}
 	}
-	return "document", documentType(base)
-}
-
-// documentType is the media type of a document that is taken: text of any kind
-// is plain text, and what is not known is bytes.
-func documentType(base string) string {
-	switch {
-	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml",
-		base == "application/yaml":
-		return "text/plain"
-	case strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."):
-		return base
-	}
-	switch base {
-	case "application/pdf", "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint",
-		"image/jpeg", "image/png", "video/mp4", "video/3gpp", "audio/aac", "audio/amr", "audio/mpeg",
-		"audio/mp4", "audio/ogg":
-		return base
-	}
-	return "application/octet-stream"
+	return "document", graph.DocumentType(base, "image/jpeg", "image/png", "video/mp4", "video/3gpp", "audio/aac",
+		"audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg")
 }

@@ -19,7 +19,7 @@ const (
 	lastRetry  = time.Minute
 )
 
-// watch looks after the account until ctx ends, sooner again if the service
+// watch checks the account every watchEvery until ctx ends, and sooner if the service
 // does not answer.
 func (c *Channel) watch(ctx context.Context) {
 	retry := firstRetry
@@ -36,16 +36,11 @@ func (c *Channel) watch(ctx context.Context) {
 		} else {
 			retry = firstRetry
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		}
-		t.Stop()
+		_ = channel.Pause(ctx, pause)
 	}
 }
 
-// noteLook keeps what was seen, and tells of a change.
+// noteLook records the result of a check, and logs a change.
 func (c *Channel) noteLook(err error) {
 	before := c.state.err()
 	c.state.looked(err)
@@ -65,15 +60,15 @@ func (c *Channel) look(ctx context.Context) error {
 	return c.subscribed(ctx)
 }
 
-// numberInfo is what the service says of the number.
+// numberInfo is the service's description of the number.
 type numberInfo struct {
 	Number  string `json:"display_phone_number"`
 	Name    string `json:"verified_name"`
 	Quality string `json:"quality_rating"`
 }
 
-// number asks for the number, and so whether the token works. It returns the
-// service's clock as well, zero if it is not known. Errors say what to do.
+// number looks up the number, which also checks the token. It returns the service's
+// clock as well, zero if unknown. Errors say what to do.
 func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	var n numberInfo
 	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
@@ -87,12 +82,12 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 		return n, clock, troubled(refused)
 	}
 	if err != nil {
-		return n, clock, fmt.Errorf("whatsapp: the service does not answer as it should: %w", err)
+		return n, clock, fmt.Errorf("whatsapp: the service does not work as expected: %w", err)
 	}
 	return n, clock, nil
 }
 
-// tokenInfo is what the service says of the token.
+// tokenInfo is the service's description of the token.
 type tokenInfo struct {
 	Data struct {
 		Valid   bool     `json:"is_valid"`
@@ -105,7 +100,7 @@ type tokenInfo struct {
 	} `json:"data"`
 }
 
-// token asks about our own token.
+// token looks up the channel's own token.
 func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 	var t tokenInfo
 	q := url.Values{"input_token": {c.opts.AccessToken}}
@@ -114,7 +109,7 @@ func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 	return t, err
 }
 
-// accounts are the business accounts that the token names.
+// accounts returns the business accounts that the token names.
 func (t tokenInfo) accounts() []string {
 	for _, g := range t.Data.Granted {
 		if g.Scope == "whatsapp_business_management" {
@@ -124,8 +119,8 @@ func (t tokenInfo) accounts() []string {
 	return nil
 }
 
-// subscribed checks that the webhooks of the number's business account come to
-// an app. It is nil where the service does not tell.
+// subscribed checks that the number's business account sends webhooks to an app. It
+// returns nil if the service does not tell.
 func (c *Channel) subscribed(ctx context.Context) error {
 	t, err := c.token(ctx)
 	if err != nil {
@@ -141,14 +136,14 @@ func (c *Channel) subscribed(ctx context.Context) error {
 	return nil
 }
 
-// list is an answer of several things, of which only the ids count.
+// list is an answer with several objects, of which only the ids are used.
 type list struct {
 	Data []struct {
 		ID string `json:"id"`
 	} `json:"data"`
 }
 
-// owns reports whether the business account has our number.
+// owns reports whether the business account has the channel's number.
 func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 	var numbers list
 	_, err := c.api.Do(ctx, call{Op: "list numbers", Method: http.MethodGet, Path: url.PathEscape(account) +

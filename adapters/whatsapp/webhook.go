@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// WebhookPath is where the service posts events and asks for the verify token.
+	// WebhookPath is the path to which the service posts events.
 	WebhookPath = "/webhooks/whatsapp"
 
 	signatureHeader = "X-Hub-Signature-256"
@@ -23,13 +23,12 @@ const (
 	maxPayload      = 4 << 20 // bytes; the service sends at most 3 MB
 )
 
-// Routes returns the webhook. GET answers the challenge to
-// a caller that knows the verify token, 403 else. POST answers 200 only after r
-// stored all that the body holds; 401 to a wrong signature, before anything is
-// parsed; 413 to more than four mebibytes; 408 or 503 where bodies that nobody has
-// authenticated take too long or too much; 503 if r failed, so that the service offers
-// it again. A signed body that is not understood is stored as well,
-// since the service would offer it for days.
+// Routes returns the webhook. GET answers the challenge to a caller that knows the verify
+// token, and otherwise 403. POST answers 200 only after r stored all events of the body;
+// 401 to a wrong signature, before the body is parsed; 413 to more than four mebibytes;
+// 408 or 503 if unauthenticated bodies take too much time or memory; and 503 if r failed,
+// so that the service repeats the request. An unknown signed body is stored as well, as
+// the service would otherwise repeat it for days.
 func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
 	return map[string]http.Handler{
 		"GET " + WebhookPath: http.HandlerFunc(c.verify),
@@ -76,7 +75,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 	got := read(c.opts.PhoneNumberID, payload, c.now())
 	if len(got.in) > 0 {
 		if err := r.Receive(req.Context(), got.in...); err != nil {
-			c.log.Error("store events", zap.Error(err))
+			c.log.Error("events not stored", zap.Error(err))
 			http.Error(w, "not stored, try again", http.StatusServiceUnavailable)
 			return
 		}
@@ -106,7 +105,7 @@ func sign(secret string, body io.WriterTo) string {
 	return signaturePrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
-// observe acts on what concerns sending: messages that arrived, and errors.
+// observe applies delivered messages and errors to the state of sending.
 func (c *Channel) observe(got reading) {
 	for _, wamid := range got.settled {
 		c.line.arrived(wamid, c.now())
@@ -120,6 +119,6 @@ func (c *Channel) observe(got reading) {
 		}
 	}
 	for _, field := range got.fields {
-		c.log.Warn("whatsapp tells of a change of the account", zap.String("field", field))
+		c.log.Warn("whatsapp account changed", zap.String("field", field))
 	}
 }

@@ -47,7 +47,7 @@ func (b *inbox) Receive(_ context.Context, in ...core.Inbound) error {
 	return b.fail
 }
 
-// wait returns the events once what is among them.
+// wait returns the events once what returns true for them.
 func (b *inbox) wait(t *testing.T, what func(core.Inbound) bool) core.Inbound {
 	t.Helper()
 	late := time.NewTimer(20 * time.Second)
@@ -130,7 +130,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// What is not signed at all is refused before its body is read.
+// An unsigned body is refused before it is read.
 func TestWebhookWithoutSignature(t *testing.T) {
 	t.Parallel()
 	good := whatsapptest.Sign([]byte(hello()))
@@ -154,7 +154,7 @@ func postWebhook(t *testing.T, r core.Receiver, signature string, body io.Reader
 	return rec
 }
 
-// A secret that is not configured signs nothing.
+// A secret that is not configured accepts no signature.
 func TestNoPreviousSecret(t *testing.T) {
 	t.Parallel()
 	ch := open(t, nil, Options{}).(*Channel)
@@ -163,7 +163,7 @@ func TestNoPreviousSecret(t *testing.T) {
 	}
 }
 
-// All that a body holds is one call.
+// All events of a body are one call.
 func TestWebhookStoresAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
@@ -196,7 +196,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// No signature but the right one is taken.
+// Only the right signature is accepted.
 func FuzzSignature(f *testing.F) {
 	good := whatsapptest.Sign([]byte(hello()))
 	for _, s := range []string{good, strings.ToUpper(good), good[:20], "", "sha256=" + strings.Repeat("0", 64)} {
@@ -211,7 +211,7 @@ func FuzzSignature(f *testing.F) {
 	})
 }
 
-// A body is stored whatever it holds, if only it is signed.
+// Any signed body is stored.
 func FuzzWebhook(f *testing.F) {
 	f.Add(hello())
 	f.Add(`{"entry":[{"changes":[{"field":"messages","value":[]}]}]}`)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// OpenAccount finds the question about an account change that waits.
+// OpenAccount returns the open question about an account change.
 func OpenAccount(l *Ledger) (code string, chat int64) {
 	for _, line := range l.Lines(
 		`SELECT a.code || ' ' || i.external FROM approvals a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id
@@ -20,7 +20,7 @@ func OpenAccount(l *Ledger) (code string, chat int64) {
 	return "", 0
 }
 
-// Agree says yes on Telegram to the account change that is asked about there.
+// Agree confirms the pending account change on Telegram.
 func (w *Town) Agree(l *Ledger, g *Gateway) {
 	w.T.Helper()
 	code, chat := OpenAccount(l)
@@ -33,7 +33,7 @@ func (w *Town) Agree(l *Ledger, g *Gateway) {
 	}
 	n := len(w.Telegram.Sent(chat))
 	if sent := w.Telegram.Sent(chat); n == 0 || !strings.Contains(sent[n-1].Markup, code) {
-		n++ // the question is on its way
+		n++ // the question is being sent
 	}
 	asked, err := w.Telegram.WaitSent(w.T.Context(), chat, n)
 	Must(w.T, err)

@@ -22,7 +22,7 @@ const (
 	Frank  = "user:6666"
 )
 
-// linkCode is a code that links an address.
+// linkCode matches a code that links an address.
 var linkCode = regexp.MustCompile(`\b[A-Z2-9]{4}-?[A-Z2-9]{4}\b`)
 
 // Answered waits until an agent has sent n messages, and returns their texts.
@@ -67,8 +67,7 @@ func (w *Town) Agents() []struct {
 	return out
 }
 
-// TelegramOf links Ada's Telegram by a code that she asks of her agent, and goes
-// on there.
+// TelegramOf links Ada's Telegram with a code from her agent, and continues there.
 func (w *Town) TelegramOf(t *testing.T, g *Gateway, s *agenttest.Server) {
 	t.Helper()
 	s.Say(AdaKey, "/link")
@@ -88,7 +87,7 @@ func (w *Town) TelegramOf(t *testing.T, g *Gateway, s *agenttest.Server) {
 	}
 }
 
-// Unreadable checks that a secret stands nowhere in the database.
+// Unreadable checks that a secret appears nowhere in the database.
 func (w *Town) Unreadable(l *Ledger, secret string) {
 	w.T.Helper()
 	if rows := l.Lines(`SELECT sealed FROM agent_keys`); len(rows) != 1 || strings.Contains(rows[0], secret) {
@@ -105,8 +104,8 @@ func (w *Town) Unreadable(l *Ledger, secret string) {
 	}
 }
 
-// Silent waits until a removed key is no longer polled, which it may be for as
-// long as a server takes to see it.
+// Silent waits until a removed key is no longer polled, which takes until the server
+// notices the removal.
 func (w *Town) Silent(t *testing.T, s *agenttest.Server, g *Gateway) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
@@ -119,13 +118,13 @@ func (w *Town) Silent(t *testing.T, s *agenttest.Server, g *Gateway) {
 	}
 	polls, sent := len(s.Offsets(AdaKey)), len(s.Sent(AdaKey))
 	s.Say(AdaKey, "is anybody there?")
-	time.Sleep(2 * time.Second) // nothing may come, which has no event
+	time.Sleep(2 * time.Second) // nothing may arrive, which has no event
 	if len(s.Offsets(AdaKey)) != polls || len(s.Sent(AdaKey)) != sent {
 		t.Errorf("%d polls and %d messages after the key was removed", len(s.Offsets(AdaKey))-polls, len(s.Sent(AdaKey))-sent)
 	}
 }
 
-// Health is what /readyz says of each channel.
+// Health returns the state of each channel according to /readyz.
 func (w *Town) Health(g *Gateway) map[string]string {
 	w.T.Helper()
 	status, body := g.Get("/readyz")

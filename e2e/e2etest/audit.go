@@ -19,7 +19,7 @@ type Done struct {
 	Result string  `json:"result"`
 }
 
-// Audit is what was done, the oldest first.
+// Audit returns the audit, oldest first.
 func (w *Town) Audit(args ...string) []Done {
 	w.T.Helper()
 	var out []Done

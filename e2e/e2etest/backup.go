@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// Elsewhere is the same town with another data folder and database.
+// Elsewhere returns the same town with another data folder and database.
 func (w *Town) Elsewhere(database string) *Town {
 	w.T.Helper()
 	there := *w
@@ -26,7 +26,7 @@ func (w *Town) Elsewhere(database string) *Town {
 	return &there
 }
 
-// BackUp makes a backup in a folder and returns its path.
+// BackUp creates a backup in a folder and returns its path.
 func (w *Town) BackUp(dir string) string {
 	w.T.Helper()
 	var out struct {
@@ -36,7 +36,7 @@ func (w *Town) BackUp(dir string) string {
 	return out.Backup.File
 }
 
-// Crashes runs a command that has to die at a step.
+// Crashes runs a command that must die at a step.
 func (w *Town) Crashes(step string, args ...string) {
 	w.T.Helper()
 	dying := *w
@@ -48,7 +48,7 @@ func (w *Town) Crashes(step string, args ...string) {
 	}
 }
 
-// Fails runs a command that has to fail with an error that says something.
+// Fails runs a command that must fail with an error that contains a text.
 func (w *Town) Fails(want string, args ...string) {
 	w.T.Helper()
 	if _, err := w.Run(args...); err == nil || !strings.Contains(err.Error(), want) {
@@ -56,8 +56,8 @@ func (w *Town) Fails(want string, args ...string) {
 	}
 }
 
-// whole checks a restored store: what was said until the backup is there in
-// order, and every turn that is done has one reply.
+// whole checks a restored store: the messages until the backup are there in order, and
+// every finished turn has one reply.
 func (w *Town) whole(l *Ledger, said []string) (until int) {
 	w.T.Helper()
 	got := l.Transcript(fmt.Sprint(Ada))
@@ -71,7 +71,7 @@ func (w *Town) whole(l *Ledger, said []string) (until int) {
 	return len(got)
 }
 
-// ALife gives Ada something to remember: old words and a file.
+// ALife gives Ada things to remember: old messages and a file.
 func (w *Town) ALife(g *Gateway) []string {
 	w.T.Helper()
 	w.Telegram.AddFile("photo", "files/photo", Picture)
@@ -83,11 +83,11 @@ func (w *Town) ALife(g *Gateway) []string {
 	w.Settle(l, g)
 	l.Fetched(g)
 	said := l.Transcript(fmt.Sprint(Ada))
-	Must(w.T, l.DB.Close()) // nobody but the gateway has it open
+	Must(w.T, l.DB.Close()) // only the gateway may have it open
 	return said
 }
 
-// GoesOn checks that the conversation goes on where a backup was restored.
+// GoesOn checks that the conversation continues where a backup was restored.
 func (w *Town) GoesOn(t *testing.T, from *Town, said []string, n int) {
 	t.Helper()
 	l := w.Ledger()
@@ -112,7 +112,7 @@ func (w *Town) GoesOn(t *testing.T, from *Town, said []string, n int) {
 	g.Stop()
 }
 
-// Sits has somebody talk in the terminal until leave is called.
+// Sits starts a conversation in the terminal until leave is called.
 func (w *Town) Sits() (leave func()) {
 	w.T.Helper()
 	cmd := exec.Command(Program, "chat")
@@ -136,8 +136,8 @@ func (w *Town) Sits() (leave func()) {
 	}
 }
 
-// Configured writes a configuration file; what the environment says is said there
-// no more.
+// Configured writes a configuration file with the values of the environment, and removes
+// these from the environment.
 func (w *Town) Configured(text string) string {
 	w.T.Helper()
 	path := filepath.Join(w.T.TempDir(), "everthread.yaml")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Message offers a message of Ada's with the given fields beyond sender and chat.
+// Message offers a message of Ada with the given fields beyond sender and chat.
 func (w *Town) Message(id int64, fields map[string]any) int64 {
 	m := Written(Ada, id, "")
 	maps.Copy(m, fields)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Answers measures how long answers take, one after another.
+// Answers measures the times of consecutive answers.
 func (w *Town) Answers(t *testing.T, within time.Duration, done chan struct{}) []time.Duration {
 	t.Helper()
 	var out []time.Duration
@@ -28,7 +28,7 @@ func (w *Town) Answers(t *testing.T, within time.Duration, done chan struct{}) [
 	return out
 }
 
-// FillGigabyte fills the database with the messages of somebody else, of a number that is free.
+// FillGigabyte fills the database with messages of a user with an unused id.
 func (w *Town) FillGigabyte(l *Ledger, user int) {
 	w.T.Helper()
 	number := strconv.Itoa(user)
@@ -47,7 +47,7 @@ func (w *Town) FillGigabyte(l *Ledger, user int) {
 		_, err := l.DB.Exec(q)
 		Must(w.T, err)
 	}
-	if w.Database != "" { // what the server would do in the next minutes is not of the backup
+	if w.Database != "" { // the server's delayed work must not count as the backup's
 		for _, q := range []string{`VACUUM ANALYZE`, `CHECKPOINT`} {
 			_, err := l.DB.Exec(q)
 			Must(w.T, err)

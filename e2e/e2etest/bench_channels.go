@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 )
 
-// Hooks post the n-th message of one of 50 people, and wait until it is taken.
+// Hooks posts the n-th message of one of 50 people, and waits until it is accepted.
 func (w *Town) Hooks(g *Gateway) map[string]func(n int) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	post := func(path string, body []byte, header, value string) {

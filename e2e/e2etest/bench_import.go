@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Timed runs a subcommand; it returns how long it took and the most memory of it.
+// Timed runs a subcommand, and returns its duration and peak memory.
 func (w *Town) Timed(args ...string) (took time.Duration, rss int64) {
 	w.T.Helper()
 	cmd := exec.Command(Program, args...)

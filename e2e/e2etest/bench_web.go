@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What the page costs: not tests, but measurements, run alone by
+// The costs of the page: not tests but measurements, run alone by
 // `go test -tags 'goolm e2e crashpoints bench' -run TestBenchPage -v ./e2e/`.
 
 const (
@@ -19,8 +19,8 @@ const (
 	YearSays = 100_000 // messages in them
 )
 
-// FillYear gives the owner a year of messages, as if they had been said: days
-// with summaries, deliveries of the answers.
+// FillYear gives the owner a year of messages: days with summaries, and deliveries of the
+// answers.
 func (w *Town) FillYear(l *Ledger) {
 	w.T.Helper()
 	ctx := context.Background()
@@ -78,7 +78,7 @@ func (w *Town) FillYear(l *Ledger) {
 	Must(w.T, db.Commit())
 }
 
-// placeholders are those of so many rows of so many columns: ($1, $2), ($3, $4).
+// placeholders returns those of a number of rows and columns: ($1, $2), ($3, $4).
 func placeholders(rows, columns int) string {
 	var b strings.Builder
 	for i := range rows * columns {
@@ -95,7 +95,7 @@ func placeholders(rows, columns int) string {
 	return b.String() + ")"
 }
 
-// NewSayings returns sentences that have names, numbers and dates in them.
+// NewSayings returns sentences with names, numbers and dates.
 func NewSayings() func() string {
 	talk, n := NewChatter(1), 0
 	some := make([]string, 2000)

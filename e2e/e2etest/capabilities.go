@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Status asks without reading the answer to its end: some of them have none.
+// Status makes a request without reading the whole answer, as some never end.
 func (v *Guest) Status(method, path, key string) int {
 	v.G.t.Helper()
 	r := v.Request(method, path, strings.NewReader(""))

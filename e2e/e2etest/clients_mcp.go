@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// McpSees is what peers/mcp.mjs prints.
+// McpSees is the output of peers/mcp.mjs.
 type McpSees struct {
 	Server                                                 string
 	Tools, Days                                            []string
@@ -22,7 +22,7 @@ type mcpResult struct {
 	Text   string
 }
 
-// SharesRecall checks what an MCP client saw of a library.
+// SharesRecall checks an MCP client's view of a library.
 func (w *Town) SharesRecall(s McpSees, how string) {
 	w.T.Helper()
 	b, err := json.MarshalIndent(s, "", "  ")

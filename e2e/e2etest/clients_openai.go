@@ -14,15 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// AddOwner has Ada be the owner, by the code of the log, and returns when her
-// first message on Telegram is answered.
+// AddOwner makes Ada the owner with the code in the log, and returns when her first
+// message on Telegram is answered.
 func (w *Town) AddOwner(g *Gateway) {
 	w.T.Helper()
 	w.Telegram.Say(Ada, "/start "+g.Logged(`/start ([A-Z0-9]{10})`)[1])
 	w.Sent(Ada, 1)
 }
 
-// APIKey makes a key for somebody, the owner if user is empty.
+// APIKey creates a key for a user; empty: the owner.
 func (w *Town) APIKey(user, scopes string) (key, id string) {
 	w.T.Helper()
 	args := []string{"apikey", "create", "--name", "a program", "--scope", scopes, "--json"}
@@ -63,7 +63,7 @@ func (g *Gateway) Request(method, path, key string, body any) (int, string) {
 	return resp.StatusCode, out.String()
 }
 
-// Compare holds what a client saw against what it should see: a file in testdata.
+// Compare compares a client's output with a file in testdata.
 func (w *Town) Compare(name string, got map[string]any) {
 	w.T.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -78,7 +78,7 @@ func (w *Town) Compare(name string, got map[string]any) {
 	w.Artefact(name, append(b, '\n'))
 }
 
-// Artefact keeps a file to be looked at.
+// Artefact stores a file for inspection.
 func (w *Town) Artefact(name string, data []byte) {
 	w.T.Helper()
 	path := filepath.Join("artefacts", strings.ReplaceAll(w.T.Name(), "/", "-"), name)

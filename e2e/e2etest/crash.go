@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TalkThrough says four things, each when all before it is done, of which the
-// second has a reply of several parts. It starts the gateway again when it
-// crashed, which it must once.
+// TalkThrough sends four messages, each when the previous ones are done; the second has a
+// reply of several parts. It starts the gateway again after a crash, which must happen
+// once.
 func (w *Town) TalkThrough(t *testing.T, l *Ledger, g *Gateway) ([]string, *Gateway) {
 	t.Helper()
 	said := []string{"one", "say 1200 words", "three", "four"}

@@ -15,8 +15,7 @@ import (
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 )
 
-// Scene is one stretch of the written conversation: when it begins, and what is
-// said and answered.
+// Scene is a part of the written conversation: its start, and its messages and answers.
 type Scene struct {
 	at    time.Time
 	Pairs [][2]string
@@ -52,9 +51,9 @@ type Week struct {
 	*Town
 	Clock string
 	Zone  *time.Location
-	begin time.Time // of the real clock, when it was set
+	begin time.Time // real time at which it was set
 	At    time.Time
-	Sent  int // parts that Ada has got
+	Sent  int // parts that Ada received
 	Next  int64
 }
 
@@ -69,7 +68,7 @@ func (w *Week) Set(at time.Time) {
 
 func (w *Week) Now() time.Time { return w.At.Add(time.Since(w.begin)) }
 
-// Ask has Ada write a text and returns the answer.
+// Ask sends a text of Ada and returns the answer.
 func (w *Week) Ask(text string) telegramtest.Message {
 	w.T.Helper()
 	w.Next++
@@ -87,7 +86,7 @@ func (w *Week) Receive() telegramtest.Message {
 	return w.Town.Sent(Ada, w.Sent)[w.Sent-1]
 }
 
-// Until waits until a day's segment is what it should be.
+// Until waits until a day's segment has the expected state.
 func (w *Week) Until(label string, ok func(day DayJSON) bool) DayJSON {
 	w.T.Helper()
 	var d DayJSON
@@ -131,7 +130,7 @@ func NewWeek(t *testing.T, database string, zone *time.Location, scenes []Scene)
 	return w
 }
 
-// Talk has the scenes of a local day said, each answer as written.
+// Talk sends the scenes of a local day, each with its written answer.
 func (w *Week) Talk(scenes []Scene, label string) {
 	w.T.Helper()
 	for _, s := range scenes {
@@ -147,7 +146,7 @@ func (w *Week) Talk(scenes []Scene, label string) {
 	}
 }
 
-// Morning moves the clock past eight and takes the post.
+// Morning moves the clock past eight and receives the post.
 func (w *Week) Morning(t *testing.T, day int) {
 	t.Helper()
 	w.Set(time.Date(2026, 10, day, 8, 0, 30, 0, w.Zone))
@@ -165,7 +164,7 @@ func (w *Week) Morning(t *testing.T, day int) {
 	w.Keep(t, fmt.Sprintf("post-%d.txt", day), post.Text)
 }
 
-// Days holds the three days against what was written.
+// Days compares the three days with the written ones.
 func (w *Week) Days(t *testing.T, days ...DayJSON) {
 	t.Helper()
 	for i, d := range days {
@@ -184,7 +183,7 @@ func (w *Week) Days(t *testing.T, days ...DayJSON) {
 	}
 }
 
-// KeepPrompt keeps the exact prompt of the last turn, and holds it against the cap.
+// KeepPrompt stores the exact prompt of the last turn, and checks it against the cap.
 func (w *Week) KeepPrompt(t *testing.T) {
 	t.Helper()
 	var turns []struct {
@@ -208,7 +207,7 @@ func (w *Week) KeepPrompt(t *testing.T) {
 	w.Keep(t, "prompt.txt", w.MustRun("turns", "show", id, "--user", "Ada", "--prompt"))
 }
 
-// Keep keeps an artefact of the run for people to look at.
+// Keep stores an artefact of the run for inspection.
 func (w *Week) Keep(t *testing.T, name, text string) {
 	t.Helper()
 	dir := filepath.Join("artefacts", filepath.Base(t.Name()))

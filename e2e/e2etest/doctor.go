@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 )
 
-// Doctor runs the check and returns what it says of each thing, as "ok …" or
-// "PROBLEM …".
+// Doctor runs the check and returns its findings, as "ok …" or "PROBLEM …".
 func (w *Town) Doctor(env ...string) map[string][]string {
 	w.T.Helper()
 	old := w.Env
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], env...)
-	out, _ := w.Run("doctor", "--json") // it fails where something is wrong
+	out, _ := w.Run("doctor", "--json") // it fails if anything is wrong
 	w.Env = old
 	var found []struct {
 		Check, Detail string

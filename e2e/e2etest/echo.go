@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// EchoService passes texts on; whatever is asked for after them is acknowledged.
+// EchoService passes texts on; a request for later ones acknowledges earlier ones.
 type EchoService struct {
 	mu      sync.Mutex
 	last    int
@@ -47,7 +47,7 @@ func (s *EchoService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// Say has somebody write, and returns the answer.
+// Say sends a text of a person, and returns the answer.
 func (s *EchoService) Say(t *testing.T, g *Gateway, from, text string) string {
 	t.Helper()
 	s.mu.Lock()
@@ -83,14 +83,14 @@ func Contains(t *testing.T, where, text string, wants ...string) {
 	}
 }
 
-// UserOf is the user who has an address.
+// UserOf returns the user of an address.
 func (w *Town) UserOf(channel, external string) string {
 	w.T.Helper()
 	return fmt.Sprint(w.Ledger().Count(`SELECT user_id FROM identities WHERE detached = 0 AND channel = '` + channel +
 		`' AND external = '` + external + `'`))
 }
 
-// MergesEcho makes one user of a person on Telegram and one on the new channel.
+// MergesEcho merges a person on Telegram with one on the new channel.
 func (w *Town) MergesEcho(t *testing.T, g *Gateway, service *EchoService) {
 	t.Helper()
 	w.Telegram.Say(Ada, "/link")
@@ -107,7 +107,7 @@ func (w *Town) MergesEcho(t *testing.T, g *Gateway, service *EchoService) {
 	}
 }
 
-// DeletesEcho removes a user; who writes from there again is somebody new.
+// DeletesEcho deletes a user, who is then a new user when they write again.
 func (w *Town) DeletesEcho(t *testing.T, g *Gateway, service *EchoService, user string) {
 	t.Helper()
 	out := w.MustRun("users", "delete", user, "--yes")

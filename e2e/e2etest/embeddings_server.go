@@ -19,10 +19,10 @@ import (
 // dimensions of the vectors of a vectorServer.
 const dimensions = 256
 
-// vectorServer is an OpenAI-compatible server of embeddings. A vector counts
-// words; those that mean the same share a direction. Faults names what is wrong
-// with it now: down, short and large (vectors), refused (all keys but one), unknown
-// (the model), base64, and cursed, which gives no numbers for texts with that word.
+// vectorServer is an OpenAI-compatible server of embeddings. A vector counts words;
+// synonyms share a direction. Faults names the present faults: down, short and large
+// (vectors), refused (all keys but one), unknown (the model), base64, and cursed, which
+// returns no numbers for texts with that word.
 type vectorServer struct {
 	*httptest.Server
 	Vector func(text, model, fault string) []float32
@@ -39,10 +39,10 @@ func NewVectorServer(t *testing.T) *vectorServer {
 	return s
 }
 
-// Is changes what is wrong with the server.
+// Is sets the fault of the server.
 func (s *vectorServer) Is(fault string) { s.fault.Store(fault) }
 
-// Env is the environment that has the gateway use the server.
+// Env returns the environment for a gateway that uses the server.
 func (s *vectorServer) Env(model string) []string {
 	return []string{"EVERTHREAD_EMBEDDINGS_PROVIDER=openai", "EVERTHREAD_EMBEDDINGS_BASE_URL=" + s.URL + "/v1",
 		"EVERTHREAD_EMBEDDINGS_MODEL=" + model, "EVERTHREAD_EMBEDDINGS_DIMENSIONS=256"}
@@ -81,7 +81,7 @@ func (s *vectorServer) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": in.Model, "data": data})
 }
 
-// written64 is a vector as it is answered.
+// written64 returns the base64 form of a vector.
 func written64(v []float32, fault string) any {
 	if fault != "base64" && fault != "cursed" {
 		return v
@@ -105,7 +105,7 @@ func vectorOf(text, model, fault string) []float32 {
 	v := make([]float32, n)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text))
-	v[2+h.Sum32()%uint32(n-2)] = 0.01 // no text is nothing, and what has no word that counts is like no other
+	v[2+h.Sum32()%uint32(n-2)] = 0.01 // no vector is zero, and a text without counted words is like no other
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if fault == "cursed" && word == "cursed" {
 			v[1] = float32(math.NaN())
@@ -119,7 +119,7 @@ func vectorOf(text, model, fault string) []float32 {
 	return v
 }
 
-// meanings are the words that count.
+// meanings are the counted words.
 func meanings() map[string]string {
 	out := map[string]string{}
 	for _, same := range []string{"car automobile vehicle", "towed breakdown", "soup broth", "leek vegetable",

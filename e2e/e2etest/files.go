@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// stored is an attachment as it lies in the store.
+// stored is a stored attachment.
 type stored struct {
 	Kind, Name, MIME, Path, Error, Transcript string
 	Size                                      int64
 }
 
-// StoredOf returns the attachments of a person's messages of a role, in order.
+// StoredOf returns the attachments of a user's messages with a role, in order.
 func (l *Ledger) StoredOf(external, role string) []stored {
 	l.t.Helper()
 	var out []stored
@@ -35,13 +35,13 @@ func (l *Ledger) StoredOf(external, role string) []stored {
 	return out
 }
 
-// UserOf returns whose an address is.
+// UserOf returns the user of an address.
 func (l *Ledger) UserOf(external string) string {
 	l.t.Helper()
 	return fmt.Sprint(l.Count(`SELECT user_id FROM identities WHERE external = $1`, external))
 }
 
-// Journal is what the model was asked so far.
+// Journal returns the model's requests so far.
 func (w *Town) Journal() string {
 	w.T.Helper()
 	resp, err := http.Get(w.Model + "/__aimock/journal")
@@ -52,11 +52,11 @@ func (w *Town) Journal() string {
 	return string(out)
 }
 
-// Drawn are the names of the files that the tool draw makes.
+// Drawn are the names of the files of the tool draw.
 const Drawn = "plan.txt"
 
-// Chat has the owner write a line in the terminal until the answer matches, and
-// returns what was printed. The tools of a server come a moment after the start.
+// Chat sends lines of the owner in the terminal until an answer matches, and returns the
+// output. The tools of a server appear a moment after the start.
 func (w *Town) Chat(line, answer string) string {
 	w.T.Helper()
 	cmd := exec.Command(Program, "chat")
@@ -82,8 +82,8 @@ func (w *Town) Chat(line, answer string) string {
 	return out.String()
 }
 
-// ArrivedOnce checks that Ada got a text, a picture and a file, and each of them
-// twice only if the second one says so.
+// ArrivedOnce checks that Ada received a text, a picture and a file, each at most once
+// except for marked repeats.
 func (w *Week) ArrivedOnce(t *testing.T, g *Gateway) {
 	t.Helper()
 	var got []string

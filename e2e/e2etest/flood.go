@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Flood is what strangers do at once.
+// Flood is an attack by strangers.
 type Flood struct {
-	Connections int // that send a header and never a whole body
-	Posts       int // forged: a webhook, programs without a key, wrong sign-in codes
-	Rate        int // of posts a second
-	Other       int // posts to another server, before: what sending them costs this machine
+	Connections int // which send a header and never a whole body
+	Posts       int // forged ones: a webhook, programs without a key, wrong sign-in codes
+	Rate        int // posts a second
+	Other       int // posts to another server, to measure the cost of sending them
 }
 
-// flooded is how the gateway stood it.
+// flooded holds the measurements of a flood.
 type flooded struct {
 	Peak                 int64         // of memory, in bytes
 	Quiet, Beside, Loud  time.Duration // an answer's p95: alone, beside a flood of another server, in the flood
@@ -32,7 +32,7 @@ type flooded struct {
 	answers              map[int]int
 }
 
-// Stand has a gateway stand a flood, while somebody with a key goes on talking.
+// Stand floods a gateway while somebody with a key continues to talk.
 func (f Flood) Stand(t *testing.T) flooded {
 	t.Helper()
 	w := NewTown(t, "")
@@ -50,7 +50,7 @@ func (f Flood) Stand(t *testing.T) flooded {
 	}
 	var before []time.Duration
 	for n := range 40 {
-		if took := talk(n); n >= 10 { // once everything is warm
+		if took := talk(n); n >= 10 { // after the warm-up
 			before = append(before, took)
 		}
 	}
@@ -74,8 +74,8 @@ func (f Flood) Stand(t *testing.T) flooded {
 	return out
 }
 
-// beside sends the posts to a server while somebody talks to the gateway, and returns
-// how they were answered and how long each answer of the gateway took.
+// beside sends the posts to a server while somebody talks to the gateway, and returns the
+// statuses of the posts and the times of the gateway's answers.
 func (f Flood) beside(t *testing.T, url string, talk func(n int) time.Duration) (answers map[int]int,
 	took []time.Duration) {
 	var over atomic.Bool
@@ -86,19 +86,19 @@ func (f Flood) beside(t *testing.T, url string, talk func(n int) time.Duration) 
 	})
 	for n := 100; !over.Load(); n++ {
 		took = append(took, talk(n))
-		time.Sleep(20 * time.Millisecond) // a person is no benchmark
+		time.Sleep(20 * time.Millisecond) // people write slowly
 	}
 	all.Wait()
 	return answers, took
 }
 
-// p95 is the time of the slowest but for one in twenty, and the slowest.
+// p95 returns the 95th percentile, and the maximum.
 func p95(took []time.Duration) (at, most time.Duration) {
 	slices.Sort(took)
 	return took[len(took)*95/100], took[len(took)-1]
 }
 
-// post sends forged posts, and counts how they were answered.
+// post sends forged posts, and counts the statuses.
 func (f Flood) post(t *testing.T, base string) map[int]int {
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -137,7 +137,7 @@ func (f Flood) post(t *testing.T, base string) map[int]int {
 	}
 	began := time.Now()
 	for n := range f.Posts {
-		// At the rate that is measured.
+		// At the measured rate.
 		time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(f.Rate))))
 		turns <- n
 	}
@@ -146,7 +146,7 @@ func (f Flood) post(t *testing.T, base string) map[int]int {
 	return answers
 }
 
-// RefusedAll fails the test if anything forged was taken.
+// RefusedAll fails the test if anything forged was accepted.
 func (f flooded) RefusedAll(t *testing.T) {
 	t.Helper()
 	for status, n := range f.answers {

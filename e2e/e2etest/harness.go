@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package e2e drives the built binary as a process, from outside only: its
-// configuration is the environment, its peers are real or emulators by others.
-// One scenario a file, named as a sentence.
+// Package e2e drives the built binary as a process, from outside only: its configuration
+// is the environment, and its peers are real or third-party emulators. One scenario per
+// file, named as a sentence.
 package e2etest
 
 import (
@@ -50,8 +50,8 @@ func Main(m *testing.M) {
 		defer os.RemoveAll(dir)
 		Program = filepath.Join(dir, "everthread")
 		flag.Parse()
-		// The scenarios mostly wait. Those that look at the clock, or at a browser,
-		// are not parallel: they run before the others of their package.
+		// The scenarios mostly wait. Those that measure time or use a browser are not
+		// parallel: they run before the others of their package.
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
 		defer Common.end()
 		defer endChromium()
@@ -70,8 +70,7 @@ func Main(m *testing.M) {
 	}())
 }
 
-// Engines runs a test on both stores. database returns the configured URL of a
-// store that is new for the test.
+// Engines runs a test on both stores. database returns the configured URL of a new store.
 func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -83,13 +82,13 @@ func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) s
 	})
 }
 
-// deadlocked reports whether PostgreSQL ended a statement because two waited for each other.
+// deadlocked reports whether PostgreSQL ended a statement because of a deadlock.
 func deadlocked(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "40P01"
 }
 
-// NewSchema makes an empty schema in the test database and returns its URL.
+// NewSchema creates an empty schema in the test database and returns its URL.
 func NewSchema(t *testing.T) string {
 	t.Helper()
 	dsn := os.Getenv("TEST_POSTGRES_DSN")
@@ -108,7 +107,7 @@ func NewSchema(t *testing.T) string {
 			if !deadlocked(err) {
 				break
 			}
-			time.Sleep(time.Second) // the server ends what killed processes left
+			time.Sleep(time.Second) // the server ends the sessions of killed processes
 			_, err = c.Exec(ctx, "DROP SCHEMA "+name+" CASCADE")
 		}
 		Must(t, errors.Join(err, c.Close(ctx)))
@@ -128,7 +127,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Town is a test's surroundings: the chat service, the model, the data.
+// Town is the environment of a test: the chat service, the model, the data.
 type Town struct {
 	T        *testing.T
 	Telegram *telegramtest.Server
@@ -136,14 +135,14 @@ type Town struct {
 	Database string // URL; empty: SQLite in dir
 	Dir      string
 	Env      []string
-	Program  string // the binary; see upgraded
+	Program  string // the binary; see Upgraded
 
-	ShopsOf []string // roles whose the servers of tools are; nil: everybody's
-	Allowed []string // tools of the shop that need no question
+	ShopsOf []string // roles that may use the tool servers; nil: all
+	Allowed []string // tools of the shop that need no approval
 }
 
-// NewTown starts the peers. Anybody who writes is let in. The model emulator is
-// shared with other tests; see useModel.
+// NewTown starts the peers. Every sender is admitted. The model emulator is shared with
+// other tests; see UseModel.
 func NewTown(t *testing.T, database string) *Town {
 	t.Helper()
 	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.URL(t), Database: database,
@@ -167,27 +166,27 @@ func NewTown(t *testing.T, database string) *Town {
 	return w
 }
 
-// UseModel has the gateway talk to another model than the shared one.
+// UseModel replaces the shared model by another.
 func (w *Town) UseModel(base string) {
 	w.Model = base
 	w.Env = append(w.Env, "EVERTHREAD_LLM_BASE_URL="+base+"/v1")
 }
 
-// emulator is a model emulator, started when it is first wanted.
+// emulator is a model emulator, started on first use.
 type emulator struct {
 	once    sync.Once
 	latency time.Duration // before each chunk
-	env     []string      // more environment
+	env     []string      // additional environment
 	cmd     *exec.Cmd
 	stdin   io.Closer
 	started struct{ URL string }
 	err     error
 }
 
-// Common is the emulator that tests share: nobody changes how it answers.
+// Common is the emulator shared by tests, whose behaviour nobody changes.
 var Common emulator
 
-// URL returns where the emulator answers.
+// URL returns the emulator's URL.
 func (e *emulator) URL(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("EVERTHREAD_TEST_AIMOCK") == "" {
@@ -229,8 +228,8 @@ func (e *emulator) end() {
 	}
 }
 
-// StartModel starts an emulator of the test's own, which waits for latency before
-// each chunk of an answer, and returns its address.
+// StartModel starts an emulator for one test, which waits for latency before each chunk of
+// an answer, and returns its URL.
 func StartModel(t *testing.T, latency time.Duration, env ...string) string {
 	t.Helper()
 	e := &emulator{latency: latency, env: env}
@@ -247,7 +246,7 @@ type Gateway struct {
 	exit chan error
 }
 
-// Start starts the gateway with more environment, and waits until it is ready.
+// Start starts the gateway with additional environment, and waits until it is ready.
 func (w *Town) Start(env ...string) *Gateway {
 	w.T.Helper()
 	g := w.Launch(env...)
@@ -270,7 +269,7 @@ func (g *Gateway) Ready() {
 		}
 		time.Sleep(20 * time.Millisecond) // a process has no event to wait for
 	}
-	_ = g.Cmd.Process.Signal(syscall.SIGQUIT) // shows what it waits for
+	_ = g.Cmd.Process.Signal(syscall.SIGQUIT) // prints what it waits for
 	g.Wait(5 * time.Second)
 	g.t.Fatalf("the gateway is not ready\n%s", g.Log)
 }
@@ -291,7 +290,7 @@ func (w *Town) Launch(env ...string) *Gateway {
 	return g
 }
 
-// Run runs a subcommand and returns what it prints.
+// Run runs a subcommand and returns its output.
 func (w *Town) Run(args ...string) (string, error) {
 	cmd := exec.Command(w.Program, args...)
 	cmd.Dir = w.Dir
@@ -304,7 +303,7 @@ func (w *Town) Run(args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// MustRun is run for what must succeed.
+// MustRun is Run for a command that must succeed.
 func (w *Town) MustRun(args ...string) string {
 	w.T.Helper()
 	out, err := w.Run(args...)
@@ -320,7 +319,7 @@ var ports struct {
 	next, left int
 }
 
-// blockOf takes the first block that is nobody's.
+// blockOf takes the first free block.
 func blockOf(first, count, size int) (net.Listener, int) {
 	for n := range count {
 		at := first + (os.Getpid()+n)%count*size
@@ -331,7 +330,7 @@ func blockOf(first, count, size int) (net.Listener, int) {
 	return nil, 0
 }
 
-// FreeAddress is one that nothing listens on.
+// FreeAddress returns an address on which nothing listens.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	const first, count, size = 12_000, 360, 50
@@ -366,13 +365,13 @@ func (g *Gateway) Get(path string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// Kill ends the process as a power cut would.
+// Kill ends the process like a power cut.
 func (g *Gateway) Kill() {
 	_ = g.Cmd.Process.Signal(syscall.SIGKILL)
 	g.Wait(10 * time.Second)
 }
 
-// Stop asks the process to end and returns how long that took.
+// Stop asks the process to end and returns the time that it took.
 func (g *Gateway) Stop() time.Duration {
 	begin := time.Now()
 	_ = g.Cmd.Process.Signal(syscall.SIGTERM)
@@ -393,7 +392,7 @@ func (g *Gateway) Wait(d time.Duration) bool {
 	}
 }
 
-// logBuffer keeps what a process logs.
+// logBuffer holds the log of a process.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -411,7 +410,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// Logged waits until the log matches a pattern, and returns what did.
+// Logged waits until the log matches a pattern, and returns the match.
 func (g *Gateway) Logged(pattern string) []string {
 	g.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -424,7 +423,7 @@ func (g *Gateway) Logged(pattern string) []string {
 	return nil
 }
 
-// Sent waits until chat has got n messages.
+// Sent waits until chat has received n messages.
 func (w *Town) Sent(chat int64, n int) []telegramtest.Message {
 	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.T.Context(), 30*time.Second)

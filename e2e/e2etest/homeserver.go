@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Homeserver is a Dendrite with a bridge to a network of its own, signal.
+// Homeserver is a Dendrite with a bridge to its own network, signal.
 type Homeserver struct {
 	t       *testing.T
 	URL     string // of the client API
@@ -33,15 +33,14 @@ type Homeserver struct {
 
 const (
 	serverName   = "hs.test"
-	sharedSecret = "complement" // as the homeserver's configuration for tests has it
+	sharedSecret = "complement" // as in the homeserver's test configuration
 	asToken      = "as-token-of-the-test-bridge-0123456789"
 	hsToken      = "hs-token-of-the-test-bridge-0123456789"
 	puppetToken  = "as-token-of-double-puppeting-0123456789"
 	BridgeBot    = "@signalbot:" + serverName
 )
 
-// NewHomeserver starts a homeserver; with bridge also the bridge. Each test has
-// its own.
+// NewHomeserver starts a homeserver for one test, with bridge also the bridge.
 func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	t.Helper()
 	bin := os.Getenv("EVERTHREAD_TEST_MATRIX")
@@ -85,7 +84,7 @@ func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	return h
 }
 
-// registration is the file that tells a homeserver of an appservice.
+// registration returns the file that registers an appservice with a homeserver.
 func registration(id, address, token, users, bot string) string {
 	sender := id + "sender"
 	namespaces := fmt.Sprintf("  users:\n    - {regex: '%s', exclusive: %v}\n", users, bot != "")
@@ -133,8 +132,7 @@ logging: {min_level: debug, writers: [{type: stdout, format: json}]}
 	})
 }
 
-// run starts a peer that ends with the test. What it printed is kept if the test
-// failed.
+// run starts a peer that ends with the test. If the test failed, its output is kept.
 func run(t *testing.T, name string, c *exec.Cmd, dir string) {
 	t.Helper()
 	var out logBuffer
@@ -166,14 +164,14 @@ func (h *Homeserver) Until(what string, holds func() bool) {
 	}
 }
 
-// Account is somebody on the homeserver.
+// Account is a user on the homeserver.
 type Account struct {
 	h     *Homeserver
 	ID    string
 	Token string
 }
 
-// Register makes an account, as the server's owner does.
+// Register creates an account, as the server's owner does.
 func (h *Homeserver) Register(name string) *Account {
 	h.t.Helper()
 	const path = "/_synapse/admin/v1/register"
@@ -192,7 +190,7 @@ func (h *Homeserver) Register(name string) *Account {
 
 func PasswordOf(name string) string { return "password-of-" + name }
 
-// Call asks the homeserver and fails the test if it refuses.
+// Call makes a request to the homeserver and fails the test if it is refused.
 func (h *Homeserver) Call(method, path, token string, body, result any) {
 	h.t.Helper()
 	status, answer := h.ask(method, path, token, body)
@@ -226,7 +224,7 @@ func (h *Homeserver) ask(method, path, token string, body any) (int, []byte) {
 	return resp.StatusCode, answer
 }
 
-// Chat opens a direct chat with somebody, who is invited.
+// Chat opens a direct chat with an invited user.
 func (a *Account) Chat(with string) string {
 	a.h.t.Helper()
 	var out struct {
@@ -237,7 +235,7 @@ func (a *Account) Chat(with string) string {
 	return out.RoomID
 }
 
-// Say writes text in a room and returns the event's id.
+// Say sends a text to a room and returns the event's id.
 func (a *Account) Say(room, text string) string {
 	a.h.t.Helper()
 	return a.send(room, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
@@ -253,7 +251,7 @@ func (a *Account) send(room, kind string, content map[string]any) string {
 	return out.EventID
 }
 
-// timelineEvent is an event as the homeserver tells it.
+// timelineEvent is an event of the homeserver.
 type timelineEvent struct {
 	ID      string         `json:"event_id"`
 	Type    string         `json:"type"`
@@ -263,7 +261,7 @@ type timelineEvent struct {
 
 func (e timelineEvent) Body() string { s, _ := e.Content["body"].(string); return s }
 
-// timeline is what stands in a room, oldest first.
+// timeline returns the events of a room, oldest first.
 func (a *Account) timeline(room string) []timelineEvent {
 	a.h.t.Helper()
 	var out []timelineEvent
@@ -287,7 +285,7 @@ func (a *Account) timeline(room string) []timelineEvent {
 	}
 }
 
-// Heard waits until somebody has n messages of sender in a room, and returns them.
+// Heard waits until the account has n messages of sender in a room, and returns them.
 func (a *Account) Heard(room, sender string, n int) []string {
 	a.h.t.Helper()
 	var out []string
@@ -326,14 +324,14 @@ func (a *Account) Link() {
 	})
 }
 
-// signal is what the bridge sent to a person.
+// signal is a message that the bridge sent to a person.
 type signal struct {
 	ID, To, Kind, Text, Target string
 	Name, MIME                 string // of a file
 	Data                       []byte
 }
 
-// Signals waits until the bridge has sent n things of a kind ("": of any) to a person.
+// Signals waits until the bridge has sent n messages of a kind ("": any) to a person.
 func (h *Homeserver) Signals(to, kind string, n int) []signal {
 	h.t.Helper()
 	var out []signal
@@ -354,7 +352,7 @@ func (h *Homeserver) Signals(to, kind string, n int) []signal {
 	return out
 }
 
-// Act has something happen on the bridged network.
+// Act simulates an event on the bridged network.
 func (h *Homeserver) Act(what string, a map[string]any) {
 	h.t.Helper()
 	raw, err := json.Marshal(a)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Member is the id of the newest user.
+// Member returns the id of the newest user.
 func (w *Town) Member() string {
 	w.T.Helper()
 	var users []struct {
@@ -28,7 +28,7 @@ func (w *Town) Member() string {
 	return ""
 }
 
-// KillImport begins an import and kills it when some of it is in.
+// KillImport starts an import and kills it when part of it is stored.
 func (w *Town) KillImport(l *Ledger, file, user string) {
 	w.T.Helper()
 	const old = `SELECT COUNT(*) FROM messages WHERE body LIKE 'old message%'`

@@ -15,27 +15,27 @@ import (
 const (
 	KillFor    = 30 * time.Second // on each store, both at once
 	KillChats  = 4
-	KillTexts  = 80 // a chat writes at most
+	KillTexts  = 80 // texts of a chat at most
 	WebhookKey = "s3cret-s3cret-s3cret"
 )
 
-// Service is how people reach the gateway in a test.
+// Service is the way in which people reach the gateway in a test.
 type Service interface {
 	Say(chat int64, text string) (message int64)
 	Edit(chat, message int64, text string)
 }
 
-// Polled has the gateway ask for updates.
+// Polled has the gateway poll for updates.
 type Polled struct{ *Town }
 
 func (p Polled) Say(chat int64, text string) int64     { return p.Telegram.Say(chat, text) }
 func (p Polled) Edit(chat, message int64, text string) { p.Telegram.Edit(chat, message, text) }
 
-// AtomicGateway is a process that is replaced while others talk to it.
+// AtomicGateway is a process that is replaced while others use it.
 type AtomicGateway = atomic.Pointer[Gateway]
 
-// Pushed posts updates to whichever process takes them, each until it is taken,
-// and some once more to another.
+// Pushed posts updates to any process, each until it is accepted, and repeats some to
+// another process.
 type Pushed struct {
 	T       *testing.T
 	Targets []*AtomicGateway
@@ -67,7 +67,7 @@ func (p *Pushed) push(update map[string]any) {
 	again := rand.IntN(5) == 0
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		if !p.Post(string(body)) {
-			time.Sleep(20 * time.Millisecond) // as the service waits before it tries again
+			time.Sleep(20 * time.Millisecond) // the service's pause before a retry
 			continue
 		}
 		if !again {

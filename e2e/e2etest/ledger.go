@@ -22,7 +22,7 @@ import (
 // RepeatMark ends a part that may have arrived before.
 const RepeatMark = "\n\n(may be a repeat)"
 
-// Ledger reads the raw tables: what is really stored.
+// Ledger reads the raw tables.
 type Ledger struct {
 	t  *testing.T
 	DB *sql.DB
@@ -41,7 +41,7 @@ func (w *Town) Ledger() *Ledger {
 	return &Ledger{w.T, db}
 }
 
-// Lines are the first columns of a query's rows, as text.
+// Lines returns the first columns of a query's rows, as text.
 func (l *Ledger) Lines(query string, args ...any) []string {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -59,7 +59,7 @@ func (l *Ledger) Lines(query string, args ...any) []string {
 	return out
 }
 
-// Count is the number that a query returns.
+// Count returns the number that a query selects.
 func (l *Ledger) Count(query string, args ...any) (n int) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -70,15 +70,15 @@ func (l *Ledger) Count(query string, args ...any) (n int) {
 
 const OfChat = ` IN (SELECT user_id FROM identities WHERE external = $1)`
 
-// Transcript is what the person of a chat said, as the model saw it: in the
-// order of the positions.
+// Transcript returns the messages of a chat's person in the order of their positions, in
+// which the model saw them.
 func (l *Ledger) Transcript(external string) []string {
 	return l.Lines(`SELECT body FROM messages WHERE user_id`+OfChat+` AND role = 'user' AND kind = 'chat' ORDER BY
 		CASE WHEN position = 0 THEN 9000000000000000000 ELSE position END, id`, external)
 }
 
-// left counts what is left to do for the people: messages to answer, turns that
-// run, deliveries under way, answers to speak.
+// left counts the pending work: messages to answer, running turns, pending deliveries,
+// answers to speak.
 func (l *Ledger) left() int {
 	l.t.Helper()
 	return l.Count(
@@ -88,7 +88,7 @@ func (l *Ledger) left() int {
 		+ (SELECT COUNT(*) FROM jobs WHERE queue = 'speak' AND state <> 'dead')`)
 }
 
-// Quiet waits until nothing is left to do.
+// Quiet waits until there is no pending work.
 func (l *Ledger) Quiet(within time.Duration, log fmt.Stringer) {
 	l.t.Helper()
 	left := l.left()
@@ -104,10 +104,10 @@ func (l *Ledger) Quiet(within time.Duration, log fmt.Stringer) {
 			`SELECT 'job ' || id || ' ' || key || ' ' || state || ' ' || worker || ' ' || run_at || ' ' || lease_until FROM jobs`), log)
 }
 
-// settled is longer than a channel that tells later what became of a part is waited for.
+// settled exceeds the wait for late statuses of a part.
 const settled = 90 * time.Second
 
-// Settle waits until everything that was said is taken and done.
+// Settle waits until all messages are received and their work is done.
 func (w *Town) Settle(l *Ledger, g *Gateway) {
 	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.T.Context(), 30*time.Second)
@@ -118,20 +118,20 @@ func (w *Town) Settle(l *Ledger, g *Gateway) {
 	l.Quiet(settled, g.Log)
 }
 
-// Repeats counts what arrived at a chat with a mark, and how much of that had
+// Repeats counts the parts of a chat that arrived with a mark, and those of them that had
 // arrived before.
 type Repeats struct{ Marked, Doubled, Missing int }
 
-// Check holds the store and the chat service against what the person of a chat
-// said: every message stands in the transcript once and in order, every turn has
-// one reply (one that was stopped at most one), and every part arrived once and in order but for marked repeats,
-// which it counts.
+// Check compares the store and the chat service with the messages of a chat's person:
+// every message is in the transcript once and in order, every turn has one reply (a
+// stopped one at most one), and every part arrived once and in order except for marked
+// repeats, which it counts.
 func (w *Town) Check(l *Ledger, chat int64, said []string) Repeats {
 	w.T.Helper()
 	return w.CheckAt(l, fmt.Sprint(chat), said, Texts(w.Telegram.Sent(chat)))
 }
 
-// CheckAt is check for an address of any channel, and what arrived there.
+// CheckAt is Check for an address of any channel, with the parts that arrived there.
 func (w *Town) CheckAt(l *Ledger, external string, said, arrived []string) Repeats {
 	w.T.Helper()
 	if got := l.Transcript(external); !slices.Equal(got, said) {
@@ -152,7 +152,7 @@ func (w *Town) CheckAt(l *Ledger, external string, said, arrived []string) Repea
 	return w.Arrived(l, external, arrived)
 }
 
-// Arrived holds the parts in the store against what the chat service got.
+// Arrived compares the parts in the store with those that the chat service received.
 func (w *Town) Arrived(l *Ledger, external string, got []string) Repeats {
 	w.T.Helper()
 	a := alignment{got: got, dead: map[[2]int]bool{}}
@@ -180,17 +180,17 @@ func (w *Town) Arrived(l *Ledger, external string, got []string) Repeats {
 	return r
 }
 
-// alignment matches parts (state, text) with what arrived, in order.
+// alignment matches parts (state, text) with the arrived ones, in order.
 type alignment struct {
 	parts [][2]string
 	got   []string
-	far   [2]int // the furthest that a match came
+	far   [2]int // furthest match
 	dead  map[[2]int]bool
 }
 
-// from matches parts[i:] with got[j:]. A part arrives once; where a process died
-// it arrives with a mark, too or instead; where that happened twice its state is
-// unknown and it may be missing.
+// from matches parts[i:] with got[j:]. A part arrives once. If a process died, it arrives
+// with a mark, additionally or instead. If that happened twice, its state is unknown and it
+// may be missing.
 func (a *alignment) from(i, j int) (Repeats, bool) {
 	if i == len(a.parts) && j == len(a.got) {
 		return Repeats{}, true

@@ -14,8 +14,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Shops configures an MCP server that is a program, one that is an address and
-// one that does not start, and returns the file in which calls are noted.
+// Shops configures one MCP server that is a program, one with a URL and one that does not
+// start, and returns the file in which calls are recorded.
 func (w *Town) Shops(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "calls")
@@ -42,7 +42,7 @@ func (w *Town) Shops(t *testing.T) string {
 	return path
 }
 
-// roles are those whose the shops are: everybody's, unless a test says else.
+// roles returns the roles that may use the shops: all by default.
 func (w *Town) roles() []string {
 	if w.ShopsOf != nil {
 		return w.ShopsOf
@@ -50,7 +50,7 @@ func (w *Town) roles() []string {
 	return []string{"owner", "member"}
 }
 
-// Calls are the calls that were noted.
+// Calls returns the recorded calls.
 func Calls(t *testing.T, path string) []string {
 	t.Helper()
 	b, err := os.ReadFile(path)

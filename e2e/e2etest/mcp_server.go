@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mcpLedger is the variable that makes the test binary an MCP server on its
-// standard input and output; its value is the file in which calls are noted.
+// mcpLedger is the variable that makes the test binary an MCP server on its standard input
+// and output; its value is the file in which calls are recorded.
 const mcpLedger = "EVERTHREAD_TEST_MCP"
 
 // serveMCP serves until the input ends.
@@ -32,8 +32,8 @@ type mail struct {
 	Text string `json:"text,omitempty"`
 }
 
-// newMCP is a shop that knows what is on its shelves and draws it; it also dies,
-// hangs and floods on demand.
+// newMCP returns a shop with tools for its stock and pictures of it; it also dies, hangs
+// and floods on demand.
 func newMCP(path string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
@@ -77,7 +77,7 @@ func newMCP(path string) *sdk.Server {
 	return s
 }
 
-// draw is a picture of a thing, and its plan as a file.
+// draw returns a picture of a thing, and its plan as a file.
 func draw(item string) *sdk.CallToolResult {
 	if item == "gallery" {
 		return gallery()
@@ -90,7 +90,7 @@ func draw(item string) *sdk.CallToolResult {
 	}}
 }
 
-// gallery is what is no picture, and then two.
+// gallery returns an invalid picture, and then two valid ones.
 func gallery() *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{
 		&sdk.ImageContent{MIMEType: "image/svg+xml",

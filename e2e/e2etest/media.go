@@ -40,7 +40,7 @@ func (w *Town) Kept() map[string][]byte {
 	return out
 }
 
-// Fetched waits until no download and no removal is left to do.
+// Fetched waits until all downloads and removals are done.
 func (l *Ledger) Fetched(g *Gateway) {
 	l.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); l.Count(

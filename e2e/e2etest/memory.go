@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Silence moves on by two days with other talk between, so that nothing of what was said
-// so far stands in a prompt.
+// Silence advances the clock by two days with other conversation, so that nothing said so
+// far is in a prompt.
 func (w *Week) Silence(g *Gateway) {
 	w.T.Helper()
 	l := w.Ledger()
@@ -25,7 +25,7 @@ func (w *Week) Silence(g *Gateway) {
 	l.Until(`SELECT COUNT(*) FROM segments WHERE state = 'open'`, 0, g)
 }
 
-// Prompt has Ada say something and returns what the model saw.
+// Prompt sends a message of Ada and returns the model's prompt.
 func (w *Week) Prompt(text string) string {
 	w.T.Helper()
 	w.Ask(text)
@@ -36,7 +36,7 @@ func (w *Week) Prompt(text string) string {
 	return w.MustRun("turns", "show", fmt.Sprint(turns[0].ID), "--user", "Ada", "--prompt")
 }
 
-// Stranger has somebody else look for Ada's memory, by every way there is.
+// Stranger looks for Ada's memory as somebody else, in every possible way.
 func (w *Week) Stranger(t *testing.T, item int64) {
 	t.Helper()
 	for n, text := range []string{`call memory_search {"query":"*"}`,
@@ -52,8 +52,8 @@ func (w *Week) Stranger(t *testing.T, item int64) {
 	}
 }
 
-// ForgetRest removes what else held the word: the answers of the assistant, which
-// are messages of their own.
+// ForgetRest removes the other messages with the word: the assistant's answers, which are
+// separate messages.
 func (w *Week) ForgetRest(t *testing.T) {
 	t.Helper()
 	for _, id := range w.Ledger().Lines(`SELECT id FROM messages WHERE user_id`+OfChat+` AND body LIKE '%zanzibar%'`,
@@ -62,7 +62,7 @@ func (w *Week) ForgetRest(t *testing.T) {
 	}
 }
 
-// Reply has Ada reply to a message of hers and returns the answer.
+// Reply sends Ada's reply to one of her messages and returns the answer.
 func (w *Week) Reply(to int64, quoted, text string) string {
 	w.T.Helper()
 	w.Next++
@@ -73,7 +73,7 @@ func (w *Week) Reply(to int64, quoted, text string) string {
 	return w.Receive().Text
 }
 
-// Traces looks for what is left of a text; ok: nothing is.
+// Traces searches for remains of a text; ok: there are none.
 func (w *Week) Traces(text string) (out string, ok bool) {
 	w.T.Helper()
 	out, err := w.Run("forget", "--user", "Ada", "--verify", text)

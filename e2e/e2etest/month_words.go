@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Fact is something that Ada says on a day of the month and asks for weeks
-// later, beside what is easily taken for it.
+// Fact is a statement of Ada's on a day of the month that she asks about weeks later, with
+// similar statements.
 type Fact struct {
 	Day      int
 	Said     string
 	Question string
 	near     string // a distractor: nearly the same words, another answer
-	Other    string // what another person says of the same
-	Answered string // not empty: said is a question, and this its answer, which is the fact
+	Other    string // another person's statement about the same
+	Answered string // not empty: said is a question, and this answer is the fact
 }
 
-// Evidence is the text that the answer to the question rests on.
+// Evidence returns the text on which the answer to the question is based.
 func (f Fact) Evidence() string {
 	if f.Answered != "" {
 		return f.Answered
@@ -77,8 +77,8 @@ func Facts() []Fact {
 	}
 }
 
-// daysOfMonth is how many days the month has; perDay how many messages Ada
-// writes on each, bursts in how many sittings.
+// daysOfMonth is the number of days; perDay the number of Ada's messages on each, and
+// bursts the number of their sittings.
 const (
 	DaysOfMonth = 30
 	PerDay      = 68
@@ -86,8 +86,8 @@ const (
 	PerOther    = 5 // of another person
 )
 
-// chatter makes plausible messages of the same people and things, the same for
-// the same seed.
+// chatter generates plausible messages about the same people and things, the same for the
+// same seed.
 type chatter struct {
 	rnd  *rand.Rand
 	said map[string]bool
@@ -119,7 +119,7 @@ const (
 		"P et moi avons nagé N longueurs|P m'a prêté N euros|Mes notes sur T sont dans le dossier I|P dit que les chiffres de T du D M sont faux"
 )
 
-// Next is a message that was not said before.
+// Next returns a new message.
 func (c *chatter) Next() string {
 	for {
 		lang, place, month := english, placesE, months
@@ -137,7 +137,7 @@ func (c *chatter) Next() string {
 	}
 }
 
-// fill puts something in the place of a capital that stands alone, or has 's.
+// fill replaces a capital that is a word of its own, or has 's.
 func (c *chatter) fill(word, place, month string) string {
 	bare := strings.TrimRight(word, " :,")
 	head := strings.TrimSuffix(bare, "'s")
@@ -150,9 +150,8 @@ func (c *chatter) fill(word, place, month string) string {
 	return with + word[len(head):]
 }
 
-// Day are the messages of a day in their sittings. The facts, and what is near
-// them a week later, stand among the others; what has an answer of its own ends
-// a sitting.
+// Day returns the messages of a day in their sittings. The facts, and a week later their
+// distractors, are among the others; one with an answer of its own ends a sitting.
 func (c *chatter) Day(n int, own func(Fact) string) [][]string {
 	var texts, last []string
 	for _, f := range Facts() {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// contextJSON is what a turn says of its prompt.
+// contextJSON is a turn's description of its prompt.
 type contextJSON struct {
 	Thread   int    `json:"messages_in_thread"`
 	Loaded   int    `json:"messages_loaded"`
@@ -19,7 +19,7 @@ type contextJSON struct {
 	Cap      int    `json:"cap_tokens"`
 }
 
-// Context has Ada say something and returns what the snapshot says of the prompt.
+// Context sends a message of Ada and returns the snapshot of the prompt.
 func (w *Week) Context(text string) contextJSON {
 	w.T.Helper()
 	w.Ask(text)

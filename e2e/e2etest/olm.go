@@ -37,12 +37,12 @@ type OlmDevice struct {
 	Gate  *gate
 	Store *peerStore
 	since string
-	read  map[string]timelineEvent // what could be decrypted, by event
-	Wrote map[string]string        // the keys with which it wrote last, by room
+	read  map[string]timelineEvent // decrypted events by id
+	Wrote map[string]string        // last used session, by room
 }
 
-// gate lets keys through to other devices, or keeps them back. Keys are not kept
-// back from the device's own account.
+// gate passes keys on to other devices, or holds them. It never holds keys for the
+// device's own account.
 type gate struct {
 	mu   sync.Mutex
 	shut bool
@@ -66,14 +66,14 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
 }
 
-// Hold keeps back the keys from now on.
+// Hold holds keys from now on.
 func (g *gate) Hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shut = true
 }
 
-// Open lets go what was kept back.
+// Open releases held keys.
 func (g *gate) Open(t *testing.T) {
 	t.Helper()
 	g.mu.Lock()
@@ -90,7 +90,7 @@ func (g *gate) Open(t *testing.T) {
 	g.held = nil
 }
 
-// Login opens another session of the account, on a device of its own.
+// Login opens another session of the account, with its own device.
 func (a *Account) Login() *Account {
 	a.h.t.Helper()
 	var out struct {
@@ -102,7 +102,7 @@ func (a *Account) Login() *Account {
 	return &Account{h: a.h, ID: a.ID, Token: out.Token}
 }
 
-// Olm makes keys for the device that the account is logged in on.
+// Olm creates keys for the account's device.
 func (a *Account) Olm() *OlmDevice {
 	a.h.t.Helper()
 	t := a.h.t
@@ -125,13 +125,13 @@ func (a *Account) Olm() *OlmDevice {
 	return d
 }
 
-// peerStore is the keys of a client.
+// peerStore is the key store of a client.
 type peerStore struct {
 	*crypto.SQLCryptoStore
 	Again atomic.Bool // the next session with any device is a new one
 }
 
-// HasSession reports whether there is a session to write to a device with.
+// HasSession reports whether there is a session that encrypts for a device.
 func (p *peerStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 	return !p.Again.Load() && p.SQLCryptoStore.HasSession(ctx, key)
 }
@@ -149,7 +149,7 @@ func newPeerStore(t *testing.T, user string, device id.DeviceID) *peerStore {
 	return p
 }
 
-// Sync takes the keys that came.
+// Sync receives new keys.
 func (d *OlmDevice) Sync() {
 	d.h.t.Helper()
 	resp, err := d.cli.FullSyncRequest(d.h.t.Context(), mautrix.ReqSync{Since: d.since})
@@ -158,8 +158,8 @@ func (d *OlmDevice) Sync() {
 	d.since = resp.NextBatch
 }
 
-// Secret opens an encrypted direct chat with somebody, who is invited, and waits
-// until they came.
+// Secret opens an encrypted direct chat with an invited user, and waits until they
+// joined.
 func (d *OlmDevice) Secret(with string) string {
 	d.h.t.Helper()
 	var out struct {
@@ -173,7 +173,7 @@ func (d *OlmDevice) Secret(with string) string {
 	return out.RoomID
 }
 
-// Enter tells the device of an encrypted room and who is in it.
+// Enter tells the device of an encrypted room and its members.
 func (d *OlmDevice) Enter(room string, users ...string) {
 	d.h.t.Helper()
 	ctx, in := d.h.t.Context(), id.RoomID(room)
@@ -183,7 +183,7 @@ func (d *OlmDevice) Enter(room string, users ...string) {
 	}
 }
 
-// Joined waits until somebody is in a room.
+// Joined waits until a user is in a room.
 func (a *Account) Joined(g *Gateway, room, who string) {
 	a.h.t.Helper()
 	path := "/_matrix/client/v3/rooms/" + url.PathEscape(room) + "/state/m.room.member/" + url.PathEscape(who)
@@ -196,7 +196,7 @@ func (a *Account) Joined(g *Gateway, room, who string) {
 	}
 }
 
-// Write sends a message so that only the devices of the room can read it.
+// Write sends a message that only the devices of the room can read.
 func (d *OlmDevice) Write(room string, content map[string]any) string {
 	d.h.t.Helper()
 	d.Sync()
@@ -216,19 +216,19 @@ func (d *OlmDevice) Write(room string, content map[string]any) string {
 	return d.send(room, "m.room.encrypted", raw)
 }
 
-// Tell writes a text.
+// Tell sends a text.
 func (d *OlmDevice) Tell(room, text string) string {
 	d.h.t.Helper()
 	return d.Write(room, map[string]any{"msgtype": "m.text", "body": text})
 }
 
-// Forget has the next message of a room use keys that nobody has yet.
+// Forget makes the next message of a room use new keys.
 func (d *OlmDevice) Forget(room string) {
 	d.h.t.Helper()
 	Must(d.h.t, d.mach.CryptoStore.RemoveOutboundGroupSession(d.h.t.Context(), id.RoomID(room)))
 }
 
-// Plain is what stands in a room, decrypted as far as the device can.
+// Plain returns the events of a room, decrypted as far as the device can.
 func (d *OlmDevice) Plain(room string) []timelineEvent {
 	d.h.t.Helper()
 	d.Sync()
@@ -265,8 +265,8 @@ func (d *OlmDevice) decrypt(room string, e timelineEvent) (timelineEvent, error)
 	return opened, json.Unmarshal(out.Content.VeryRaw, &opened.Content)
 }
 
-// Answers waits until the device shows n messages of somebody, and returns each
-// as it was last edited.
+// Answers waits until the device shows n messages of a sender, and returns them with their
+// last edits.
 func (d *OlmDevice) Answers(g *Gateway, room, sender string, n int) []timelineEvent {
 	d.h.t.Helper()
 	var out []timelineEvent
@@ -280,8 +280,8 @@ func (d *OlmDevice) Answers(g *Gateway, room, sender string, n int) []timelineEv
 	}
 }
 
-// Settled is what somebody's messages say when all that was to be sent can be read.
-// Requests to send a message again are no deliveries.
+// Settled returns a sender's messages when all expected ones can be read. Requests to send
+// a message again do not count.
 func (d *OlmDevice) Settled(l *Ledger, g *Gateway, room, sender string) []string {
 	d.h.t.Helper()
 	sent := l.Count(`SELECT COUNT(*) FROM deliveries WHERE state IN ('sent', 'delivered', 'read')`)
@@ -293,7 +293,7 @@ func (d *OlmDevice) Settled(l *Ledger, g *Gateway, room, sender string) []string
 	}
 }
 
-// latest is what somebody's messages say after their edits.
+// latest returns a sender's messages after their edits.
 func latest(events []timelineEvent, sender string) []timelineEvent {
 	var out []timelineEvent
 	index := map[string]int{}
@@ -321,7 +321,7 @@ func Bodies(events []timelineEvent) (out []string) {
 	return out
 }
 
-// File returns the content of an encrypted file that a message carries.
+// File returns the content of a message's encrypted file.
 func (d *OlmDevice) File(e timelineEvent) []byte {
 	d.h.t.Helper()
 	raw, err := json.Marshal(e.Content["file"])
@@ -341,7 +341,7 @@ func (d *OlmDevice) File(e timelineEvent) []byte {
 	return data
 }
 
-// Enclose uploads data encrypted and returns what a message says of it.
+// Enclose uploads data encrypted and returns the file's description for a message.
 func (d *OlmDevice) Enclose(data []byte) map[string]any {
 	d.h.t.Helper()
 	keys, sealed := enclosure.NewEncryptedFile(), bytes.Clone(data)
@@ -353,7 +353,7 @@ func (d *OlmDevice) Enclose(data []byte) map[string]any {
 	return out
 }
 
-// Devices are the devices of somebody and their keys, as the homeserver tells them.
+// Devices returns a user's devices and their keys according to the homeserver.
 func (d *OlmDevice) Devices(of string) string {
 	d.h.t.Helper()
 	var out struct {
@@ -366,7 +366,7 @@ func (d *OlmDevice) Devices(of string) string {
 	return fmt.Sprint(out.Keys[of])
 }
 
-// Session is the id of the keys with which somebody wrote last in a room.
+// Session returns the id of the session that a sender last used in a room.
 func (d *OlmDevice) Session(room, sender string) (last string) {
 	d.h.t.Helper()
 	for _, e := range d.timeline(room) {
@@ -377,7 +377,7 @@ func (d *OlmDevice) Session(room, sender string) (last string) {
 	return last
 }
 
-// CrossSign makes the account's cross-signing keys, has them sign the device, and
+// CrossSign creates the account's cross-signing keys, signs the device with them, and
 // returns the recovery key.
 func (d *OlmDevice) CrossSign() string {
 	d.h.t.Helper()
@@ -390,8 +390,7 @@ func (d *OlmDevice) CrossSign() string {
 	return recovery
 }
 
-// Trust is what the device thinks of the one that another session of its account
-// is on.
+// Trust returns the device's trust in the device of another session of its account.
 func (d *OlmDevice) Trust(other *Account) id.TrustState {
 	d.h.t.Helper()
 	ctx, us := d.h.t.Context(), id.UserID(other.ID)

@@ -19,7 +19,7 @@ type vault struct {
 	version id.KeyBackupVersion
 }
 
-// Vault makes a key backup, and puts its key where the recovery key opens it.
+// Vault creates a key backup, and stores its key under the recovery key.
 func (d *OlmDevice) Vault(recovery string) *vault {
 	d.h.t.Helper()
 	t, ctx := d.h.t, d.h.t.Context()
@@ -38,7 +38,7 @@ func (d *OlmDevice) Vault(recovery string) *vault {
 	return &vault{d: d, key: key, version: made.Version}
 }
 
-// Put backs up the keys with which messages of a room were written.
+// Put backs up the keys of messages in a room.
 func (v *vault) Put(room, session string) {
 	v.d.h.t.Helper()
 	t, ctx := v.d.h.t, v.d.h.t.Context()

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 )
 
-// Unready waits until the process says that its database is away.
+// Unready waits until the process reports that its database is away.
 func (w *Town) Unready(g *Gateway) {
 	w.T.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -30,7 +30,7 @@ func (w *Town) Unready(g *Gateway) {
 
 var Failure500 = telegramtest.Failure{Code: 500}
 
-// Answered waits until the last message that Ada has got is text.
+// Answered waits until the last message that Ada received is text.
 func (w *Town) Answered(t *testing.T, g *Gateway, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -44,7 +44,7 @@ func (w *Town) Answered(t *testing.T, g *Gateway, text string) {
 	}
 }
 
-// SentOrFailed waits until the first reply is out of the way.
+// SentOrFailed waits until the first reply is sent or has failed.
 func (w *Town) SentOrFailed(t *testing.T, g *Gateway) {
 	t.Helper()
 	l := w.Ledger()

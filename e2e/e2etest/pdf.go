@@ -12,11 +12,11 @@ import (
 	"github.com/everthread/everthread/core/document"
 )
 
-// machineCode is made of PDFium once for all tests of a package.
+// machineCode is compiled from PDFium once for all tests of a package.
 var machineCode sync.Once
 
-// ReadsPDF spares a town making the machine code that its program reads PDFs with, which
-// takes longer on a busy machine than a turn waits for a document.
+// ReadsPDF provides a town with the compiled PDF reader of its program, which on a busy
+// machine takes longer to compile than a turn waits for a document.
 func (w *Town) ReadsPDF(t *testing.T) {
 	t.Helper()
 	shared := filepath.Join(filepath.Dir(Program), "pdfium")

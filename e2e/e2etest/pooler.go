@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// NewDatabase makes an empty database in the test server, for what cannot be done in a
+// NewDatabase creates an empty database in the test server, for tests that cannot use a
 // schema of a shared one, and returns its URL.
 func NewDatabase(t *testing.T) string {
 	t.Helper()
@@ -51,14 +51,14 @@ func NewDatabase(t *testing.T) string {
 	return u.String()
 }
 
-// NewPooler starts PgBouncer before the server of a database, which gives every
-// transaction another connection, and returns the URL that leads through it.
+// NewPooler starts PgBouncer in front of the server of a database, which gives every
+// transaction another connection, and returns the URL through it.
 func NewPooler(t *testing.T, database string) string {
 	t.Helper()
 	return StartPooler(t, database).URL
 }
 
-// Pooler is a PgBouncer that runs.
+// Pooler is a running PgBouncer.
 type Pooler struct {
 	t    *testing.T
 	addr string
@@ -67,7 +67,7 @@ type Pooler struct {
 	URL  string
 }
 
-// StartPooler is NewPooler for who wants to lead it elsewhere.
+// StartPooler is NewPooler with a Pooler that can be redirected.
 func StartPooler(t *testing.T, database string) *Pooler {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -104,7 +104,7 @@ func StartPooler(t *testing.T, database string) *Pooler {
 	return p
 }
 
-// write configures it for the server of a database.
+// write writes the configuration for the server of a database.
 func (p *Pooler) write(u *url.URL) {
 	p.t.Helper()
 	host, port, err := net.SplitHostPort(p.addr)
@@ -128,7 +128,7 @@ server_login_retry = 1
 `, strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port(), u.User.Username(), password, host, port)), 0o600))
 }
 
-// Lead has it lead to the database of the same name on another server.
+// Lead redirects it to the database of the same name on another server.
 func (p *Pooler) Lead(database string) {
 	p.t.Helper()
 	u, err := url.Parse(database)
@@ -137,8 +137,8 @@ func (p *Pooler) Lead(database string) {
 	Must(p.t, p.cmd.Process.Signal(syscall.SIGHUP))
 }
 
-// nobody is a user without rights that owns the files: some programs refuse to run as
-// root. Nil: the test has no rights either.
+// nobody is a user without rights that owns the files, as some programs refuse to run as
+// root; nil: the test does not run as root.
 func nobody(t *testing.T, files ...string) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -23,15 +23,15 @@ import (
 // metaDescription is Meta's own description of the API.
 const metaDescription = "../../../shared/data/whatsapp-business-messaging-v23.0.yaml"
 
-// prism is a validating emulator over Meta's description of the Cloud API, shared
-// by all tests.
+// prism is a validating emulator of Meta's description of the Cloud API, shared by all
+// tests.
 var prism = struct {
 	sync.Once
 	url string
 }{}
 
-// startPrism starts it, once. "" where it is not to be had: the test server checks
-// by the same description, or not at all.
+// startPrism starts it once. It returns "" if Prism is not available: then the test server
+// checks against the same description, or nothing does.
 func startPrism(t *testing.T) string {
 	prism.Do(func() {
 		bin := filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "prism")
@@ -55,8 +55,8 @@ func startPrism(t *testing.T) string {
 	return prism.url
 }
 
-// throughPrism returns the address of a server that passes everything on to the
-// one at target, and shows Prism every message first.
+// throughPrism returns the URL of a server that passes everything on to target, and every
+// message to Prism first.
 func throughPrism(t *testing.T, target string) string {
 	t.Helper()
 	judge := startPrism(t)
@@ -84,9 +84,8 @@ func throughPrism(t *testing.T, target string) string {
 	return s.URL
 }
 
-// judged asks Prism about a message. The description is of version 23: it knows
-// neither the marks of reading and typing, nor recipients by their id and the data
-// that statuses give back, which came later.
+// judged has Prism validate a message. The description is of version 23, which lacks the
+// later read marks, typing indicators, recipients by id and callback data of statuses.
 func judged(address, agent string, body []byte) error {
 	var m map[string]any
 	if err := json.Unmarshal(body, &m); err != nil {

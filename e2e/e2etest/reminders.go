@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Told are the reminders that arrived at Ada's.
+// Told returns the reminders that Ada received.
 func (w *Week) Told() []string {
 	var out []string
 	for _, m := range w.Telegram.Sent(Ada) {
@@ -18,7 +18,7 @@ func (w *Week) Told() []string {
 	return out
 }
 
-// WantTold checks which reminders arrived, in order.
+// WantTold checks the received reminders, in order.
 func (w *Week) WantTold(g *Gateway, want ...string) {
 	w.T.Helper()
 	if got := w.Told(); !slices.Equal(got, want) {
@@ -26,7 +26,7 @@ func (w *Week) WantTold(g *Gateway, want ...string) {
 	}
 }
 
-// RemindIn has Ada ask for a reminder.
+// RemindIn requests a reminder as Ada.
 func (w *Week) RemindIn(when, what string) {
 	w.T.Helper()
 	if got := w.Ask("/remind " + when + " " + what).Text; !strings.Contains(got, "I'll remind you") ||

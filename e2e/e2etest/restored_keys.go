@@ -12,8 +12,8 @@ import (
 	"maunium.net/go/mautrix/crypto"
 )
 
-// SecretWith opens an encrypted direct chat with the assistant and waits for its
-// answer to a text.
+// SecretWith opens an encrypted direct chat with the assistant and waits for its answer to
+// a text.
 func (d *OlmDevice) SecretWith(g *Gateway, bot *Account, text string) (room string) {
 	d.h.t.Helper()
 	room = d.Secret(bot.ID)
@@ -23,8 +23,8 @@ func (d *OlmDevice) SecretWith(g *Gateway, bot *Account, text string) (room stri
 	return room
 }
 
-// GoesOnInSecret waits until what people said in their rooms is there, each text
-// once, and checks that every answer to it has arrived and can be read.
+// GoesOnInSecret waits until people's texts in their rooms have arrived once, and checks
+// that every answer has arrived and can be read.
 func (w *Town) GoesOnInSecret(g *Gateway, bot *Account, rooms map[*OlmDevice]string, said map[*OlmDevice][]string) {
 	w.T.Helper()
 	l := w.Ledger()
@@ -50,12 +50,12 @@ func (w *Town) GoesOnInSecret(g *Gateway, bot *Account, rooms map[*OlmDevice]str
 			if arrived[id] != body {
 				w.T.Errorf("%s sees %q where it was answered %q\n%s", d.ID, arrived[id], body, g.Log)
 			}
-			delete(arrived, id) // no other answer stands there
+			delete(arrived, id) // there is no other answer
 		}
 	}
 }
 
-// Heard waits until people are in the transcript with what they said.
+// Heard waits until people's texts are in the transcript.
 func (l *Ledger) Heard(g *Gateway, said map[*OlmDevice][]string) {
 	l.t.Helper()
 	for d, texts := range said {
@@ -63,7 +63,7 @@ func (l *Ledger) Heard(g *Gateway, said map[*OlmDevice][]string) {
 		missing := func(text string) bool { return !slices.Contains(got, text) }
 		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 			for other := range said {
-				other.Sync() // clients that run answer when they are asked for keys
+				other.Sync() // running clients answer requests for keys
 			}
 			if got = l.Transcript(d.ID); !slices.ContainsFunc(texts, missing) {
 				break
@@ -76,8 +76,7 @@ func (l *Ledger) Heard(g *Gateway, said map[*OlmDevice][]string) {
 	}
 }
 
-// ClaimAll takes all one-time keys of somebody's device, as many who begin to
-// write to it would.
+// ClaimAll claims all one-time keys of a device, as many new correspondents would.
 func (d *OlmDevice) ClaimAll(of *Account) {
 	d.h.t.Helper()
 	var me struct {
@@ -90,7 +89,7 @@ func (d *OlmDevice) ClaimAll(of *Account) {
 	}
 }
 
-// OneTimeKeys is how many the homeserver has left of the session's device.
+// OneTimeKeys returns the number of one-time keys that the homeserver has for the device.
 func (a *Account) OneTimeKeys() int {
 	a.h.t.Helper()
 	var out struct {
@@ -100,8 +99,8 @@ func (a *Account) OneTimeKeys() int {
 	return out.Counts["signed_curve25519"]
 }
 
-// legible waits until the device can read all that somebody wrote in a room, and
-// checks that no place in a sequence of keys was used twice.
+// legible waits until the device can read all messages of a sender in a room, and checks
+// that no index of a session was used twice.
 func (d *OlmDevice) legible(g *Gateway, room, sender string) {
 	d.h.t.Helper()
 	var closed []string

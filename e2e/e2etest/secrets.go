@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Reads checks that a gateway can read the key of Ada's agent, which says so by
-// answering there.
+// Reads checks that a gateway can read the key of Ada's agent, by an answer there.
 func (w *Town) Reads(t *testing.T, g *Gateway, say func(string), sent func(int) []string, n int) {
 	t.Helper()
 	say("hello")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Open lists what files a process has open.
+// Open lists the open files of a process.
 func (g *Gateway) Open() []string {
 	dir := fmt.Sprintf("/proc/%d/fd", g.Cmd.Process.Pid)
 	entries, err := os.ReadDir(dir)
@@ -25,7 +25,7 @@ func (g *Gateway) Open() []string {
 
 func (g *Gateway) Files() int { return len(g.Open()) }
 
-// Memory is the resident memory of a process in bytes.
+// Memory returns the resident memory of a process in bytes.
 func (g *Gateway) Memory() int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", g.Cmd.Process.Pid))
 	Must(g.t, err)

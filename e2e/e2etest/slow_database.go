@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// SlowWay leads to a database, and can hold up everything that it answers.
+// SlowWay is a proxy to a database that can delay its answers.
 type SlowWay struct {
 	URL   string
 	delay atomic.Int64 // of each answer, in nanoseconds
 }
 
-// NewSlowWay returns a way to a database that is not slow yet. It ends with the test.
+// NewSlowWay returns a proxy to a database without a delay. It ends with the test.
 func NewSlowWay(t *testing.T, database string) *SlowWay {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -46,10 +46,10 @@ func NewSlowWay(t *testing.T, database string) *SlowWay {
 	return w
 }
 
-// Slow has each answer take so long from now on.
+// Slow sets the delay of each answer.
 func (w *SlowWay) Slow(by time.Duration) { w.delay.Store(int64(by)) }
 
-// carry joins a connection with one to the server, until either ends.
+// carry connects a connection with one to the server, until either ends.
 func (w *SlowWay) carry(c net.Conn, to string) {
 	defer c.Close()
 	server, err := net.Dial("tcp", to)
@@ -67,7 +67,7 @@ func (w *SlowWay) carry(c net.Conn, to string) {
 		if err != nil {
 			return
 		}
-		time.Sleep(time.Duration(w.delay.Load())) // that is the slowness
+		time.Sleep(time.Duration(w.delay.Load())) // the delay
 		if _, err := c.Write(buf[:n]); err != nil {
 			return
 		}

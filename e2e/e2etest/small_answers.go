@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// answer is what the model says, or which tools it wants.
+// answer returns the model's text, or its tool calls.
 func (m *SmallModel) answer(kind string, q smallRequest) (delta map[string]any, finish string) {
 	switch kind {
 	case "summary":
@@ -33,13 +33,13 @@ func (m *SmallModel) answer(kind string, q smallRequest) (delta map[string]any, 
 	return map[string]any{"content": fmt.Sprintf("(%s) %s", q.mark(), said)}, "stop"
 }
 
-// marks are how a test knows which answer is to which message.
+// marks identify the message that an answer is for.
 var marks = regexp.MustCompile(`q\d+q`)
 
 // unwise are tools whose calls end a turn with a question, wait, or return megabytes.
 var unwise = regexp.MustCompile(`(mail|order|die|hang|flood)$`)
 
-// mark is the one of the person's last message.
+// mark returns the mark of the person's last message.
 func (q smallRequest) mark() string {
 	for _, m := range slices.Backward(q.Messages) {
 		if found := marks.FindString(m.text()); m.Role == "user" && found != "" {
@@ -49,7 +49,7 @@ func (q smallRequest) mark() string {
 	return "none"
 }
 
-// summary is a day's, sometimes without a single reference, sometimes long.
+// summary returns a day's summary, sometimes without references, sometimes long.
 func (m *SmallModel) summary(q smallRequest) string {
 	ref := ""
 	for line := range strings.Lines(q.Messages[1].text()) {
@@ -70,7 +70,7 @@ func (m *SmallModel) summary(q smallRequest) string {
 	return b.String()
 }
 
-// shortened is what is left of old messages.
+// shortened returns shortened old messages.
 func (m *SmallModel) shortened(q smallRequest) string {
 	var b strings.Builder
 	for line := range strings.Lines(q.Messages[1].text()) {
@@ -89,16 +89,16 @@ func (m *SmallModel) shortened(q smallRequest) string {
 	return b.String()
 }
 
-// wishes are calls of one to three tools.
+// wishes returns one to three tool calls.
 func (m *SmallModel) wishes(q smallRequest) map[string]any {
 	var calls []any
 	for i := range 1 + m.random.IntN(3) {
 		name := q.Tools[m.random.IntN(len(q.Tools))].Function.Name
 		if m.random.IntN(2) == 0 || unwise.MatchString(name) {
-			name = "conversation_search" // what small models are fond of
+			name = "conversation_search" // a favourite of small models
 		}
 		if m.random.IntN(25) == 0 {
-			name = "web_browser" // which nobody has
+			name = "web_browser" // does not exist
 		}
 		m.called[name]++
 		calls = append(calls, map[string]any{"index": i, "id": fmt.Sprintf("c%d", m.random.Uint32()), "type": "function",
@@ -111,7 +111,7 @@ func (m *SmallModel) wishes(q smallRequest) map[string]any {
 	return delta
 }
 
-// arguments of a call: right ones mostly.
+// arguments returns arguments of a call, mostly valid ones.
 func (m *SmallModel) arguments(name string) string {
 	switch m.random.IntN(20) {
 	case 0:

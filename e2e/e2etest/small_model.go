@@ -19,10 +19,10 @@ import (
 	"github.com/everthread/everthread/core/summary"
 )
 
-// SmallModel is a model with a small window, behind OpenAI's interface: it counts the
-// tokens of every request, refuses what does not fit with the room that the answer may
-// take, and behaves as small models do. It calls tools, several at once, with arguments
-// that are no JSON, by names that nobody has, or with far too many words.
+// SmallModel is a model with a small window, behind OpenAI's interface. It counts the
+// tokens of every request, refuses a request that does not fit together with its answer,
+// and behaves like small models: it makes several tool calls at a time, with invalid JSON,
+// unknown names, or far too many words.
 type SmallModel struct {
 	Window int
 	tokens interface{ Count(text string) int }
@@ -33,10 +33,10 @@ type SmallModel struct {
 	asked   map[string]int
 	called  map[string]int // tools
 	refused []string
-	counted map[string]int // texts that were counted before
+	counted map[string]int // cached counts of texts
 }
 
-// NewSmallModel starts the model. Its whims are the same for the same seed.
+// NewSmallModel starts the model. Its behaviour is the same for the same seed.
 func NewSmallModel(t *testing.T, window int, seed uint64) (*SmallModel, string) {
 	m := &SmallModel{Window: window, tokens: tokens.New(), random: rand.New(rand.NewPCG(seed, 8192)),
 		largest: map[string]int{}, asked: map[string]int{}, called: map[string]int{}, counted: map[string]int{}}
@@ -45,22 +45,22 @@ func NewSmallModel(t *testing.T, window int, seed uint64) (*SmallModel, string) 
 	return m, s.URL
 }
 
-// Refused are the requests that did not fit.
+// Refused returns the requests that did not fit.
 func (m *SmallModel) Refused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.refused)
 }
 
-// Report says how many requests of each kind there were, the largest of each, and the tools
-// that were called.
+// Report returns the number of requests of each kind, the largest of each, and the called
+// tools.
 func (m *SmallModel) Report() (asked, largest, called map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.asked, m.largest, m.called
 }
 
-// smallRequest is what is counted of a request.
+// smallRequest holds the counted parts of a request.
 type smallRequest struct {
 	Messages []smallMessage
 	Tools    []struct {
@@ -78,7 +78,7 @@ type smallMessage struct {
 	Calls   json.RawMessage `json:"tool_calls"`
 }
 
-// text is the content if it is a text, else its parts.
+// text returns the content if it is a text, else its parts.
 func (m smallMessage) text() string {
 	var s string
 	if json.Unmarshal(m.Content, &s) == nil {
@@ -87,14 +87,14 @@ func (m smallMessage) text() string {
 	return string(m.Content)
 }
 
-// perMessage is what a template of a chat puts around a message, perPicture what a picture
-// takes.
+// perMessage is the overhead of a chat template per message, and perPicture the size of a
+// picture, in tokens.
 const (
 	perMessage = 4
 	perPicture = 1000
 )
 
-// count is how many tokens a text has. Most of a request was in the one before.
+// count returns the tokens of a text. Most of a request was in the previous one.
 func (m *SmallModel) count(text string) int {
 	n, ok := m.counted[text]
 	if !ok {
@@ -104,7 +104,7 @@ func (m *SmallModel) count(text string) int {
 	return n
 }
 
-// pictures is how many there are in a request.
+// pictures returns the number of pictures in a request.
 func (q smallRequest) pictures() (n int) {
 	for _, m := range q.Messages {
 		n += strings.Count(string(m.Content), `"image_url":{`)
@@ -112,7 +112,7 @@ func (q smallRequest) pictures() (n int) {
 	return n
 }
 
-// size is how many tokens a request takes with its answer.
+// size returns the tokens of a request with its answer.
 func (m *SmallModel) size(q smallRequest) int {
 	n := 3 + m.count(string(q.raw)) + q.MaxTokens + q.Most
 	for _, x := range q.Messages {
@@ -132,7 +132,7 @@ func (m *SmallModel) size(q smallRequest) int {
 	return n
 }
 
-// kind is what asks.
+// kind returns the kind of a request.
 func (q smallRequest) kind() string {
 	first := q.Messages[0].text()
 	switch {
@@ -150,7 +150,7 @@ func (q smallRequest) kind() string {
 	return "turn"
 }
 
-// results is how many results of tools came since a person last spoke.
+// results returns the number of tool results since the person's last message.
 func (q smallRequest) results() (n int) {
 	for _, m := range slices.Backward(q.Messages) {
 		switch m.Role {
@@ -189,7 +189,7 @@ func (m *SmallModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.pictures() > 0 {
-		if m.called["a picture"]++; m.called["a picture"]%2 == 0 { // it cannot see, at times
+		if m.called["a picture"]++; m.called["a picture"]%2 == 0 { // sometimes it cannot see
 			http.Error(w, `{"error": {"message": "image input is not supported", "type": "invalid_request_error"}}`,
 				http.StatusBadRequest)
 			return
@@ -216,7 +216,7 @@ func writeStream(w http.ResponseWriter, delta map[string]any, finish string, pro
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// words are about n tokens of prose.
+// words returns about n tokens of prose.
 func (m *SmallModel) words(n int) string {
 	list := []string{"harbour", "boiler", "garden", "ticket", "Thursday", "blue", "quiet", "seven", "letter", "roof",
 		"train", "salt", "window", "Lyon", "budget", "apples"}

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// Peak is the most memory that the process ever had, in bytes.
+// Peak returns the peak memory of the process in bytes.
 func (g *Gateway) Peak() int64 {
 	g.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Cmd.Process.Pid))
@@ -30,8 +30,8 @@ func (g *Gateway) Peak() int64 {
 	return kilobytes << 10
 }
 
-// Stall opens connections that each announce a body, send nearly all of it, and wait.
-// What they are answered is counted when they have ended.
+// Stall opens connections that each announce a body, send nearly all of it, and wait. It
+// counts the answers when they have ended.
 func (g *Gateway) Stall(t *testing.T, connections int, path, headers string, size int) (answers func() map[int]int) {
 	t.Helper()
 	body := strings.Repeat("x", size-1)
@@ -42,7 +42,7 @@ func (g *Gateway) Stall(t *testing.T, connections int, path, headers string, siz
 		c, err := net.Dial("tcp", strings.TrimPrefix(g.URL, "http://"))
 		Must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		sending.Go(func() { // who is refused meanwhile cannot send the rest
+		sending.Go(func() { // a connection that is refused meanwhile cannot send the rest
 			_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n", path, headers, size)
 			_, _ = io.WriteString(c, body)
 		})

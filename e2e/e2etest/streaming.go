@@ -2,7 +2,7 @@
 
 package e2etest
 
-// Shown is what a person sees of somebody's messages in a room: the first text of
+// Shown returns what a person sees of a sender's messages in a room: the first text of
 // each, and its last edit.
 func (a *Account) Shown(room, sender string) (firsts, lasts []string) {
 	a.h.t.Helper()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Takeover is how long an account may be without a poller.
+// Takeover bounds the time of an account without a poller.
 const Takeover = 15 * time.Second
 
-// NineHundredWords is what a model that waits 5 ms before each takes for so many.
+// NineHundredWords is the time for so many words of a model that waits 5 ms before each.
 const NineHundredWords = 6 * time.Second

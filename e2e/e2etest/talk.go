@@ -52,7 +52,7 @@ func TestTheOwnerPairsThenLetsAFriendIn(t *testing.T) {
 	pair := regexp.MustCompile(`[A-Z0-9]{8}`).FindString(w.Sent(bob, 1)[0].Text)
 	w.Telegram.Say(Ada, "/approve "+pair)
 	w.Sent(Ada, 2)
-	if got := w.Sent(bob, 2)[1].Text; got != "echo: hello?" { // one answer to what was held
+	if got := w.Sent(bob, 2)[1].Text; got != "echo: hello?" { // one answer to the held messages
 		t.Errorf("got %q", got)
 	}
 	l := w.Ledger()
@@ -99,7 +99,7 @@ func TestAWebhookIsOnlyTakenWithItsSecret(t *testing.T) {
 	if got := w.Sent(Ada, 1)[0].Text; got != "echo: by webhook" {
 		t.Errorf("got %q", got)
 	}
-	time.Sleep(300 * time.Millisecond) // nothing more must come, which has no event
+	time.Sleep(300 * time.Millisecond) // nothing more may arrive, which has no event
 	if n := len(w.Telegram.Sent(Ada)); n != 1 {
 		t.Errorf("got %d replies, want 1", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// nextProgram is the program of a version to come: it knows one more migration.
+// nextProgram is the program of a future version with one more migration.
 var nextProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(Program), "everthread-next")
 	build := exec.Command("go", "build", "-tags", "goolm crashpoints nextversion", "-ldflags", "-X main.version=next",
@@ -23,7 +23,7 @@ var nextProgram = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// Upgraded is the town with the next version's program.
+// Upgraded returns the town with the next version's program.
 func (w *Town) Upgraded() *Town {
 	w.T.Helper()
 	path, err := nextProgram()
@@ -33,7 +33,7 @@ func (w *Town) Upgraded() *Town {
 	return &next
 }
 
-// Schema is the version that the town's program sees, and the one that it wants.
+// Schema returns the version of the schema in the database, and the program's version.
 func (w *Town) Schema() string {
 	w.T.Helper()
 	return regexp.MustCompile(`\d+`).FindString(w.MustRun("migrate", "status"))

@@ -16,26 +16,26 @@ import (
 	"testing"
 )
 
-// Scribe is a server with OpenAI's routes for audio. It writes recordings down: one is
-// the words that are spoken in it, after the first bytes of an Ogg file. And it speaks:
-// whatever the text, its answer is the same recording.
+// Scribe is a server with OpenAI's routes for audio. It transcribes recordings, which are
+// the spoken words after the first bytes of an Ogg file. And it speaks: its answer to any
+// text is the same recording.
 type Scribe struct {
 	*httptest.Server
 	t      *testing.T
 	Mu     sync.Mutex
-	Asked  []string // the names of recordings that came
-	Spoken []string // the texts that came
+	Asked  []string // names of received recordings
+	Spoken []string // received texts
 	Status int      // of answers; 0: it works
 	Hangs  bool
-	Words  string // what it hears in any recording; empty: what is written in it
-	Bytes  int    // of recordings that came
-	Sound  []byte // what it answers to a text
+	Words  string // transcript of any recording; empty: its own words
+	Bytes  int    // of received recordings
+	Sound  []byte // answer to a text
 }
 
-// OggHead begins the recordings that people send.
+// OggHead is the beginning of people's recordings.
 const OggHead = "OggS\x00\x02"
 
-// NewScribe starts one that works.
+// NewScribe starts a working Scribe.
 func NewScribe(t *testing.T) *Scribe {
 	t.Helper()
 	s := &Scribe{t: t, Sound: Speech(t, "speech.ogg")}
@@ -47,7 +47,7 @@ func NewScribe(t *testing.T) *Scribe {
 	return s
 }
 
-// Speech is a recording that a real encoder made.
+// Speech is a recording by a real encoder.
 func Speech(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile("../../core/media/testdata/" + name)
@@ -90,7 +90,7 @@ func (s *Scribe) speak(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// works reports whether a request is to be answered; else it was refused, or hung.
+// works reports whether to answer a request; otherwise it was refused, or hung.
 func (s *Scribe) works(w http.ResponseWriter, r *http.Request) bool {
 	s.Mu.Lock()
 	status, hangs := s.Status, s.Hangs
@@ -110,41 +110,41 @@ func (s *Scribe) works(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Set changes how it answers.
+// Set sets the status of answers.
 func (s *Scribe) Set(status int, hangs bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Status, s.Hangs = status, hangs
 }
 
-// Says changes what it answers to texts.
+// Says sets the answer to texts.
 func (s *Scribe) Says(sound []byte) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Sound = sound
 }
 
-// Names are those of the recordings that came.
+// Names returns the names of received recordings.
 func (s *Scribe) Names() []string {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return slices.Clone(s.Asked)
 }
 
-// Texts are those that it was to speak.
+// Texts returns the received texts.
 func (s *Scribe) Texts() []string {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return slices.Clone(s.Spoken)
 }
 
-// HearsWith has it write recordings down.
+// HearsWith configures it for transcription.
 func (w *Town) HearsWith(s *Scribe) {
 	w.Env = append(w.Env, "EVERTHREAD_TRANSCRIPTION_BASE_URL="+s.URL+"/v1", "EVERTHREAD_TRANSCRIPTION_API_KEY=scribe-key",
 		"EVERTHREAD_TRANSCRIPTION_MODEL=whisper-1")
 }
 
-// SpeaksWith has it speak answers.
+// SpeaksWith configures it for speech.
 func (w *Town) SpeaksWith(s *Scribe) {
 	w.Env = append(w.Env, "EVERTHREAD_SPEECH_BASE_URL="+s.URL+"/v1", "EVERTHREAD_SPEECH_API_KEY=scribe-key",
 		"EVERTHREAD_SPEECH_MODEL=tts-1", "EVERTHREAD_SPEECH_VOICE=alloy")

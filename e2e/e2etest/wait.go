@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Until waits until a count is as it should be.
+// Until waits until a count has the expected value.
 func (l *Ledger) Until(query string, want int, g *Gateway, args ...any) {
 	l.t.Helper()
 	got := -1
@@ -22,7 +22,7 @@ func (l *Ledger) Until(query string, want int, g *Gateway, args ...any) {
 	l.t.Fatalf("%s is %d, want %d\n%s", query, got, want, g.Log.Tail())
 }
 
-// WriteJSON writes a value to a file of the test's and returns its path.
+// WriteJSON writes a value to a temporary file and returns its path.
 func WriteJSON(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -32,7 +32,7 @@ func WriteJSON(t *testing.T, v any) string {
 	return path
 }
 
-// Tail is the end of a long log.
+// Tail returns the end of a long log.
 func (l *logBuffer) Tail() string {
 	const most = 4000
 	s := l.String()

@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chromium is the browser that tests share, started when it is first wanted.
-// Each tab has cookies of its own.
+// chromium is the browser shared by tests, started on first use. Each tab has its own
+// cookies.
 var chromium struct {
 	once   sync.Once
 	ctx    context.Context
@@ -58,20 +58,19 @@ func startChromium() (err error) {
 	return chromedp.Do(ctx)
 }
 
-// Tab is one page of the browser, as a person sees and uses it.
+// Tab is one page of the browser.
 type Tab struct {
 	T    *testing.T
 	Ctx  context.Context
-	Base string // of addresses
+	Base string // prefix of URLs
 
 	mu       sync.Mutex
-	problems []string // what the browser complains of
-	allowed  []string // what it may complain of
+	problems []string // complaints of the browser
+	allowed  []string // complaints that are allowed
 }
 
-// NewTab opens a tab without a session. A complaint of the browser,
-// such as an exception of a script or something that the policy of the page
-// forbids, fails the test.
+// NewTab opens a tab without a session. A complaint of the browser, such as an exception
+// of a script or a violation of the page's policy, fails the test.
 func (g *Gateway) NewTab(t *testing.T) *Tab {
 	t.Helper()
 	if os.Getenv("EVERTHREAD_TEST_CHROMIUM") == "" {
@@ -108,7 +107,7 @@ func (g *Gateway) begin(t *testing.T, ctx context.Context) *Tab {
 	return p
 }
 
-// heard notes complaints.
+// heard records complaints.
 func (p *Tab) heard(event any) {
 	said := ""
 	switch e := event.(type) {
@@ -138,7 +137,7 @@ func (p *Tab) heard(event any) {
 	}
 }
 
-// Allow takes a complaint for granted.
+// Allow allows a complaint.
 func (p *Tab) Allow(text string) *Tab {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,13 +145,13 @@ func (p *Tab) Allow(text string) *Tab {
 	return p
 }
 
-// Patience is how long a person waits for something to happen on a page.
+// Patience bounds a person's wait for something on a page.
 const Patience = 20 * time.Second
 
-// action is something that is done on a page.
+// action is an action on a page.
 type action = chromedp.Action[chromedp.Void]
 
-// Command is a command of the protocol that browsers are steered with.
+// Command is a command of the DevTools protocol.
 func Command[P, R any](c cdp.Command[P, R], params P) action {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -160,7 +159,7 @@ func Command[P, R any](c cdp.Command[P, R], params P) action {
 	}
 }
 
-// Do does things, one after the other.
+// Do runs actions in order.
 func (p *Tab) Do(actions ...action) {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
@@ -170,8 +169,8 @@ func (p *Tab) Do(actions ...action) {
 	}
 }
 
-// Open goes to a page and waits until its script runs. A page that goes elsewhere by
-// itself at the same moment aborts that: it is gone to once more then.
+// Open opens a page and waits until its script runs. A redirect by the page itself at the
+// same moment aborts that; then Open opens it once more.
 func (p *Tab) Open(path string) {
 	p.T.Helper()
 	for left := 3; ; left-- {
@@ -188,7 +187,7 @@ func (p *Tab) Open(path string) {
 	p.Comes("document.readyState === 'complete'")
 }
 
-// Js is what an expression is on the page.
+// Js returns the value of an expression on the page.
 func Js[T any](p *Tab, expression string) T {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
@@ -200,8 +199,8 @@ func Js[T any](p *Tab, expression string) T {
 	return out
 }
 
-// Is reports whether an expression holds on the page. While a page is being left
-// nothing does.
+// Is reports whether an expression is true on the page. While the page is being left,
+// nothing is.
 func (p *Tab) Is(expression string) bool {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
@@ -213,7 +212,7 @@ func (p *Tab) Is(expression string) bool {
 	return err == nil && ok
 }
 
-// Comes waits until an expression holds.
+// Comes waits until an expression is true.
 func (p *Tab) Comes(expression string) {
 	p.T.Helper()
 	p.Within(Patience, expression)
@@ -228,14 +227,14 @@ func (p *Tab) Within(d time.Duration, expression string) {
 	}
 }
 
-// Sees waits until a text stands within an element.
+// Sees waits until an element contains a text.
 func (p *Tab) Sees(selector, text string) {
 	p.T.Helper()
 	p.Comes(fmt.Sprintf("[...document.querySelectorAll(%s)].some((x) => x.innerText.includes(%s))",
 		Quote(selector), Quote(text)))
 }
 
-// Shown is the text of the page.
+// Shown returns the text of the page.
 func (p *Tab) Shown() string {
 	ctx, cancel := context.WithTimeout(p.Ctx, 5*time.Second)
 	defer cancel()
@@ -246,16 +245,16 @@ func (p *Tab) Shown() string {
 	return text
 }
 
-// Text is what an element says, once it is there.
+// Text waits for an element and returns its text.
 func (p *Tab) Text(selector string) string {
 	p.T.Helper()
 	p.Comes("document.querySelector(" + Quote(selector) + ")")
 	return Js[string](p, "document.querySelector("+Quote(selector)+").innerText")
 }
 
-// Click clicks on the first element of a selector that is seen, once there is
-// one: with the mouse, as a person does. Something that arrives may move the page
-// between aiming and pressing; who missed clicks again, as a person does too.
+// Click waits for a visible element of a selector and clicks on it with the mouse. An
+// update may move the page between aiming and pressing; like a person, Click then clicks
+// again.
 func (p *Tab) Click(selector string) {
 	p.T.Helper()
 	for range 5 {
@@ -266,12 +265,12 @@ func (p *Tab) Click(selector string) {
 		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		cancel()
 		if err != nil && strings.Contains(err.Error(), "Could not find node") {
-			continue // it was shown again meanwhile
+			continue // it was rendered again meanwhile
 		}
 		if err != nil {
 			p.T.Fatalf("the browser: %v\n%s", err, p.Shown())
 		}
-		// Who is on another page by now has hit.
+		// On another page, the click has hit.
 		if !p.Is("window.hit === false && document.querySelector(" + Quote(selector) + ")") {
 			return
 		}
@@ -279,7 +278,7 @@ func (p *Tab) Click(selector string) {
 	p.T.Fatalf("%s is never hit:\n%s", selector, p.Shown())
 }
 
-// Press clicks on the button or link that begins with words, within an element.
+// Press clicks on the button or link within an element that begins with a text.
 func (p *Tab) Press(within, words string) {
 	p.T.Helper()
 	find := fmt.Sprintf(
@@ -290,7 +289,7 @@ func (p *Tab) Press(within, words string) {
 	_ = p.Is("document.querySelectorAll('[data-pressed]').forEach((x) => x.removeAttribute('data-pressed'))")
 }
 
-// Fill writes into a field, in the place of what is there.
+// Fill replaces the content of a field.
 func (p *Tab) Fill(selector, text string) {
 	p.T.Helper()
 	p.Comes("document.querySelector(" + Quote(selector) + ")?.checkVisibility()")
@@ -313,14 +312,14 @@ func (p *Tab) SignIn(code string) {
 	p.Comes("location.pathname === '/' && document.querySelector('#write')")
 }
 
-// WebCode is the code of the link in the log.
+// WebCode returns the code of the link in the log.
 func (g *Gateway) WebCode() string {
 	g.t.Helper()
 	return g.Logged(`/signin\?code=([A-Z0-9]+)`)[1]
 }
 
-// Look sets how the page is shown: the width of the window, light or dark, and
-// the language that the browser asks for.
+// Look sets the width of the window, light or dark, and the browser's preferred
+// language.
 func (p *Tab) Look(width int64, theme, language string) {
 	p.T.Helper()
 	p.Do(Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 800,
@@ -331,7 +330,7 @@ func (p *Tab) Look(width int64, theme, language string) {
 			network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": language}}))
 }
 
-// Quote is a text as JavaScript writes it.
+// Quote returns a text as a JavaScript string.
 func Quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {

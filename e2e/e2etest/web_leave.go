@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// SecretWord stands in much of what the one who leaves has said.
+// SecretWord is in many messages of the user who leaves.
 const SecretWord = "xylotheque"
 
-// farewell is a gateway that Ada, who has said much, leaves, and on which Bob stays.
+// farewell is a gateway that Ada, who has a long history, leaves, and Bob does not.
 type farewell struct {
 	*Town
 	G    *Gateway
@@ -27,8 +27,7 @@ type farewell struct {
 	Bob  string
 }
 
-// NewFarewell has Ada say something on every channel that there is, and brings in
-// a history of n messages.
+// NewFarewell has Ada write on every channel, and imports a history of n messages.
 func NewFarewell(t *testing.T, database string, n int, env ...string) *farewell {
 	t.Helper()
 	w := NewTown(t, database)
@@ -74,7 +73,7 @@ func (f *farewell) History(n int) string {
 	return file
 }
 
-// tables are all tables that have rows of people.
+// tables returns all tables with rows of users.
 func (f *farewell) tables() []string {
 	f.T.Helper()
 	query := `SELECT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND column_name = 'user_id' ORDER BY 1`
@@ -84,12 +83,12 @@ func (f *farewell) tables() []string {
 	return f.L.Lines(query)
 }
 
-// Rows counts what there is of a user, by table.
+// Rows counts the rows of a user, by table.
 func (f *farewell) Rows(user string) map[string]int {
 	f.T.Helper()
 	out := map[string]int{}
 	for _, table := range f.tables() {
-		if user == f.Bob && strings.HasSuffix(table, "_terms") { // he is indexed when there is time
+		if user == f.Bob && strings.HasSuffix(table, "_terms") { // his index is built when there is time
 			continue
 		}
 		if n := f.L.Count(`SELECT COUNT(*) FROM "`+table+`" WHERE user_id = $1`, user); n > 0 {
@@ -102,7 +101,7 @@ func (f *farewell) Rows(user string) map[string]int {
 	return out
 }
 
-// IsGone makes sure that nothing is left of Ada, and that Bob lost nothing.
+// IsGone checks that nothing of Ada remains, and that Bob lost nothing.
 func (f *farewell) IsGone(bobs map[string]int) {
 	f.T.Helper()
 	if left := f.Rows(f.User); len(left) > 0 {
@@ -125,7 +124,7 @@ func (f *farewell) IsGone(bobs map[string]int) {
 	}
 }
 
-// Sure has Ada ask for the deletion, and say yes on Telegram.
+// Sure requests the deletion as Ada, and confirms it on Telegram.
 func (f *farewell) Sure(v *Guest) {
 	f.T.Helper()
 	if _, body := v.Post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body, "Confirm first") {
@@ -134,7 +133,7 @@ func (f *farewell) Sure(v *Guest) {
 	f.Agree(f.L, f.G)
 }
 
-// Press is the button of the page, for a browser without script.
+// Press presses the button of the page in a browser without script.
 func (f *farewell) Press(v *Guest) *http.Response {
 	f.T.Helper()
 	r := v.Request(http.MethodPost, "/settings/delete", strings.NewReader("word=DELETE"))
@@ -146,8 +145,8 @@ func (f *farewell) Press(v *Guest) *http.Response {
 	return resp
 }
 
-// UntilItDies reads a page until it breaks off, and kills the process itself if it
-// is to, once rows are being removed.
+// UntilItDies reads a page until it breaks off, and if required kills the process itself
+// once rows are being deleted.
 func (f *farewell) UntilItDies(resp *http.Response, kill bool) string {
 	f.T.Helper()
 	var seen strings.Builder
@@ -168,7 +167,7 @@ func (f *farewell) UntilItDies(resp *http.Response, kill bool) string {
 	return seen.String()
 }
 
-// UntilNoFiles waits until what was noted of Ada is done.
+// UntilNoFiles waits until Ada's noted files are deleted.
 func (f *farewell) UntilNoFiles() {
 	f.T.Helper()
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -178,7 +177,7 @@ func (f *farewell) UntilNoFiles() {
 	}
 }
 
-// AskToLeave presses the button that deletes everything: a yes is wanted first.
+// AskToLeave presses the button that deletes the account, which needs a confirmation.
 func (f *farewell) AskToLeave(p *Tab, word string) {
 	f.T.Helper()
 	p.Open("/settings")
@@ -188,7 +187,7 @@ func (f *farewell) AskToLeave(p *Tab, word string) {
 	p.Comes("document.querySelector('.confirm form[action=\"/settings/delete\"]')")
 }
 
-// LeaveSlowly deletes everything while somebody else writes for seconds.
+// LeaveSlowly deletes the account while somebody else writes for seconds.
 func (f *farewell) LeaveSlowly(p *Tab, word string, see func(page string)) {
 	f.T.Helper()
 	f.AskToLeave(p, word)

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// WebLink is the code of the link that /web brings in a chat.
+// WebLink returns the code of the link that /web brings in a chat.
 func (w *Week) WebLink() string {
 	w.T.Helper()
 	m := regexp.MustCompile(`/signin\?code=([A-Z0-9]+)`).FindStringSubmatch(w.Ask("/web").Text)
@@ -20,7 +20,7 @@ func (w *Week) WebLink() string {
 	return m[1]
 }
 
-// fault is something that a page does to people that it should not.
+// fault is a defect of a page.
 type fault struct {
 	ID, Impact, Help string
 	Nodes            []struct {
@@ -36,7 +36,7 @@ func (p *Tab) Check(axe string) []fault {
 		Js[chromedp.Void](p, axe)
 	}
 	width := Js[int64](p, "innerWidth")
-	p.Do(size(width, p.height())) // what is half below a bar is no small target
+	p.Do(size(width, p.height())) // a target that is half below the edge does not count as small
 	defer p.Do(size(width, 800))
 	out := Js[string](p,
 		`axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => JSON.stringify(r.violations))`)
@@ -45,7 +45,7 @@ func (p *Tab) Check(axe string) []fault {
 	return all
 }
 
-// Picture is a screenshot of a page in a window that is as high as the page.
+// Picture returns a screenshot of a whole page.
 func (p *Tab) Picture(width int64) []byte {
 	p.T.Helper()
 	p.Do(size(width, min(3000, p.height())))
@@ -55,7 +55,7 @@ func (p *Tab) Picture(width int64) []byte {
 	return out
 }
 
-// height is how high a page is.
+// height returns the height of a page.
 func (p *Tab) height() int64 {
 	return max(800, Js[int64](p, "document.documentElement.scrollHeight"))
 }

@@ -26,7 +26,7 @@ type relayState int
 const (
 	Whole relayState = iota
 	Cut              // nothing passes
-	Mute             // what browsers say passes, what they are answered does not
+	Mute             // requests pass, answers do not
 )
 
 // NewRelay relays to the gateway.
@@ -48,7 +48,7 @@ func (g *Gateway) NewRelay(t *testing.T) *Relay {
 	return r
 }
 
-// Set sets what passes from now on, and ends what is open.
+// Set sets the state, and closes open connections.
 func (r *Relay) Set(s relayState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *Relay) Set(s relayState) {
 	}
 }
 
-// enter notes a connection; false: nothing passes.
+// enter registers a connection; false: nothing passes.
 func (r *Relay) enter(c net.Conn) (relayState, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *Relay) pass(browser net.Conn) {
 		_ = gateway.Close()
 	}()
 	if state == Mute {
-		_, _ = gateway.Read(make([]byte, 1)) // it has taken what was said
+		_, _ = gateway.Read(make([]byte, 1)) // it has received the request
 		return
 	}
 	_, _ = io.Copy(browser, gateway)

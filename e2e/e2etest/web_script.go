@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Poke does what a person may do by chance: it touches everything that was
-// written, and follows no link.
+// Poke clicks on everything in messages, as a person may do by chance, but follows no
+// link.
 func (p *Tab) Poke() {
 	p.T.Helper()
 	Js[chromedp.Void](p, `(() => {

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// Guest is somebody with a program that speaks HTTP as a browser does.
+// Guest is an HTTP client that behaves like a browser.
 type Guest struct {
 	*http.Client
 	G      *Gateway
 	Header http.Header // of every request
 }
 
-// NewGuest is signed in with a code, or nobody if it is empty.
+// NewGuest returns a Guest that signs in with a code; without one it is not signed in.
 func (g *Gateway) NewGuest(code string) *Guest {
 	g.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -40,7 +40,7 @@ func (g *Gateway) NewGuest(code string) *Guest {
 	return v
 }
 
-// SignInCode is a code that signs a user in.
+// SignInCode returns a code that signs a user in.
 func (w *Town) SignInCode(user string) string {
 	w.T.Helper()
 	return regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(w.MustRun("users", "link", user))[1]
@@ -77,7 +77,7 @@ func (v *Guest) Post(path string, form url.Values) (*http.Response, string) {
 	return v.ask(r)
 }
 
-// Cookie is the session's.
+// Cookie returns the session's cookie.
 func (v *Guest) Cookie() string {
 	u, err := url.Parse(v.G.URL)
 	Must(v.G.t, err)
@@ -106,7 +106,7 @@ func (v *Guest) Upload(name string, data []byte) {
 	}
 }
 
-// NewLink is a code for the owner, of a link that `users link` shows.
+// NewLink returns the code of the owner's link from `users link`.
 func NewLink(w *Town, g *Gateway) string {
 	w.T.Helper()
 	out := w.MustRun("users", "link", "1")
@@ -117,5 +117,5 @@ func NewLink(w *Town, g *Gateway) string {
 	return m[1]
 }
 
-// NonceFor is a nonce of its own for a text.
+// NonceFor returns a nonce for a text.
 func NonceFor(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:32] }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Control tells the model emulator something: with a body by POST, else DELETE.
+// Control configures the model emulator: with a body by POST, else DELETE.
 func (w *Town) Control(path, body string) {
 	w.T.Helper()
 	method := http.MethodPost

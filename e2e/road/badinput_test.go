@@ -57,8 +57,8 @@ func TestForeignUpdatesAreKeptRawAndTakenOnce(t *testing.T) {
 	})
 }
 
-// An update that does not say its id cannot be confirmed: it may be offered for
-// ever, but the gateway does not spin over it.
+// An update without an id cannot be confirmed. The service may offer it forever, but the
+// gateway does not spin over it.
 func TestAnUpdateWithoutAnIDDoesNotKeepTheGatewayBusy(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -66,7 +66,7 @@ func TestAnUpdateWithoutAnIDDoesNotKeepTheGatewayBusy(t *testing.T) {
 	w.Start()
 	e2etest.Must(t, w.Telegram.Wait(t.Context(), func() bool { return w.Telegram.Calls("getUpdates") >= 2 }))
 	before := w.Telegram.Calls("getUpdates")
-	time.Sleep(time.Second) // the rate of polls is what is looked at
+	time.Sleep(time.Second) // the test checks the rate of polls
 	if n := w.Telegram.Calls("getUpdates") - before; n > 10 {
 		t.Errorf("it polled %d times in a second", n)
 	}

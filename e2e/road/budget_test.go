@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A model that would call tools for ever is stopped by the day's budget, which is
-// not overrun, and the person gets an answer.
+// A model that would make tool calls forever is stopped by the day's budget, which is not
+// exceeded, and the person gets an answer.
 func TestATurnWithToolsKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

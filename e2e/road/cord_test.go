@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// cord is a connection to a server that can be pulled out and put in again.
+// cord is a connection to a server that can be unplugged and plugged in again.
 type cord struct {
 	t       *testing.T
 	address string
@@ -27,7 +27,7 @@ type cord struct {
 	work  sync.WaitGroup
 }
 
-// newCord leads to target, an address.
+// newCord returns a cord to target, an address.
 func newCord(t *testing.T, target string) *cord {
 	t.Helper()
 	c := &cord{t: t, address: "127.0.0.1:0", target: target, conns: map[net.Conn]bool{}}
@@ -97,8 +97,7 @@ func (c *cord) through(t *testing.T, raw string) string {
 	return u.String()
 }
 
-// moody is a model that has trouble with its next requests, and is the shared
-// emulator otherwise.
+// moody is a model that fails its next requests, and otherwise is the shared emulator.
 type moody struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -136,8 +135,8 @@ func (m *moody) next() http.HandlerFunc {
 	return f
 }
 
-// trouble gives the next n requests to f; 0: all from now on, until it is called
-// with nil.
+// trouble passes the next n requests to f; 0: all from now on, until it is called with
+// nil.
 func (m *moody) trouble(n int, f http.HandlerFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +148,7 @@ func (m *moody) trouble(n int, f http.HandlerFunc) {
 	}
 }
 
-// requests is how often the model was asked.
+// requests returns the number of requests.
 func (m *moody) requests() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// fallen is what a crash may leave behind at a person's: parts that arrived with
-// a mark, and those of them that had arrived before.
+// fallen holds the allowed effects of a crash on a person: parts that arrived with a mark,
+// and those of them that had arrived before.
 type fallen struct {
 	step            string
 	marked, doubled int
 }
 
-// The road, with a power cut at each step, at its first and at a later time.
-// Between the service's yes and ours to disk lies the only window for a repeat;
-// a part that was about to be sent counts as one that may have arrived.
+// The path of a message, with a power cut at each step, at its first and at a later time. A
+// repeat is possible only between the service's acknowledgement and its storing; a part
+// that was about to be sent counts as one that may have arrived.
 var falls = []fallen{
 	{step: "received"}, {step: "received:3"}, {step: "stored"}, {step: "stored:3"}, {step: "claimed"}, {step: "claimed:3"},
 	{step: "prompt"}, {step: "prompt:2"}, {step: "model"}, {step: "model:3"},
@@ -27,7 +27,7 @@ var falls = []fallen{
 	{step: "sending:3", marked: 1},
 	{step: "sent", marked: 1, doubled: 1}, {step: "sent:2", marked: 1, doubled: 1},
 	{step: "sent:3", marked: 1, doubled: 1},
-	{step: "marked"}, {step: "marked:2", marked: 1}, // the next part counts as under way already
+	{step: "marked"}, {step: "marked:2", marked: 1}, // the next part counts as being sent
 }
 
 func TestAPowerCutAtEveryStepLosesAndRepeatsNothing(t *testing.T) {
@@ -51,8 +51,8 @@ func TestAPowerCutAtEveryStepLosesAndRepeatsNothing(t *testing.T) {
 	})
 }
 
-// After the service was told that a message is taken, it is never offered again:
-// it has to be in the store by then.
+// A message is never offered again after it was acknowledged to the service, so it must be
+// stored by then.
 func TestAPowerCutAfterTheAcknowledgementLosesNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -12,11 +12,11 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// slowFor is short here; `make soak` has the database slow for ten minutes.
+// slowFor is short here; in `make soak` the database is slow for ten minutes.
 var slowFor = flag.Duration("slow.for", 20*time.Second, "how long a database answers slowly")
 
-// TestASlowDatabaseDelaysAndLosesNothing has a database answer everything half a second
-// late while people go on writing.
+// TestASlowDatabaseDelaysAndLosesNothing delays every answer of the database by half a
+// second while people continue to write.
 func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	direct := e2etest.NewSchema(t)
@@ -35,15 +35,14 @@ func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
 	way.Slow(0)
 	l := w.Ledger()
 	w.Settle(l, g)
-	w.Check(l, e2etest.Ada, said) // an answer may come twice if it is marked
+	w.Check(l, e2etest.Ada, said) // an answer may arrive twice if it is marked
 	if log := g.Log.String(); strings.Contains(log, "panic") {
 		t.Errorf("it complains\n%s", log)
 	}
 }
 
-// TestProcessesThatAreConfiguredDifferently has two processes of one database that do not
-// agree on models, workers and the channel that they have: each message is answered once, by
-// a process that can.
+// TestProcessesThatAreConfiguredDifferently: two processes of one database have different
+// models, workers and channels; each message is answered once, by a process that can.
 func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -67,8 +66,8 @@ func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 	}
 }
 
-// TestMoreConnectionsThanTheServerTakes has doctor say what is too many, and how many the
-// server takes.
+// TestMoreConnectionsThanTheServerTakes: doctor reports too many connections, and the
+// server's limit.
 func TestMoreConnectionsThanTheServerTakes(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// The main job, whole: three days in two languages, two midnights, the end of
-// daylight saving time and a restart, on both stores.
+// The main scenario: three days in two languages, two midnights, the end of daylight
+// saving time and a restart, on both stores.
 func TestAConversationOfThreeDays(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// answersAfter is how soon after the promotion of a standby there is an answer.
+// answersAfter is the time from the promotion of a standby to an answer.
 const answersAfter = 20 * time.Second
 
 // The primary of a replicated database dies under load, and its standby takes over.

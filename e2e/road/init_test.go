@@ -21,8 +21,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// newWizard is a town whose gateway is not configured yet: its environment tells
-// only where the chat service is, and a free address.
+// newWizard returns a town whose gateway is not configured yet: its environment has only
+// the chat service and a free address.
 func newWizard(t *testing.T) *e2etest.Wizard { return e2etest.NewWizardOn(t, "") }
 
 func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
@@ -70,7 +70,7 @@ func TestTheSameOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.AskOnScreen()
-	w.Answer(`Which model should answer`, w.Model+"/v2\x7f1") // a slip, mended
+	w.Answer(`Which model should answer`, w.Model+"/v2\x7f1") // a typing error, corrected
 	w.Answer(`Its key`, "a-key-that-is-secret")
 	w.Answer(`Which of its models`, "emulated")
 	w.Until(`emulated answers`)
@@ -90,8 +90,8 @@ func TestTheSameOnATerminal(t *testing.T) {
 	w.ShowsNoSecret(telegramtest.Token, "a-key-that-is-secret")
 }
 
-// TestNothingTypedIsLost: what is typed or pasted before it is asked for answers in
-// its turn, however often a question is asked again, and one Ctrl-C ends it all.
+// TestNothingTypedIsLost: input typed or pasted before its question answers it in turn,
+// however often a question is repeated, and one Ctrl-C ends everything.
 func TestNothingTypedIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
@@ -114,7 +114,7 @@ func TestNothingTypedIsLost(t *testing.T) {
 	}
 }
 
-// TestCtrlCEndsAQuestion also where lines were typed before it.
+// TestCtrlCEndsAQuestion, also if lines were typed before it.
 func TestCtrlCEndsAQuestion(t *testing.T) {
 	t.Parallel()
 	for _, typed := range []string{"", "ope", "demo\rno token\r", "openai\rsk-half"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What the checks of the wizard find is told in the language of the wizard.
+// The wizard reports the findings of its checks in its own language.
 func TestTheWizardSaysInFrenchWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
@@ -56,8 +56,8 @@ func TestTheWizardSaysInFrenchWhatIsWrong(t *testing.T) {
 	_ = w.Cmd.Wait()
 }
 
-// The password of a Matrix account is tried on a real homeserver, and no device is
-// left behind by that.
+// The password of a Matrix account is tried on a real homeserver, without leaving a device
+// behind.
 func TestTheWizardTriesThePasswordOfMatrix(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)

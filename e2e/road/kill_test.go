@@ -80,8 +80,8 @@ func killUnderLoad(t *testing.T, w *e2etest.Town, s e2etest.Service, running []*
 	}
 }
 
-// converse writes until end: mostly short texts, some that are answered at
-// length, edits and /stop. It returns what was said, as it reads in the end.
+// converse writes until end: mostly short texts, some with long answers, edits and /stop.
+// It returns the texts in their final form.
 func converse(s e2etest.Service, chat int64, rnd *rand.Rand, end time.Time) []string {
 	var said []string
 	for n := 0; n < e2etest.KillTexts && time.Now().Before(end); n++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Ada asks for German: commands, notices, what she is reminded of and the page are in
-// German from then on, and in English again when she asks for that on the page.
+// Ada chooses German: commands, notices, reminders and the page are in German from then
+// on, and in English again when she chooses that on the page.
 func TestSomebodySpeaksGerman(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -30,8 +30,8 @@ func readable(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestAttackNobodyElseReadsTheData: in a folder that everybody may look into, under the most
-// generous umask, nothing that the gateway writes can be read by others.
+// TestAttackNobodyElseReadsTheData: even in a world-readable folder and with the most
+// permissive umask, others can read nothing that the gateway writes.
 func TestAttackNobodyElseReadsTheData(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

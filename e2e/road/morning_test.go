@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// The morning after a day of 40 turns, "yes" has the last 30 turns of the evening
-// as its referent, and what each prompt says of itself is true.
+// On the morning after a day of 40 turns, "yes" refers to the last 30 turns of the evening,
+// and each prompt's description of itself is true.
 func TestTheMorningAfterALongDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

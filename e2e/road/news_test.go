@@ -10,9 +10,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What changes while a prompt goes on is told in it before the message that follows,
-// and overrules what stands above; the prompt only grows. What is forgotten is gone
-// from there too.
+// Changes during an epoch are reported in the prompt before the next message, and overrule
+// what is above; the prompt only grows. Forgotten text disappears from there too.
 func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -55,7 +54,7 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 	})
 }
 
-// messagesOf is what a turn's prompt has, without what is said of it.
+// messagesOf returns the messages of a turn's prompt.
 func messagesOf(shown string) string {
 	_, messages, _ := strings.Cut(shown, "\n--- 1 ")
 	return messages

@@ -44,7 +44,7 @@ func TestDoctorAsksForBackups(t *testing.T) {
 		if said := w.Doctor()["backups"]; said != nil {
 			t.Errorf("without data: %q", said)
 		}
-		w.Set(time.Now()) // backups are named by the clock on the wall
+		w.Set(time.Now()) // backups are named after the real time
 		g := w.Start()
 		g.Logged(`everthread is up`)
 		const cron = "EVERTHREAD_BACKUP_CRON=15 3 * * *"
@@ -64,7 +64,7 @@ func TestDoctorAsksForBackups(t *testing.T) {
 		g = w.Start(cron)
 		g.Logged(`backup made`)
 		w.WantDoctor("backups", "it is next to the data: set backup.dir", cron)
-		g.Stop() // or it makes the next one
+		g.Stop() // otherwise it creates the next one
 		w.Set(time.Now().Add(14 * 24 * time.Hour))
 		if w.Database == "" {
 			w.WantDoctor("backups", "PROBLEM the newest is from ")
@@ -72,8 +72,8 @@ func TestDoctorAsksForBackups(t *testing.T) {
 	})
 }
 
-// passedOn is what a program on the machine gets that passes somebody on, with more
-// headers.
+// passedOn returns the answer to a program on the machine that forwards a request with
+// additional headers.
 func passedOn(t *testing.T, address string, headers ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, address, nil)

@@ -21,7 +21,7 @@ import (
 
 const outage = 30 * time.Second
 
-// cutTown is a town whose database can be taken away.
+// cutTown is a town whose database can be disconnected.
 func cutTown(t *testing.T) (*e2etest.Town, *cord) {
 	t.Helper()
 	database := e2etest.NewSchema(t)
@@ -60,18 +60,18 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 					}
 				})
 			}
-			time.Sleep(3 * time.Second) // in the middle of their talk
+			time.Sleep(3 * time.Second) // during the conversation
 			c.pull()
 			w.Unready(g)
-			time.Sleep(outage) // how long it lasts
+			time.Sleep(outage) // the length of the outage
 			c.plug()
 			people.Wait()
 			l := w.Ledger()
-			l.Quiet(100*time.Second, g.Log) // a claim whose answer was lost has to lapse
+			l.Quiet(100*time.Second, g.Log) // a claim whose answer was lost must expire
 			w.Settle(l, g)
 			for n := range said {
 				got := w.Check(l, int64(1000+n), said[n])
-				if got.Marked > 1 || got.Doubled+got.Missing > 0 { // such a claim may be a mark
+				if got.Marked > 1 || got.Doubled+got.Missing > 0 { // such a claim may cause a mark
 					t.Errorf("chat %d: %+v\n%s", 1000+n, got, g.Log)
 				}
 			}
@@ -110,7 +110,7 @@ func answers(status int, body string, header ...string) http.HandlerFunc {
 }
 
 func hangs(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // before that a server does not notice who leaves
+	_, _ = io.Copy(io.Discard, r.Body) // before that a server does not notice a disconnect
 	<-r.Context().Done()
 }
 
@@ -162,7 +162,7 @@ func TestAModelThatStaysAwayIsGivenUpWithAnHonestMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		trouble http.HandlerFunc
-		most    int // times that it may be asked
+		most    int // allowed number of requests
 	}{
 		"500": {answers(500, refusal), 8}, "429 for an hour": {answers(429, refusal, "Retry-After", "3600"), 1},
 		"hangs": {hangs, 8}, "401": {answers(401, refusal), 1}, "404": {answers(404, refusal), 1},
@@ -257,7 +257,7 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 		l := w.Ledger()
 		e2etest.Must(t, w.Telegram.Wait(t.Context(), func() bool { return w.Telegram.Calls("sendMessage") > 0 }))
 		w.Telegram.Say(7, "of somebody else")
-		w.Sent(7, 1) // who does not wait
+		w.Sent(7, 1) // another person, who does not wait
 		w.Settle(l, g)
 		if got := l.Lines(`SELECT state FROM deliveries WHERE external = $1`, fmt.Sprint(e2etest.Ada)); !slices.Equal(got,
 			[]string{"parked"}) {
@@ -265,7 +265,7 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 		}
 		w.Telegram.Say(e2etest.Ada, "back again")
 		w.Settle(l, g)
-		w.Sent(e2etest.Ada, 2) // the answer to what they wrote goes first
+		w.Sent(e2etest.Ada, 2) // the answer to their message goes first
 		if got := e2etest.Texts(w.Telegram.Sent(e2etest.Ada)); !slices.Equal(got, []string{"echo: back again", "echo: one"}) {
 			t.Errorf("got %q", got)
 		}
@@ -276,7 +276,7 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 	})
 }
 
-// refuses says no to every request with a word in it, and passes the others on.
+// refuses refuses every request with a word in it, and passes the others on.
 func refuses(t *testing.T, word string) http.HandlerFunc {
 	t.Helper()
 	target, err := url.Parse(e2etest.Common.URL(t))
@@ -293,8 +293,8 @@ func refuses(t *testing.T, word string) http.HandlerFunc {
 	}
 }
 
-// The person is told what to do with words that the model's server never takes, and
-// that is true: edited or forgotten, the conversation goes on.
+// The person is told what to do about words that the model's server always refuses, and the
+// advice works: once they are edited or forgotten, the conversation continues.
 func TestWordsThatAModelRefusesCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, takeBack := range map[string]func(w *e2etest.Town, message int64){

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// lookedTwice is longer than reminders are left alone: nothing may come in it,
+// lookedTwice exceeds the interval of checks for reminders: nothing may arrive within it,
 // which has no event.
 const lookedTwice = 2500 * time.Millisecond
 
@@ -44,16 +44,16 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM reminders WHERE state = 'done'`, 2, g)
 		g.Stop()
 		w.Set(time.Date(2026, 10, 25, 12, 0, 0, 0, time.UTC))
-		g = w.Start() // looks at once
+		g = w.Start() // checks immediately
 		w.Ask("hello")
-		time.Sleep(lookedTwice) // nothing more may come, which has no event
+		time.Sleep(lookedTwice) // nothing more may arrive, which has no event
 		w.Settle(l, g)
 		w.WantTold(g, "water the plants", "call Ana")
 	})
 }
 
-// A power cut after the reminder is stored and before it is sent; and one when it
-// may have been sent, of which the person is told.
+// A power cut after the reminder is stored and before it is sent, and one when it may have
+// been sent, about which the person is told.
 func TestAReminderSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -61,7 +61,7 @@ func TestAReminderSurvivesAPowerCut(t *testing.T) {
 			t.Parallel()
 			w := e2etest.NewClock(t, database(t))
 			w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
-			g := w.Start("EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0.001") // three at once, then one in 17 minutes
+			g := w.Start("EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0.001") // a burst of three, then one in 17 minutes
 			w.RemindIn("in 10 minutes", "take the bread out")
 			w.Ask("one")
 			w.Ask("two")
@@ -106,7 +106,7 @@ func TestAReminderThatWasMissedIsCaughtUpOnce(t *testing.T) {
 		w.Receive()
 		w.Receive()
 		w.Settle(w.Ledger(), g)
-		time.Sleep(lookedTwice) // nothing more may come, which has no event
+		time.Sleep(lookedTwice) // nothing more may arrive, which has no event
 		got := w.Told()
 		slices.Sort(got)
 		if len(got) != 2 || !strings.HasPrefix(got[0], "ring the bank") || !strings.Contains(got[0], "This was due on") ||
@@ -132,7 +132,7 @@ func TestTwoProcessesRemindOnce(t *testing.T) {
 	}
 	w.Set(w.Now().Add(40 * time.Minute))
 	w.Town.Sent(e2etest.Ada, 10)
-	time.Sleep(lookedTwice) // nothing more may come, which has no event
+	time.Sleep(lookedTwice) // nothing more may arrive, which has no event
 	got := w.Told()
 	for n := range got { // the first ones are late
 		got[n], _, _ = strings.Cut(got[n], "\n")
@@ -154,7 +154,7 @@ func TestARecurringReminderKeepsToTheClockOnTheWall(t *testing.T) {
 		w.RemindIn("every day at 2:30", "feed the cat")
 		for _, step := range []struct {
 			at   string
-			want string // nothing: what came before is all
+			want string // empty: nothing more arrives
 		}{
 			{"2026-10-25T00:30:05Z", "feed the cat"}, // 02:30 for the first time
 			{"2026-10-25T06:30:00Z", ""},             // 02:30 again, and 07:30
@@ -167,7 +167,7 @@ func TestARecurringReminderKeepsToTheClockOnTheWall(t *testing.T) {
 			before := len(w.Told())
 			w.Set(at)
 			if step.want == "" {
-				time.Sleep(lookedTwice) // nothing more may come, which has no event
+				time.Sleep(lookedTwice) // nothing more may arrive, which has no event
 			} else if got := w.Receive().Text; got != "⏰ "+step.want {
 				t.Errorf("at %s: got %q", step.at, got)
 			}

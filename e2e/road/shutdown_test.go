@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// longestStop is how long a process may take to end.
+// longestStop bounds the end of a process.
 const longestStop = 10 * time.Second
 
 func TestAStoppedServerHandsBackASlowTurnWhichIsAnsweredOnce(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAStoppedServerHandsBackASlowTurnWhichIsAnsweredOnce(t *testing.T) {
 		g = w.Start()
 		begin := time.Now()
 		w.Sent(e2etest.Ada, 1)
-		if d := time.Since(begin); d > 10*time.Second { // a turn that was handed back waits for no lease
+		if d := time.Since(begin); d > 10*time.Second { // a released turn waits for no lease
 			t.Errorf("it was answered after %s", d)
 		}
 		w.Settle(l, g)

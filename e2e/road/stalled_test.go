@@ -13,8 +13,8 @@ import (
 )
 
 // TestAttackStalledBodiesHoldLittleMemory: hundreds of connections send nearly all of a
-// large body that nobody can authenticate, and wait. The gateway's memory is bounded,
-// what the service sends is taken beside them, and nobody stays for long.
+// large unauthenticated body, and wait. The gateway's memory is bounded, it receives the
+// service's updates beside them, and no connection stays for long.
 func TestAttackStalledBodiesHoldLittleMemory(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	s := w.OnWhatsApp()

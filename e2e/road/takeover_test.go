@@ -18,7 +18,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	first := w.Start()
 	w.Telegram.Say(e2etest.Ada, "one")
 	w.Sent(e2etest.Ada, 1)
-	first.Logged("telegram is up")
+	first.Logged("telegram started")
 	second := w.Start()
 	w.Telegram.Say(e2etest.Ada, "two")
 	w.Telegram.Say(e2etest.Ada, "say 900 words") // a turn runs when the process dies
@@ -30,7 +30,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	if d := time.Since(died); d > e2etest.Takeover {
 		t.Errorf("the account was taken over after %s", d)
 	}
-	second.Logged("telegram is up")
+	second.Logged("telegram started")
 	l := w.Ledger()
 	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 0, second)
 	if d := time.Since(died); d > e2etest.Takeover+e2etest.NineHundredWords {
@@ -51,7 +51,7 @@ func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
 	w.Sent(e2etest.Ada, 1)
 	wrong := w.Start("EVERTHREAD_TEST_WRONG=1h")
 	wrong.Logged("this machine's clock is not that of the database")
-	right.Stop() // the other has to go on with it
+	right.Stop() // the other must continue with it
 	w.Telegram.Say(e2etest.Ada, "two")
 	w.Sent(e2etest.Ada, 2)
 	l := w.Ledger()
@@ -91,7 +91,7 @@ func TestAStormOfNotificationsHoldsNobodyUp(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for range 40 { // of this user's work, of others', and of nothing
+		for range 40 { // this user's work, others', and none
 			l.Lines(`SELECT COUNT(pg_notify('everthread', CASE n % 4 WHEN 0 THEN 'turn@' || n WHEN 1 THEN 'turn@1'
 				WHEN 2 THEN 'members' ELSE repeat('x', 5000) || n END)) FROM generate_series(1, 500) n`)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A task that needs a tool with an effect outside asks on the person's home when it is
-// due, does it once after the yes though the process dies in between, and counts it as its
-// own; after a no it does nothing.
+// A task that needs a tool with an external effect asks on the person's home when it is
+// due, and after a yes runs it once even if the process dies in between, and counts it as
+// its own; after a no it does nothing.
 func TestATaskAsksBeforeItActsOutside(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

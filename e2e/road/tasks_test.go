@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A task comes at its time, once, though the process dies before the model was asked,
-// after it answered, and while the answer was being sent.
+// A task runs at its time, once, even if the process dies before the model was called,
+// after it answered, or while the answer was being sent.
 func TestATaskIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -71,8 +71,8 @@ func TestATaskIsDoneOnce(t *testing.T) {
 	})
 }
 
-// What was missed for too long is skipped and told once; what fails is told once, with
-// the cause, and after three times the person decides.
+// A run that was missed for too long is skipped and reported once. A failure is reported
+// once, with the cause, and after three failures the person decides.
 func TestATaskThatComesToNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

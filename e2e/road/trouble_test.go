@@ -18,8 +18,8 @@ const (
 	secretKey   = "sk-nobody-may-read-this-key"
 )
 
-// What goes wrong between the services and us costs no message and no answer, and the
-// log tells of it without a key.
+// Failures between the services and the gateway cost no message and no answer, and the log
+// reports them without a key.
 func TestTroubleOnTheWayCostsNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -67,8 +67,8 @@ func TestTroubleOnTheWayCostsNothing(t *testing.T) {
 	})
 }
 
-// While nobody says anything no model is asked, however much time goes by: the day is
-// closed once, and what comes by the clock is not made by a model.
+// While nobody writes, no model is called, however much time passes: the day is closed
+// once, and no scheduled message needs a model.
 func TestNobodyPaysForSilence(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -94,18 +94,18 @@ func TestNobodyPaysForSilence(t *testing.T) {
 				t.Errorf("on the %dth: got %q\n%s", day, got, g.Log)
 			}
 		}
-		time.Sleep(lookedTwice) // nothing may be asked, which has no event
+		time.Sleep(lookedTwice) // no request may arrive, which has no event
 		if n := m.requests(); asked < 6 || n != asked {
 			t.Errorf("the model was asked %d times, and %d times more in a week of silence\n%s", asked, n-asked, g.Log)
 		}
 	})
 }
 
-// typingAgain is longer than it takes until typing would be shown again.
+// typingAgain exceeds the interval of typing notices.
 const typingAgain = 6 * time.Second
 
-// Nobody is shown that an answer is being written when none is: neither after it came
-// nor after it was given up.
+// No typing notice is shown when no answer is being written: neither after it arrived nor
+// after the turn gave up.
 func TestTypingEndsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -133,7 +133,7 @@ func TestTypingEndsWithTheAnswer(t *testing.T) {
 	})
 }
 
-// A network that is away for days keeps what was to be sent.
+// A network outage of days loses no delivery.
 func TestANetworkThatIsAwayForDaysLosesNoReminder(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -149,7 +149,7 @@ func TestANetworkThatIsAwayForDaysLosesNoReminder(t *testing.T) {
 		for _, after := range []time.Duration{2*time.Hour + time.Second, 3 * 24 * time.Hour} {
 			w.Set(w.Now().Add(after))
 			tries := func() int { return strings.Count(g.Log.String(), "part not sent") }
-			before := tries() // one more may be under way
+			before := tries() // one more attempt may be running
 			for deadline := time.Now().Add(30 * time.Second); tries() < before+2; time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("it was not tried\n%s", g.Log)

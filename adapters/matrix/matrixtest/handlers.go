@@ -25,7 +25,7 @@ func refuse(w http.ResponseWriter, status int, code string, more map[string]any)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// kind counts a request and lets it fail if it is to.
+// kind counts a request and applies its failure, if any.
 func (s *Server) kind(name string, h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f, failing := s.Begin(name)
@@ -150,8 +150,8 @@ func sorted(state map[string]Event) []Event {
 	return out
 }
 
-// messages pages back; tokens are "p" and the index of the event before which
-// to go on.
+// messages pages back. A token is "p" and the index of the event before which the next
+// page ends.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	s.Lock()
 	defer s.Unlock()
@@ -227,8 +227,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]string{"event_id": e.ID})
 }
 
-// ForgetTransactions lets the server forget which transactions it carried out, as
-// some do when the request was cut off.
+// ForgetTransactions lets the server forget the completed transactions, as some servers do
+// when a request is interrupted.
 func (s *Server) ForgetTransactions() {
 	s.Lock()
 	defer s.Unlock()
@@ -279,7 +279,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-// AddMedia puts a file on the server and returns its mxc address.
+// AddMedia stores a file and returns its mxc address.
 func (s *Server) AddMedia(data []byte) string {
 	s.Lock()
 	defer s.Unlock()

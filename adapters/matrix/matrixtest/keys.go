@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// keys are what the server holds for encryption.
+// keys holds the server's data for encryption.
 type keys struct {
 	devices  map[string]map[string]json.RawMessage // user → device → keys
 	oneTime  map[string]map[string]json.RawMessage // user and device → key id → key
@@ -20,21 +20,21 @@ type toDevice struct {
 	event        map[string]any
 }
 
-// AddUser logs in another user, who sees nothing but messages to their device.
+// AddUser logs in another user, who receives only to-device messages.
 func (s *Server) AddUser(user, token, device string) {
 	s.Lock()
 	defer s.Unlock()
 	s.tokens[token], s.others[token] = device, user
 }
 
-// HoldKeys keeps messages to devices back until ReleaseKeys.
+// HoldKeys holds to-device messages until ReleaseKeys.
 func (s *Server) HoldKeys() {
 	s.Lock()
 	defer s.Unlock()
 	s.held = true
 }
 
-// ReleaseKeys lets them through.
+// ReleaseKeys releases the held messages.
 func (s *Server) ReleaseKeys() {
 	s.Lock()
 	defer s.Unlock()
@@ -48,7 +48,7 @@ func (s *Server) ReleaseKeys() {
 	s.Signal()
 }
 
-// user returns whose token a request has; the caller holds the lock.
+// user returns the user of a request's token. The caller holds the lock.
 func (s *Server) user(r *http.Request) string {
 	if u, ok := s.others[token(r)]; ok {
 		return u
@@ -148,8 +148,7 @@ func (s *Server) sendToDevice(w http.ResponseWriter, r *http.Request) {
 	answer(w, struct{}{})
 }
 
-// addKeys adds what came for a device since a position, and reports whether
-// anything did.
+// addKeys adds a device's data since a position, and reports whether there was any.
 func (s *Server) addKeys(out map[string]any, user, device string, since int) bool {
 	events := []any{}
 	for _, m := range s.keys.toDevice {

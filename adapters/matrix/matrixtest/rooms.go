@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Bot and Ghost are the users of the bridge that portals are made with.
+// Users of the bridge of portals.
 const (
 	Bot      = "@signalbot:hs.test"
 	Receiver = "00000000-aaaa-4000-8000-000000000001"
@@ -14,7 +14,7 @@ const (
 // Ghost returns the MXID of a ghost.
 func Ghost(remote string) string { return "@signal_" + remote + ":hs.test" }
 
-// Direct makes a room of a person in which the account is already.
+// Direct creates a direct chat of a person that the account has joined.
 func (s *Server) Direct(person string) string {
 	id := s.newRoom(person)
 	s.Member(id, person, "join")
@@ -23,7 +23,7 @@ func (s *Server) Direct(person string) string {
 	return id
 }
 
-// Invite makes a room of a person to which the account is invited.
+// Invite creates a direct chat of a person to which the account is invited.
 func (s *Server) Invite(person string) string {
 	id := s.newRoom(person)
 	s.Member(id, person, "join")
@@ -31,8 +31,8 @@ func (s *Server) Invite(person string) string {
 	return id
 }
 
-// Portal makes a portal room of a direct chat with somebody of the bridged
-// network, in which the account is already.
+// Portal creates the portal room of a direct chat on the bridged network that the account
+// has joined.
 func (s *Server) Portal(remote string) string {
 	id := s.newRoom(Bot)
 	s.Member(id, Bot, "join")
@@ -46,7 +46,7 @@ func (s *Server) Portal(remote string) string {
 	return id
 }
 
-// BridgeState is the content of m.bridge.
+// BridgeState returns the content of m.bridge.
 func BridgeState(remote, kind string) map[string]any {
 	return map[string]any{
 		"bridgebot": Bot, "creator": Bot,
@@ -76,7 +76,7 @@ func (r *room) state(before int) map[string]Event {
 	return out
 }
 
-// Membership returns what a user is in a room.
+// Membership returns a user's membership in a room.
 func (s *Server) Membership(room, user string) string {
 	s.Lock()
 	defer s.Unlock()
@@ -96,7 +96,7 @@ func (r *room) membership(user string) (string, int) {
 	return c.Membership, r.since(user, c.Membership)
 }
 
-// since returns the position since when a user has a membership.
+// since returns the position at which a user's membership began.
 func (r *room) since(user, membership string) int {
 	pos := 0
 	last := ""

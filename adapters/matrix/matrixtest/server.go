@@ -15,13 +15,13 @@ import (
 	"github.com/everthread/everthread/adapters/servicetest"
 )
 
-// Token is the access token that the server takes from the start.
+// Token is an access token that is valid from the start.
 const Token = "syt_token"
 
-// Password logs in.
+// Password is the account's password.
 const Password = "correct horse"
 
-// Event is what the server holds of one event.
+// Event is an event on the server.
 type Event struct {
 	ID       string          `json:"event_id"`
 	Type     string          `json:"type"`
@@ -35,7 +35,7 @@ type Event struct {
 	pos int
 }
 
-// Text returns the body that a client shows: of an edit, the new one.
+// Text returns the body that a client shows; for an edit, the new one.
 func (e Event) Text() string {
 	var c struct {
 		Body string `json:"body"`
@@ -61,7 +61,7 @@ type receipt struct {
 	event, user, kind string
 }
 
-// Failure is what happens to the next requests of a kind.
+// Failure is a failure of the next requests of a kind.
 type Failure struct {
 	Code       int    // HTTP status; 0: no answer until the caller gives up
 	Err        string // Matrix error code
@@ -84,7 +84,7 @@ type Server struct {
 	txns   map[string]string // device, path → event id
 	sent   []sentEvent
 	acked  int
-	held   bool // messages to devices are kept back
+	held   bool // to-device messages are held
 	media  map[string][]byte
 	marks  []string // read marks and typing, as "read room event"
 	keys   keys
@@ -131,7 +131,7 @@ func (s *Server) Post(room, sender, kind string, content any) string {
 	return s.PostAt(room, sender, kind, content, time.Time{})
 }
 
-// PostAt adds an event with a time of its own, as bridges do.
+// PostAt adds an event with its own time, as bridges do.
 func (s *Server) PostAt(room, sender, kind string, content any, at time.Time) string {
 	s.Lock()
 	defer s.Unlock()
@@ -150,7 +150,7 @@ func (s *Server) Say(room, sender, text string) string {
 	return s.Post(room, sender, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
 }
 
-// Member sets a member's state, by themself unless by is given.
+// Member sets a member's state, as the member themselves unless by is given.
 func (s *Server) Member(room, user, membership string, by ...string) string {
 	sender := user
 	if len(by) > 0 {
@@ -175,7 +175,7 @@ func raw(v any) json.RawMessage {
 	return b
 }
 
-// add appends an event; the caller holds the lock.
+// add appends an event. The caller holds the lock.
 func (s *Server) add(id string, e Event) string {
 	s.pos++
 	e.pos = s.pos
@@ -215,7 +215,7 @@ func (s *Server) Receipt(room, event, user string) {
 	s.Signal()
 }
 
-// Sent returns what the account sent to a room, in order.
+// Sent returns the account's events in a room, in order.
 func (s *Server) Sent(room string) []Event {
 	s.Lock()
 	defer s.Unlock()
@@ -228,23 +228,22 @@ func (s *Server) Sent(room string) []Event {
 	return out
 }
 
-// Marks returns the read marks and typing that the account set, such as
-// "read !room $event" and "typing !room true".
+// Marks returns the account's read marks and typing notices, such as "read !room $event"
+// and "typing !room true".
 func (s *Server) Marks() []string {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.marks)
 }
 
-// Position returns the token of now.
+// Position returns the present token.
 func (s *Server) Position() string {
 	s.Lock()
 	defer s.Unlock()
 	return "s" + strconv.Itoa(s.pos)
 }
 
-// Unacknowledged returns how many messages of others came after the last token
-// that was used.
+// Unacknowledged returns the number of messages of others after the last used token.
 func (s *Server) Unacknowledged() int {
 	s.Lock()
 	defer s.Unlock()
@@ -266,7 +265,7 @@ func (s *Server) Revoke() {
 	clear(s.tokens)
 }
 
-// Devices returns the devices that are logged in.
+// Devices returns the logged-in devices.
 func (s *Server) Devices() []string {
 	s.Lock()
 	defer s.Unlock()

@@ -22,7 +22,7 @@ type filter struct {
 	} `json:"room"`
 }
 
-// sync answers when there is something after the token, or the time is over.
+// sync answers as soon as there is anything after the token, or when the time is over.
 func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	var f filter
@@ -66,7 +66,7 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// response returns what is new since a position, and whether there is anything.
+// response returns the response since a position, and whether it has anything new.
 func (s *Server) response(since int, first bool, f filter) (map[string]any, bool) {
 	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	for _, id := range s.order {
@@ -108,8 +108,8 @@ func (s *Server) parted(r *room, since int) map[string]any {
 	return map[string]any{"timeline": map[string]any{"events": events}}
 }
 
-// joined returns the part of a room that is joined; whole tells that the client
-// has not seen the room yet.
+// joined returns the part of the response for a joined room; whole: the client has not
+// seen the room yet.
 func (s *Server) joined(r *room, since int, whole bool, f filter) map[string]any {
 	limit := f.Room.Timeline.Limit
 	if limit == 0 {
@@ -151,8 +151,8 @@ func (s *Server) joined(r *room, since int, whole bool, f filter) map[string]any
 	}
 }
 
-// stateBetween returns the state that the client needs before the timeline that
-// it is shown; members are loaded lazily, but for the account itself.
+// stateBetween returns the state that the client needs before the timeline. Members are
+// loaded lazily, except the account itself.
 func (s *Server) stateBetween(r *room, from, begin int, whole bool, f filter) []Event {
 	before := r.state(begin)
 	if !whole {

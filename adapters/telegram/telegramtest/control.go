@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// control serves what tests do by calling methods:
+// control serves the methods of the package as HTTP requests:
 //
 //	POST /control/say    {"chat": 7, "text": "hello"}  → {"message_id": 1}
 //	POST /control/offer  an update without update_id   → {"update_id": 700000001}
 //	POST /control/fail   {"method": "sendMessage", "n": 1, "code": 429, "retry_after": 3}
 //	GET  /control/sent?chat=7                          → the bot's messages
-//	GET  /control/errors                               → what was wrong with requests
+//	GET  /control/errors                               → errors of requests
 func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	what := strings.TrimPrefix(r.URL.Path, "/control/")
 	var answer any

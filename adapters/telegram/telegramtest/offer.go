@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Say lets the person of a direct chat write text, and returns the message id.
-// Their id is the chat's.
+// Say lets the person of a direct chat, whose id is the chat's, write text. It returns
+// the message id.
 func (s *Server) Say(chat int64, text string) int64 {
 	return s.Write(chat, map[string]any{"text": text})
 }
@@ -48,7 +48,7 @@ func (s *Server) Press(chat, message int64, data string) string {
 	return id
 }
 
-// Offer offers an update without update_id, and returns the id it got.
+// Offer adds an id to an update, offers it, and returns the id.
 func (s *Server) Offer(u map[string]any) int64 {
 	s.Lock()
 	defer s.Unlock()
@@ -64,16 +64,15 @@ func (s *Server) Offer(u map[string]any) int64 {
 	})
 }
 
-// OfferRaw offers the bytes of an update as they are, and returns the id that
-// the service knows it by.
+// OfferRaw offers the bytes of an update unchanged, and returns the service's id for it.
 func (s *Server) OfferRaw(raw string) int64 {
 	s.Lock()
 	defer s.Unlock()
 	return s.enqueue(func(int64) json.RawMessage { return json.RawMessage(raw) })
 }
 
-// Again offers an earlier update once more, as the service does when it doubts
-// that the update arrived.
+// Again offers an earlier update once more, as the service does when it is not sure that
+// the update arrived.
 func (s *Server) Again(id int64) {
 	s.Lock()
 	defer s.Unlock()
@@ -81,7 +80,7 @@ func (s *Server) Again(id int64) {
 	s.enqueue(func(int64) json.RawMessage { return raw })
 }
 
-// enqueue adds an update. The lock is held.
+// enqueue adds an update. The caller holds the lock.
 func (s *Server) enqueue(make func(id int64) json.RawMessage) int64 {
 	id := s.nextID
 	s.nextID++
@@ -104,14 +103,14 @@ func chatOf(chat int64) map[string]any {
 	return map[string]any{"id": chat, "type": "private", "first_name": "User" + strconv.FormatInt(chat, 10)}
 }
 
-// LastUpdate returns the id of the update that was offered last.
+// LastUpdate returns the id of the last offered update.
 func (s *Server) LastUpdate() int64 {
 	s.Lock()
 	defer s.Unlock()
 	return s.nextID - 1
 }
 
-// Pending returns how many updates are not confirmed.
+// Pending returns the number of unconfirmed updates.
 func (s *Server) Pending() int {
 	s.Lock()
 	defer s.Unlock()
@@ -125,7 +124,7 @@ func (s *Server) AddFile(id, path string, data []byte) {
 	s.files[id] = file{path: path, data: data}
 }
 
-// Sent returns what the bot sent to chat, in order.
+// Sent returns the bot's messages to chat, in order.
 func (s *Server) Sent(chat int64) []Message {
 	s.Lock()
 	defer s.Unlock()
@@ -168,28 +167,28 @@ func (s *Server) Drafts(chat int64) []Draft {
 	return out
 }
 
-// Actions returns how often a chat action was shown in chat.
+// Actions returns the number of times that a chat action was shown in chat.
 func (s *Server) Actions(chat int64) int {
 	s.Lock()
 	defer s.Unlock()
 	return s.actions[chat]
 }
 
-// Answered returns the presses that were answered.
+// Answered returns the ids of the answered presses.
 func (s *Server) Answered() []string {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.answered)
 }
 
-// Menu returns the names of the commands for a language, "" for the default.
+// Menu returns the names of the commands for a language; "" is the default.
 func (s *Server) Menu(language string) []string {
 	s.Lock()
 	defer s.Unlock()
 	return s.menus[language]
 }
 
-// Webhook returns the address that is set, "" if none.
+// Webhook returns the URL of the webhook, or "".
 func (s *Server) Webhook() string {
 	s.Lock()
 	defer s.Unlock()

@@ -13,13 +13,13 @@ import (
 
 // params are the parameters of a call.
 type params struct {
-	values map[string]string // whatever the encoding, a string as it is, or JSON
+	values map[string]string // in any encoding: plain strings, or JSON
 	files  map[string]File   // of a multipart body
 }
 
 func (p params) string(name string) string { return p.values[name] }
 
-// int returns 0 for what is no integer, such as @username.
+// int returns a parameter as an integer, or 0 for others, such as @username.
 func (p params) int(name string) int64 {
 	n, _ := strconv.ParseInt(p.values[name], 10, 64)
 	return n
@@ -27,11 +27,12 @@ func (p params) int(name string) int64 {
 
 func (p params) decode(name string, v any) { _ = json.Unmarshal([]byte(p.values[name]), v) }
 
-// errCutOff: the client left before the request was whole, which is its right.
+// errCutOff means that the client disconnected before the request was complete, which is
+// not an error of the test.
 var errCutOff = errors.New("request cut off")
 
-// parse reads the parameters from the query and a JSON, form or multipart body,
-// and checks them against the description of the API.
+// parse parses the parameters in the query and in a JSON, form or multipart body, and
+// checks them against the description of the API.
 func parse(r *http.Request, method string) (params, error) {
 	p := params{values: map[string]string{}, files: map[string]File{}}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -57,7 +58,7 @@ func (p params) take(form url.Values) {
 	}
 }
 
-// readMultipart keeps the files of a form, each under the name of its field.
+// readMultipart reads the files of a form, by field.
 func (p params) readMultipart(r *http.Request) error {
 	err := r.ParseMultipartForm(64 << 20)
 	switch {

@@ -29,8 +29,8 @@ type field struct {
 	Required bool     `json:"required"`
 }
 
-// newer are the parameters of Bot API 10.2 and 10.3 that go-telegram/bot knows
-// and the description does not.
+// newer are the parameters of Bot API 10.2 and 10.3 that go-telegram/bot has and the
+// description lacks.
 var newer = map[string][]field{
 	"sendMessageDraft": {
 		{Name: "can_stop", Types: []string{"Boolean"}},
@@ -40,8 +40,8 @@ var newer = map[string][]field{
 	"sendMessage": {{Name: "ephemeral_message_parameters", Types: []string{"Any"}}},
 }
 
-// HasDescription reports whether requests are checked against the description of
-// the API, which lies beside the checkout as ../shared/data.
+// HasDescription reports whether requests are checked against the description of the API,
+// which is beside the checkout in ../shared/data.
 func HasDescription() bool { return published() != nil }
 
 var published = sync.OnceValue(func() *description {
@@ -84,8 +84,8 @@ func checkFields(method string, fields map[string]json.RawMessage) error {
 	return d.checkObject(m, fields)
 }
 
-// checkForm checks the parameters of a form: what the description has as text
-// is taken as it stands, all else has to be JSON. Files fit where one may be.
+// checkForm checks the parameters of a form: texts in the description are plain, and all
+// others must be JSON. A file is valid wherever one is allowed.
 func checkForm(method string, p params) error {
 	fields := map[string]json.RawMessage{}
 	for name, value := range p.values {

@@ -22,8 +22,7 @@ func (s *Server) sendMessage(p params) (any, *refusal) {
 	return s.send(m, p)
 }
 
-// sendFile takes a file that came with the request, under the field that its
-// kind names.
+// sendFile delivers a message with the request's file in the field kind.
 func (s *Server) sendFile(kind string, p params) (any, *refusal) {
 	file, ok := p.files[kind]
 	m := Message{Text: p.string("caption"), File: &file}
@@ -44,7 +43,7 @@ func (s *Server) sendFile(kind string, p params) (any, *refusal) {
 	return s.send(m, p)
 }
 
-// send delivers m, whose text was checked.
+// send delivers m, whose text has been checked.
 func (s *Server) send(m Message, p params) (any, *refusal) {
 	m.Chat, m.Quiet = p.int("chat_id"), p.string("disable_notification") == "true"
 	if m.Chat == 0 {
@@ -163,8 +162,8 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// checkText refuses what the service refuses: an empty or long text, entities
-// out of bounds, overlapping, or nested where they may not be.
+// checkText returns the service's refusal of an empty or long text, and of entities that
+// are out of bounds, overlapping, or wrongly nested.
 func checkText(text string, entities []Entity) *refusal {
 	size := units(text)
 	switch {
@@ -216,7 +215,7 @@ func low(text []uint16, i int) bool {
 	return i < len(text) && text[i] >= 0xDC00 && text[i] < 0xE000
 }
 
-// clash says why inner may not follow outer in the list of entities.
+// clash returns the reason why inner may not follow outer in the list of entities.
 func clash(outer, inner Entity) string {
 	end := outer.Offset + outer.Length
 	switch {

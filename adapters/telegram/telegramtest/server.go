@@ -1,11 +1,11 @@
-// Package telegramtest is a Telegram Bot API server that behaves: updates stay
-// until a greater offset confirms them, a second poller ends the first, texts
-// have a limit in UTF-16 units, entities are checked, webhooks are called until
-// they answer 200. Every request is checked against the published
-// description of the API where that is at hand; what is wrong is in Errors.
+// Package telegramtest is a fake Telegram Bot API server: updates stay until a greater
+// offset confirms them, a second poller ends the first, texts have a limit in UTF-16
+// units, entities are checked, and webhooks are called until they answer 200. If the
+// published description of the API is available, every request is checked against it;
+// Errors returns the errors.
 //
-// It serves one bot, whatever the token; its id is the number in the token. It
-// is for tests and for trying the gateway by hand, see cmd/telegramtest.
+// It serves one bot with any token; its id is the number in the token. It is for tests and
+// for manual trials of the gateway, see cmd/telegramtest.
 package telegramtest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/everthread/everthread/adapters/servicetest"
 )
 
-// Token is a token that the server takes, as it takes any of this form.
+// Token is an example of a token. The server accepts any of this form.
 const Token = "123456:TEST-token_0"
 
 // Message is a message that the bot sent.
@@ -34,11 +34,11 @@ type Message struct {
 	ReplyTo  int64    `json:"reply_to,omitempty"`
 	Edited   bool     `json:"edited,omitempty"`
 	Reaction string   `json:"reaction,omitempty"` // of the bot
-	File     *File    `json:"file,omitempty"`     // whose caption Text is
+	File     *File    `json:"file,omitempty"`     // with Text as its caption
 	Markup   string   `json:"markup,omitempty"`   // reply_markup, as JSON
 }
 
-// File is a file that the bot sent.
+// File is a file sent by the bot.
 type File struct {
 	Kind string `json:"kind"` // photo, document, audio, video, voice
 	Name string `json:"name"`
@@ -55,7 +55,7 @@ type Entity struct {
 	Language string `json:"language,omitempty"`
 }
 
-// Draft is a preview that was shown.
+// Draft is a shown preview.
 type Draft struct {
 	Chat    int64
 	ID      int64
@@ -63,11 +63,11 @@ type Draft struct {
 	CanStop bool
 }
 
-// Failure is how calls of a method fail. Without any field the call hangs
-// until the client leaves.
+// Failure is a failure of calls of a method. With no field set, the call hangs until the
+// client disconnects.
 type Failure struct {
 	Code        int    `json:"code,omitempty"`        // HTTP status and error_code
-	Description string `json:"description,omitempty"` // empty: the usual one of the code
+	Description string `json:"description,omitempty"` // empty: the code's usual one
 	RetryAfter  int    `json:"retry_after,omitempty"` // seconds, with 429
 	MigrateTo   int64  `json:"migrate_to,omitempty"`  // with 400
 	// Drop: the call is carried out, and the connection ends without an answer.
@@ -76,7 +76,7 @@ type Failure struct {
 	Delay time.Duration `json:"delay,omitempty"`
 }
 
-// Server is a Bot API server. Its methods may be called concurrently.
+// Server is a fake Bot API server. Its methods may be called concurrently.
 type Server struct {
 	servicetest.Server[Failure]
 	client *http.Client // calls the webhook
@@ -84,7 +84,7 @@ type Server struct {
 	nextID   int64    // of the next update
 	queue    []update // not confirmed
 	history  map[int64]json.RawMessage
-	poller   chan string // of the long poll that waits: says why it has to end
+	poller   chan string // ends the waiting long poll, with the reason
 	webhook  webhook
 	messages int64 // last message id
 	sent     []Message
@@ -100,7 +100,7 @@ type file struct {
 	data []byte
 }
 
-// New starts a server on 127.0.0.1. Close ends it.
+// New starts a server on 127.0.0.1. The caller must call Close.
 func New() *Server {
 	s, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -109,7 +109,7 @@ func New() *Server {
 	return s
 }
 
-// Listen is New on the address addr, for use by hand.
+// Listen is New on the address addr, for manual use.
 func Listen(addr string) (*Server, error) {
 	s := &Server{
 		client: &http.Client{Transport: &http.Transport{}},
@@ -170,7 +170,7 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
 	reply(w, result, refused)
 }
 
-// fail does what f says, and reports whether the call is to be carried out.
+// fail applies f, and reports whether to carry out the call.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure) bool {
 	switch {
 	case f.Drop:
@@ -193,7 +193,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure) bool {
 	return false
 }
 
-// call carries out a method. Results are values for JSON.
+// call carries out a method and returns a result to encode as JSON.
 func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *refusal) {
 	switch method {
 	case "getMe":
@@ -223,7 +223,7 @@ func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *
 	return nil, &refusal{code: 404}
 }
 
-// keep notes the calls that only have to be remembered.
+// keep records the calls without other effects.
 func (s *Server) keep(method string, p params) {
 	s.Lock()
 	defer s.Unlock()
@@ -251,7 +251,7 @@ func (s *Server) keep(method string, p params) {
 	s.Signal()
 }
 
-// refusal is an answer that is not ok.
+// refusal is an answer with ok false.
 type refusal struct {
 	code        int
 	description string

@@ -247,7 +247,7 @@ func manyEntities() []Entity {
 	return out
 }
 
-// A client written by others, which sends multipart, works with the server.
+// A third-party client that sends multipart works with the server.
 func TestForeignClient(t *testing.T) {
 	t.Parallel()
 	s := served(t)
@@ -364,7 +364,7 @@ func TestFilesAreKeptAndChecked(t *testing.T) {
 		values        map[string]string
 		data          string
 		code          int
-		known         bool // by the description
+		known         bool // in the description
 	}{
 		"empty":      {"sendDocument", "document", map[string]string{"chat_id": "7"}, "", 400, true},
 		"no picture": {"sendPhoto", "photo", map[string]string{"chat_id": "7"}, "data", 400, true},

@@ -26,7 +26,8 @@ const (
 	conflictWebhook = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 )
 
-// getUpdates confirms what is below the offset and waits for more. A newer call ends the one that waits.
+// getUpdates confirms the updates below the offset and waits for more. A newer call ends
+// the waiting one.
 func (s *Server) getUpdates(ctx context.Context, p params) (any, *refusal) {
 	mine := make(chan string, 1)
 	if f := s.takeOver(mine, p.int("offset")); f != nil {
@@ -78,7 +79,7 @@ func (s *Server) takeOver(mine chan string, offset int64) *refusal {
 	return nil
 }
 
-// endPoll ends the poll that waits, if any. The lock is held.
+// endPoll ends the waiting poll, if any. The caller holds the lock.
 func (s *Server) endPoll(why string) {
 	if s.poller != nil {
 		s.poller <- why
@@ -94,7 +95,7 @@ func (s *Server) release(mine chan string) {
 	}
 }
 
-// waiting returns what is not confirmed, and what is closed at the next change.
+// waiting returns the unconfirmed updates, and a channel that is closed at the next change.
 func (s *Server) waiting(limit int) ([]json.RawMessage, <-chan struct{}) {
 	s.Lock()
 	defer s.Unlock()
@@ -131,8 +132,8 @@ func (s *Server) webhookInfo() any {
 	return info
 }
 
-// push posts updates to the webhook, one after the other, each until it is
-// answered with 2xx. It ends with the server.
+// push posts updates to the webhook in order, each until it is answered with 2xx, until
+// the server closes.
 func (s *Server) push() {
 	pause := 20 * time.Millisecond
 	for {

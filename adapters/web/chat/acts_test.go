@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// letters counts a token for each letter.
+// letters counts one token per letter.
 type letters struct{}
 
 // Count returns the length of a text.
@@ -164,7 +164,7 @@ func TestSendingIsUndone(t *testing.T) {
 	}
 }
 
-// TestOpenPagesFollowAnotherAnswer: the entry that was put aside is in the order no more.
+// TestOpenPagesFollowAnotherAnswer: a replaced entry is no longer in the order.
 func TestOpenPagesFollowAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -182,7 +182,7 @@ func TestOpenPagesFollowAnotherAnswer(t *testing.T) {
 	}
 	p.Answers("II")
 	for !strings.Contains(s.Next("entry").Data, "Answer 2 of 2") {
-		continue // other entries change as well
+		continue // other entries change too
 	}
 }
 
@@ -193,7 +193,7 @@ func TestCommandsAreListed(t *testing.T) {
 	p.Get("/commands").Wants(t, 200, "<dt>/today</dt><dd>", "<dt>/forget</dt><dd>")
 }
 
-// TestTheKeysAreTrue compares the keys that the page lists with those that its scripts know.
+// TestTheKeysAreTrue compares the keys listed on the page with those in its scripts.
 func TestTheKeysAreTrue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

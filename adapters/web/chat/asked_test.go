@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// rebuilder makes the same prompt of every snapshot.
+// rebuilder returns the same prompt for every snapshot.
 type rebuilder func() ([]core.ModelMessage, error)
 
 func (r rebuilder) Rebuild(context.Context, core.UserID, *core.Snapshot) ([]core.ModelMessage, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/webtest"
 )
 
-// BenchmarkToday is the page of a day of so many messages.
+// BenchmarkToday renders the page of a day with many messages.
 func BenchmarkToday(b *testing.B) {
 	for _, said := range []int{30, 1000} {
 		b.Run(fmt.Sprint(2*said), func(b *testing.B) {

@@ -202,7 +202,7 @@ func writingID(t *core.Turn) string {
 	return "t" + strings.TrimPrefix(webtest.Name(core.MessageID(t.ID)), "m")
 }
 
-// commitFailed gives a turn up, with an apology.
+// commitFailed makes a turn give up, with an apology.
 func commitFailed(p *webtest.Person, t *core.Turn) error {
 	_, err := p.Store.Commit(p.Context, core.Reply{Turn: t, State: core.TurnFailed, Now: p.Clock.Now(), Error: "no model",
 		Day: "2026-01-31"}, nil)
@@ -269,8 +269,8 @@ func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
 	p.Get("/media/1/0").Wants(t, http.StatusNotFound)
 }
 
-// TestAMessageIsTakenOnceItIsStored: what could not be stored is said to be so, and
-// sent again it is one message.
+// TestAMessageIsTakenOnceItIsStored: a message that could not be stored is reported as
+// such, and sent again it is stored once.
 func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -72,7 +72,7 @@ func TestAPageFollows(t *testing.T) {
 	}
 	p.Deliver(core.DeliveryRead, "")
 	for !strings.Contains(s.Next("entry").Data, "state read") {
-		continue // it is being sent
+		continue // being sent
 	}
 }
 
@@ -113,11 +113,11 @@ func TestTheFirstWordComesAtOnce(t *testing.T) {
 	turn := p.Turn()
 	s := p.Watch("/live?day=2026-01-31", "")
 	s.Next("summary")
-	time.Sleep(2 * breath) // the page is up to date, and at rest
+	time.Sleep(2 * breath) // the page is up to date and idle
 	begin := time.Now()
 	w.Hub.Preview(turn, "First")
 	s.Next("preview")
-	if took := time.Since(begin); took > 200*time.Millisecond { // 30 ms on a machine that does nothing else
+	if took := time.Since(begin); took > 200*time.Millisecond { // 30 ms on an idle machine
 		t.Errorf("it took %s", took)
 	} else {
 		t.Logf("it took %s", took)
@@ -171,7 +171,7 @@ func TestUpdatesEndWithTheSession(t *testing.T) {
 	s := p.Watch("/live", "")
 	s.Next("summary")
 	w.Must(w.Store.EndSession(w.Context, p.User.ID, 0))
-	p.Says("hello") // any news makes it look again
+	p.Says("hello") // any news makes it read the store again
 	s.Next("end")
 	<-s.Ended
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// TestMarkdownDoesNotExplode renders texts that grow: each takes little
-// more than it is.
+// TestMarkdownDoesNotExplode: the output for texts that grow stays close to their size.
 func TestMarkdownDoesNotExplode(t *testing.T) {
 	t.Parallel()
 	table := func(columns, rows int, row string) string {

@@ -57,7 +57,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// What was found is quoted with its signs escaped.
+// Search results are quoted with their markup escaped.
 func TestANoticeHoldsNoFormulas(t *testing.T) {
 	t.Parallel()
 	const want = "<p><strong>Found</strong> the deposit? [document lease.pdf] (x) $a$</p>"
@@ -96,7 +96,7 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestColoursAreBounded: what is long, or made to take long, is shown without.
+// TestColoursAreBounded: long or hostile code is shown without colours.
 func TestColoursAreBounded(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
@@ -141,7 +141,7 @@ func TestReferencesLead(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsQuick: whatever somebody writes, a page is not held up.
+// TestMarkdownIsQuick: no input delays a page.
 func TestMarkdownIsQuick(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()

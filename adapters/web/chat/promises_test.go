@@ -99,8 +99,8 @@ func TestAPageFollowsPromises(t *testing.T) {
 	}
 }
 
-// TestTasksStandBesideTheDay: with their next time, what became of the last ones and why,
-// and they are cancelled and resumed there.
+// TestTasksStandBesideTheDay: tasks are listed with their next time and the results of
+// their last runs, and can be cancelled and resumed there.
 func TestTasksStandBesideTheDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/task"
 )
 
-// finder finds the messages and summaries that hold the query; threads are searched for
+// finder finds messages and summaries that contain the query, and searches threads for
 // real.
 type finder struct {
 	w *webtest.World
@@ -72,7 +72,7 @@ func (finder) Marks(text, query string) [][2]int {
 	return out
 }
 
-// newWorld is the room in the page. Options may be changed before it is made.
+// newWorld returns the page with the room. Options may be changed before it is created.
 func newWorld(t testing.TB, change ...func(o *Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {

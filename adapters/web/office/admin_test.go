@@ -155,7 +155,7 @@ func TestAdministrationIsTheOwnersOnly(t *testing.T) {
 	}
 }
 
-// TestNobodyChangesAnothersThings asks for everything of Bob's, as Ana, who runs the
+// TestNobodyChangesAnothersThings requests everything of Bob's as Ana, who runs the
 // gateway.
 func TestNobodyChangesAnothersThings(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestNobodyChangesAnothersThings(t *testing.T) {
 	bob, ana := f.Bob.SignedIn(), f.Ana.SignedIn()
 	item := bob.Keeps("", core.ItemFact, "secret item")
 	key := bob.APIKey("secret key")
-	for range 20 { // ids of each user are counted apart: beyond those that Ana has
+	for range 20 { // ids are counted per user: use ones that Ana does not have
 		item, key = bob.Keeps("", core.ItemFact, "secret "+strconv.Itoa(int(item))), bob.APIKey("secret key")
 	}
 	other := bob.On("matrix", "secret name")
@@ -195,7 +195,7 @@ func TestNobodyChangesAnothersThings(t *testing.T) {
 	bob.Get("/memory").Wants(t, 200, "secret")
 }
 
-// TestTheOfficeIsGuarded: headers, no inline script, and changes from our own pages only.
+// TestTheOfficeIsGuarded: headers, no inline script, and changes only from our own pages.
 func TestTheOfficeIsGuarded(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -232,7 +232,7 @@ func TestTheOfficeIsGuarded(t *testing.T) {
 	}
 }
 
-// TestNamesOfThingsRunNowhere puts hostile text everywhere that people name things.
+// TestNamesOfThingsRunNowhere uses hostile text for every name that people choose.
 func TestNamesOfThingsRunNowhere(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)

@@ -33,7 +33,7 @@ import (
 
 var again = flag.Bool("update", false, "write the golden files again")
 
-// office is the world of the pages of memory, settings and administration.
+// office is the world of the memory, settings and administration pages.
 type office struct {
 	*webtest.World
 	room   *Room
@@ -62,7 +62,7 @@ func newOffice(t *testing.T, change ...func(o *Options)) *office {
 	return f
 }
 
-// options are what the pages need, over the store of a world.
+// options returns the pages' options over the store of a world.
 func (f *office) options(t *testing.T, w *webtest.World) Options {
 	st, p := w.Store, w.People
 	o := Options{Store: st, People: agreed{p, w}, Gateway: w.Gate, MediaDir: w.Media, Log: w.Log, Now: w.Clock.Now,
@@ -105,7 +105,7 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 	return o
 }
 
-// agreed are people who say yes at once.
+// agreed confirms every account change immediately.
 type agreed struct {
 	*people.People
 	w *webtest.World
@@ -116,7 +116,7 @@ func (a agreed) Sure(ctx context.Context, u core.User, s core.Session, c core.Ac
 	return a.w.Yes(ctx, u, s, c, effects...)
 }
 
-// fakeEngine is an engine whose parts a test changes.
+// fakeEngine is an engine with replaceable parts.
 type fakeEngine struct {
 	office *office
 	people *people.People
@@ -155,7 +155,7 @@ func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) 
 	return e.traces(ctx, user, text)
 }
 
-// Setups are two channels, of which one is on.
+// Setups returns two channels, of which one is enabled.
 func (f *office) Setups(string) []Setup {
 	return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{ID: "token", Title: "Token", Secret: true,
 		Set: true}, {ID: "place", Title: "Place"}},
@@ -199,7 +199,7 @@ func capable(channel string) (core.Capabilities, bool) {
 	return core.Capabilities{}, false
 }
 
-// signals finds items that hold a text.
+// signals finds items that contain a text.
 type signals struct{ *sqlite.Store }
 
 func (s signals) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
@@ -220,7 +220,7 @@ type fakeModels struct {
 	}
 	sealer  *seal.Sealer
 	system  string
-	private bool // addresses of this machine are allowed
+	private bool // allows addresses of this machine
 	mu      sync.Mutex
 	opened  []core.OwnEmbeddings
 }
@@ -256,7 +256,7 @@ func (f *fakeModels) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 
 func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("key", key) }
 
-// fakeAgents takes keys that begin with good.
+// fakeAgents accepts keys that begin with good.
 type fakeAgents struct {
 	mu   sync.Mutex
 	all  []Agent
@@ -304,7 +304,7 @@ func (f *fakeAgents) Remove(_ context.Context, user core.UserID, id int64) error
 	return core.ErrNotFound
 }
 
-// asks has a stranger ask to be let in, and returns the code.
+// asks makes a stranger's request for access, and returns the code.
 func (f *office) asks(name string) string {
 	f.T.Helper()
 	code := rand.Text()[:8]

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// endpoint makes vectors of three dimensions for the right key, and counts.
+// endpoint makes vectors of three dimensions for the right key, and counts requests.
 type endpoint struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -43,7 +43,7 @@ func (e *endpoint) asked() int {
 	return len(e.keys)
 }
 
-// TestPrivateAddressesAreRefused: nobody makes the gateway call its own network.
+// TestPrivateAddressesAreRefused: nobody can make the gateway call its own network.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -118,7 +118,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	}
 	p.Get("/settings").Wants(t, 200, "Saved. 1 text will be embedded again.", "A key is stored", "0 ready, 1 waiting")
 	p.Post("/settings/embeddings", form("save", "", "")).Elsewhere(t,
-		"/settings#embeddings") // the same model: nothing is asked
+		"/settings#embeddings") // the same model needs no confirmation
 
 	before := e.asked()
 	elsewhere := newEndpoint(t)
@@ -134,7 +134,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	}
 }
 
-// unquote takes a value out of an attribute.
+// unquote decodes the value of an attribute.
 func unquote(s string) string { return strings.ReplaceAll(s, "&#43;", "+") }
 
 func TestAChoiceIsChecked(t *testing.T) {

@@ -41,7 +41,7 @@ func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
 	for name, c := range map[string]struct {
 		left  []string
 		err   error
-		rows  bool // they are gone when it fails
+		rows  bool // the rows are deleted before it fails
 		wants string
 		back  bool
 	}{
@@ -77,8 +77,8 @@ func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
 	}
 }
 
-// TestADeletionGoesOnWithoutItsPage: who closes the page does not stop it, and the
-// page grows while it goes on.
+// TestADeletionGoesOnWithoutItsPage: closing the page does not stop the deletion, and
+// the page grows during it.
 func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -106,7 +106,7 @@ func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 		seen += string(b[:n])
 	}
 	cancel()
-	_, _ = io.Copy(io.Discard, res.Body) // it breaks off
+	_, _ = io.Copy(io.Discard, res.Body) // the response breaks off
 	close(closed)
 	f.Must(<-done)
 	if _, err := f.Store.User(f.Context, p.User.ID); !errors.Is(err, core.ErrNotFound) {
@@ -146,7 +146,7 @@ func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
 	f.Must(<-ended)
 }
 
-// TestALongStepGivesSignsOfLife: while rows go nothing is counted, so seconds are.
+// TestALongStepGivesSignsOfLife: the deletion of rows has no count, so seconds are shown.
 func TestALongStepGivesSignsOfLife(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -162,7 +162,7 @@ func TestALongStepGivesSignsOfLife(t *testing.T) {
 		go func() {
 			defer close(told)
 			told <- people.Deletion{Step: people.DeletionRows, Total: 7}
-			time.Sleep(3500 * time.Millisecond) // of the bubble: it takes no time
+			time.Sleep(3500 * time.Millisecond) // virtual time of the bubble
 			told <- people.Deletion{Step: people.DeletionFiles, Total: 3}
 			for n := range 4 {
 				told <- people.Deletion{Step: people.DeletionFiles, Done: n, Total: 3}
@@ -181,7 +181,7 @@ func TestALongStepGivesSignsOfLife(t *testing.T) {
 	})
 }
 
-// recorder is a ResponseWriter that cannot flush, as some cannot.
+// recorder is a ResponseWriter that cannot flush.
 type recorder struct {
 	header http.Header
 	body   strings.Builder

@@ -32,7 +32,7 @@ func TestTheProfileIsSet(t *testing.T) {
 		name, path string
 		form       url.Values
 		status     int
-		want       string // on the page; empty: it led back
+		want       string // on the page; empty: a redirect
 	}{
 		{"a name and a city", "/settings/profile", url.Values{"name": {"  Ana \u202e María "}, "zone": {"new york"}},
 			303, ""},
@@ -225,7 +225,7 @@ func TestUsageIsShownAgainstTheBudget(t *testing.T) {
 	p.Get("/settings").Wants(t, 200, "Nothing was used in the last thirty days.", "Today: 0 of 5,000 tokens.")
 	p.Spends("2026-01-31", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500})
 	p.Spends("2026-01-02", core.Usage{Prompt: 1000})
-	p.Spends("2026-01-01", core.Usage{Prompt: 777777}) // too long ago
+	p.Spends("2026-01-01", core.Usage{Prompt: 777777}) // too old
 	f.Bob.Spends("2026-01-31", core.Usage{Prompt: 999999})
 	a := p.Get("/settings")
 	a.Wants(t, 200, "Today: 3,500 of 5,000 tokens.", "2 January", "31 January",
@@ -296,22 +296,22 @@ func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
 	f.People.Channels = noChannels{}
 	f.room.People = f.People
 	yes := regexp.MustCompile(`name="yes" value="([^"]+)"`)
-	p := f.Ana.SignedIn() // and on Telegram, where she is asked
+	p := f.Ana.SignedIn() // and on Telegram, where she is asked to confirm
 	elsewhere := p.Get("/settings/export")
 	elsewhere.Wants(t, 200, "Confirm first", "Telegram", "I said yes, continue")
 	elsewhere.Lacks(t, `name="yes"`)
 	all, err := f.Store.Approvals(f.Context, p.User.ID, 0, 1)
 	f.Must(err)
-	p.Post("/settings/export", url.Values{"yes": {all[0].Code}}).Wants(t, 200, "Confirm first") // it is no answer from there
+	p.Post("/settings/export", url.Values{"yes": {all[0].Code}}).Wants(t, 200, "Confirm first") // an answer has to come from Telegram
 
 	f.Clock.Pass(core.ApprovalLife + time.Minute)
 	_, err = f.Gate.Act(f.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID})
 	f.Must(err)
-	p.SignedIn() // the browser that was signed in through it no longer is
+	p.SignedIn() // the browser that was signed in through it is signed out
 	asked := p.Get("/settings/export")
 	asked.Wants(t, 200, "Confirm first", "everything you&#39;ve said in one file", `method="post"`)
 	code := yes.FindStringSubmatch(asked.Body)[1]
-	p.Get("/settings/export?yes="+code).Wants(t, 200, "Confirm first") // a link says nothing
+	p.Get("/settings/export?yes="+code).Wants(t, 200, "Confirm first") // a link is not a confirmation
 	p.Post("/settings/export", url.Values{"yes": {"A00000000"}}).Wants(t, 200, "Confirm first", code)
 	f.Bob.SignedIn().Post("/settings/export", url.Values{"yes": {code}}).Wants(t, 200, "Confirm first")
 	got := p.Post("/settings/export", url.Values{"yes": {code}})
@@ -325,10 +325,10 @@ func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
 	p.Post("/settings/export", url.Values{"yes": {late}}).Wants(t, 200, "Confirm first")
 }
 
-// noChannels are channels that can do nothing special.
+// noChannels are channels without capabilities.
 type noChannels struct{ core.Channels }
 
-// Capabilities are none.
+// Capabilities returns none.
 func (noChannels) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
 func TestEverythingCanBeDeleted(t *testing.T) {

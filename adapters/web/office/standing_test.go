@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is wanted always is listed, added and removed on the page of memory and on that of
-// settings, each with one click; nobody sees or removes what is another's.
+// Standing instructions are listed, added and removed on the memory and settings pages,
+// each with one click. Nobody sees or removes those of others.
 func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"/memory", "/settings"} {
@@ -17,7 +17,7 @@ func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
 			f := newOffice(t)
 			p := f.Ana.SignedIn()
 			p.Get(page).Wants(t, 200, "What you always want", `action="/memory/standing"`, `name="next" value="`+page+`"`)
-			add := func(text string) { // a form of one field
+			add := func(text string) { // a form with one field
 				t.Helper()
 				p.Post("/memory/standing", url.Values{"text": {text}, "next": {page}}).Elsewhere(t, page+"#standing")
 			}

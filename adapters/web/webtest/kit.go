@@ -23,7 +23,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// Drawn is a page without the pictures that we draw, and the links to apps.
+// Drawn returns a page without drawn pictures and links to apps.
 func (a Answer) Drawn() Answer {
 	ours := regexp.MustCompile(
 		`<svg (class="qr" viewBox="[0-9 ]+"|viewBox="0 0 300 100") |href="https://t\.me/thread_bot\?text=/link%20[0-9A-Z]+"`)
@@ -31,14 +31,14 @@ func (a Answer) Drawn() Answer {
 	return a
 }
 
-// Taken are the messages that the gateway took.
+// Taken returns the messages that the gateway received.
 func (w *World) Taken() []core.Inbound {
 	w.Gate.Mu.Lock()
 	defer w.Gate.Mu.Unlock()
 	return append([]core.Inbound(nil), w.Gate.Received...)
 }
 
-// NonceOf is the nonce of the form where people write.
+// NonceOf returns the nonce of the composer.
 func NonceOf(t *testing.T, body string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(body, `name="nonce" value="`)
@@ -49,7 +49,7 @@ func NonceOf(t *testing.T, body string) string {
 	return n
 }
 
-// Shown are the ids of the entries of a page, in order.
+// Shown returns the ids of the entries of a page, in order.
 func (a Answer) Shown() []string {
 	var out []string
 	for _, m := range regexp.MustCompile(`<article class="[^"]*" id="([mv]\d+)"`).FindAllStringSubmatch(a.Body, -1) {
@@ -63,8 +63,8 @@ func (p *Person) At(day, hour, minute int) {
 	p.Clock.Set(time.Date(2026, 1, day, hour, minute, 0, 0, Paris()))
 }
 
-// Golden compares the main part of a page with its file; what differs each time is
-// left out. update writes the file again.
+// Golden compares the main part of a page with its file, without the parts that always
+// differ. With update it rewrites the file.
 func Golden(t *testing.T, update bool, name, body string) {
 	t.Helper()
 	for pattern, with := range map[string]string{`name="nonce" value="[^"]*"`: `name="nonce" value="NONCE"`,
@@ -97,10 +97,10 @@ func (w *World) Try(r *http.Request) *httptest.ResponseRecorder {
 	return rec
 }
 
-// Name is the element of a message.
+// Name returns the id of a message's element.
 func Name(id core.MessageID) string { return fmt.Sprintf("m%d", id) }
 
-// Concrete is a pattern with values in place of its wildcards.
+// Concrete returns a pattern with values in place of its wildcards.
 func Concrete(pattern string, values map[string]string) (method, path string) {
 	method, path, _ = strings.Cut(pattern, " ")
 	path = strings.ReplaceAll(path, "{$}", "")
@@ -113,7 +113,7 @@ func Concrete(pattern string, values map[string]string) (method, path string) {
 // event is one of the live updates.
 type event struct{ id, name, Data string }
 
-// watching is an open page.
+// watching is an open page with live updates.
 type watching struct {
 	t      testing.TB
 	Events chan event
@@ -166,7 +166,7 @@ func (p *Person) Watch(path, last string) *watching {
 	return w
 }
 
-// Next is the next event of a name; others before it are passed over.
+// Next returns the next event with a name, and skips others.
 func (w *watching) Next(name string) event {
 	w.t.Helper()
 	for late := time.After(5 * time.Second); ; {
@@ -187,7 +187,7 @@ func (w *watching) Next(name string) event {
 	}
 }
 
-// Until checks that no event of a name comes until another one does.
+// Until checks that no event with one name arrives before one with another.
 func (w *watching) Until(name, never string) {
 	w.t.Helper()
 	for late := time.After(5 * time.Second); ; {
@@ -213,7 +213,7 @@ func (w *World) Follows() {
 	w.T.Cleanup(func() { cancel(); <-done })
 }
 
-// LastIn is what a page says that it knows.
+// LastIn returns the digest of what a page shows.
 func LastIn(t *testing.T, body string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(body, `data-last="`)
@@ -224,7 +224,7 @@ func LastIn(t *testing.T, body string) string {
 	return last
 }
 
-// Dangers are what of HTML could run, load or lead astray; nil: nothing.
+// Dangers returns the parts of HTML that could run or load something, or mislead.
 func Dangers(t *testing.T, body string) []string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(body))
@@ -278,7 +278,7 @@ func where(n *html.Node, a html.Attribute, value string, ours bool) []string {
 	return []string{n.Data + " " + a.Key + "=" + a.Val}
 }
 
-// Keeps stores an item of the person's.
+// Keeps stores a memory item of the person.
 func (p *Person) Keeps(theme string, kind core.ItemType, text string, more ...func(*core.Item)) core.ItemID {
 	p.T.Helper()
 	i := core.Item{User: p.User.ID, Theme: theme, Type: kind, Content: text}
@@ -292,7 +292,7 @@ func (p *Person) Keeps(theme string, kind core.ItemType, text string, more ...fu
 	return add.Item.ID
 }
 
-// Settings are the person's as they are stored.
+// Settings returns the person's stored settings.
 func (p *Person) Settings() core.User {
 	p.T.Helper()
 	u, err := p.Store.User(p.Context, p.User.ID)
@@ -300,7 +300,7 @@ func (p *Person) Settings() core.User {
 	return u
 }
 
-// On has an identity on a channel.
+// On adds an identity on a channel.
 func (p *Person) On(channel, name string) core.Identity {
 	p.T.Helper()
 	i, err := p.Store.AddIdentity(p.Context, core.Identity{User: p.User.ID,
@@ -309,13 +309,13 @@ func (p *Person) On(channel, name string) core.Identity {
 	return i
 }
 
-// Spends stores what the person used on a day.
+// Spends stores the person's usage on a day.
 func (p *Person) Spends(day string, u core.Usage) {
 	p.T.Helper()
 	p.Must(p.Store.Spend(p.Context, p.User.ID, day, u))
 }
 
-// APIKey stores a key of the person's.
+// APIKey stores an API key of the person.
 func (p *Person) APIKey(name string) core.APIKey {
 	p.T.Helper()
 	k, _, err := client.NewKey(rand.Reader, p.User, name, []string{"chat"}, p.Clock.Now())
@@ -325,7 +325,7 @@ func (p *Person) APIKey(name string) core.APIKey {
 	return k
 }
 
-// Dies has a job give up, and returns it.
+// Dies makes a job a dead letter, and returns it.
 func (p *Person) Dies(why string) core.Job {
 	p.T.Helper()
 	now := p.Clock.Now()
@@ -345,7 +345,7 @@ func (p *Person) Dies(why string) core.Job {
 	return core.Job{}
 }
 
-// Between is what stands behind a text on a page, up to another.
+// Between returns the part of a page between two texts.
 func (a Answer) Between(t *testing.T, from, to string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(a.Body, from)
@@ -356,7 +356,7 @@ func (a Answer) Between(t *testing.T, from, to string) string {
 	return out
 }
 
-// Elsewhere is where an action led.
+// Elsewhere returns the target of an action's redirect.
 func (a Answer) Elsewhere(t *testing.T, path string) {
 	t.Helper()
 	if a.Status != http.StatusSeeOther || a.Header.Get("Location") != path {
@@ -364,7 +364,7 @@ func (a Answer) Elsewhere(t *testing.T, path string) {
 	}
 }
 
-// Cookie is the cookie of a name that an answer sets, nil if it sets none.
+// Cookie returns the cookie that an answer sets, or nil.
 func (a Answer) Cookie(name string) *http.Cookie {
 	for _, k := range (&http.Response{Header: a.Header}).Cookies() {
 		if k.Name == name {
@@ -374,7 +374,7 @@ func (a Answer) Cookie(name string) *http.Cookie {
 	return nil
 }
 
-// Deletes presses the button.
+// Deletes confirms the account deletion.
 func (p *Person) Deletes() Answer {
 	p.T.Helper()
 	return p.Post("/settings/delete", url.Values{"word": {"DELETE"}})
@@ -383,20 +383,20 @@ func (p *Person) Deletes() Answer {
 //go:embed testdata/xss.txt
 var xss string
 
-// Payloads are attempts to run something on a page. One that spans lines begins
+// Payloads returns attempts to run something on a page. A payload of several lines begins
 // with a link or a table.
 func Payloads() []string {
 	lines := strings.Split(strings.TrimSpace(xss), "\n")
 	return append(lines, xss, "[x][y]\n\n[y]: javascript:alert(1)", strings.Join(lines[len(lines)-3:], "\n"))
 }
 
-// ownTag is a <link> or <meta> of our own.
+// ownTag is a <link> or <meta> of the layout.
 var ownTag = regexp.MustCompile(`^<(link rel="(icon|apple-touch-icon|stylesheet)" href="/static/[^"]+"( type="[^"]+")?|` +
 	`link rel="manifest" href="/manifest\.webmanifest\?lang=[a-z]+"|meta charset="utf-8"|` +
 	`meta name="(viewport|color-scheme)" content="[^"]+"|` +
 	`meta name="theme-color" content="#[0-9a-f]{6}"( media="\(prefers-color-scheme: [a-z]+\)")?)>$`)
 
-// Harmless checks that nothing of a page runs but what is ours.
+// Harmless checks that a page runs nothing but its own scripts.
 func (a Answer) Harmless(t *testing.T, what string) {
 	t.Helper()
 	if bad := Dangers(t, a.Body); bad != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Said is what may be asked of what somebody says.
+// Said holds options of a message.
 type Said struct {
 	Quote   *core.Quote
 	Forward string
@@ -39,7 +39,7 @@ func (p *Person) Says(text string, more ...func(*Said)) core.MessageID {
 	return out.Messages[0]
 }
 
-// Turn claims the turn that waits.
+// Turn claims the waiting turn.
 func (p *Person) Turn() *core.Turn {
 	p.T.Helper()
 	claim := core.Claim{Worker: "test", Now: p.Clock.Now(), Until: p.Clock.Now().Add(time.Minute)}
@@ -59,13 +59,13 @@ func (p *Person) Turn() *core.Turn {
 	return nil
 }
 
-// Answers commits a reply to what waits; earlier messages are calls of tools.
+// Answers commits a reply to the waiting messages, after tool calls.
 func (p *Person) Answers(text string, before ...core.NewMessage) core.MessageID {
 	p.T.Helper()
 	return p.Replies(p.Turn(), text, before...)
 }
 
-// Replies is Answers for a turn that was claimed.
+// Replies is Answers for a claimed turn.
 func (p *Person) Replies(t *core.Turn, text string, before ...core.NewMessage) core.MessageID {
 	p.T.Helper()
 	now := p.Clock.Now()
@@ -89,7 +89,7 @@ func (p *Person) Replies(t *core.Turn, text string, before ...core.NewMessage) c
 	return out.Messages[len(out.Messages)-1]
 }
 
-// Talks is an exchange.
+// Talks stores a message and its answer.
 func (p *Person) Talks(question, reply string) (q, a core.MessageID) {
 	p.T.Helper()
 	q = p.Says(question)
@@ -126,7 +126,7 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 	p.Must(p.Store.PutSummary(p.Context, put))
 }
 
-// Deliver settles what is on its way to the person's chat.
+// Deliver completes the pending deliveries to the person's chat.
 func (p *Person) Deliver(state core.DeliveryState, why string) {
 	p.T.Helper()
 	refs, _, err := p.Store.Due(p.Context, []string{core.QueueDeliver + "telegram"}, p.Clock.Now(), 100, core.Share{})
@@ -144,7 +144,7 @@ func (p *Person) Deliver(state core.DeliveryState, why string) {
 	}
 }
 
-// Wants checks that an answer holds texts.
+// Wants checks that an answer contains all texts.
 func (a Answer) Wants(t *testing.T, status int, texts ...string) {
 	t.Helper()
 	if a.Status != status {
@@ -158,7 +158,7 @@ func (a Answer) Wants(t *testing.T, status int, texts ...string) {
 	}
 }
 
-// Lacks checks that an answer holds none of the texts.
+// Lacks checks that an answer contains none of the texts.
 func (a Answer) Lacks(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

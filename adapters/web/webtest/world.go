@@ -1,5 +1,5 @@
-// Package webtest is a world for tests of the page and its rooms: people with browsers,
-// over a real store, with a gateway that stores what it is told.
+// Package webtest is the environment for tests of the web page and its rooms: people with
+// browsers, a real store, and a gateway without a model.
 package webtest
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// World is the page over a real store, with a gateway that stores what it is told.
+// World is the page with a real store and a gateway without a model.
 type World struct {
 	T       testing.TB
 	Context context.Context
@@ -53,7 +53,7 @@ type World struct {
 	Bob     *Person
 }
 
-// Person is somebody with a browser.
+// Person is a user with a browser.
 type Person struct {
 	*World
 	User   core.User
@@ -62,35 +62,35 @@ type Person struct {
 	Client *http.Client
 }
 
-// clock stands still until it is moved.
+// clock is a clock that only tests move.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// Now is what the clock shows.
+// Now returns the clock's time.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Set sets it.
+// Set sets the clock.
 func (c *clock) Set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = t
 }
 
-// Pass moves it on.
+// Pass advances the clock.
 func (c *clock) Pass(d time.Duration) { c.Set(c.Now().Add(d)) }
 
-// DayOf is the day of somebody with these settings.
+// DayOf returns the day of a user with these settings.
 func DayOf(s core.Settings, t time.Time) core.Day {
 	return day.At(t, s.Location(Paris()), 0, 3*time.Hour, 8*time.Hour)
 }
 
-// Paris is where the world is.
+// Paris returns the time zone of the world.
 func Paris() *time.Location {
 	l, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
@@ -108,10 +108,10 @@ type gate struct {
 	Received []core.Inbound
 	Acted    []core.Effect
 	Kept     int
-	broken   error // what Receive answers
+	broken   error // result of Receive
 }
 
-// Fail has Receive fail from now on; nil: no more.
+// Fail lets Receive return an error from now on; nil: none.
 func (g *gate) Fail(err error) {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
@@ -124,7 +124,7 @@ func (g *gate) isBroken() error {
 	return g.broken
 }
 
-// Receive stores messages as they come.
+// Receive stores messages.
 func (g *gate) Receive(ctx context.Context, in ...core.Inbound) error {
 	if err := g.isBroken(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (g *gate) Receive(ctx context.Context, in ...core.Inbound) error {
 	return nil
 }
 
-// Act makes changes, and keeps which.
+// Act applies and records effects.
 func (g *gate) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
 	g.Mu.Lock()
 	g.Acted = append(g.Acted, effects...)
@@ -156,7 +156,7 @@ func (g *gate) Act(ctx context.Context, user core.UserID, effects ...core.Effect
 	return g.w.Store.Note(ctx, core.Note{User: user, Effects: effects, Now: g.w.Clock.Now()})
 }
 
-// Keep stores a file; one called no-room finds none.
+// Keep stores a file; one named no-room fails with core.ErrNoRoom.
 func (g *gate) Keep(_ context.Context, user core.UserID, f core.File) (core.Attachment, error) {
 	g.Mu.Lock()
 	g.Kept++
@@ -185,8 +185,8 @@ func (g *gate) KeepVoice(ctx context.Context, user core.UserID, f core.File,
 	return a, err
 }
 
-// New has two people, Ana and Bob, on a Saturday afternoon in Paris. Options may be
-// changed before the page is made of the rooms.
+// New returns a world with two people, Ana and Bob, on a Saturday afternoon in Paris. The
+// options may be changed before the page is created from the rooms.
 func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Options)) *World {
 	t.Helper()
 	w := &World{T: t, Context: context.Background(), Media: t.TempDir(), Log: zaptest.NewLogger(t),
@@ -215,7 +215,7 @@ func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Op
 	return w
 }
 
-// End ends the page, as the process does.
+// End ends the page, as the end of the process would.
 func (w *World) End() {
 	ctx, cancel := context.WithCancel(w.Context)
 	cancel()
@@ -264,7 +264,7 @@ func (w *World) Browser() *http.Client {
 	}}
 }
 
-// Code is a fresh code that signs in.
+// Code returns a new sign-in code.
 func (p *Person) Code() string {
 	p.T.Helper()
 	code := rand.Text()
@@ -283,14 +283,14 @@ func (p *Person) SignedIn() *Person {
 	return p
 }
 
-// Answer is what a browser got.
+// Answer is a browser's response.
 type Answer struct {
 	Status int
 	Body   string
 	Header http.Header
 }
 
-// Do sends a request, and follows no redirect.
+// Do sends a request without following redirects.
 func (p *Person) Do(r *http.Request) Answer {
 	p.T.Helper()
 	res, err := p.Client.Do(r)
@@ -301,7 +301,7 @@ func (p *Person) Do(r *http.Request) Answer {
 	return Answer{res.StatusCode, string(b), res.Header}
 }
 
-// Request is one of the person's browser.
+// Request returns a request of the person's browser.
 func (p *Person) Request(method, path string, body io.Reader) *http.Request {
 	p.T.Helper()
 	r, err := http.NewRequest(method, p.HTTP.URL+path, body)
@@ -314,13 +314,13 @@ func (p *Person) Request(method, path string, body io.Reader) *http.Request {
 	return r
 }
 
-// Get asks for a page.
+// Get requests a page.
 func (p *Person) Get(path string) Answer {
 	p.T.Helper()
 	return p.Do(p.Request(http.MethodGet, path, nil))
 }
 
-// Post sends a form.
+// Post posts a form.
 func (p *Person) Post(path string, form url.Values) Answer {
 	p.T.Helper()
 	return p.Do(p.Request(http.MethodPost, path, strings.NewReader(form.Encode())))

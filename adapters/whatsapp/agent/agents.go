@@ -28,7 +28,7 @@ type agent struct {
 	log     *zap.Logger
 
 	mu  sync.Mutex
-	err error // what keeps it from working; nil: nothing known
+	err error // present failure; nil: none known
 }
 
 func (c *Channel) newAgent(k Key) *agent {
@@ -39,7 +39,7 @@ func (c *Channel) newAgent(k Key) *agent {
 	}
 }
 
-// report keeps what is wrong with the agent, nil if nothing is.
+// report sets the agent's state, and logs a new failure.
 func (a *agent) report(err error) {
 	a.mu.Lock()
 	before := a.err
@@ -60,7 +60,7 @@ func (a *agent) problem() error {
 type Agent struct {
 	Account string
 	User    core.UserID
-	Err     error // what is wrong and what to do; nil: nothing known
+	Err     error // present failure and what to do; nil: none known
 }
 
 // Agents returns the state of every agent, in the order of their ids.
@@ -77,7 +77,7 @@ func (c *Channel) Agents() []Agent {
 	return out
 }
 
-// CheckAccounts says of every agent what is wrong with it, or nil.
+// CheckAccounts returns the error of every agent, or nil.
 func (c *Channel) CheckAccounts() map[string]error {
 	out := map[string]error{}
 	for _, a := range c.Agents() {
@@ -86,8 +86,8 @@ func (c *Channel) CheckAccounts() map[string]error {
 	return out
 }
 
-// Check returns why no agent works: the keys cannot be read, or each has a
-// problem of its own. One agent's problem is not the channel's; see Agents.
+// Check returns an error if the keys cannot be read or if all agents fail. The failure of
+// one agent is not the channel's; see Agents.
 func (c *Channel) Check() error {
 	c.mu.Lock()
 	err := c.err
@@ -108,7 +108,7 @@ func (c *Channel) Check() error {
 	return errors.Join(problems...)
 }
 
-// Refresh lets Run read the keys at once, after one was added or removed.
+// Refresh lets Run read the keys immediately, after one was added or removed.
 func (c *Channel) Refresh() {
 	select {
 	case c.refresh <- struct{}{}:
@@ -116,8 +116,7 @@ func (c *Channel) Refresh() {
 	}
 }
 
-// reload reads the keys and returns the agents that are in use. A key that
-// changed makes a new agent.
+// reload reads the keys and returns their agents. A changed key gets a new agent.
 func (c *Channel) reload(ctx context.Context) (map[int64]*agent, error) {
 	keys, err := c.opts.Store.Keys(ctx)
 	c.mu.Lock()
@@ -142,12 +141,11 @@ func (c *Channel) reload(ctx context.Context) (map[int64]*agent, error) {
 	return next, nil
 }
 
-// agent returns the agent of an account. It is *core.Permanent if there is none
-// any more.
+// agent returns the agent of an account, or a *core.Permanent error if it was removed.
 func (c *Channel) agent(ctx context.Context, account string) (*agent, error) {
 	id, err := strconv.ParseInt(account, 10, 64)
 	if err != nil {
-		return nil, &core.Permanent{Err: errors.New("the account is no id of a personal agent")}
+		return nil, &core.Permanent{Err: errors.New("the account is not the id of a personal agent")}
 	}
 	c.mu.Lock()
 	a := c.agents[id]
@@ -165,8 +163,8 @@ func (c *Channel) agent(ctx context.Context, account string) (*agent, error) {
 	return a, nil
 }
 
-// Run receives with every key until ctx ends, and follows the list of keys. Each
-// key is polled by the process that has its lease. It returns nil.
+// Run receives with every key until ctx ends, and follows changes of the keys. The
+// process with the lease of a key polls it. Run returns nil.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	running := map[int64]*poller{}
@@ -179,7 +177,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 		if agents, err := c.reload(ctx); err == nil {
 			c.follow(ctx, r, running, agents)
 		} else if ctx.Err() == nil {
-			c.log.Error("read the keys of personal agents", zap.Error(err))
+			c.log.Error("keys of personal agents not read", zap.Error(err))
 		}
 		t := time.NewTimer(c.pace.keys)
 		select {
@@ -192,8 +190,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	return nil
 }
 
-// follow ends the pollers of keys that are gone or changed, and starts those of
-// new ones.
+// follow ends the pollers of removed or changed keys, and starts those of new ones.
 func (c *Channel) follow(ctx context.Context, r core.Receiver, running map[int64]*poller, agents map[int64]*agent) {
 	for id, p := range running {
 		if agents[id] != p.a {
@@ -231,11 +228,11 @@ func (p *poller) end() {
 	<-p.done
 }
 
-// errStopped: the key is of no use until somebody changes it.
+// errStopped means that the key cannot be used until somebody changes it.
 var errStopped = errors.New("the agent is stopped")
 
-// keepPolling polls whenever this process has the lease, until ctx ends or the
-// key is of no more use.
+// keepPolling polls whenever this process has the lease, until ctx ends or poll returns
+// errStopped.
 func (a *agent) keepPolling(ctx context.Context, r core.Receiver) {
 	stopped := false
 	for ctx.Err() == nil && !stopped {
@@ -245,7 +242,7 @@ func (a *agent) keepPolling(ctx context.Context, r core.Receiver) {
 			return err
 		})
 		if err != nil && ctx.Err() == nil && !stopped {
-			a.log.Debug("lease of personal agent", zap.Error(err))
+			a.log.Debug("lease of personal agent ended", zap.Error(err))
 		}
 		if !stopped && channel.Pause(ctx, a.c.pace.lease) != nil {
 			return

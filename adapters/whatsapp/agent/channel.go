@@ -1,14 +1,14 @@
-// Package agent is the channel of WhatsApp's personal agents: an agent
-// that a person makes in their own app, and whose key talks to nobody else. One Channel serves all keys.
+// Package agent is the channel of WhatsApp's personal agents. A person creates an agent
+// in their own app, and its key reaches nobody else. One Channel serves all keys.
 //
-// Policy. Each key has one poller, a stored cursor, its own rate limits and one
-// sender at a time. The cursor is stored after Receiver.Receive took the
-// messages, and only then are they marked as read, since reading may remove
-// them from the service. A message that may have arrived is never sent again,
-// since nothing tells what became of it.
+// Policy. Each key has one poller, a stored cursor, its own rate limits and one sender at
+// a time. The cursor is stored after Receiver.Receive stored the messages, and only then
+// are they marked as read, as reading may remove them from the service. A message that
+// may have arrived is never sent again, as its outcome cannot be determined.
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -47,8 +47,8 @@ var (
 // Key is the key of one personal agent.
 type Key = channel.Key
 
-// Store is what is asked of a channel.Store: the keys that are in use, and of each
-// account its cursor and lease.
+// Store is the used part of a channel.Store: the keys, and each account's cursor and
+// lease.
 type Store interface {
 	Keys(ctx context.Context) ([]Key, error)
 	Keeper(account string) core.Keeper
@@ -60,14 +60,13 @@ type Options struct {
 	APIURL string // empty: https://api.whatsapp.com/agent/v1
 	Store  Store
 
-	HTTP *http.Client     // nil: the policy alone
+	HTTP *http.Client     // nil: one with the default egress policy
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
 }
 
-// Channel is all personal agents. Its methods may be called concurrently, by
-// any number of processes; an agent's messages are taken by the one that has its
-// lease.
+// Channel serves all personal agents. Its methods may be called concurrently, in any
+// number of processes. The process with an agent's lease receives its messages.
 type Channel struct {
 	opts    Options
 	log     *zap.Logger
@@ -80,17 +79,17 @@ type Channel struct {
 	err    error // of reading the keys
 }
 
-// pace is how long things wait.
+// pace holds intervals and pauses.
 type pace struct {
 	keys, lease, standDown  time.Duration
-	polls                   time.Duration // from one to the next: used up in a burst, they would be missed for most of a minute
+	polls                   time.Duration // between two polls: a burst would use them up for most of a minute
 	firstPause, lastPause   time.Duration
 	busyPause, longPoll     time.Duration
-	conflicts               int           // how many are reported
-	conflictsIn, deadSender time.Duration // within this time; how long messages of a dead key wait
+	conflicts               int           // conflicts within conflictsIn that are reported
+	conflictsIn, deadSender time.Duration // deadSender: pause of messages with a dead key
 }
 
-// usual is the pace at which the service is asked.
+// usual returns the pace for the real service.
 func usual() pace {
 	return pace{
 		keys: 15 * time.Second, lease: 3 * time.Second, standDown: time.Minute, polls: 4300 * time.Millisecond,
@@ -101,11 +100,9 @@ func usual() pace {
 
 // New checks opts and returns the channel. It does not use the network.
 func New(opts Options) (*Channel, error) {
-	if opts.APIURL == "" {
-		opts.APIURL = publicAPI
-	}
+	opts.APIURL = cmp.Or(opts.APIURL, publicAPI)
 	if u, err := url.Parse(opts.APIURL); err != nil || u.Host == "" {
-		return nil, errors.New("whatsapp_agent: api_url is no URL")
+		return nil, errors.New("whatsapp_agent: api_url is not a URL")
 	}
 	if opts.Store == nil {
 		return nil, errors.New("whatsapp_agent: a store is required")
@@ -113,9 +110,7 @@ func New(opts Options) (*Channel, error) {
 	if opts.HTTP == nil {
 		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)
 	}
-	if opts.Log == nil {
-		opts.Log = zap.NewNop()
-	}
+	opts.Log = cmp.Or(opts.Log, zap.NewNop())
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -129,9 +124,9 @@ func New(opts Options) (*Channel, error) {
 // Name returns "whatsapp_agent".
 func (c *Channel) Name() string { return Name }
 
-// Capabilities returns the limits of the Agent Platform. An agent has one
-// chat only; of its 12 messages a minute two are kept spare: four at once and one
-// every ten seconds are never more than ten in any minute.
+// Capabilities returns the limits of the Agent Platform. An agent has only one chat. Of
+// its 12 messages a minute two remain in reserve: a burst of four and one every ten
+// seconds are never more than ten in any minute.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,

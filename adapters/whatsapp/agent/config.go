@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// Config is channels.whatsapp_agent: where personal agents are reached. Their keys are
-// added with `everthread users agent add`.
+// Config is channels.whatsapp_agent: the service of personal agents. Their keys are added
+// with `everthread users agent add`.
 type Config struct {
 	APIURL string `yaml:"api_url"`
 }
@@ -32,10 +32,10 @@ func (*Config) Key() string { return Name }
 // Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
-// On is true: keys come and go.
+// On returns true, as keys can be added at any time.
 func (*Config) On() bool { return true }
 
-// Validate checks the address.
+// Validate checks the URL.
 func (c *Config) Validate(p *section.Problems, _ string) {
 	p.Web("channels.whatsapp_agent.api_url", c.APIURL)
 }
@@ -52,7 +52,7 @@ func (c *Config) open(h channel.Host, s Store) (*Channel, error) {
 	return New(Options{APIURL: c.APIURL, Store: s, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now})
 }
 
-// CheckKey asks the service whether a key that is not stored works.
+// CheckKey checks with the service a key that is not stored.
 func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error {
 	ch, err := c.open(h, keys{{ID: 1, User: 1, Secret: key}})
 	if err != nil {
@@ -71,25 +71,25 @@ func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error
 	return nil
 }
 
-// keys are those of agents that are not stored.
+// keys is a Store of keys that are not stored.
 type keys []Key
 
-// Keys returns them.
+// Keys returns k.
 func (k keys) Keys(context.Context) ([]Key, error) { return k, nil }
 
-// Keeper keeps nothing.
+// Keeper returns a keeper that stores nothing.
 func (keys) Keeper(string) core.Keeper { return nothingKept{} }
 
-// Lease runs it.
+// Lease calls run.
 func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error) error {
 	return run(ctx)
 }
 
-// nothingKept is the state of an agent that is not stored.
+// nothingKept is a core.Keeper that stores nothing.
 type nothingKept struct{}
 
-// State returns nothing.
+// State returns "".
 func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
 
-// SetState forgets it.
+// SetState does nothing.
 func (nothingKept) SetState(context.Context, map[string]string) error { return nil }

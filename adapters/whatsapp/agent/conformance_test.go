@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 					return true
 				}
 				if f == adaptertest.Unreachable {
-					return false // there is no such thing here
+					return false // does not exist here
 				}
 				s.Fail("messages", 1, failure(f))
 				return true
@@ -143,7 +143,7 @@ func (k keeper) SetState(_ context.Context, values map[string]string) error {
 	return nil
 }
 
-// stored has every lease.
+// stored is a Store that holds every lease.
 type stored struct {
 	*list
 	kept *keepers
@@ -155,7 +155,7 @@ func (s stored) Lease(ctx context.Context, _ string, run func(context.Context) e
 	return run(ctx)
 }
 
-// open returns a channel on s that has every lease, and hurries.
+// open returns a channel on s that holds every lease, with short pauses.
 func open(t *testing.T, s *agenttest.Server, k *keepers, keys *list, via http.RoundTripper) *Channel {
 	t.Helper()
 	if via == nil {
@@ -182,7 +182,7 @@ func texts(s *agenttest.Server, key string) []string {
 	return out
 }
 
-// noErrors checks that every request was as the platform wants it.
+// noErrors checks that every request met the platform's rules.
 func noErrors(t *testing.T, s *agenttest.Server) {
 	t.Helper()
 	for _, err := range s.Errors() {

@@ -8,19 +8,20 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// findings are what Diagnose says in one language.
+// findings are the texts of Diagnose in one language. The comments list the values for
+// the formatting verbs in order.
 type findings struct {
-	Terms             string // what people have to know before they rely on this channel
+	Terms             string // restrictions of this channel
 	None              string
-	Agent             string // its account, user, what is said of it
+	Agent             string // account, user, finding
 	KeyDead, NoState  string // why
 	KeyGood, NotBegun string
 }
 
 var say = words.In[findings]("whatsapp_agent")
 
-// Diagnose looks at the keys. It does not poll, which would take over from the
-// process that does.
+// Diagnose checks the keys. It does not poll, which would interrupt the process that
+// does.
 func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
 	w := say(language)
 	agents, err := c.reload(ctx)

@@ -8,24 +8,23 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// limits are the rolling limits of one key, one for each kind of call. Some calls are kept spare,
-// since the service may count differently.
+// limits are the rolling limits of one key, one for each kind of call. Some calls remain
+// in reserve, as the service may count differently.
 type limits struct {
-	messages, statuses, updates, uploads, lookups, deletes *limit
+	messages, statuses, updates, uploads, lookups *limit
 }
 
 func newLimits(p pace) limits {
 	return limits{
 		messages: &limit{most: 10}, statuses: &limit{most: 11}, updates: &limit{most: 14, apart: p.polls},
-		uploads: &limit{most: 11}, lookups: &limit{most: 11}, deletes: &limit{most: 11},
+		uploads: &limit{most: 11}, lookups: &limit{most: 11},
 	}
 }
 
-// rolling is the time in which calls are counted.
+// rolling is the period in which calls are counted.
 const rolling = time.Minute
 
-// limit lets at most `most` calls through in any rolling minute, one every
-// `apart`.
+// limit admits at most `most` calls in any rolling minute, at least `apart` apart.
 type limit struct {
 	most  int
 	apart time.Duration
@@ -33,7 +32,7 @@ type limit struct {
 	calls []time.Time // of the last minute, in order
 }
 
-// take counts a call at now and returns 0, or how long it has to wait.
+// take counts a call at now and returns 0, or returns how long the call must wait.
 func (l *limit) take(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +49,7 @@ func (l *limit) take(now time.Time) time.Duration {
 	return l.calls[0].Add(rolling).Sub(now)
 }
 
-// wait takes a call as soon as there is one. It returns an error only if ctx
-// ends.
+// wait takes a call as soon as the limit admits it. It returns an error only if ctx ends.
 func (l *limit) wait(ctx context.Context, now func() time.Time) error {
 	for {
 		d := l.take(now())

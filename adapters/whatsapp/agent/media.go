@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxIncoming bounds a file that the caller sets no limit for, in bytes.
+	// maxIncoming bounds a file for which the caller sets no limit, in bytes.
 	maxIncoming = 64 << 20
 	maxImage    = 5e6
 	maxFile     = 16e6 // of every other kind
 )
 
-// attach uploads the file of p and makes m the message that carries it.
+// attach uploads the file of p and makes m a message with it.
 func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	if len(p.Data) == 0 || len(p.Data) > maxFile {
 		return &core.Permanent{Err: fmt.Errorf(
@@ -40,9 +40,9 @@ func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	return nil
 }
 
-// form says as what kind of message a file goes, and under which media type:
-// what is too large or of a type that WhatsApp does not show goes as a document,
-// and so does a recording with a caption, since it can have none.
+// form returns the kind of message and the media type for a file. A file that is too
+// large or of a type that WhatsApp does not show is a document, and so is a recording
+// with a caption, as recordings have none.
 func form(mediaType string, size int, captioned bool) (kind, sent string) {
 	base, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {
@@ -60,21 +60,7 @@ func form(mediaType string, size int, captioned bool) (kind, sent string) {
 			return "audio", base
 		}
 	}
-	return "document", documentType(base)
-}
-
-// documentType is the media type of a document that is taken: text of any kind
-// is plain text, and what is not known is bytes.
-func documentType(base string) string {
-	switch {
-	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml",
-		base == "application/yaml":
-		return "text/plain"
-	case base == "application/pdf", base == "application/msword", base == "application/vnd.ms-excel",
-		base == "application/vnd.ms-powerpoint", strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."):
-		return base
-	}
-	return "application/octet-stream"
+	return "document", graph.DocumentType(base)
 }
 
 // upload stores a file with the service and returns its id.
@@ -85,10 +71,10 @@ func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte)
 	return a.api.Upload(ctx, "media", name, mediaType, data)
 }
 
-// Fetch downloads the file of an attachment's Ref, at most max bytes (0: 64 MiB).
-// A larger file, one that the service no longer has, and one whose digest is
-// wrong are *core.Permanent. The key goes to Meta's hosts only and follows no
-// redirect.
+// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A
+// file larger than max bytes (0: 64 MiB), one that the service no longer has, and one
+// with a wrong digest are *core.Permanent errors. Only Meta's hosts receive the key, and
+// redirects are not followed.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	account, rest, _ := strings.Cut(ref, "/")
 	id, digest, _ := strings.Cut(rest, "#")
@@ -104,13 +90,13 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
 	}
 	if !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256) {
-		return nil, "",
-			&core.Permanent{Err: errors.New("fetch file of personal agent: what came is not the file that was sent")}
+		return nil, "", &core.Permanent{
+			Err: errors.New("fetch file of personal agent: the received file is not the one that was sent")}
 	}
 	return data, info.MIME, nil
 }
 
-// fetch asks for the address of a file and gets it.
+// fetch looks up the URL of a file and downloads it.
 func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
 	if err := a.limits.lookups.wait(ctx, a.c.now); err != nil {
 		return nil, graph.Info{}, err
@@ -118,7 +104,7 @@ func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, graph.
 	return a.api.Fetch(ctx, "media/"+url.PathEscape(id), callTimeout, max, gone)
 }
 
-// gone makes an error permanent if the service says that there is no such file.
+// gone makes an error permanent if the service refuses the lookup of a file.
 func gone(err error) error {
 	var refused *apiError
 	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 &&

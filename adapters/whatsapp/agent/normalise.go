@@ -13,18 +13,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// rawUpdates is the body of an answer to a poll.
-type rawUpdates = json.RawMessage
-
-// Updates is what a poll brought.
+// Updates is the result of a poll.
 type Updates struct {
 	In   []core.Inbound
-	Next *int64 // the cursor of the next poll; nil: the service does not say
-	Last string // wamid of the last message, "" if there was none
+	Next *int64 // cursor of the next poll; nil: missing in the answer
+	Last string // wamid of the last message, or ""
 }
 
-// envelope is the body. Messages are decoded one by one, so that
-// a strange one does not hide the others.
+// envelope is the body. Messages are decoded one by one, so that a malformed one does not
+// hide the others.
 type envelope struct {
 	Next  *int64 `json:"next_offset"`
 	Entry []struct {
@@ -43,21 +40,22 @@ type envelope struct {
 	} `json:"entry"`
 }
 
-type message struct {
+// origin holds the fields common to all messages.
+type origin struct {
 	From      string        `json:"from"`
 	ID        string        `json:"id"`
 	Timestamp graph.Seconds `json:"timestamp"`
 	Type      string        `json:"type"`
-	Context   *struct {
+}
+
+type message struct {
+	origin
+	graph.Files
+	Context *struct {
 		ID   string `json:"id"`
 		From string `json:"from"`
 	} `json:"context"`
 	Text     *struct{ Body string } `json:"text"`
-	Image    *graph.Media           `json:"image"`
-	Video    *graph.Media           `json:"video"`
-	Audio    *graph.Media           `json:"audio"`
-	Document *graph.Media           `json:"document"`
-	Sticker  *graph.Media           `json:"sticker"`
 	Reaction *struct {
 		MessageID string `json:"message_id"`
 		Emoji     string `json:"emoji"`
@@ -79,10 +77,10 @@ type reader struct {
 	out   Updates
 }
 
-// Normalise turns the answer to a poll with key into what it tells, in order. It takes any bytes: what
-// it cannot understand is core.InUnsupported. Messages from before the key was added are left out,
-// since nobody waits for an answer to them. Event ids are the same each time something is offered: the
-// wamid, for receipts with the status.
+// Normalise parses the answer to a poll with key into events, in order. It accepts any
+// bytes; unknown events are core.InUnsupported. It leaves out messages from before the
+// key was added, as nobody waits for an answer to them. Event ids are the same for each
+// repeat: the wamid, for receipts with the status.
 func Normalise(key Key, body []byte, now time.Time) Updates {
 	r := reader{key: key, now: now, names: map[string]string{}}
 	var e envelope
@@ -106,7 +104,7 @@ func Normalise(key Key, body []byte, now time.Time) Updates {
 	return r.out
 }
 
-// inbound returns an event of which nothing is known but its bytes.
+// inbound returns an event of which only the bytes are known.
 func (r *reader) inbound(raw []byte) core.Inbound {
 	sum := sha256.Sum256(raw)
 	return core.Inbound{
@@ -115,12 +113,13 @@ func (r *reader) inbound(raw []byte) core.Inbound {
 	}
 }
 
-// message reads one message of the person.
+// message parses one message of the person.
 func (r *reader) message(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		m = essential(raw)
+		m = message{}
+		_ = json.Unmarshal(raw, &m.origin)
 	}
 	if m.ID == "" || !strings.HasPrefix(m.From, "user:") {
 		r.out.In = append(r.out.In, in)
@@ -146,56 +145,22 @@ func (r *reader) message(raw json.RawMessage) {
 	r.out.In = append(r.out.In, in)
 }
 
-// essential reads of a strange message who sent it and what it is.
-func essential(raw []byte) message {
-	var m struct {
-		From      string        `json:"from"`
-		ID        string        `json:"id"`
-		Timestamp graph.Seconds `json:"timestamp"`
-		Type      string        `json:"type"`
-	}
-	_ = json.Unmarshal(raw, &m)
-	return message{From: m.From, ID: m.ID, Timestamp: m.Timestamp, Type: m.Type}
-}
-
-// content returns the text of m, with a placeholder for what is no text, and its file. The text is
-// empty if there is nothing to answer.
+// content returns the text of m, with a placeholder for other content, and its file. The
+// text is empty if there is nothing to answer.
 func content(account string, m *message) (string, []core.Attachment) {
 	if m.Text != nil {
 		return clean(m.Text.Body), nil
 	}
-	kind, f := file(m)
+	kind, label, f := m.File()
 	if f == nil {
 		return "[unsupported: " + clean(cmp.Or(m.Type, "message")) + "]", nil
 	}
-	label := strings.TrimSpace(kind + " " + f.Filename)
-	if f.Caption != "" {
-		label += ": " + f.Caption
-	}
-	return clean("[" + label + "]"), []core.Attachment{{
+	return clean(label), []core.Attachment{{
 		Kind: kind, Ref: clean(account + "/" + f.ID + "#" + f.SHA256), Name: clean(f.Filename), MIME: clean(f.MIME),
 	}}
 }
 
-func file(m *message) (string, *graph.Media) {
-	switch {
-	case m.Image != nil:
-		return "photo", m.Image
-	case m.Video != nil:
-		return "video", m.Video
-	case m.Audio != nil && m.Audio.Voice:
-		return "voice", m.Audio
-	case m.Audio != nil:
-		return "audio", m.Audio
-	case m.Document != nil:
-		return "document", m.Document
-	case m.Sticker != nil:
-		return "sticker", m.Sticker
-	}
-	return "", nil
-}
-
-// status reads that a message of ours was delivered or read.
+// status parses that a sent message was delivered or read.
 func (r *reader) status(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var s status

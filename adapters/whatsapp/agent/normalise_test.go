@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "write the wanted output of golden files")
 
-// testKey is the key of golden files.
+// testKey is the key in golden files.
 var testKey = Key{ID: 7, User: 3, CreatedAt: time.Unix(1789999999, 500)}
 
-// Each file holds the answer to a poll, and behind it what becomes of it.
+// Each file holds the answer to a poll, followed by the expected result.
 func TestNormaliseGolden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		var got strings.Builder

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,26 +15,26 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// What the Keeper of an account holds.
+// Keys of the stored state of an account.
 const (
-	cursorKey  = "cursor"  // where the next poll begins, decimal
-	creatorKey = "creator" // the address of the person who made the agent
+	cursorKey  = "cursor"  // cursor of the next poll, decimal
+	creatorKey = "creator" // address of the person who created the agent
 )
 
 const (
 	pollLimit   = 100
 	codeReplace = 1752041 // a newer poll took over
-	codeGone    = 100     // with 400: the key is not known
+	codeGone    = 100     // with 400: unknown key
 )
 
-// place is how far a key has been read.
+// place is the stored state of a poller.
 type place struct {
 	cursor  int64
 	creator string // "" until the person first writes
 }
 
-// poll receives until ctx ends. It returns errStopped if the key is of no use
-// any more, and core.ErrFenced if another process has the account.
+// poll receives until ctx ends. It returns errStopped if the key can no longer be used,
+// and core.ErrFenced if another process holds the account.
 func (a *agent) poll(ctx context.Context, r core.Receiver) error {
 	keeper := a.c.opts.Store.Keeper(a.account)
 	at, err := a.place(ctx, keeper)
@@ -64,7 +65,7 @@ func (a *agent) poll(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-// place reads where the last process stopped.
+// place reads the stored state.
 func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
 	cursor, err := k.State(ctx, cursorKey)
 	if err != nil {
@@ -83,9 +84,9 @@ func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
 	return at, nil
 }
 
-// step polls once, stores what came, and then moves on.
+// step polls once, stores the messages, and then the cursor.
 func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *place) error {
-	var raw rawUpdates
+	var raw json.RawMessage
 	c := call{
 		Op: "poll", Method: http.MethodGet, Timeout: a.c.pace.longPoll + 15*time.Second,
 		Path: fmt.Sprintf("updates?offset=%d&limit=%d&timeout=%d", at.cursor, pollLimit, int(a.c.pace.longPoll.Seconds())),
@@ -109,7 +110,7 @@ func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *pl
 		return held
 	}
 	if got.Next == nil {
-		return errors.New("the service does not say where to go on")
+		return errors.New("the service's answer has no next_offset")
 	}
 	next.cursor = *got.Next
 	if err := k.SetState(ctx, next.values()); err != nil {
@@ -124,9 +125,9 @@ func (p place) values() map[string]string {
 	return map[string]string{cursorKey: strconv.FormatInt(p.cursor, 10), creatorKey: p.creator}
 }
 
-// admit learns who made the agent from the first message, and cuts off what
-// somebody else sent: their account is not the one that the key was bound to, so
-// nothing of it is delivered until a person has looked.
+// admit learns the creator of the agent from the first message, and cuts off messages of
+// anybody else. Their account is not the one to which the key was bound, so nothing is
+// delivered until a person has checked.
 func (p *place) admit(got *Updates) error {
 	for i, in := range got.In {
 		if in.Kind == core.InReceipt || in.Address.External == "" {
@@ -144,7 +145,7 @@ func (p *place) admit(got *Updates) error {
 	return nil
 }
 
-// useless adds errStopped and what to do to an error that no waiting mends.
+// useless adds errStopped and advice to an error that retries do not fix.
 func useless(err error) error {
 	var refused *apiError
 	if !errors.As(err, &refused) {
@@ -161,25 +162,25 @@ func deadKey(err error) error {
 		"the key of this personal agent is not valid any more; make a new one in WhatsApp (chat info of the agent, API key) and add it with everthread users agent add: %w", err)
 }
 
-// markRead tells the service that a message was read. That may remove it there,
-// so it is done last, and it does not matter if it fails.
+// markRead marks a message as read at the service. As that may remove it there, it is
+// done last, and failures are ignored.
 func (a *agent) markRead(ctx context.Context, wamid string) {
 	if wamid == "" || a.limits.statuses.take(a.c.now()) > 0 {
 		return
 	}
 	if err := a.setStatus(ctx, wamid, false); err != nil && ctx.Err() == nil {
-		a.log.Debug("mark as read", zap.Error(err))
+		a.log.Debug("message not marked as read", zap.Error(err))
 	}
 }
 
-// waits is the growing pause between attempts, and what it depends on.
+// waits holds the growing pause between attempts, and the recent conflicts.
 type waits struct {
 	pace      pace
 	next      time.Duration
 	conflicts []time.Time
 }
 
-// rest waits as long as err asks for, and reports what lasts.
+// rest pauses for as long as err requires, and reports lasting failures.
 func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 	w.next = min(max(2*w.next, w.pace.firstPause), w.pace.lastPause)
 	d := w.next
@@ -200,7 +201,7 @@ func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 	return channel.Pause(ctx, d)
 }
 
-// conflict counts that another poller took over.
+// conflict counts a takeover by another poller.
 func (w *waits) conflict(now time.Time) {
 	for len(w.conflicts) > 0 && now.Sub(w.conflicts[0]) > w.pace.conflictsIn {
 		w.conflicts = w.conflicts[1:]

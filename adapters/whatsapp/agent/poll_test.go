@@ -46,7 +46,7 @@ func (b *inbox) texts() []string {
 	return out
 }
 
-// scene is a channel on a service with an agent of one person, key ID 7.
+// scene is a channel on a service with one person's agent, key id 7.
 type scene struct {
 	s    *agenttest.Server
 	ch   *Channel
@@ -60,7 +60,7 @@ var (
 	keyOfSam  = Key{ID: 8, User: 4, Secret: "secret-8"}
 )
 
-// play starts a scene. Run is not started.
+// play starts a scene without Run.
 func play(t *testing.T) *scene {
 	t.Helper()
 	p := &scene{s: agenttest.New(), kept: newKeepers(), keys: &list{keys: []Key{keyOfAlex}}, b: newInbox()}
@@ -71,7 +71,7 @@ func play(t *testing.T) *scene {
 	return p
 }
 
-// run starts Run, which ends with the test or the function that it returns.
+// run starts Run, which ends with the test or with the returned function.
 func (p *scene) run(t *testing.T) func() {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +87,7 @@ func (p *scene) run(t *testing.T) func() {
 	return end
 }
 
-// until waits until what holds.
+// until waits until what returns true.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	late := time.NewTimer(20 * time.Second)
@@ -130,7 +130,7 @@ func TestCursorIsKeptExactly(t *testing.T) {
 	}
 }
 
-// Reading removes a message, so it comes after the cursor is stored.
+// Reading removes a message, so it follows the storing of the cursor.
 func TestReadsAfterCursorIsStored(t *testing.T) {
 	t.Parallel()
 	p := play(t)
@@ -150,7 +150,7 @@ func TestReadsAfterCursorIsStored(t *testing.T) {
 	until(t, "the read mark", func() bool { return p.s.Behind(keyOfAlex.Secret, 0) == 0 })
 }
 
-// A poll that takes over from ours ends when the account is another process's.
+// A poll that takes over ends when another process gets the account.
 func TestFencedPollerStops(t *testing.T) {
 	t.Parallel()
 	p := play(t)
@@ -271,7 +271,7 @@ func TestKeysComeAndGo(t *testing.T) {
 	}
 }
 
-// leased has the leases that mine reports.
+// leased is a Store with the leases that mine reports.
 type leased struct {
 	Store
 	mine func(account string) bool
@@ -284,7 +284,7 @@ func (l leased) Lease(ctx context.Context, account string, run func(context.Cont
 	return run(ctx)
 }
 
-// Only who has the lease polls.
+// Only the process with the lease polls.
 func TestPollsUnderLease(t *testing.T) {
 	t.Parallel()
 	p := play(t)
@@ -327,7 +327,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// However fast messages and receipts come, the next poll is never far.
+// However fast messages and receipts arrive, the next poll follows soon.
 func TestPollsAreSpreadOverTheMinute(t *testing.T) {
 	t.Parallel()
 	l := newLimits(usual()).updates
@@ -338,7 +338,7 @@ func TestPollsAreSpreadOverTheMinute(t *testing.T) {
 			longest = max(longest, wait)
 			now = now.Add(wait)
 		}
-		now = now.Add(10 * time.Millisecond) // each brings something
+		now = now.Add(10 * time.Millisecond) // each poll brings something
 	}
 	if calls > 5*14+1 || longest > 5*time.Second {
 		t.Errorf("%d polls in five minutes, and up to %s without one", calls, longest)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// sendTimeout bounds one request to send; past it the outcome is unknown.
+	// sendTimeout bounds one request to send. After it the outcome is unknown.
 	sendTimeout = 30 * time.Second
 	callTimeout = 30 * time.Second
 	typingTTL   = 25 * time.Second
@@ -22,7 +22,7 @@ const (
 	maxCaption = 1024
 
 	codeParameter = 131009
-	codeUnsent    = 131016 // with 503: it was not taken
+	codeUnsent    = 131016 // with 503: not accepted
 )
 
 // outgoing is the body of POST /messages.
@@ -32,14 +32,13 @@ type outgoing struct {
 	graph.Content
 }
 
-// Send delivers one part, one at a time for each agent. A file is
-// uploaded first, which may be repeated harmlessly. A reply to a message that
-// the service does not know becomes a plain one. Errors are classified by
-// their code.
+// Send delivers one part, one at a time for each agent. A file is uploaded first, which
+// is harmless to repeat. A reply to a message that the service does not know becomes a
+// plain message. Errors are classified by their code.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	if !strings.HasPrefix(to.External, "user:") {
-		return core.Receipt{},
-			&core.Permanent{Err: errors.New("send to personal agent: the address is no person on WhatsApp")}
+		return core.Receipt{}, &core.Permanent{
+			Err: errors.New("send to personal agent: the address is not a person on WhatsApp")}
 	}
 	a, err := c.agent(ctx, to.Account)
 	if err != nil {
@@ -77,7 +76,7 @@ func (a *agent) fill(ctx context.Context, m *outgoing, p core.Part) error {
 	if p.Attachment != nil {
 		return a.attach(ctx, m, p)
 	}
-	body, err := Render(p, maxBody)
+	body, err := graph.Render("personal agent", p, maxBody)
 	if err != nil {
 		return err
 	}
@@ -85,10 +84,7 @@ func (a *agent) fill(ctx context.Context, m *outgoing, p core.Part) error {
 	return nil
 }
 
-// Render returns p as the text of a message (graph.Render).
-func Render(p core.Part, max int) (string, error) { return graph.Render("personal agent", p, max) }
-
-// post makes the request, if the key may make one now, and returns the wamid.
+// post sends m, if the limit admits it, and returns the wamid.
 func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 	if wait := a.limits.messages.take(a.c.now()); wait > 0 {
 		return "", &core.RetryAfter{After: wait, Account: true,
@@ -97,7 +93,7 @@ func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 	return a.api.Send(ctx, "messages", sendTimeout, m)
 }
 
-// classify says what a failed request to send means for the next one.
+// classify wraps the error of a failed request to send for the retry policy.
 func (a *agent) classify(ctx context.Context, err error) error {
 	err = fmt.Errorf("send to personal agent: %w", err)
 	var refused *apiError
@@ -121,9 +117,9 @@ func (a *agent) classify(ctx context.Context, err error) error {
 	return &core.Permanent{Err: err}
 }
 
-// probe reports whether the service knows the key: it refuses a read mark of no
-// message for the message then, and else for the key. A poll would take over
-// from the one that receives.
+// probe returns an error if the service does not know the key. It marks a message that
+// does not exist as read: the service refuses an unknown key, or else the message. A poll
+// would interrupt the process that receives.
 func (a *agent) probe(ctx context.Context) error {
 	err := a.setStatus(ctx, "wamid.none", false)
 	var refused *apiError
@@ -148,12 +144,11 @@ func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error 
 	return err
 }
 
-// TypingTTL is how long an indication lasts.
+// TypingTTL returns the time for which a typing indicator is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
-// Typing marks the message event as read and shows that an answer is being
-// written. Nothing happens without a message of the person, or if the key may
-// make no such call now.
+// Typing marks the message event as read and shows that an answer is being written. It
+// does nothing without a message of the person, or if the limit does not admit the call.
 func (c *Channel) Typing(ctx context.Context, to core.Address, event string) error {
 	if !strings.HasPrefix(event, "wamid.") {
 		return nil

@@ -48,7 +48,7 @@ func TestSendErrors(t *testing.T) {
 		{agenttest.Failure{HTTP: 429, Code: 130429}, "wait"},
 		{agenttest.Failure{HTTP: 403, Code: 131005}, "permanent"},
 		{agenttest.Failure{HTTP: 400, Code: 131009}, "permanent"},
-		{agenttest.Failure{HTTP: 400, Code: 100}, "permanent"}, // the key is good
+		{agenttest.Failure{HTTP: 400, Code: 100}, "permanent"}, // the key is valid
 		{agenttest.Failure{HTTP: 401, Code: 190}, "wait"},
 	} {
 		t.Run(fmt.Sprint(c.f), func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestSendRepliesAndRefusesStrangers(t *testing.T) {
 	}
 }
 
-// One message at a time, and never more than the platform takes in a minute.
+// One message at a time, and never more than the platform's limit per minute.
 func TestSendsOneByOneWithinLimit(t *testing.T) {
 	t.Parallel()
 	p := play(t)
@@ -127,7 +127,7 @@ func TestSendsOneByOneWithinLimit(t *testing.T) {
 	}
 }
 
-// aloneOnly notes whether there are two requests at once.
+// aloneOnly records concurrent requests.
 type aloneOnly struct {
 	*http.Transport
 	now      atomic.Int32
@@ -142,7 +142,7 @@ func (a *aloneOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.Transport.RoundTrip(r)
 }
 
-// The key follows no redirect.
+// A redirect does not receive the key.
 func TestKeyFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -163,7 +163,7 @@ func TestTypingMarksAsRead(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	said := p.s.Say(keyOfAlex.Secret, "question")
-	for range 20 { // more than may be asked for in a minute
+	for range 20 { // more than the limit per minute
 		if err := p.ch.Typing(t.Context(), toAlex, said); err != nil {
 			t.Fatal(err)
 		}

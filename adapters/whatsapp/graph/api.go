@@ -1,5 +1,5 @@
-// Package graph is what Meta's two interfaces to WhatsApp have in common: requests and
-// their errors, and files.
+// Package graph is the common part of Meta's two interfaces to WhatsApp: requests, their
+// errors, messages and files.
 package graph
 
 import (
@@ -18,32 +18,31 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// userAgent is set since requests without one were refused.
-const userAgent = "everthread/1.0.0" // name/number, as the API description wants it
+// userAgent is set as the service refused requests without one.
+const userAgent = "everthread/1.0.0" // name/number, as the API description requires
 
-// API makes requests with one token. Its errors are *Error or
-// *NetError and never hold the token.
+// API makes requests with one token. Its errors are *Error or *NetError and never contain
+// the token.
 type API struct {
-	Root  string // below which paths are
+	Root  string // URL to which paths are relative
 	Host  string // of Root
 	Token string
 	HTTP  *http.Client
-	Max   int64 // bytes that are read of an answer
-	// CDN is true where files come from Meta's content network as well.
-	CDN bool
+	Max   int64 // bytes read of an answer
+	CDN   bool  // files come from Meta's content network as well
 }
 
-// New returns the API at root, a URL that was checked.
+// New returns the API at root, a valid URL.
 func New(root, token string, client *http.Client, most int64) *API {
-	u, _ := url.Parse(root) // checked before
+	u, _ := url.Parse(root) // validated by the caller
 	return &API{Root: root, Host: u.Host, Token: token, HTTP: client, Max: most}
 }
 
-// Error is the service's own refusal of a request, or of a message later.
+// Error is the service's refusal of a request, or later of a message.
 type Error struct {
 	Op      string
-	HTTP    int // 0: it came with a webhook
-	Code    int // 0: none was given
+	HTTP    int // 0: from a webhook
+	Code    int // 0: none
 	Subcode int
 	Text    string
 	Trace   string
@@ -69,9 +68,9 @@ type NetError = channel.NetError
 
 // Call is one request.
 type Call struct {
-	Op      string // what it is for, in errors
+	Op      string // purpose, for errors
 	Method  string
-	Path    string // below the root
+	Path    string // relative to the root
 	Kind    string // content type of Body
 	Body    []byte
 	Timeout time.Duration
@@ -107,11 +106,10 @@ func (a *API) Send(ctx context.Context, path string, timeout time.Duration, mess
 	return sent.Messages[0].ID, nil
 }
 
-// Answer is what the service answered.
+// Answer is the service's answer.
 type Answer = channel.Answer
 
-// Do makes a call and decodes the answer into result, if that is not nil and there is
-// one.
+// Do makes a call and decodes the answer, if any, into result unless that is nil.
 func (a *API) Do(ctx context.Context, c Call, result any) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -129,7 +127,7 @@ func (a *API) Do(ctx context.Context, c Call, result any) (Answer, error) {
 	return resp, decode(c.Op, resp, result)
 }
 
-// request is a request with the token.
+// request returns a request with the token.
 func (a *API) request(ctx context.Context, method, address string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
@@ -152,7 +150,7 @@ type Described struct {
 	Trace string `json:"fbtrace_id"`
 }
 
-// Text is the most telling of what the service says, in one line.
+// Text returns the most specific description in one line.
 func (d Described) Text() string {
 	for _, s := range []string{d.Data.Details, d.Message, d.Title} {
 		if s = strings.Join(strings.Fields(s), " "); s != "" {
@@ -170,7 +168,7 @@ func decode(op string, resp Answer, result any) error {
 		return nil
 	}
 	if err := json.Unmarshal(resp.Body, result); err != nil {
-		return &NetError{Op: op, Left: true, Err: errors.New("the answer is not what was expected")}
+		return &NetError{Op: op, Left: true, Err: errors.New("the answer has an unexpected form")}
 	}
 	return nil
 }
@@ -188,5 +186,5 @@ func refusal(op string, resp Answer) error {
 	return e
 }
 
-// Clean takes the URL and the token out of an error of net/http.
+// Clean removes the URL and the token from an error of net/http.
 func (a *API) Clean(err error) error { return channel.Clean(err, a.Token) }

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 // FileTimeout bounds one transfer of a file.
 const FileTimeout = 2 * time.Minute
 
-// MediaHost is where Meta keeps files.
+// MediaHost is the host of Meta's files.
 const MediaHost = "lookaside.fbsbx.com"
 
 // Upload stores a file with the service and returns its id.
@@ -69,8 +70,8 @@ func form(name, mediaType string, data []byte) ([]byte, string, error) {
 	return b.Bytes(), w.FormDataContentType(), nil
 }
 
-// fileName returns a name that a form can carry: ASCII without quotes. The name that is
-// shown goes with the message.
+// fileName returns a name for a form: ASCII without quotes. The message contains the
+// displayed name.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\/`, r) {
@@ -84,12 +85,12 @@ func fileName(name string) string {
 	return name
 }
 
-// Trusts reports whether the token may go to address: Meta's media hosts over https, and
-// the host of the API itself.
+// Trusts returns an error unless address may receive the token: Meta's media hosts over
+// HTTPS and the host of the API itself may.
 func (a *API) Trusts(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
-		return &core.Permanent{Err: errors.New("the service gave no proper address for the file")}
+		return &core.Permanent{Err: errors.New("the service returned an invalid URL for the file")}
 	}
 	host := strings.ToLower(u.Hostname())
 	metas := host == MediaHost || a.CDN && strings.HasSuffix(host, ".fbcdn.net")
@@ -99,7 +100,7 @@ func (a *API) Trusts(address string) error {
 	return &core.Permanent{Err: errors.New("the file is on a host that is not Meta's")}
 }
 
-// Info is what the service knows of a file.
+// Info is the service's description of a file.
 type Info struct {
 	URL    string      `json:"url"`
 	MIME   string      `json:"mime_type"`
@@ -107,8 +108,8 @@ type Info struct {
 	Size   json.Number `json:"file_size"` // a string in Meta's description
 }
 
-// Fetch asks for the address of a file at a path and gets it, at most max bytes. An error
-// of the first is what lookedUp makes of it.
+// Fetch looks up the URL of a file at a path and downloads it, at most max bytes.
+// lookedUp wraps the error of the lookup.
 func (a *API) Fetch(ctx context.Context, path string, timeout time.Duration, max int64,
 	lookedUp func(error) error) ([]byte, Info, error) {
 	var info Info
@@ -126,12 +127,12 @@ func (a *API) Fetch(ctx context.Context, path string, timeout time.Duration, max
 	return data, info, err
 }
 
-// Unserved means that the address of a file answered with a status of its own.
+// Unserved means that the host of a file answered with another status than 200.
 type Unserved struct{ Code int }
 
 func (e *Unserved) Error() string { return fmt.Sprintf("the file's host answered %d", e.Code) }
 
-// unserved is an Unserved, for good unless the host is busy or broken.
+// unserved returns an *Unserved, as a *core.Permanent unless the host is busy or broken.
 func unserved(code int) error {
 	err := &Unserved{code}
 	if code >= 500 || code == http.StatusTooManyRequests {
@@ -169,7 +170,23 @@ func (a *API) Download(ctx context.Context, address string, max int64) ([]byte, 
 	return data, nil
 }
 
-// Matches reports whether data has the digest, in Base64 or hex; "" fits all.
+// DocumentType returns the media type under which the service accepts a document. Text of
+// any kind is plain text, and unknown types are bytes. also lists further accepted types.
+func DocumentType(base string, also ...string) string {
+	switch {
+	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml",
+		base == "application/yaml":
+		return "text/plain"
+	case base == "application/pdf", base == "application/msword", base == "application/vnd.ms-excel",
+		base == "application/vnd.ms-powerpoint", strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."),
+		slices.Contains(also, base):
+		return base
+	}
+	return "application/octet-stream"
+}
+
+// Matches reports whether data has the digest, in Base64 or hex. An empty digest matches
+// everything.
 func Matches(data []byte, digest string) bool {
 	if digest == "" {
 		return true

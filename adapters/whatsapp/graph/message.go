@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// Content is what a message of ours holds: of the field that Type names.
+// Content is the content of an outgoing message, in the field that Type names.
 type Content struct {
 	Type     string  `json:"type"`
 	Context  *quoted `json:"context,omitempty"`
@@ -31,7 +31,7 @@ type text struct {
 	PreviewURL bool   `json:"preview_url"`
 }
 
-// File is a file that was uploaded.
+// File is an uploaded file.
 type File struct {
 	ID       string `json:"id"`
 	Caption  string `json:"caption,omitempty"`
@@ -39,7 +39,7 @@ type File struct {
 	Voice    bool   `json:"voice,omitempty"`
 }
 
-// Reply makes the message an answer to another, if id is that of one.
+// Reply makes the message a reply to the message id, if that is a wamid.
 func (c *Content) Reply(id string) {
 	if strings.HasPrefix(id, "wamid.") {
 		c.Context = &quoted{MessageID: id}
@@ -49,7 +49,8 @@ func (c *Content) Reply(id string) {
 // Say makes the message a text.
 func (c *Content) Say(body string) { c.Type, c.Text = "text", &text{Body: body} }
 
-// Carry makes the message a file of a kind: image, video, audio or document.
+// Carry makes the message a file of a kind: image, video, audio or document. Only a
+// document has a name.
 func (c *Content) Carry(kind string, f File, name string) {
 	switch c.Type = kind; kind {
 	case "image":
@@ -65,21 +66,21 @@ func (c *Content) Carry(kind string, f File, name string) {
 }
 
 // Render returns p as the text of a message of at most max UTF-16 units, in WhatsApp's
-// markup. It is *core.Permanent if the text is empty or
-// does not fit even without markup; to says where it was to be sent.
+// markup. It returns a *core.Permanent error if the text is empty or does not fit even
+// without markup. to names the channel in errors.
 func Render(to string, p core.Part, max int) (string, error) {
 	if strings.TrimSpace(p.Text) == "" {
 		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text is empty", to)}
 	}
 	text := markup.WhatsApp(markup.Text{Text: p.Text, Spans: p.Spans}, max)
 	if n := markup.UTF16Len(text); n > max {
-		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text has %d characters, and at most %d are taken",
+		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text has %d characters, and at most %d are accepted",
 			to, n, max)}
 	}
 	return text, nil
 }
 
-// Caption returns the text of a file, "" if it has none.
+// Caption returns the caption of a file, or "".
 func Caption(to string, p core.Part, max int) (string, error) {
 	if strings.TrimSpace(p.Text) == "" {
 		return "", nil
@@ -87,8 +88,8 @@ func Caption(to string, p core.Part, max int) (string, error) {
 	return Render(to, core.Part{Text: p.Text, Spans: p.Spans}, max)
 }
 
-// Repeatable is the error of a request that may be repeated harmlessly, such as an
-// upload: nothing about it is ever unknown.
+// Repeatable returns the error of a request that is harmless to repeat, such as an
+// upload, without core.Unknown.
 func Repeatable(err error) error {
 	var unknown *core.Unknown
 	if errors.As(err, &unknown) {
@@ -97,7 +98,7 @@ func Repeatable(err error) error {
 	return err
 }
 
-// Media is a file of a message that came.
+// Media is a file of an incoming message.
 type Media struct {
 	ID       string `json:"id"`
 	MIME     string `json:"mime_type"`
@@ -107,8 +108,41 @@ type Media struct {
 	Voice    bool   `json:"voice"`
 }
 
-// Seconds is a Unix time that comes as a string; a number is taken too, and anything
-// else is the zero time.
+// Files holds the file of an incoming message, in the field of its type.
+type Files struct {
+	Image    *Media `json:"image"`
+	Video    *Media `json:"video"`
+	Audio    *Media `json:"audio"`
+	Document *Media `json:"document"`
+	Sticker  *Media `json:"sticker"`
+}
+
+// File returns the file with its kind and its placeholder, or nil.
+func (f Files) File() (kind, label string, m *Media) {
+	switch {
+	case f.Image != nil:
+		kind, m = "photo", f.Image
+	case f.Video != nil:
+		kind, m = "video", f.Video
+	case f.Audio != nil && f.Audio.Voice:
+		kind, m = "voice", f.Audio
+	case f.Audio != nil:
+		kind, m = "audio", f.Audio
+	case f.Document != nil:
+		kind, m = "document", f.Document
+	case f.Sticker != nil:
+		kind, m = "sticker", f.Sticker
+	default:
+		return "", "", nil
+	}
+	label = strings.TrimSpace(kind + " " + m.Filename)
+	if m.Caption != "" {
+		label += ": " + m.Caption
+	}
+	return kind, "[" + label + "]", m
+}
+
+// Seconds is a Unix time in JSON, as a string or number. Anything else is the zero time.
 type Seconds struct{ time.Time }
 
 // UnmarshalJSON never fails.

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// CloseWindow ends the 24 hours of a person, until they write.
+// CloseWindow closes a person's 24-hour window until they write.
 func (s *Server) CloseWindow(p Person) {
 	s.Lock()
 	defer s.Unlock()
 	s.closed[address(p)] = true
 }
 
-// address is what messages to p are sent to.
+// address returns the address of messages to p.
 func address(p Person) string {
 	if p.UserID != "" {
 		return p.UserID
@@ -22,52 +22,52 @@ func address(p Person) string {
 	return "+" + p.Phone
 }
 
-// Silence keeps statuses back.
+// Silence stops statuses.
 func (s *Server) Silence() {
 	s.Lock()
 	defer s.Unlock()
 	s.silent = true
 }
 
-// Configure sets what is said of the account: whether webhooks are subscribed,
-// the token's permissions and the number's quality.
+// Configure sets the state of the account: whether webhooks are subscribed, the token's
+// permissions and the number's quality.
 func (s *Server) Configure(subscribed bool, scopes []string, quality string) {
 	s.Lock()
 	defer s.Unlock()
 	s.subscribed, s.scopes, s.quality = subscribed, scopes, quality
 }
 
-// Sent returns what was sent, in order.
+// Sent returns the sent messages in order.
 func (s *Server) Sent() []Message {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.sent)
 }
 
-// Typed returns the wamids under which an answer was shown as being written.
+// Typed returns the wamids for which a typing indicator was shown.
 func (s *Server) Typed() []string {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.typed)
 }
 
-// Pending returns how many webhooks were not answered 200.
+// Pending returns the number of webhooks that were not answered 200.
 func (s *Server) Pending() int {
 	s.Lock()
 	defer s.Unlock()
 	return len(s.queue)
 }
 
-// control serves what tests do by calling methods:
+// control serves the methods of the package as HTTP requests:
 //
 //	POST /control/webhook      {"url": "http://127.0.0.1:8080/webhooks/whatsapp"}
 //	POST /control/say          {"phone": "16505551234", "user_id": "US.1", "name": "Ada", "text": "hello"} → {"id": "wamid.…"}
 //	POST /control/press        {"phone": "16505551234", "message": "wamid.…", "text": "Read"}
-//	POST /control/offer        a body, posted as it is
+//	POST /control/offer        a body, posted unchanged
 //	POST /control/fail         {"what": "messages", "n": 1, "http": 429, "code": 130429}
 //	POST /control/closewindow  {"phone": "16505551234"}
 //	GET  /control/sent         → the messages of the business
-//	GET  /control/errors       → what was wrong with requests
+//	GET  /control/errors       → errors of requests
 func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		URL, Phone, Name, Text, What, Message string
@@ -110,7 +110,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// message returns what was sent under an id.
+// message returns the sent message with an id.
 func (s *Server) message(id string) Message {
 	sent := s.Sent()
 	if i := slices.IndexFunc(sent, func(m Message) bool { return m.ID == id }); i >= 0 {

@@ -33,7 +33,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"id": s.keepFile(file{data: data, mime: kind, name: header.Filename})})
 }
 
-// keepFile keeps a file and returns its id. The lock is held.
+// keepFile stores a file and returns its id. The caller holds the lock.
 func (s *Server) keepFile(f file) string {
 	s.ids++
 	id := fmt.Sprintf("%d", 1003383421387000+s.ids)
@@ -41,8 +41,7 @@ func (s *Server) keepFile(f file) string {
 	return id
 }
 
-// lookup answers with the address of a file, a new one each time, on the host that
-// was asked.
+// lookup answers with the URL of a file, a new one each time, on the requested host.
 func (s *Server) lookup(w http.ResponseWriter, r *http.Request, id string) {
 	s.Lock()
 	defer s.Unlock()
@@ -73,7 +72,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(f.data)
 }
 
-// Uploaded returns the bytes and the type of a file by its id.
+// Uploaded returns the content and media type of the file with an id.
 func (s *Server) Uploaded(id string) ([]byte, string) {
 	s.Lock()
 	defer s.Unlock()

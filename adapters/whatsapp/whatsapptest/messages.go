@@ -69,7 +69,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, number string)
 	})
 }
 
-// status takes a read mark, with or without an indication of typing.
+// status records a read mark, with or without a typing indicator.
 func (s *Server) status(w http.ResponseWriter, q request) {
 	s.Lock()
 	_, known := s.received[q.MessageID]
@@ -85,7 +85,7 @@ func (s *Server) status(w http.ResponseWriter, q request) {
 	answer(w, map[string]any{"success": true})
 }
 
-// check refuses what the service refuses.
+// check returns the service's refusal of a message.
 func (s *Server) check(q request) *Failure {
 	bad := func(details string) *Failure { return &Failure{HTTP: 400, Code: 131009, Details: details} }
 	s.Lock()
@@ -114,7 +114,7 @@ func (s *Server) check(q request) *Failure {
 	return nil
 }
 
-// knows reports whether there is a message with an id. The lock is held.
+// knows reports whether there is a message with an id. The caller holds the lock.
 func (s *Server) knows(wamid string) bool {
 	if _, ok := s.received[wamid]; ok {
 		return true
@@ -127,7 +127,7 @@ func (s *Server) knows(wamid string) bool {
 	return false
 }
 
-// fillable reports whether the parameters are as a template takes them.
+// fillable reports whether the parameters are valid for a template.
 func (q request) fillable() bool {
 	for _, c := range q.Template.Components {
 		for _, p := range c.Parameters {
@@ -155,7 +155,7 @@ func (q request) files() []*media {
 	return out
 }
 
-// take keeps a message and lets its statuses follow.
+// take stores a message and queues its statuses.
 func (s *Server) take(q request) string {
 	s.Lock()
 	defer s.Unlock()
@@ -190,7 +190,7 @@ func (s *Server) take(q request) string {
 	return m.ID
 }
 
-// follow queues the statuses of a message. The lock is held.
+// follow queues the statuses of a message. The caller holds the lock.
 func (s *Server) follow(m Message) {
 	if f, _ := s.Due("messages"); f.Later {
 		s.Spend("messages")

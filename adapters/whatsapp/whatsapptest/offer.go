@@ -18,7 +18,7 @@ import (
 // retryEvery is the pause before a webhook is called again.
 const retryEvery = 10 * time.Millisecond
 
-// Webhook says where webhooks are posted, "" for nowhere.
+// Webhook sets the URL to which webhooks are posted; "" is none.
 func (s *Server) Webhook(url string) {
 	s.Lock()
 	defer s.Unlock()
@@ -52,7 +52,7 @@ func (s *Server) Write(p Person, fields map[string]any) string {
 	return id
 }
 
-// Press lets a person press the button of a template that was sent to them.
+// Press lets a person press the button of a template.
 func (s *Server) Press(p Person, m Message, label string) string {
 	return s.Write(p, map[string]any{
 		"type": "button", "button": map[string]any{"payload": m.Payload, "text": label},
@@ -84,7 +84,7 @@ func Body(p Person, id string, at time.Time, fields map[string]any) []byte {
 	return wrap(map[string]any{"contacts": []any{c}, "messages": []any{m}})
 }
 
-// wrap puts a value into the envelope, with the escapes of the service.
+// wrap returns an envelope with a value, with the service's escapes.
 func wrap(value map[string]any) []byte {
 	value["messaging_product"] = "whatsapp"
 	value["metadata"] = map[string]any{"display_phone_number": DisplayNumber, "phone_number_id": PhoneNumberID}
@@ -97,7 +97,7 @@ func wrap(value map[string]any) []byte {
 	return escape(raw)
 }
 
-// escape writes JSON as the service does: ASCII only, with escaped slashes.
+// escape encodes JSON like the service: ASCII only, with escaped slashes.
 func escape(raw []byte) []byte {
 	var b bytes.Buffer
 	for _, r := range string(raw) {
@@ -142,7 +142,7 @@ func (s *Server) Read(m Message) {
 	s.enqueue(statusBody(m, "read", 0))
 }
 
-// Offer posts a body as it is, signed.
+// Offer posts a body unchanged, with a signature.
 func (s *Server) Offer(body []byte) {
 	s.Lock()
 	defer s.Unlock()
@@ -156,14 +156,14 @@ func (s *Server) Again() {
 	s.enqueue(s.last)
 }
 
-// enqueue adds a body. The lock is held.
+// enqueue adds a body. The caller holds the lock.
 func (s *Server) enqueue(body []byte) {
 	s.queue = append(s.queue, body)
 	s.Signal()
 }
 
-// AddFile keeps a file that people can send, and returns the object of a message
-// for it, without caption and the like.
+// AddFile stores a file that people can send, and returns the object for it in a message,
+// without caption and other options.
 func (s *Server) AddFile(data []byte, mime string) map[string]any {
 	s.Lock()
 	defer s.Unlock()
@@ -172,7 +172,7 @@ func (s *Server) AddFile(data []byte, mime string) map[string]any {
 	return map[string]any{"id": id, "mime_type": mime, "sha256": base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// push posts what is queued, in order, each until it is answered 200.
+// push posts the queued bodies in order, each until it is answered 200.
 func (s *Server) push() {
 	for s.Ctx.Err() == nil {
 		s.Lock()

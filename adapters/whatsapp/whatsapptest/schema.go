@@ -12,8 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// HasDescription reports whether messages are checked against Meta's description
-// of the API, which lies beside the checkout as ../shared/data.
+// HasDescription reports whether messages are checked against Meta's description of the
+// API, which is beside the checkout in ../shared/data.
 func HasDescription() bool { return published() != nil }
 
 // kinds are the types of messages and their schemas.
@@ -22,10 +22,10 @@ var kinds = map[string]string{
 	"document": "DocumentMessage", "template": "TemplateMessage", "interactive": "InteractiveMessage",
 }
 
-// published holds the schema of each type of message, ready to validate. The
-// description joins a strict part with a common one, which no message could
-// meet as JSON Schema has it, so both are merged; what is documented elsewhere is added, and the
-// pattern of a button's index mended.
+// published holds the compiled schema of each type of message. The description combines a
+// strict part with a common one in a way that no message can satisfy, so both are merged.
+// Fields that are documented elsewhere are added, and the pattern of a button's index is
+// corrected.
 var published = sync.OnceValue(func() map[string]*jsonschema.Resolved {
 	raw, err := os.ReadFile(filepath.Join(root(), "..", "shared", "data", "whatsapp-business-messaging-v23.0.yaml"))
 	if err != nil {
@@ -50,7 +50,7 @@ var published = sync.OnceValue(func() map[string]*jsonschema.Resolved {
 	return out
 })
 
-// root is the folder of the module.
+// root returns the folder of the module.
 func root() string {
 	dir, err := os.Getwd()
 	for err == nil && filepath.Dir(dir) != dir {
@@ -62,7 +62,7 @@ func root() string {
 	return ""
 }
 
-// merged returns the schema of a type of message with its parts made one.
+// merged returns the schema of a type of message with its parts merged.
 func merged(all map[string]map[string]any, name string) (*jsonschema.Resolved, error) {
 	properties := map[string]any{
 		"recipient":                map[string]any{"type": "string", "minLength": 1},
@@ -79,7 +79,7 @@ func merged(all map[string]map[string]any, name string) (*jsonschema.Resolved, e
 			}
 		}
 		for _, r := range asList(part["required"]) {
-			if r != "to" { // "recipient" may stand for it
+			if r != "to" { // "recipient" may replace it
 				required = append(required, r)
 			}
 		}
@@ -109,7 +109,7 @@ func unique(list []any) []any {
 	return out
 }
 
-// resolve turns a schema of the description into one that validates.
+// resolve returns a schema of the description in a valid form.
 func resolve(whole map[string]any) (*jsonschema.Resolved, error) {
 	raw, err := json.Marshal(prune(whole))
 	if err != nil {
@@ -124,8 +124,8 @@ func resolve(whole map[string]any) (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// prune leaves out what is no part of JSON Schema, and of $defs what messages
-// do not need.
+// prune removes the parts that are not JSON Schema, and the $defs that messages do not
+// need.
 func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]map[string]any:

@@ -1,10 +1,9 @@
-// Package whatsapptest is a WhatsApp Cloud API server that behaves:
-// webhooks are signed and repeated until they answer 200, statuses follow what
-// is sent, the addresses of files expire, and errors come in the answer or
-// later. Every message is checked against Meta's description of the API where
-// that is at hand; what is wrong is in Errors.
+// Package whatsapptest is a fake WhatsApp Cloud API server: webhooks are signed and
+// repeated until they answer 200, statuses follow sent messages, the URLs of files expire,
+// and errors come in the answer or later. If Meta's description of the API is available,
+// every message is checked against it; Errors returns the errors.
 //
-// It serves one number. It is for tests and for trying the gateway by hand, see
+// It serves one number. It is for tests and for manual trials of the gateway, see
 // cmd/whatsapptest.
 package whatsapptest
 
@@ -19,7 +18,7 @@ import (
 	"github.com/everthread/everthread/adapters/servicetest"
 )
 
-// What the server knows its number, app and business account by.
+// Ids and secrets of the number, app and business account.
 const (
 	PhoneNumberID = "106540352242922"
 	DisplayNumber = "15550783881"
@@ -42,7 +41,7 @@ type Button struct {
 	Title string `json:"title"`
 }
 
-// Message is a message that the business sent.
+// Message is a message sent by the business.
 type Message struct {
 	ID        string   `json:"id"`
 	To        string   `json:"to,omitempty"`
@@ -60,8 +59,8 @@ type Message struct {
 	Payload   string   `json:"payload,omitempty"`   // of the template's button
 }
 
-// Failure is how calls fail. Without any field the call hangs until the client
-// leaves.
+// Failure is a failure of calls. With no field set, the call hangs until the client
+// disconnects.
 type Failure struct {
 	HTTP    int    `json:"http,omitempty"`
 	Code    int    `json:"code,omitempty"`
@@ -69,11 +68,11 @@ type Failure struct {
 	Details string `json:"details,omitempty"`
 	// Drop: the call is carried out, and the connection ends without an answer.
 	Drop bool `json:"drop,omitempty"`
-	// Later: a message is taken, and fails with Code by a status.
+	// Later: a message is accepted, and a status reports the failure with Code.
 	Later bool `json:"later,omitempty"`
 }
 
-// Server is a Cloud API server. Its methods may be called concurrently.
+// Server is a fake Cloud API server. Its methods may be called concurrently.
 type Server struct {
 	servicetest.Server[Failure]
 	client *http.Client // calls the webhook
@@ -84,7 +83,7 @@ type Server struct {
 	ids        int
 	received   map[string]Person // wamids of people's messages
 	sent       []Message
-	typed      []string // wamids that were marked as read with an indication
+	typed      []string // wamids with a typing indicator
 	files      map[string]*file
 	addresses  map[string]string // of files: path → id
 	closed     map[string]bool   // people whose window is closed
@@ -100,7 +99,7 @@ type file struct {
 	name string
 }
 
-// New starts a server on 127.0.0.1. Close ends it.
+// New starts a server on 127.0.0.1. The caller must call Close.
 func New() *Server {
 	s, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -109,7 +108,7 @@ func New() *Server {
 	return s
 }
 
-// Listen is New on the address addr, for use by hand.
+// Listen is New on the address addr, for manual use.
 func Listen(addr string) (*Server, error) {
 	s := &Server{
 		client:   &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second},
@@ -124,7 +123,7 @@ func Listen(addr string) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and what it does.
+// Close ends the server and its background work.
 func (s *Server) Close() {
 	s.Server.Close()
 	s.client.CloseIdleConnections()
@@ -151,7 +150,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, what, rest)
 }
 
-// route names what a request is for, and the id in its path.
+// route returns the purpose of a request, and the id in its path.
 func route(r *http.Request) (what, id string) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/") // without the version
 	first, second, _ := strings.Cut(path, "/")
@@ -187,7 +186,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, what, id string) 
 	}
 }
 
-// failure takes the next failure of what, but for one that comes later.
+// failure removes and returns the next failure of what, unless it is a Later one.
 func (s *Server) failure(what string) (Failure, bool) {
 	s.Lock()
 	f, _ := s.Due(what)
@@ -198,7 +197,7 @@ func (s *Server) failure(what string) (Failure, bool) {
 	return s.Begin(what)
 }
 
-// fail lets a call fail as f says.
+// fail applies f to a call.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure, what, id string) {
 	switch {
 	case f.Drop:
@@ -211,7 +210,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure, what, i
 	refuse(w, f)
 }
 
-// refuse answers with an error as the Graph API does.
+// refuse answers with an error of the Graph API.
 func refuse(w http.ResponseWriter, f Failure) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.HTTP)
@@ -229,7 +228,7 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// manage answers what is asked of the number, the token and the account.
+// manage answers requests about the number, the token and the account.
 func (s *Server) manage(w http.ResponseWriter, what, id string) {
 	s.Lock()
 	defer s.Unlock()

@@ -32,7 +32,7 @@ func send(t *testing.T, s *Server, body string) (int, string) {
 	return resp.StatusCode, string(raw)
 }
 
-// A message that is not as Meta describes it is found.
+// A message that differs from Meta's description is detected.
 func TestDescription(t *testing.T) {
 	if !HasDescription() {
 		t.Skip("no description of the API beside the checkout (../shared/data)")
@@ -88,7 +88,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Bodies are written as the service writes them, which signatures depend on.
+// Bodies have the service's exact form, on which signatures depend.
 func TestBodyIsEscaped(t *testing.T) {
 	body := Body(Person{Phone: "1", Name: "Zoë"}, "w", time.Unix(5, 0),
 		map[string]any{"type": "text", "text": map[string]any{"body": "a/b 🙂"}})

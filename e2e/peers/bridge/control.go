@@ -17,7 +17,7 @@ import (
 	"maunium.net/go/mautrix/event"
 )
 
-// act is what a test asks for.
+// act is a test's request.
 type act struct {
 	Chat   string `json:"chat"` // a person's id, or group:A+B
 	From   string `json:"from"` // who; empty: Chat; "me": the own phone
@@ -28,8 +28,8 @@ type act struct {
 	Kind   string `json:"kind"`
 	At     int64  `json:"at"` // milliseconds; 0: now
 
-	// File makes a message a file, with Text as its caption: a voice note if it
-	// has a length.
+	// File makes the message a file, with Text as its caption; with a length it is a
+	// voice note.
 	File     []byte `json:"file"`
 	MIME     string `json:"mime"`
 	Seconds  int    `json:"seconds"`

@@ -16,10 +16,10 @@ import (
 	"maunium.net/go/mautrix/event"
 )
 
-// self is who the phone belongs to, and so the account's own id.
+// self is the owner of the phone, and so the account's own id.
 const self = "00000000-aaaa-4000-8000-000000000001"
 
-// sent is what came out of the bridge for a person.
+// sent is a message from the bridge to a person.
 type sent struct {
 	ID     string `json:"id"`
 	To     string `json:"to"`
@@ -81,7 +81,7 @@ func (n *network) CreateLogin(_ context.Context, u *bridgev2.User, flow string) 
 	return &process{network: n, user: u}, nil
 }
 
-// process is a login that succeeds at once.
+// process is a login that succeeds immediately.
 type process struct {
 	network *network
 	user    *bridgev2.User
@@ -164,7 +164,7 @@ func (c *client) GetCapabilities(context.Context, *bridgev2.Portal) *event.RoomF
 				MaxSize: 100 << 20}}}
 }
 
-// HandleMatrixMessage takes what the gateway wrote.
+// HandleMatrixMessage receives a message of the gateway.
 func (c *client) HandleMatrixMessage(ctx context.Context,
 	m *bridgev2.MatrixMessage) (*bridgev2.MatrixMessageResponse, error) {
 	if err := c.network.failing(); err != nil {
@@ -236,7 +236,7 @@ func (n *network) record(s sent) string {
 	return s.ID
 }
 
-// failing returns what is wrong with the next message, if anything.
+// failing returns the failure of the next message, if any.
 func (n *network) failing() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -69,8 +69,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, a *agent) {
 	})
 }
 
-// alone notes if another message is on its way, until the function that it
-// returns is called.
+// alone records an error if another message is being sent, until the returned function is
+// called.
 func (s *Server) alone(a *agent) func() {
 	s.Lock()
 	defer s.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) alone(a *agent) func() {
 	}
 }
 
-// check refuses what the platform refuses. The lock is held.
+// check returns the platform's refusal of a message. The caller holds the lock.
 func (s *Server) check(q request, a *agent) *Failure {
 	bad := func(details string) *Failure { return &Failure{HTTP: 400, Code: 131009, Details: details} }
 	f := q.file()
@@ -116,7 +116,7 @@ func (a *agent) knows(wamid string) bool {
 		slices.ContainsFunc(a.sent, func(m Message) bool { return m.ID == wamid })
 }
 
-// statuses marks a message as read, which removes it; a repeat of it stays.
+// statuses marks a message as read, which removes it but not its repeats.
 func (s *Server) statuses(w http.ResponseWriter, r *http.Request, a *agent) {
 	var q request
 	err := json.NewDecoder(r.Body).Decode(&q)
@@ -158,7 +158,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"id": s.keepFile(file{data: data, mime: kind})})
 }
 
-// keepFile keeps a file and returns its id. The lock is held.
+// keepFile stores a file and returns its id. The caller holds the lock.
 func (s *Server) keepFile(f file) string {
 	s.ids++
 	id := fmt.Sprint(9000 + s.ids)
@@ -166,7 +166,7 @@ func (s *Server) keepFile(f file) string {
 	return id
 }
 
-// Uploaded returns the bytes and the type of a file by its id.
+// Uploaded returns the content and media type of the file with an id.
 func (s *Server) Uploaded(id string) ([]byte, string) {
 	s.Lock()
 	defer s.Unlock()

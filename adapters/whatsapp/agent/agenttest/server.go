@@ -1,8 +1,7 @@
-// Package agenttest is a server of WhatsApp's Agent Platform that
-// behaves: nothing is consumed by polling, reading a message
-// removes it, a newer poll ends the older one, calls are counted in a rolling
-// minute, cursors are beyond 2^53, and a bad key looks like a bad request. What
-// is wrong with requests is in Errors.
+// Package agenttest is a fake of WhatsApp's Agent Platform: polling consumes nothing,
+// marking a message as read removes it, a newer poll ends the older one, calls are counted
+// in a rolling minute, cursors exceed 2^53, and a bad key looks like a bad request. Errors
+// returns the errors of requests.
 package agenttest
 
 import (
@@ -17,20 +16,20 @@ import (
 	"github.com/everthread/everthread/adapters/servicetest"
 )
 
-// FirstOffset is the place of the first event of every agent, after which come
-// numbers that a float cannot hold.
+// FirstOffset is the offset of the first event of every agent. The following ones cannot
+// be represented by a float.
 const FirstOffset = int64(1) << 53
 
 // Root is the path of the API below the server's URL.
 const Root = "/agent/v1"
 
-// Message is a message that an agent sent.
+// Message is a message sent by an agent.
 type Message struct {
 	ID, To, Type, Text, Media, Filename, ReplyTo string
 }
 
-// Failure is how calls fail. Without any field the call hangs until the client
-// leaves.
+// Failure is a failure of calls. With no field set, the call hangs until the client
+// disconnects.
 type Failure struct {
 	HTTP, Code int
 	Details    string
@@ -47,7 +46,7 @@ type Server struct {
 	files  map[string]file
 }
 
-// agent is what one key talks to.
+// agent is the agent of one key.
 type agent struct {
 	id      string
 	creator string
@@ -57,15 +56,15 @@ type agent struct {
 	calls   map[string][]time.Time
 	sent    []Message
 	typed   []string
-	offsets []int64 // that polls asked for
-	ended   int     // polls that a newer one ended
+	offsets []int64 // requested by polls
+	ended   int     // polls ended by newer ones
 	last    event   // the last message of the person
 	sending bool
 }
 
 type event struct {
 	offset int64
-	wamid  string // of a message, "" for receipts
+	wamid  string // "" for receipts
 	item   json.RawMessage
 }
 
@@ -74,10 +73,10 @@ type file struct {
 	mime string
 }
 
-// limits are calls a minute.
+// limits are the allowed calls a minute.
 var limits = map[string]int{"messages": 12, "statuses": 12, "updates": 15, "upload": 12, "lookup": 12, "delete": 12}
 
-// New starts a server on 127.0.0.1. Close ends it.
+// New starts a server on 127.0.0.1. The caller must call Close.
 func New() *Server {
 	s := &Server{agents: map[string]*agent{}, files: map[string]file{}}
 	if err := s.Start(s, ""); err != nil {
@@ -86,10 +85,10 @@ func New() *Server {
 	return s
 }
 
-// URL is the root of the API, for channels.whatsapp_agent.api_url.
+// URL returns the root of the API, for channels.whatsapp_agent.api_url.
 func (s *Server) URL() string { return s.Server.URL() + Root }
 
-// Add adds an agent with a key, made by creator, such as user:5.
+// Add adds an agent with a key, created by creator, such as user:5.
 func (s *Server) Add(key, creator string) {
 	s.Lock()
 	defer s.Unlock()
@@ -106,7 +105,7 @@ func (s *Server) Revoke(key string) {
 	s.Signal()
 }
 
-// Become changes the address of the person who made an agent.
+// Become changes the address of an agent's creator.
 func (s *Server) Become(key, creator string) {
 	s.Lock()
 	defer s.Unlock()
@@ -152,7 +151,7 @@ func route(r *http.Request) (what, id string) {
 	return path, ""
 }
 
-// obstacle counts a call and returns why it fails, nil if it does not.
+// obstacle counts a call and returns its failure, or nil.
 func (s *Server) obstacle(a *agent, what string) *Failure {
 	if s.tooMany(a, what) {
 		s.Note(fmt.Errorf("%s: more than %d calls a minute", what, limits[what]))
@@ -206,7 +205,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, a *agent, what, i
 	}
 }
 
-// refuse answers with an error as the platform does.
+// refuse answers with an error of the platform.
 func refuse(w http.ResponseWriter, f Failure) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.HTTP)

@@ -14,8 +14,8 @@ import (
 
 const codeReplaced = 1752041
 
-// updates answers a poll: at once if there is something at or after the offset,
-// else when there is or the time is over. A newer poll ends an older one.
+// updates answers a poll as soon as there are events at or after the offset, or when the
+// time is over. A newer poll ends an older one.
 func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
 	s.Lock()
 	next := a.next
@@ -72,8 +72,8 @@ func (s *Server) end(a *agent, poller chan struct{}) {
 	}
 }
 
-// parameters reads the query, clamped as the platform does. Without an offset it is
-// what comes next.
+// parameters parses the query with the platform's bounds. Without an offset, the poll
+// starts at the next event.
 func parameters(r *http.Request, next int64) (offset int64, limit int, wait time.Duration, err error) {
 	q := r.URL.Query()
 	number := func(name string, def int64) int64 {
@@ -95,8 +95,8 @@ func parameters(r *http.Request, next int64) (offset int64, limit int, wait time
 	return offset, limit, wait, err
 }
 
-// after returns the body with what is at or after offset, nil if there is
-// nothing. The lock is held.
+// after returns the body with the events at or after offset, or nil. The caller holds the
+// lock.
 func (a *agent) after(offset int64, limit int) any {
 	messages, statuses := []json.RawMessage{}, []json.RawMessage{}
 	next := int64(0)
@@ -150,13 +150,13 @@ func (s *Server) Read(key string, m Message) {
 	s.receipt(s.agents[key], m, "read")
 }
 
-// receipt adds a receipt. The lock is held.
+// receipt adds a receipt. The caller holds the lock.
 func (s *Server) receipt(a *agent, m Message, state string) {
 	s.add(a, "", map[string]any{"id": m.ID, "status": state, "recipient_id": m.To,
 		"timestamp": strconv.FormatInt(time.Now().Unix(), 10)})
 }
 
-// Again offers the last message once more, at a new place.
+// Again offers the last message once more, at a new offset.
 func (s *Server) Again(key string) {
 	s.Lock()
 	defer s.Unlock()
@@ -168,7 +168,7 @@ func (s *Server) Again(key string) {
 	s.Signal()
 }
 
-// add adds an event. The lock is held.
+// add adds an event. The caller holds the lock.
 func (s *Server) add(a *agent, wamid string, item map[string]any) {
 	raw, err := json.Marshal(item)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Server) add(a *agent, wamid string, item map[string]any) {
 	s.Signal()
 }
 
-// Behind returns how many messages are at or after a cursor.
+// Behind returns the number of messages at or after a cursor.
 func (s *Server) Behind(key string, cursor int64) int {
 	s.Lock()
 	defer s.Unlock()
@@ -196,22 +196,22 @@ func (s *Server) Behind(key string, cursor int64) int {
 	return n
 }
 
-// Offsets returns the offsets that polls asked for.
+// Offsets returns the offsets requested by polls.
 func (s *Server) Offsets(key string) []int64 {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.agents[key].offsets)
 }
 
-// Replaced returns how many polls a newer one ended.
+// Replaced returns the number of polls ended by newer ones.
 func (s *Server) Replaced(key string) int {
 	s.Lock()
 	defer s.Unlock()
 	return s.agents[key].ended
 }
 
-// AddFile keeps a file that people can send, and returns the object of a message
-// for it, without caption and the like.
+// AddFile stores a file that people can send, and returns the object for it in a message,
+// without caption and other options.
 func (s *Server) AddFile(data []byte, mime string) map[string]any {
 	s.Lock()
 	defer s.Unlock()
@@ -220,14 +220,14 @@ func (s *Server) AddFile(data []byte, mime string) map[string]any {
 		"sha256": base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// Sent returns what an agent sent, in order.
+// Sent returns an agent's messages in order.
 func (s *Server) Sent(key string) []Message {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.agents[key].sent)
 }
 
-// Typed returns the wamids under which an answer was shown as being written.
+// Typed returns the wamids for which a typing indicator was shown.
 func (s *Server) Typed(key string) []string {
 	s.Lock()
 	defer s.Unlock()

@@ -1,5 +1,5 @@
-// Command telegramtest serves the fake Bot API of package telegramtest, so that
-// the gateway can be tried without Telegram:
+// Command telegramtest serves the fake Bot API of package telegramtest, to try the gateway
+// without Telegram:
 //
 //	go run ./adapters/telegram/telegramtest/cmd/telegramtest -listen 127.0.0.1:8081
 //	EVERTHREAD_CHANNELS_TELEGRAM_API_URL=http://127.0.0.1:8081 \

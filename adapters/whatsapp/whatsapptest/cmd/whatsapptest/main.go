@@ -1,12 +1,12 @@
-// Command whatsapptest serves the fake Cloud API of package whatsapptest, so
-// that the gateway can be tried without WhatsApp:
+// Command whatsapptest serves the fake Cloud API of package whatsapptest, to try the
+// gateway without WhatsApp:
 //
 //	go run ./adapters/whatsapp/whatsapptest/cmd/whatsapptest -listen 127.0.0.1:8082
 //	curl -d '{"url": "http://127.0.0.1:8080/webhooks/whatsapp"}' http://127.0.0.1:8082/control/webhook
 //	curl -d '{"phone": "16505551234", "text": "hello"}' http://127.0.0.1:8082/control/say
 //	curl http://127.0.0.1:8082/control/sent
 //
-// It prints what the gateway has to be configured with.
+// It prints the required configuration of the gateway.
 package main
 
 import (
