@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Timeout: cmp.Or(o.Patience, 10*time.Second),
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
-		Prove: prover{spread}.prove, Disproved: disproved,
+		Verify: verifier{spread}.verify, Unexpected: unexpected,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },
 		Terms:    terms{spread}, Vector: vectors{}, Scrub: []string{`VACUUM`},

@@ -92,9 +92,9 @@ func (t *tx) putAside(m core.Message, turn core.Turn) error {
 // saidBy lists what a turn that read m said, in order: calls and results of tools, then
 // the answer.
 func (t *tx) saidBy(m core.Message, turn core.Turn) ([]core.Message, error) {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+	return list(t, scanMessage,
+		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
 		AND position > 0 AND turn_id = $4 AND role <> 'user' ORDER BY position`, t.user, turn.Thread, m.Position, turn.ID)
-	return collect(rows, err, scanMessage)
 }
 
 // exchanged tells all that rests on messages of a segment that they left the conversation
@@ -109,7 +109,7 @@ func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) erro
 			return err
 		}
 		m.Kind = core.KindChat // what rests on it knew it as that
-		if err := t.disturbed(m); err != nil {
+		if err := t.invalidate(m); err != nil {
 			return err
 		}
 	}
@@ -155,9 +155,9 @@ func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
 
 // takeUp puts the answer of a turn into the conversation, right after the message m.
 func (t *tx) takeUp(m core.Message, turn core.TurnID, first, last core.MessageID) error {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
+	said, err := list(t, scanMessage,
+		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 		AND kind = 'answer' ORDER BY id`, t.user, first, last, turn)
-	said, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return err
 	}
@@ -206,9 +206,9 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error 
 		return err
 	}
 	for _, a := range answers {
-		rows, err := t.rows(`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
+		ids, err := list(t, column[core.MessageID],
+			`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 			AND redacted = 0`, t.user, a.first, a.last, a.turn)
-		ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return err
 		}

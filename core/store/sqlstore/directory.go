@@ -135,7 +135,7 @@ func (a *added) read(r Row) error {
 	var tokens int
 	var channel string
 	var role core.Role
-	if err := r.Scan(&e.ID, &segment, &tokens, &channel, (*string)(&role)); err != nil {
+	if err := r.Scan(&e.ID, &segment, &tokens, &channel, &role); err != nil {
 		return err
 	}
 	n, _ := slices.BinarySearchFunc(a.Segments, segment,

@@ -18,9 +18,9 @@ func scanFilePage(r scanner) (p core.FilePage, err error) {
 // FilePages returns pages of an attachment; see core.DocumentStore.
 func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileRef, from,
 	to int) ([]core.FilePage, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND message_id = $2
+	out, err := list(s.one(ctx), scanFilePage,
+		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND message_id = $2
 		AND part = $3 AND number >= $4 AND number <= $5 ORDER BY number`, user, file.Message, file.Part, from, to)
-	out, err := collect(rows, err, scanFilePage)
 	return out, wrap("read pages of a file", err)
 }
 
@@ -33,16 +33,16 @@ func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) 
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err := s.one(ctx).rows(`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
-		placeholders(2, len(ids))+`) ORDER BY id`, args...)
-	out, err := collect(rows, err, scanFilePage)
+	out, err := list(s.one(ctx), scanFilePage,
+		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
+			placeholders(2, len(ids))+`) ORDER BY id`, args...)
 	return out, wrap("read pages of files", err)
 }
 
 // HasFilePages reports whether a user has any; see core.DocumentStore.
 func (s *Store) HasFilePages(ctx context.Context, user core.UserID) (bool, error) {
-	rows, err := s.one(ctx).rows(`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	ids, err := list(s.one(ctx), column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
 	return len(ids) > 0, wrap("look for pages of files", err)
 }
 
@@ -103,9 +103,9 @@ func shownAs(name, title, body string) string {
 // loseFilePages removes the pages of attachments of a message with all that is found of
 // them; the last part may be any.
 func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
-	rows, err := t.rows(`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
+	ids, err := list(t, column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
 		t.user, m, first, last)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (t *tx) loseFilePage(id int64) error {
 	if err := t.unindex(core.DocFile, id); err != nil {
 		return err
 	}
-	if err := t.all(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)); err != nil {
+	if err := t.execAll(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)...); err != nil {
 		return err
 	}
 	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
@@ -168,10 +168,10 @@ func (p pair) copyFilePages(m *move, g keyRange) error {
 	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
 		return err
 	}
-	rows, err := p.rows(`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
+	docs, err := list(p, scanPageDoc,
+		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
 		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
 		g.args(m.From, g.after[0], g.through[0])...)
-	docs, err := collect(rows, err, scanPageDoc)
 	for _, d := range docs {
 		if err != nil {
 			return err
@@ -195,9 +195,9 @@ func scanPageDoc(r scanner) (d doc, err error) {
 
 // partFilePages removes the pages that went with a split.
 func (p pair) partFilePages(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
+	ids, err := list(p, column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
 		g.args(m.From, g.after[0], g.through[0])...)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err == nil {
 			err = p.from.loseFilePage(id)
@@ -211,9 +211,9 @@ const pagesAtOnce = 50
 
 // readFilePages reads the pages that are to be indexed again next, and returns the last.
 func (s *Store) readFilePages(ctx context.Context, p *indexing) (through int64, err error) {
-	rows, err := s.one(ctx).rows(`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+	p.docs, err = list(s.one(ctx), scanPageDoc,
+		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
 		p.user, p.now.filed, pagesAtOnce)
-	p.docs, err = collect(rows, err, scanPageDoc)
 	for i := range p.docs {
 		p.docs[i].terms = s.analyzed(p.docs[i].body)
 		through = p.docs[i].id

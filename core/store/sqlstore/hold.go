@@ -69,10 +69,9 @@ func (t *tx) changeHeld(h core.Hold) error {
 	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
 		return nil
 	}
-	rows, err := t.rows(
+	held, err := list(t, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
 		e.Address.Channel, e.Address.Account, e.Address.External)
-	held, err := collect(rows, err, scanHeld)
 	for _, old := range held {
 		if err != nil {
 			return err

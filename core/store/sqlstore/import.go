@@ -178,7 +178,7 @@ func (in *importing) own() (map[core.MessageID]string, error) {
 			var sent int64
 			var role core.Role
 			var kind core.MessageKind
-			err = r.Scan(&id, &sent, (*string)(&role), (*string)(&kind))
+			err = r.Scan(&id, &sent, &role, &kind)
 			out[id] = sameness(sent, role, kind)
 			return id, err
 		}); err != nil {
@@ -201,7 +201,7 @@ func (in *importing) findThread() error {
 	var data string
 	err := in.row(
 		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
-		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, (*string)(&in.mode), &in.last, &data)
+		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, &in.mode, &in.last, &data)
 	if err != nil {
 		return found(err)
 	}

@@ -19,16 +19,15 @@ func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, er
 }
 
 func plans(q reader, user core.UserID) (out core.Plans, err error) {
-	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user)
-	if out.Loops, err = collect(rows, err, scanLoop); err != nil {
+	if out.Loops, err = list(q, scanLoop,
+		`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
-	rows, err = q.rows(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user)
-	if out.Reminders, err = collect(rows, err, scanReminder); err != nil {
+	if out.Reminders, err = list(q, scanReminder,
+		`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
-	rows, err = q.rows(selectTasks(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
-	out.Tasks, err = collect(rows, err, scanTask)
+	out.Tasks, err = list(q, scanTask, selectTasks(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
 	return out, err
 }
 

@@ -62,8 +62,7 @@ func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]c
 }
 
 func (s *Store) userIDs(ctx context.Context, query string, args ...any) ([]core.UserID, error) {
-	rows, err := s.one(ctx).rows(query, args...)
-	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
+	return list(s.one(ctx), column[core.UserID], query, args...)
 }
 
 // indexAll indexes a page of each user. Where there is one writer, those of
@@ -167,7 +166,7 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 	if len(pages) > 1 {
 		owner = 0 // there is one writer: no row needs to be locked
 	}
-	err = s.updateLeased(ctx, "index", owner, false, func(t *tx) error {
+	err = s.transact(ctx, "index", tx{user: owner, knowsLeases: true}, func(t *tx) error {
 		total = 0
 		for _, p := range pages {
 			own := *t

@@ -133,9 +133,8 @@ func (t *tx) removeItem(e core.DeleteItem) error {
 
 // redactItems deletes the items and reminders made from a message.
 func (t *tx) redactItems(m core.Message) error {
-	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
+	items, err := list(t, scanItem, selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
 		m.ID)
-	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
 		if err != nil {
 			return err
@@ -179,7 +178,7 @@ func (t *tx) loseItem(id core.ItemID) error {
 	if err := t.unindex(core.DocItem, int64(id)); err != nil {
 		return err
 	}
-	return t.all(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id)))
+	return t.execAll(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id))...)
 }
 
 // selectItems reads items with the state of their vectors.
@@ -190,9 +189,9 @@ func scanItem(r scanner) (core.Item, error) {
 	var i core.Item
 	var tags, history string
 	var created, updated, tainted int64
-	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage,
-		(*string)(&i.Status),
-		&created, &updated, &tainted, &history, &i.Noted, (*string)(&i.Embedding))
+	err := r.Scan(&i.User, &i.ID, &i.Theme, &i.Type, &i.Content, &tags, &i.SourceThread, &i.SourceMessage,
+		&i.Status,
+		&created, &updated, &tainted, &history, &i.Noted, &i.Embedding)
 	if err != nil {
 		return i, found(err)
 	}
@@ -243,16 +242,15 @@ func (s *Store) SameItem(ctx context.Context, user core.UserID, digest string) (
 func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
 	where, args := itemFilter(q)
 	if len(q.IDs) == 0 {
-		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(
+		return list(s.one(ctx), scanItem, selectItems+where+fmt.Sprintf(
 			` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
 			append(args, q.Limit, q.Skip)...)
-		return collect(rows, err, scanItem)
 	}
 	var out []core.Item
 	err := s.view(ctx, "read items", func(r querier) error {
 		for _, id := range q.IDs {
-			rows, err := r.rows(selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1), append(slices.Clone(args), id)...)
-			got, err := collect(rows, err, scanItem)
+			got, err := list(r, scanItem, selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1),
+				append(slices.Clone(args), id)...)
 			if err != nil {
 				return err
 			}

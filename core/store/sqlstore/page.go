@@ -78,11 +78,10 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			for len(some) < chunk { // one text of the statement for all
 				some = append(some[:len(some):len(some)], some[0])
 			}
-			rows, err := q.rows(`SELECT `+pageColumns+
+			got, err := list(q, scanForm, `SELECT `+pageColumns+
 				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = $1 AND p.id = f.page_id
 				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`,
 				append([]any{user, tier}, some...)...)
-			got, err := collect(rows, err, scanForm)
 			if err != nil {
 				return nil, err
 			}
@@ -147,11 +146,10 @@ func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.Pag
 func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after int64, err error) {
 	before, held := int64(1)<<62, 0
 	for held < tokens {
-		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
+		got, err := list(q, scanPage, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = $1 AND f.page_id = p.id AND f.tier = p.tier
 			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User,
 			turn.Thread, before, page)
-		got, err := collect(rows, err, scanPage)
 		if err != nil {
 			return 0, err
 		}
@@ -185,7 +183,7 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 				`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
 				ORDER BY position DESC LIMIT $4`, user, thread, before, page)
 			got, err := collect(rows, err, func(r scanner) (m core.Message, err error) {
-				return m, r.Scan(&m.Position, (*string)(&m.Role), &m.Tokens)
+				return m, r.Scan(&m.Position, &m.Role, &m.Tokens)
 			})
 			if err != nil {
 				return err
@@ -222,11 +220,10 @@ func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.Thread
 // Between reads a stretch of a thread; see core.PageStore.
 func (s *Store) Between(ctx context.Context, user core.UserID, thread core.ThreadID, from, to int64,
 	limit int) ([]core.Message, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+
+	out, err := list(s.one(ctx), scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
 		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user,
 		thread, from, to, limit)
-	out, err := collect(rows, err, scanMessage)
 	return out, wrap("read messages", err)
 }
 
@@ -382,10 +379,9 @@ func (t *tx) stalePages(m core.Message) error {
 	}
 	var ids []core.PageID
 	for _, p := range append(places, m) {
-		rows, err := t.rows(
+		some, err := list(t, column[core.PageID],
 			`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`,
 			t.user, p.Thread, p.Position)
-		some, err := collect(rows, err, func(r scanner) (id core.PageID, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 		return err
 	}
 	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.redactFiles, t.blank,
-		t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
+		t.invalidate, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
 		t.redactApprovals} {
 		if err := step(m); err != nil {
 			return err
@@ -105,10 +105,9 @@ const deletedResult = "[deleted]"
 // redactTools empties the calls of tools, and their results, of the turn that
 // answered the message. The rows stay, as calls and results belong together.
 func (t *tx) redactTools(m core.Message, turn core.Turn) error {
-	rows, err := t.rows(`SELECT `+messageColumns+
+	steps, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
 		t.user, m.Thread, m.Position, m.Turn)
-	steps, err := collect(rows, err, scanMessage)
 	open := map[string]bool{} // calls of a client's tools, whose results come later
 	for _, s := range steps {
 		if err != nil {
@@ -147,10 +146,9 @@ func (t *tx) redactStep(s core.Message) error {
 
 // redactResults empties the results of calls that a client brought.
 func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
-	rows, err := t.rows(`SELECT `+messageColumns+
+	results, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`,
 		t.user, m.ID, m.Thread)
-	results, err := collect(rows, err, scanMessage)
 	for _, s := range results {
 		if err != nil {
 			return err
@@ -181,8 +179,8 @@ func (t *tx) redactQuotes(m core.Message) error {
 	if err != nil || len(quoting) == 0 {
 		return err
 	}
-	rows, err := t.rows(`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
-	words, err := collect(rows, err, func(r scanner) (body string, err error) { return body, r.Scan(&body) })
+	words, err := list(t, column[string],
+		`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
 	words = append(words, m.Text)
 	for i := range quoting {
 		if err != nil {
@@ -223,9 +221,8 @@ func (t *tx) quotesAfter(id core.MessageID) ([]core.Message, error) {
 	if t.quotes != nil && t.quotesFrom <= id {
 		return t.quotes, nil
 	}
-	rows, err := t.rows(`SELECT `+messageColumns+
+	got, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND extra LIKE '%"quote":%'`, t.user, id)
-	got, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -242,9 +239,9 @@ func (t *tx) redactSummaries(m core.Message) error {
 	if m.Segment == 0 {
 		return nil
 	}
-	rows, err := t.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user,
+	versions, err := list(t, scanSummary,
+		`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user,
 		m.Segment)
-	versions, err := collect(rows, err, scanSummary)
 	if err != nil || !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
 		return err
 	}
@@ -281,20 +278,19 @@ func (t *tx) redactFound(m core.Message) error {
 
 // redactShown empties the results of our own tools, of those whose names begin
 // with prefix, that show something. They are read once in a transaction.
-func (t *tx) redactShown(shows func(body string) bool, prefix string) error {
-	if t.shown == nil {
-		rows, err := t.rows(`SELECT `+messageColumns+
+func (t *tx) redactShown(shows func(body string) bool, prefix string) (err error) {
+	if t.results == nil {
+		if t.results, err = list(t, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND role = 'tool' AND body <> $2
-			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%' OR extra LIKE '%"tool":"file_%')`, t.user, deletedResult)
-		if t.shown, err = collect(rows, err, scanMessage); err != nil {
+			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%' OR extra LIKE '%"tool":"file_%')`, t.user, deletedResult); err != nil {
 			return err
 		}
-		if t.shown == nil {
-			t.shown = []core.Message{}
+		if t.results == nil {
+			t.results = []core.Message{}
 		}
 	}
-	for i := range t.shown {
-		m := &t.shown[i]
+	for i := range t.results {
+		m := &t.results[i]
 		if m.Text == deletedResult || !strings.HasPrefix(m.ToolName, prefix) || !shows(m.Text) {
 			continue
 		}
@@ -331,8 +327,8 @@ func (t *tx) redactEpochs(m core.Message) error {
 		t.scrubbed = map[core.SegmentID]bool{}
 	}
 	t.scrubbed[m.Segment] = true
-	rows, err := t.rows(`SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user, m.Thread)
-	ids, err := collect(rows, err, func(r scanner) (id core.TurnID, err error) { return id, r.Scan(&id) })
+	ids, err := list(t, column[core.TurnID],
+		`SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user, m.Thread)
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -409,9 +405,9 @@ func (t *tx) redactLoops(m core.Message) error {
 // redactDeliveries empties the parts of the message's own deliveries; those that
 // wait are not sent any more.
 func (t *tx) redactDeliveries(m core.Message) error {
-	rows, err := t.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
+	ids, err := list(t, column[core.DeliveryID],
+		`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
 		m.ID)
-	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ const reminderColumns = `user_id, id, body, due_at, cron, zone, state, source_me
 func scanReminder(row scanner) (core.Reminder, error) {
 	var r core.Reminder
 	var due, created, fired, tainted int64
-	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, (*string)(&r.State), &r.Source, &created, &fired,
+	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, &r.State, &r.Source, &created, &fired,
 		&r.Message, &tainted)
 	r.Tainted = tainted&madeTainted != 0
 	r.DueAt, r.CreatedAt, r.FiredAt = at(due), at(created), at(fired)
@@ -22,9 +22,8 @@ func scanReminder(row scanner) (core.Reminder, error) {
 
 // Reminders lists active reminders, soonest first.
 func (s *Store) Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+
+	return list(s.one(ctx), scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND state = 'active' ORDER BY due_at LIMIT $2`, user, limit)
-	return collect(rows, err, scanReminder)
 }
 
 // Reminder returns a reminder, or ErrNotFound.
@@ -35,16 +34,15 @@ func (s *Store) Reminder(ctx context.Context, user core.UserID, id core.Reminder
 
 // DueReminders lists active reminders that are due, oldest first.
 func (s *Store) DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+` FROM reminders WHERE state = 'active' AND due_at <= $1
+	return list(s.one(ctx), scanReminder,
+		`SELECT `+reminderColumns+` FROM reminders WHERE state = 'active' AND due_at <= $1
 		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.moving IN (1, 2)) ORDER BY due_at LIMIT $2`, ms(now), limit)
-	return collect(rows, err, scanReminder)
 }
 
 // DeliveriesOf lists the deliveries of a message.
 func (s *Store) DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+deliveryColumns+
+	return list(s.one(ctx), scanDelivery, `SELECT `+deliveryColumns+
 		` FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0 ORDER BY id`, user, m)
-	return collect(rows, err, scanDelivery)
 }
 
 // Fire stores one time of a reminder; see core.PlanStore.
@@ -112,9 +110,8 @@ func (t *tx) snoozeReminder(e core.SnoozeReminder) error {
 // redactReminders deletes the reminders that a message asked for, and empties
 // what they said.
 func (t *tx) redactReminders(m core.Message) error {
-	rows, err := t.rows(`SELECT `+reminderColumns+
+	made, err := list(t, scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
-	made, err := collect(rows, err, scanReminder)
 	for _, r := range made {
 		if err != nil {
 			return err
@@ -127,9 +124,8 @@ func (t *tx) redactReminders(m core.Message) error {
 }
 
 func (t *tx) redactReminded(r core.Reminder) error {
-	rows, err := t.rows(`SELECT `+messageColumns+
+	said, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
-	said, err := collect(rows, err, scanMessage)
 	for _, m := range said {
 		if err != nil {
 			return err

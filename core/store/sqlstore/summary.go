@@ -32,11 +32,11 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 			if strings.Contains(where, "post_at") {
 				order = "post_at DESC"
 			}
-			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
+			got, err := list(q, scanSegment,
+				`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
 				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+
-				` LIMIT $2`, ms(now), limit)
-			got, err := collect(rows, err, scanSegment)
+					` LIMIT $2`, ms(now), limit)
 			if err != nil {
 				return err
 			}
@@ -130,9 +130,8 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 // cover marks those of a day's messages that a summary covers first: most of what it
 // covers, the one before it did too.
 func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
-	rows, err := t.rows(
+	ids, err := list(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
-	ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
 	if err != nil {
 		return err
 	}

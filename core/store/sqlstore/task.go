@@ -22,8 +22,8 @@ func selectTasks(user string) string {
 func scanTask(row scanner) (core.Task, error) {
 	var k core.Task
 	var due, created, tainted, last, started, ended int64
-	err := row.Scan(&k.User, &k.ID, &k.Text, &due, &k.Cron, &k.Zone, (*string)(&k.State), &k.Source, &created, &tainted,
-		&k.Failures, &last, (*string)(&k.Last.State), (*string)(&k.Last.Cause), &k.Last.Passed, &k.Last.Message,
+	err := row.Scan(&k.User, &k.ID, &k.Text, &due, &k.Cron, &k.Zone, &k.State, &k.Source, &created, &tainted,
+		&k.Failures, &last, &k.Last.State, &k.Last.Cause, &k.Last.Passed, &k.Last.Message,
 		&k.Last.Turn, &started, &ended)
 	k.DueAt, k.CreatedAt, k.Tainted = at(due), at(created), tainted != 0
 	k.Last.Due, k.Last.Started, k.Last.Ended = at(last), at(started), at(ended)
@@ -35,7 +35,7 @@ func scanTask(row scanner) (core.Task, error) {
 
 func scanRun(row scanner) (r core.Run, err error) {
 	var due, started, ended int64
-	err = row.Scan(&r.Task, &due, (*string)(&r.State), (*string)(&r.Cause), &r.Passed, &r.Message, &r.Turn, &started,
+	err = row.Scan(&r.Task, &due, &r.State, &r.Cause, &r.Passed, &r.Message, &r.Turn, &started,
 		&ended)
 	r.Due, r.Started, r.Ended = at(due), at(started), at(ended)
 	return r, found(err)
@@ -43,9 +43,8 @@ func scanRun(row scanner) (r core.Run, err error) {
 
 // Tasks lists active and paused tasks, soonest first.
 func (s *Store) Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error) {
-	rows, err := s.one(ctx).rows(selectTasks(`$1`)+
+	return list(s.one(ctx), scanTask, selectTasks(`$1`)+
 		` WHERE k.user_id = $1 AND k.state IN ('active', 'paused') ORDER BY k.due_at LIMIT $2`, user, limit)
-	return collect(rows, err, scanTask)
 }
 
 // Task returns a task, or ErrNotFound.
@@ -55,17 +54,15 @@ func (s *Store) Task(ctx context.Context, user core.UserID, id core.TaskID) (cor
 
 // DueTasks lists active tasks that are due, oldest first.
 func (s *Store) DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error) {
-	rows, err := s.one(ctx).rows(selectTasks(`k.user_id`)+` WHERE k.state = 'active' AND k.due_at <= $1
+	return list(s.one(ctx), scanTask, selectTasks(`k.user_id`)+` WHERE k.state = 'active' AND k.due_at <= $1
 		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = k.user_id AND users.moving IN (1, 2)) ORDER BY k.due_at LIMIT $2`,
 		ms(now), limit)
-	return collect(rows, err, scanTask)
 }
 
 // Runs lists the runs of a task, newest first.
 func (s *Store) Runs(ctx context.Context, user core.UserID, task core.TaskID, limit int) ([]core.Run, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+runColumns+
+	return list(s.one(ctx), scanRun, `SELECT `+runColumns+
 		` FROM task_runs r WHERE r.user_id = $1 AND r.task_id = $2 ORDER BY r.due_at DESC LIMIT $3`, user, task, limit)
-	return collect(rows, err, scanRun)
 }
 
 // FireTask claims one time of a task; see core.TaskStore.
@@ -134,7 +131,7 @@ func (t *tx) instruct(f core.FireTask) (core.MessageID, error) {
 	a := core.Append{User: t.user, Identity: f.Identity, Thread: thread, Messages: []core.NewMessage{*f.Instruction},
 		Now: f.Now, RunAt: f.Now}
 	var to route
-	if err := t.ask(toRoute(a, &to)); err != nil {
+	if err := t.ask(readRoute(a, &to)); err != nil {
 		return 0, err
 	}
 	if to.identity.ID == 0 {
@@ -319,8 +316,7 @@ func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) error {
 		}
 		query = ` WHERE k.user_id = $1 AND k.id = $2`
 	}
-	rows, err := t.rows(selectTasks(`$1`)+query, t.user, id)
-	made, err := collect(rows, err, scanTask)
+	made, err := list(t, scanTask, selectTasks(`$1`)+query, t.user, id)
 	for _, k := range made {
 		if err != nil {
 			return err

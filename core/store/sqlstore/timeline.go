@@ -70,11 +70,10 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 		if tq.After != 0 || tq.Oldest {
 			order = `ASC`
 		}
-		rows, err := q.rows(`SELECT `+messageColumns+
+		out, err = list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
 			AND (kind <> 'answer' OR $8 = 1) ORDER BY shown `+order+`, id `+order+` LIMIT $7`, tq.User, tq.Thread, above.shown, above.id,
 			below.shown, below.id, limit+1, flag(tq.Answers))
-		out, err = collect(rows, err, scanMessage)
 		return err
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ const undoable = `SELECT kind, body, ended FROM (
 
 func undoableOf(q reader, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
 	x := core.Undoable{ID: id}
-	return x, found(q.row(undoable, user, id, ms(now)).Scan((*string)(&x.Kind), &x.Text, &x.Ended))
+	return x, found(q.row(undoable, user, id, ms(now)).Scan(&x.Kind, &x.Text, &x.Ended))
 }
 
 // Undoable returns what can be taken back, or ErrNotFound; see core.PlanStore.

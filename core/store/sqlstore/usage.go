@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reserve takes n tokens of a day's budget for a job; see core.UsageStore.
+// Reserve reserves n tokens of a day's budget for a job; see core.UsageStore.
 func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error) {
 	var ok bool
 	err := s.update(ctx, "reserve", user, func(t *tx) error {
@@ -26,7 +26,7 @@ func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day
 	return ok, err
 }
 
-// release gives back what a job had reserved.
+// release ends the reservation of a job.
 func (t *tx) release(l core.Lease) error {
 	var day string
 	var reserved int
@@ -64,7 +64,7 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 	return ok, err
 }
 
-// reserveFor takes b.Reserve of the day for a turn; false: the day does not have it.
+// reserveFor reserves b.Reserve for a turn; false if the budget does not allow it.
 func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
 	if turn.Task != 0 {
 		err := t.reserveTask(b)
@@ -77,7 +77,7 @@ func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
 	return p == nil, err
 }
 
-// ReserveCall takes tokens of a day's budget for one call; see core.UsageStore.
+// ReserveCall reserves tokens of a day's budget for one call; see core.UsageStore.
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
 	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) error {
@@ -88,7 +88,7 @@ func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n
 	return ok && err == nil, err
 }
 
-// SettleCall replaces what a call had reserved by what it took.
+// SettleCall replaces the reservation of a call with its usage.
 func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
 	return s.updateFrozen(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
 }
@@ -106,8 +106,7 @@ func (s *Store) UsageOf(ctx context.Context, user core.UserID, day string) (used
 func usageOf(q reader, user core.UserID, day string) (used, reserved int, err error) {
 	err = q.row(
 		`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
-		user, day).
-		Scan(&used, &reserved)
+		user, day).Scan(&used, &reserved)
 	return used, reserved, err
 }
 
