@@ -39,7 +39,7 @@ func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) 
 	return out, wrap("read pages of files", err)
 }
 
-// HasFilePages reports whether a user has any; see core.DocumentStore.
+// HasFilePages reports whether a user has any pages; see core.DocumentStore.
 func (s *Store) HasFilePages(ctx context.Context, user core.UserID) (bool, error) {
 	ids, err := list(s.one(ctx), column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
@@ -52,8 +52,7 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 		if err := t.holds(p.Lease); err != nil {
 			return err
 		}
-		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
-			p.File.Message))
+		m, err := t.message(p.File.Message)
 		if err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 	})
 }
 
-// putFilePage stores a page and has it found, unless it belongs to a plain thread.
+// putFilePage stores a page, and indexes it if found.
 func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) error {
 	id := t.nextID()
 	err := t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
@@ -92,7 +91,7 @@ func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) er
 	return t.embed(core.VectorFile, id, p.Config, p.Now)
 }
 
-// shownAs is a page as it is found: with the name of its file and what it is called.
+// shownAs returns the searchable text of a page, with the name of its file and its title.
 func shownAs(name, title, body string) string {
 	if strings.HasPrefix(body, title) {
 		title = ""
@@ -100,8 +99,8 @@ func shownAs(name, title, body string) string {
 	return name + "\n" + title + "\n" + body
 }
 
-// loseFilePages removes the pages of attachments of a message with all that is found of
-// them; the last part may be any.
+// loseFilePages removes the pages of attachments first to last of a message, with their terms
+// and vectors.
 func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
 	ids, err := list(t, column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
@@ -122,19 +121,14 @@ func (t *tx) loseFilePage(id int64) error {
 	if err := t.execAll(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)...); err != nil {
 		return err
 	}
-	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
-		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`} {
-		if err := t.exec(query, t.user, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
+		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`}, t.user, id)
 }
 
-// manyParts is more attachments than a message has.
+// manyParts is greater than the number of attachments of any message.
 const manyParts = 1 << 30
 
-// redactFiles removes the text of a message's attachments, and what was shown of it.
+// redactFiles removes the text of a message's attachments, also from tool results.
 func (t *tx) redactFiles(m core.Message) error {
 	if err := t.loseFilePages(m.ID, 0, manyParts); err != nil {
 		return err
@@ -142,7 +136,7 @@ func (t *tx) redactFiles(m core.Message) error {
 	return t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "file_")
 }
 
-// readLater has an attachment read whose text is wanted.
+// readLater enqueues the reading of an attachment that is an unread document.
 func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Time) error {
 	if !a.Document.Unread() || a.Path == "" {
 		return nil
@@ -151,7 +145,7 @@ func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Ti
 		Payload: json.RawMessage(text(part)), RunAt: at})
 }
 
-// wasRead ends the epoch that showed an attachment as one that is still being read.
+// wasRead ends the epoch that showed an attachment as still being read.
 func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
 	if !was.Unread() || is.Unread() || m.Turn == 0 {
 		return nil
@@ -163,7 +157,7 @@ func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
 	return t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread)
 }
 
-// copyFilePages copies pages with what they are found by.
+// copyFilePages copies pages with their terms and vectors.
 func (p pair) copyFilePages(m *move, g keyRange) error {
 	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
 		return err
@@ -193,7 +187,7 @@ func scanPageDoc(r scanner) (d doc, err error) {
 	return d, err
 }
 
-// partFilePages removes the pages that went with a split.
+// partFilePages removes the transferred pages of a split.
 func (p pair) partFilePages(m *move, g keyRange) error {
 	ids, err := list(p, column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
@@ -206,10 +200,10 @@ func (p pair) partFilePages(m *move, g keyRange) error {
 	return err
 }
 
-// pagesAtOnce is how many pages of documents are indexed again in one transaction.
+// pagesAtOnce is how many pages of documents one transaction indexes again.
 const pagesAtOnce = 50
 
-// readFilePages reads the pages that are to be indexed again next, and returns the last.
+// readFilePages reads the next pages to index again, and returns the id of the last one.
 func (s *Store) readFilePages(ctx context.Context, p *indexing) (through int64, err error) {
 	p.docs, err = list(s.one(ctx), scanPageDoc,
 		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,

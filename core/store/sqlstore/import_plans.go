@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Plans returns all loops and reminders; see core.ImportStore.
+// Plans returns all loops, reminders and tasks; see core.ImportStore.
 func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, err error) {
 	err = s.view(ctx, "list plans", func(q querier) error {
 		out, err = plans(q, user)
@@ -31,7 +31,7 @@ func plans(q reader, user core.UserID) (out core.Plans, err error) {
 	return out, err
 }
 
-// ImportPlans stores loops, reminders and tasks that are not here; see core.ImportStore.
+// ImportPlans stores loops, reminders and tasks that do not exist; see core.ImportStore.
 func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans) (in core.PlansIn, err error) {
 	err = s.update(ctx, "import plans", user, func(t *tx) error {
 		in = core.PlansIn{}
@@ -120,7 +120,7 @@ func (t *tx) importTasks(list, here []core.Task) (n int, err error) {
 	return n, nil
 }
 
-// forgotten reports whether any of some messages was redacted.
+// forgotten reports whether any of the messages was redacted.
 func (t *tx) forgotten(sources ...core.MessageID) (yes bool, err error) {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(id core.MessageID) bool { return id == 0 })
 	if len(sources) == 0 {

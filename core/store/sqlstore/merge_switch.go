@@ -167,7 +167,7 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 			err = e
 		case dead:
 			err = p.switchDead(m, r, j, n)
-		case j.Queue == core.QueueTurn: // what waits there gets its turn behind this
+		case j.Queue == core.QueueTurn: // messages that wait there get a turn behind this one
 			if err = p.into.exec(
 				`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into,
 				n.Key); err == nil {
@@ -198,7 +198,7 @@ func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
 	return n, nil
 }
 
-// takeJobs takes the jobs that come along away from who they come from.
+// takeJobs removes and returns the jobs to transfer.
 func (p pair) takeJobs(m *move) ([]core.Job, error) {
 	list, err := list(p, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.From)
 	if err == nil && m.Kind == core.MoveSplit {
@@ -213,7 +213,7 @@ func (p pair) takeJobs(m *move) ([]core.Job, error) {
 	return list, err
 }
 
-// switchTurnJob is the job of a turn that comes along.
+// switchTurnJob sets the ids of n, the job of a transferred turn.
 func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error) {
 	var thread core.ThreadID
 	if err := json.Unmarshal(j.Payload, &thread); err != nil {
@@ -223,7 +223,7 @@ func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error
 	return n, nil
 }
 
-// switchDead keeps a job that gave up, for the owner to see.
+// switchDead transfers a dead job, so that the owner still sees it.
 func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) error {
 	return p.exec(
 		`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
@@ -231,7 +231,7 @@ func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) erro
 		j.Failures, ms(j.Since))
 }
 
-// switchHeld gives what is held for the source user the new numbers of its threads.
+// switchHeld renumbers the threads of events held for the source user.
 func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 	held, err := list(p, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN

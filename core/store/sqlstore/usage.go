@@ -110,14 +110,13 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 	return used, reserved, err
 }
 
-// TakeEgress adds to what went out on a day; see core.UsageStore.
+// TakeEgress adds to the egress of a day; see core.UsageStore.
 func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
 	most core.Egress) (got core.Egress, err error) {
 	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) error {
 		var used core.Egress
 		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
-			t.user, day).
-			Scan(&used.Calls, &used.Bytes)
+			t.user, day).Scan(&used.Calls, &used.Bytes)
 		if err != nil {
 			return err
 		}
@@ -130,8 +129,8 @@ func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, wa
 	return got, err
 }
 
-// within is as much of want as can be added to used, which is at least 0 and at most
-// most; 0: no limit.
+// within returns the part of want that keeps the sum with used between 0 and most; most 0 is no
+// limit.
 func within(want, used, most int64) int64 {
 	if want < 0 {
 		return max(want, -used)
@@ -142,8 +141,8 @@ func within(want, used, most int64) int64 {
 	return want
 }
 
-// UsageDays lists what was used; see core.UsageStore. Who became a part of
-// somebody else used it as they did.
+// UsageDays lists usage; see core.UsageStore. The usage of merged users counts for the target
+// user.
 func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
 	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.task_tokens, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
 	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`
