@@ -193,7 +193,7 @@ func (t *tx) deleteIndex() error {
 			return err
 		}
 	}
-	for _, kind := range docKinds() {
+	for _, kind := range DocKinds() {
 		if err := t.execAll(t.s.dialect.Terms.DropUser(kind, t.user)); err != nil {
 			return err
 		}

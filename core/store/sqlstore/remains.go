@@ -29,7 +29,7 @@ func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error)
 			return nil, err
 		}
 	}
-	for _, kind := range docKinds() {
+	for _, kind := range DocKinds() {
 		st := s.dialect.Terms.Count(kind, user)
 		if err := count("index of "+string(kind), st.Query, st.Args...); err != nil {
 			return nil, err

@@ -52,8 +52,8 @@ func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, col
 	return out, err
 }
 
-// docKinds returns all kinds of documents of the full-text index.
-func docKinds() []core.DocKind {
+// DocKinds returns all kinds of documents in the full-text index.
+func DocKinds() []core.DocKind {
 	return []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile}
 }
 
@@ -70,7 +70,7 @@ func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string
 		return nil, nil
 	}
 	var out []core.Trace
-	for _, kind := range docKinds() {
+	for _, kind := range DocKinds() {
 		q := TermQuery{User: user, Kind: kind, Exprs: [][][]string{all}, To: 1<<seqBits - 1, Limit: tailMost}
 		lists := make([][]int64, 1)
 		if err := s.reads(ctx, "trace", s.idLists(q, lists)); err != nil {
