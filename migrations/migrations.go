@@ -1,8 +1,8 @@
 // Package migrations holds the schema of both engines as goose migrations.
 // Files are append-only: a released one never changes. A migration only adds;
-// what it makes superfluous is removed one release later, so that two versions
-// can run side by side. 00012 is the exception: it changes keys, and a
-// version before it fails on what it makes.
+// what it makes obsolete is removed one release later, so that two versions can
+// run side by side. 00012 is the exception: it changes keys, and earlier
+// versions fail on the result.
 package migrations
 
 import (
@@ -22,7 +22,7 @@ func Postgres() fs.FS { return sub("postgres") }
 func sub(dir string) fs.FS {
 	f, err := fs.Sub(files, dir)
 	if err != nil {
-		panic(err) // the directory is embedded: a build without it does not exist
+		panic(err) // the directory is embedded, so this cannot happen
 	}
 	return withNext(f, dir)
 }
