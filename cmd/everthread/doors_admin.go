@@ -4,26 +4,25 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/setup"
 )
 
-// inspector looks at the whole gateway, for the owner's page.
+// inspector examines the whole gateway, for the owner's page.
 type inspector struct{ *app }
 
 // Check checks the configuration as `everthread doctor` does.
 func (a inspector) Check(ctx context.Context, language string) []core.Finding {
-	return doctor.Named(language, examine(ctx, a.Config, language))
+	return doctor.Named(language, newDoctor(a.Config, language).Examine(ctx))
 }
 
-// Setups are the channels that there can be, as the configuration has them.
+// Setups returns every channel and how the configuration has it.
 func (a inspector) Setups(language string) []office.Setup {
 	var out []office.Setup
 	for _, s := range a.Config.Channels.Sections {
@@ -45,7 +44,7 @@ func (a inspector) Setups(language string) []office.Setup {
 	return out
 }
 
-// CheckChannel has one channel that is on look at all it needs.
+// CheckChannel checks everything that a channel which is on needs.
 func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
 	if !slices.ContainsFunc(channel.On(a.Config.Channels.Sections),
 		func(c channel.Config) bool { return c.Key() == key }) {
@@ -56,7 +55,7 @@ func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]co
 	return doctor.Named(language, d.ExamineChannels(ctx)), nil
 }
 
-// TryChannel tries a channel with answers that nothing keeps.
+// TryChannel tries a channel with answers, and stores none of them.
 func (a inspector) TryChannel(ctx context.Context, key, language string,
 	answers map[string]string) (office.Tried, error) {
 	for _, s := range a.Config.Channels.Sections {
@@ -75,22 +74,17 @@ func (a inspector) TryChannel(ctx context.Context, key, language string,
 	return office.Tried{}, core.ErrNotFound
 }
 
-// Kept says how what is kept stands: the data folder, the store and its backups.
+// Kept checks the data folder, the store and its backups.
 func (a inspector) Kept(ctx context.Context, language string) []core.Finding {
 	d := newDoctor(a.Config, language)
-	d.Opener = opener{a.store}
+	d.Lent = a.store
 	return doctor.Named(language, d.ExamineKept(ctx))
 }
 
-// DatabaseSize is how many bytes the embedded database takes; 0: there is none.
+// DatabaseSize returns the bytes of the embedded database; 0: there is none.
 func (a inspector) DatabaseSize() (bytes int64) {
 	if a.Config.DatabaseURL != "" {
 		return 0
 	}
-	for _, name := range []string{"everthread.db", "everthread.db-wal"} {
-		if info, err := os.Stat(filepath.Join(a.Config.DataDir, name)); err == nil {
-			bytes += info.Size()
-		}
-	}
-	return bytes
+	return folder.DatabaseSize(a.Config.DataDir)
 }

@@ -28,6 +28,7 @@ type Doctor struct {
 	Version  string
 	Now      func() time.Time
 	Opener   Opener
+	Lent     Store  // open already, and left open; nil: Opener opens one
 	Only     string // the channel that is looked at; empty: all
 	Hint     string // how an app is set up by hand
 }
@@ -87,10 +88,16 @@ func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	return e.found()
 }
 
-// close closes the store, if it was opened.
+// close closes the store, if it was opened here.
 func (e *examination) close() {
 	if e.store != nil {
-		_ = e.store.Close() // nothing was written
+		e.release(e.store)
+	}
+}
+
+func (e *examination) release(st Store) {
+	if e.Lent == nil {
+		_ = st.Close() // nothing was written
 	}
 }
 
@@ -149,7 +156,10 @@ func (e *examination) open(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	st, err := e.Opener.Open(ctx, e.Config)
+	st, err := e.Lent, error(nil)
+	if st == nil {
+		st, err = e.Opener.Open(ctx, e.Config)
+	}
 	if err != nil {
 		e.problem("database", e.unusable(err))
 		return
@@ -163,7 +173,7 @@ func (e *examination) open(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		_ = st.Close()
+		e.release(st)
 		e.problem("database", "%s", e.unusable(err))
 		return
 	case s.Current < s.Target:

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"io"
 )
@@ -20,7 +19,7 @@ func (q *asking) database(ctx context.Context) error {
 		}
 		if err == nil {
 			q.a.Database = url
-			if q.a.Secret, err = q.secret(32); err == nil {
+			if q.a.Secret, err = newSecret(q.Rand); err == nil {
 				q.Say(q.DatabaseGood)
 			}
 			return err
@@ -29,13 +28,9 @@ func (q *asking) database(ctx context.Context) error {
 	}
 }
 
-// secret is a random secret of n bytes, in hex.
-func (q *asking) secret(n int) (string, error) {
-	from := q.Rand
-	if from == nil {
-		from = rand.Reader
-	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(from, b)
+// newSecret returns 32 random bytes in hexadecimal.
+func newSecret(random io.Reader) (string, error) {
+	b := make([]byte, 32)
+	_, err := io.ReadFull(random, b)
 	return hex.EncodeToString(b), err
 }
