@@ -118,7 +118,9 @@ func (b *beginning) systemOfRoot(s setup.Service) (next string, err error) {
 
 // shellWord quotes a text as one word of a shell.
 func shellWord(text string) string {
-	plain := func(r rune) bool { return strings.ContainsRune("/._-+", r) || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/._-+", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
 	if strings.TrimFunc(text, plain) == "" {
 		return text
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -62,7 +63,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console, cfg configs.Config) err
 
 // alone keeps other processes out of the data folder.
 func alone(ctx context.Context, cfg configs.Config) (unlock func(), err error) {
-	unlock, err = lock(cfg, "stop it first")
+	unlock, err = lock(cfg, errors.New("stop it first"))
 	if err != nil {
 		return nil, err
 	}

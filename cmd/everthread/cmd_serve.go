@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -31,7 +32,7 @@ func (s serveCmd) Run(ctx context.Context, c *console, cfg configs.Config) error
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		unlock, err := lock(cfg, "stop it first, or give this one a data_dir of its own")
+		unlock, err := lock(cfg, errors.New("stop it first, or give this one a data_dir of its own"))
 		if err != nil {
 			return err
 		}

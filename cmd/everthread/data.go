@@ -48,12 +48,12 @@ func prepare(c *configs.Config) error {
 	return err
 }
 
-// lock keeps other processes from serving the data folder. advice says what to do if one
-// serves it, which is a folder.ErrServed.
-func lock(c configs.Config, advice string) (unlock func(), err error) {
+// lock keeps other processes from serving the data folder. If one serves it, the error is
+// folder.ErrServed with the advice.
+func lock(c configs.Config, advice error) (unlock func(), err error) {
 	unlock, err = folder.Lock(c.DataDir)
 	if errors.Is(err, folder.ErrServed) {
-		err = fmt.Errorf("%w (%s); %s", err, c.DataDir, advice)
+		err = fmt.Errorf("%w (%s); %w", err, c.DataDir, advice)
 	}
 	return unlock, err
 }
@@ -68,7 +68,7 @@ type opened struct {
 // open opens the store for a command, migrated, until the command ends. The embedded one
 // must exist.
 func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error) {
-	err := exists(cfg, "run `everthread serve` or `everthread chat` there first, or say")
+	err := exists(cfg, errors.New("run `everthread serve` or `everthread chat` there first, or say"))
 	if err == nil && cfg.DatabaseURL == "" {
 		err = prepare(&cfg)
 	}
@@ -83,13 +83,13 @@ func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error)
 	return &opened{console: c, cfg: cfg, store: st}, nil
 }
 
-// exists is an error that begins its advice as given if there is no embedded store yet.
-func exists(c configs.Config, advice string) error {
+// exists returns an error with the advice if there is no embedded store yet.
+func exists(c configs.Config, advice error) error {
 	if err := backup.Whole(c.DataDir); err != nil {
 		return err
 	}
 	if c.DatabaseURL == "" && !folder.HasDatabase(c.DataDir) {
-		return fmt.Errorf("there is no data in %s yet; %s with EVERTHREAD_DATA_DIR or --config where it is", c.DataDir,
+		return fmt.Errorf("there is no data in %s yet; %w with EVERTHREAD_DATA_DIR or --config where it is", c.DataDir,
 			advice)
 	}
 	return nil
@@ -98,7 +98,7 @@ func exists(c configs.Config, advice string) error {
 // openAsIs opens the store without migrating it. The embedded one must exist, and no store
 // may be newer than the program.
 func openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
-	if err := exists(cfg, "say"); err != nil {
+	if err := exists(cfg, errors.New("say")); err != nil {
 		return nil, err
 	}
 	st, s, err := openSchema(ctx, cfg)

@@ -1,6 +1,8 @@
 package setup
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -41,4 +43,122 @@ func word(text string) string {
 		return text
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// StateDir is where a service of the machine keeps its data.
+const StateDir = "/var/lib/everthread"
+
+// Unit is a unit for systemd: deploy/everthread.service, with the paths of this
+// machine. A service of the machine that is not root's is its person's, who can go
+// on using the commands on its data; one of the person alone has only the
+// restrictions that need no privileges.
+func (s Service) Unit() string {
+	u := readUnit(deploy.Unit)
+	credentials := "${CREDENTIALS_DIRECTORY}/everthread.yaml"
+	switch {
+	case !s.System:
+		u = u.only("Description", "Type", "ExecStart", "WorkingDirectory", "Restart", "RestartSec", "KillSignal",
+			"TimeoutStopSec", "LimitNOFILE", "UMask", "NoNewPrivileges", "RestrictAddressFamilies",
+			"RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "LockPersonality",
+			"SystemCallArchitectures", "SystemCallFilter", "SystemCallErrorNumber", "WantedBy")
+		u.set("WorkingDirectory", path(s.Folder))
+		u.set("WantedBy", "default.target")
+		credentials = argument(s.Config)
+	case s.User == "root":
+		u.set("LoadCredential", "everthread.yaml:"+path(s.Config))
+		if hidden(s.Program) {
+			u.set("ProtectHome", "tmpfs", "BindReadOnlyPaths="+word(s.Program))
+		}
+	default:
+		u = u.without("LoadCredential", "SetCredential", "EnvironmentFile", "StateDirectory", "StateDirectoryMode")
+		u.set("Environment", word("EVERTHREAD_DATA_DIR="+s.Data)+" "+word("HOME="+s.Data))
+		u.set("WorkingDirectory", path(s.Folder))
+		u.set("DynamicUser", "", "User="+path(s.User))
+		u.set("ProtectHome", "read-only", "ReadWritePaths="+word(s.Data))
+		credentials = argument(s.Config)
+	}
+	u.set("ExecStart", argument(s.Program)+" serve --config "+credentials)
+	return "# Made by `everthread init`.\n\n" + u.String()
+}
+
+// hidden reports whether a path is where ProtectHome=yes lets nobody look.
+func hidden(path string) bool {
+	return slices.ContainsFunc([]string{"/home", "/root", "/run/user"}, func(dir string) bool {
+		inside, err := filepath.Rel(dir, path)
+		return err == nil && !strings.HasPrefix(inside, "..")
+	})
+}
+
+// directive is a line of a unit, with the comments above it.
+type directive struct {
+	section, key, value string
+	above               string // comments and blank lines
+}
+
+// unit is a file for systemd that is to be changed.
+type unit []directive
+
+// readUnit reads a unit. What stands above its first section is about the file, and
+// left out.
+func readUnit(text string) unit {
+	var u unit
+	section, above := "", ""
+	for line := range strings.Lines(text) {
+		key, value, found := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		switch {
+		case strings.HasPrefix(line, "["):
+			section, above = strings.TrimSpace(line), ""
+		case strings.HasPrefix(line, "#"), !found:
+			above += line
+		default:
+			u = append(u, directive{section, key, value, above})
+			above = ""
+		}
+	}
+	return u
+}
+
+// set changes a directive. Without a value only the lines remain that take its place.
+func (u unit) set(key, value string, more ...string) {
+	for i := range u {
+		if u[i].key != key {
+			continue
+		}
+		if value == "" {
+			u[i].key, u[i].value, _ = strings.Cut(more[0], "=")
+			more = more[1:]
+		} else {
+			u[i].value = value
+		}
+		for _, line := range more {
+			u[i].value += "\n" + line
+		}
+		return
+	}
+	panic("the unit has no " + key) // it is embedded, and tested
+}
+
+func (u unit) without(keys ...string) unit {
+	return slices.DeleteFunc(slices.Clone(u), func(d directive) bool { return slices.Contains(keys, d.key) })
+}
+
+func (u unit) only(keys ...string) unit {
+	return slices.DeleteFunc(slices.Clone(u), func(d directive) bool { return !slices.Contains(keys, d.key) })
+}
+
+// String is the unit as systemd reads it.
+func (u unit) String() string {
+	var b strings.Builder
+	section := ""
+	for _, d := range u {
+		if d.section != section {
+			if section != "" {
+				b.WriteString("\n")
+			}
+			section = d.section
+			b.WriteString(section + "\n")
+		}
+		b.WriteString(d.above + d.key + "=" + d.value + "\n")
+	}
+	return b.String()
 }

@@ -259,15 +259,15 @@ func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("ke
 // fakeAgents takes keys that begin with good.
 type fakeAgents struct {
 	mu   sync.Mutex
-	all  []Agent
+	all  []core.PersonalAgent
 	keys map[int64]string
 	of   []core.UserID
 }
 
-func (f *fakeAgents) List(_ context.Context, user core.UserID) ([]Agent, error) {
+func (f *fakeAgents) List(_ context.Context, user core.UserID) ([]core.PersonalAgent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []Agent
+	var out []core.PersonalAgent
 	for i, a := range f.all {
 		if f.of[i] == user {
 			out = append(out, a)
@@ -288,7 +288,7 @@ func (f *fakeAgents) Add(_ context.Context, user core.UserID, name, key string, 
 	defer f.mu.Unlock()
 	id := int64(len(f.keys) + 1)
 	f.keys[id] = key
-	f.all, f.of = append(f.all, Agent{ID: id, Name: name, Since: now}), append(f.of, user)
+	f.all, f.of = append(f.all, core.PersonalAgent{ID: id, Name: name, Since: now}), append(f.of, user)
 	return nil
 }
 

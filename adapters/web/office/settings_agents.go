@@ -13,21 +13,13 @@ import (
 // Agents keeps the keys of people's own WhatsApp agents.
 type Agents interface {
 	// List lists a user's agents, oldest first.
-	List(ctx context.Context, user core.UserID) ([]Agent, error)
+	List(ctx context.Context, user core.UserID) ([]core.PersonalAgent, error)
 	// Check tries a key. The error says in words what is wrong with it.
 	Check(ctx context.Context, key string) error
 	// Add stores a key, encrypted.
 	Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error
 	// Remove removes a user's agent, or is core.ErrNotFound.
 	Remove(ctx context.Context, user core.UserID, id int64) error
-}
-
-// Agent is a personal agent, without its key.
-type Agent struct {
-	ID    int64
-	Name  string
-	Since time.Time
-	Err   error // what is wrong with it; nil: nothing known
 }
 
 // checkTime bounds the try of a key or an endpoint.

@@ -10,9 +10,22 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/setup"
 )
+
+// officeOptions returns what the pages of settings and administration need.
+func (a *app) officeOptions() office.Options {
+	c, prices := a.Config, a.Config.LLM.Prices
+	return office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
+		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Inspector: inspector{a},
+		Prices: office.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
+			Currency: c.LLM.Currency},
+		TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward, Strategy: c.Context.Strategy,
+		Voice: c.Speech.Model != "", MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL, Log: a.Log.Named("web"), Now: a.Now,
+		Rand: rand.Reader}
+}
 
 // inspector examines the whole gateway, for the owner's page.
 type inspector struct{ *app }
