@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -52,7 +53,7 @@ type cli struct {
 	Version    versionCmd    `cmd:"" help:"Say which version this is."`
 }
 
-// console is what a command talks to: out and err show only what can be seen, see screen.
+// console is what a command talks to: out and err are trust.Screens.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
@@ -81,7 +82,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 			panic(e)
 		}
 	}()
-	con := &console{in: stdin, out: &screen{w: stdout}, err: &screen{w: stderr}, environ: environ}
+	con := &console{in: stdin, out: &trust.Screen{W: stdout}, err: &trust.Screen{W: stderr}, environ: environ}
 	c, parser := newParser(con)
 	parsed, err := parser.Parse(args)
 	con.file, con.json = c.Config, c.JSON || err != nil && slices.Contains(args, "--json")

@@ -57,7 +57,7 @@ type sitting struct {
 func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 	ctx, leave := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer leave()
-	if err := prepare(&cfg); err != nil {
+	if err := engine.PrepareData(&cfg); err != nil {
 		return err
 	}
 	log, closeLog, err := fileLogger(filepath.Join(cfg.DataDir, "chat.log"))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/when"
 )
 
 type daysCmd struct {
@@ -79,16 +78,11 @@ func (d *opened) label(u core.User, date string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	today := cal.Day(u.Settings, clock()())
-	label, ok := when.Date(date, today.Label)
-	switch {
-	case !ok:
-		return "", errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today",
-			date)}
-	case label == when.Yesterday:
-		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
+	label, ok := cal.Label(u.Settings, clock()(), date)
+	if !ok {
+		err = errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today", date)}
 	}
-	return label, nil
+	return label, err
 }
 
 // day finds a user's day by a date.

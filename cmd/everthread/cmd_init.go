@@ -14,12 +14,14 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -38,7 +40,7 @@ type beginning struct {
 	setup.Texts
 	answers  setup.Answers
 	asker    *setup.Counted
-	keyboard *setup.Keyboard // nil: answers do not come from a terminal
+	keyboard *terminal.Keyboard // nil: answers do not come from a terminal
 	file     string
 	report   beginningReport
 }
@@ -101,16 +103,16 @@ func (b *beginning) open() (err error) {
 	plain := &setup.Plain{Out: b.human(), Language: b.language()}
 	b.asker.Asker = plain
 	if keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.variable("TERM") != "dumb" {
-		if b.keyboard, err = setup.OpenKeyboard(in, drawn(b.out), b.interrupt); err != nil {
+		if b.keyboard, err = terminal.OpenKeyboard(in, drawn(b.out), b.interrupt); err != nil {
 			return err
 		}
-		b.out = &screen{w: b.keyboard}
+		b.out = &trust.Screen{W: b.keyboard}
 		plain.In, plain.Out = b.keyboard, b.out
 		return nil
 	}
 	var hidden func() func()
 	if keyboard {
-		hidden = func() func() { return setup.Hide(in) }
+		hidden = func() func() { return terminal.Hide(in) }
 	}
 	plain.In = setup.NewPiped(b.in, b.human(), hidden)
 	return nil

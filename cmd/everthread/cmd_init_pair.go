@@ -55,7 +55,7 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 // withGateway runs f beside a gateway of this configuration.
 func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
 	f func(ctx context.Context, a *app) error) error {
-	if err := prepare(&cfg); err != nil {
+	if err := engine.PrepareData(&cfg); err != nil {
 		return err
 	}
 	if cfg.DatabaseURL == "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 )
 
@@ -37,7 +38,7 @@ func (m migrateUpCmd) migrate(ctx context.Context, st store) error {
 
 // Run migrates the store; it makes a missing one.
 func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
-	if err := prepare(&cfg); err != nil {
+	if err := engine.PrepareData(&cfg); err != nil {
 		return err
 	}
 	st, s, err := openSchema(ctx, cfg)
@@ -46,7 +47,7 @@ func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) e
 	}
 	defer st.Close()
 	if err := m.migrate(ctx, st); err != nil {
-		return explainStore(cfg, err)
+		return engine.ExplainStore(cfg, err)
 	}
 	text := fmt.Sprintf(c.words().SchemaWent, s.Current, s.Target)
 	if s.Current == s.Target {

@@ -22,7 +22,7 @@ type restoreCmd struct {
 
 // Run restores a backup into the configured store, which no other process may use.
 func (r restoreCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
-	if err := makeFolder(cfg); err != nil {
+	if err := engine.MakeData(cfg); err != nil {
 		return err
 	}
 	unlock, err := alone(ctx, cfg)
@@ -43,7 +43,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console, cfg configs.Config) err
 		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Direct: string(cfg.DatabaseListen),
 			Library: makeTables})
 		if err != nil {
-			return explainStore(cfg, err)
+			return engine.ExplainStore(cfg, err)
 		}
 		defer func() { _ = st.Close() }()
 		known, to.Engine, to.Tables = migrations.Postgres(), backup.Postgres, st
@@ -63,7 +63,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console, cfg configs.Config) err
 
 // alone keeps other processes out of the data folder.
 func alone(ctx context.Context, cfg configs.Config) (unlock func(), err error) {
-	unlock, err = lock(cfg, errors.New("stop it first"))
+	unlock, err = engine.LockData(cfg, errors.New("stop it first"))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console, cfg configs.Config)
 	if cfg.SecretKey != "" {
 		return rotateConfigured(ctx, c, cfg)
 	}
-	unlock, err := lock(cfg, errors.New("stop it first: it knows the old key only"))
+	unlock, err := engine.LockData(cfg, errors.New("stop it first: it knows the old key only"))
 	if err != nil {
 		return err
 	}

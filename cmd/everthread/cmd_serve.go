@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/server"
 )
 
@@ -28,11 +27,11 @@ func (s serveCmd) Run(ctx context.Context, c *console, cfg configs.Config) error
 	}
 	log := newLogger(cfg.Log, c.err)
 	defer log.Sync()
-	if err := prepare(&cfg); err != nil {
+	if err := engine.PrepareData(&cfg); err != nil {
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		unlock, err := lock(cfg, errors.New("stop it first, or give this one a data_dir of its own"))
+		unlock, err := engine.LockData(cfg, errors.New("stop it first, or give this one a data_dir of its own"))
 		if err != nil {
 			return err
 		}
@@ -74,10 +73,12 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	}
 	st, err := openStore(ctx, cfg)
 	if err != nil {
-		return explainStore(cfg, err)
+		return engine.ExplainStore(cfg, err)
 	}
 	defer st.Close()
-	if err := awaitStore(ctx, cfg, st, ln, log); err != nil || ctx.Err() != nil {
+	alive := server.Alive(ln) // until the database answers
+	err = engine.AwaitStore(ctx, cfg, st, log)
+	if alive(); err != nil || ctx.Err() != nil {
 		return err
 	}
 	a, shut, err := startApp(ctx, cfg, log, st)
@@ -103,28 +104,4 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	}
 	log.Info("everthread has stopped")
 	return err
-}
-
-// Pauses between two tries of a database that does not answer.
-const (
-	firstTry = 500 * time.Millisecond
-	lastTry  = 15 * time.Second
-)
-
-// awaitStore migrates the store, and waits for a database server that does not answer.
-// Meanwhile the process answers that it is alive.
-func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listener, log *zap.Logger) error {
-	defer server.Alive(ln)()
-	for wait := firstTry; ; wait = min(2*wait, lastTry) {
-		err := st.Migrate(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		if toldBy(err) != nil || cfg.DatabaseURL == "" {
-			return explainStore(cfg, err)
-		}
-		log.Warn("the database does not answer; check that it runs and that database_url is right",
-			zap.Duration("next_try", wait), zap.Error(err))
-		job.Wait(ctx, wait)
-	}
 }

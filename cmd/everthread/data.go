@@ -11,52 +11,11 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/trust"
 )
-
-// makeFolder makes the data folder, and checks that it can be written.
-func makeFolder(c configs.Config) error {
-	if err := folder.Make(c.DataDir); err != nil {
-		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir",
-			c.DataDir, folder.Cause(err))
-	}
-	return nil
-}
-
-// prepare makes the data folder, and reads or makes the secret key of the embedded store.
-func prepare(c *configs.Config) error {
-	if err := makeFolder(*c); err != nil {
-		return err
-	}
-	if err := backup.Whole(c.DataDir); err != nil {
-		return err
-	}
-	if c.SecretKey != "" || c.DatabaseURL != "" {
-		return nil
-	}
-	key, err := folder.Key(c.DataDir)
-	if err != nil {
-		return err
-	}
-	next, err := folder.KnownNextKey(c.DataDir)
-	c.SecretKey, c.PreviousKey = configs.Secret(key), configs.Secret(next)
-	return err
-}
-
-// lock keeps other processes from serving the data folder. If one serves it, the error is
-// folder.ErrServed with the advice.
-func lock(c configs.Config, advice error) (unlock func(), err error) {
-	unlock, err = folder.Lock(c.DataDir)
-	if errors.Is(err, folder.ErrServed) {
-		err = fmt.Errorf("%w (%s); %w", err, c.DataDir, advice)
-	}
-	return unlock, err
-}
 
 // opened is an open store and the command that opened it.
 type opened struct {
@@ -68,9 +27,9 @@ type opened struct {
 // open opens the store for a command, migrated, until the command ends. The embedded one
 // must exist.
 func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error) {
-	err := exists(cfg, errors.New("run `everthread serve` or `everthread chat` there first, or say"))
+	err := engine.HasData(cfg, errors.New("run `everthread serve` or `everthread chat` there first, or say"))
 	if err == nil && cfg.DatabaseURL == "" {
-		err = prepare(&cfg)
+		err = engine.PrepareData(&cfg)
 	}
 	if err != nil {
 		return nil, err
@@ -83,22 +42,10 @@ func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error)
 	return &opened{console: c, cfg: cfg, store: st}, nil
 }
 
-// exists returns an error with the advice if there is no embedded store yet.
-func exists(c configs.Config, advice error) error {
-	if err := backup.Whole(c.DataDir); err != nil {
-		return err
-	}
-	if c.DatabaseURL == "" && !folder.HasDatabase(c.DataDir) {
-		return fmt.Errorf("there is no data in %s yet; %w with EVERTHREAD_DATA_DIR or --config where it is", c.DataDir,
-			advice)
-	}
-	return nil
-}
-
 // openAsIs opens the store without migrating it. The embedded one must exist, and no store
 // may be newer than the program.
 func openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
-	if err := exists(cfg, errors.New("say")); err != nil {
+	if err := engine.HasData(cfg, errors.New("say")); err != nil {
 		return nil, err
 	}
 	st, s, err := openSchema(ctx, cfg)
@@ -120,11 +67,11 @@ func openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
 // openSchema opens the configured store and reads the version of its schema.
 func openSchema(ctx context.Context, c configs.Config) (st store, s core.Schema, err error) {
 	if st, err = openStore(ctx, c); err != nil {
-		return nil, s, explainStore(c, err)
+		return nil, s, engine.ExplainStore(c, err)
 	}
 	if s, err = st.Schema(ctx); err != nil {
 		st.Close()
-		return nil, s, explainStore(c, err)
+		return nil, s, engine.ExplainStore(c, err)
 	}
 	return st, s, nil
 }
@@ -133,35 +80,13 @@ func openSchema(ctx context.Context, c configs.Config) (st store, s core.Schema,
 func openMigrated(ctx context.Context, c configs.Config) (store, error) {
 	st, err := openStore(ctx, c)
 	if err != nil {
-		return nil, explainStore(c, err)
+		return nil, engine.ExplainStore(c, err)
 	}
 	if err := st.Migrate(ctx); err != nil {
 		st.Close()
-		return nil, explainStore(c, err)
+		return nil, engine.ExplainStore(c, err)
 	}
 	return st, nil
-}
-
-// explainStore says what to do about a store that does not open.
-func explainStore(c configs.Config, err error) error {
-	if told := toldBy(err); told != nil {
-		return told
-	}
-	if c.DatabaseURL != "" {
-		return fmt.Errorf("the database does not answer; check that it runs and that database_url is right: %w", err)
-	}
-	return fmt.Errorf("the database in %s cannot be used: %w", c.DataDir, err)
-}
-
-// toldBy returns the error of a store that says itself what to do; nil: err is another.
-func toldBy(err error) error {
-	for _, told := range []error{core.ErrNewerSchema, core.ErrUnfinished, core.ErrOtherDatabase, core.ErrHalfDistributed,
-		core.ErrNotCitus, core.ErrNotCoordinator} {
-		if errors.Is(err, told) {
-			return told
-		}
-	}
-	return nil
 }
 
 // process returns a process over the open store, which logs nothing.

@@ -3,14 +3,8 @@ package setup
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
-	"sync"
-
-	"golang.org/x/term"
 )
 
 // LineReader reads the lines that answer questions.
@@ -58,124 +52,4 @@ func (p *Piped) ReadLine(ctx context.Context, prompt string, secret bool) (strin
 		}
 		return line, nil
 	}
-}
-
-// Keyboard is a terminal for as long as the wizard runs. One goroutine reads it from
-// the beginning to the end: what is typed or pasted before its question is asked
-// answers it, and Ctrl-C counts at any time. The terminal itself shows nothing of
-// what is typed, so that a secret is not seen either if it comes early.
-type Keyboard struct {
-	edit   *term.Terminal
-	typed  chan []byte
-	rest   []byte // of typed, for Read
-	closed chan struct{}
-	close  func()
-}
-
-// OpenKeyboard takes over a terminal until it is closed. Ctrl-C closes it, then
-// calls interrupt.
-func OpenKeyboard(in *os.File, out io.Writer, interrupt func()) (*Keyboard, error) {
-	fd := int(in.Fd())
-	cooked, err := term.MakeRaw(fd)
-	if err != nil {
-		return nil, fmt.Errorf("take over the terminal: %w", err)
-	}
-	const chunks = 1024
-	k := &Keyboard{typed: make(chan []byte, chunks), closed: make(chan struct{})}
-	k.close = sync.OnceFunc(func() {
-		_ = term.Restore(fd, cooked) // the terminal went away
-		close(k.closed)
-	})
-	k.edit = term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{typedAhead{k}, out}, "")
-	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
-		_ = k.edit.SetSize(width, height) // without it lines wrap at 80
-	}
-	go k.listen(in, interrupt)
-	return k, nil
-}
-
-// ctrlC is the key's byte in a terminal that passes on everything.
-const ctrlC = 3
-
-// listen passes on what is typed, until Ctrl-C or the end.
-func (k *Keyboard) listen(in io.Reader, interrupt func()) {
-	defer close(k.typed)
-	for {
-		chunk := make([]byte, 4096)
-		n, err := in.Read(chunk)
-		if slices.Contains(chunk[:n], ctrlC) {
-			k.Close()
-			interrupt()
-			return
-		}
-		if err != nil {
-			return
-		}
-		select {
-		case k.typed <- chunk[:n]:
-		case <-k.closed:
-			return
-		}
-	}
-}
-
-// typedAhead is what was typed to a keyboard and not read yet.
-type typedAhead struct{ *Keyboard }
-
-// Read reads what was typed.
-func (t typedAhead) Read(p []byte) (int, error) {
-	if len(t.rest) == 0 {
-		select {
-		case <-t.closed:
-			return 0, io.EOF
-		case t.rest = <-t.typed:
-		}
-	}
-	n := copy(p, t.rest)
-	if t.rest = t.rest[n:]; n == 0 {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-// Close gives the terminal back. Nothing is read any more.
-func (k *Keyboard) Close() { k.close() }
-
-// Write shows text, as a terminal that translates nothing needs it.
-func (k *Keyboard) Write(p []byte) (int, error) { return k.edit.Write(p) }
-
-// ReadLine returns the next line that is typed. Ctrl-D on an empty one is io.EOF.
-func (k *Keyboard) ReadLine(ctx context.Context, prompt string, secret bool) (line string, err error) {
-	defer context.AfterFunc(ctx, k.Close)()
-	if secret {
-		line, err = k.edit.ReadPassword(prompt)
-	} else {
-		k.edit.SetPrompt(prompt)
-		line, err = k.edit.ReadLine()
-		k.edit.SetPrompt("")
-	}
-	if err == nil || errors.Is(err, term.ErrPasteIndicator) {
-		return line, ctx.Err()
-	}
-	fmt.Fprintln(k) // what is said next has a line of its own
-	select {
-	case <-k.closed: // interrupt is being called
-		<-ctx.Done()
-		return "", ctx.Err()
-	default:
-		return "", err
-	}
-}
-
-// Hide keeps a terminal from showing what is typed, until show is called.
-func Hide(f *os.File) (show func()) {
-	fd := int(f.Fd())
-	was, err := term.GetState(fd)
-	if err != nil || noEcho(fd) != nil {
-		return func() {}
-	}
-	return func() { _ = term.Restore(fd, was) }
 }
