@@ -53,7 +53,14 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 	if err != nil {
 		return setup.Service{}, err
 	}
-	s := setup.Service{Program: program(), Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port,
+	program, err := itself()
+	if installed, found := exec.LookPath("everthread"); found == nil && strings.Contains(program, "go-build") {
+		program, err = filepath.Abs(installed) // go run removes its own
+	}
+	if err != nil {
+		return setup.Service{}, err
+	}
+	s := setup.Service{Program: program, Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port,
 		UID: os.Getuid(), GID: os.Getgid(), System: how == "system"}
 	if me, err := user.Current(); err == nil {
 		s.User = me.Username
@@ -62,20 +69,6 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 		b.sayf(b.Temporary, s.Program)
 	}
 	return s, nil
-}
-
-// program returns the path of this program.
-func program() string {
-	self, err := os.Executable()
-	if err != nil || strings.Contains(self, "go-build") { // go run removes it
-		if installed, err := exec.LookPath("everthread"); err == nil {
-			self = installed
-		}
-	}
-	if absolute, err := filepath.Abs(self); err == nil {
-		return absolute
-	}
-	return self
 }
 
 // serviceFile returns the file of a service, its text, and what to do with it.

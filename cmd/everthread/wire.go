@@ -75,8 +75,7 @@ func newEngine(p *engine.Process, st store, channels []core.Channel) (*engine.En
 		return nil, fmt.Errorf("find the program itself, which reads documents: %w", err)
 	}
 	return engine.New(p, engine.Options{Channels: channels, Version: version, Backup: maker, Crash: crash,
-		ReadDocument: []string{self, readDocument},
-		Ticks:        engine.Ticks{Usual: tick, Reminders: remindTick, Embeddings: embedTick}})
+		ReadDocument: []string{self, readDocument}, Ticks: ticks()})
 }
 
 // itself returns the path of this program: as the system says, else (without /proc) as it
