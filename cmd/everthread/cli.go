@@ -28,7 +28,7 @@ type cli struct {
 
 	Init       initCmd       `cmd:"" help:"Create a configuration with a wizard, and connect the first app."`
 	Serve      serveCmd      `cmd:"" default:"1" help:"Run the gateway (the default command)."`
-	Chat       chatCmd       `cmd:"" help:"Talk to the assistant in the terminal."`
+	Chat       chatCmd       `cmd:"" help:"Talk in the terminal."`
 	Doctor     doctorCmd     `cmd:"" help:"Check configuration, data and services, and say what to do."`
 	Users      usersCmd      `cmd:"" help:"Manage users."`
 	Pair       pairCmd       `cmd:"" help:"Approve or deny pairing requests."`

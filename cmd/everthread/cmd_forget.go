@@ -36,22 +36,9 @@ func (f forgetCmd) removeDay(ctx context.Context, d *opened, u core.User) error 
 	if err != nil {
 		return err
 	}
-	var ids []core.MessageID
-	const page = 500
-	for after := core.MessageID(0); ; {
-		ms, err := d.store.DayMessages(ctx, u.ID, g.ID, after, page)
-		if err != nil {
-			return err
-		}
-		for _, m := range ms {
-			after = m.ID
-			if !m.Redacted {
-				ids = append(ids, m.ID)
-			}
-		}
-		if len(ms) < page {
-			break
-		}
+	ids, err := engine.DayMessages(ctx, d.store, g)
+	if err != nil {
+		return err
 	}
 	if !f.Yes && len(ids) > 0 {
 		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it",

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
-	"github.com/everthread/everthread/core/setup"
 )
 
 // begin runs the gateway until the owner's first message was answered, and asks how it is
@@ -146,7 +146,7 @@ func (b *beginning) showCode(ctx context.Context, a *app, code string) {
 	}
 	b.report.Link = apps[i].Start(code)
 	b.say("\n" + b.Pair + "\n\n  " + b.report.Link + "\n")
-	if picture, err := setup.QR(b.report.Link); err == nil && (b.keyboard != nil || isTerminal(b.human())) {
+	if picture, err := terminal.QR(b.report.Link); err == nil && (b.keyboard != nil || isTerminal(b.human())) {
 		b.say(b.Scan + "\n")
 		fmt.Fprintln(drawn(b.human()), picture)
 	}

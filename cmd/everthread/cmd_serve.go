@@ -67,7 +67,7 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	if cfg.HTTP.PublicURL == cfg.HTTP.At(cfg.HTTP.Listen) { // the port may be any that was free
 		cfg.HTTP.PublicURL = cfg.HTTP.At(ln.Addr().String())
 	}
-	stopTracing, err := startTracing(ctx)
+	stopTracing, err := engine.StartTracing(ctx, version)
 	if err != nil {
 		return err
 	}

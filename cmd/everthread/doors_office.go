@@ -36,25 +36,8 @@ func (a inspector) Check(ctx context.Context, language string) []core.Finding {
 }
 
 // Setups returns every channel and how the configuration has it.
-func (a inspector) Setups(language string) []office.Setup {
-	var out []office.Setup
-	for _, s := range a.Config.Channels.Sections {
-		c, ok := s.(channel.Config)
-		if !ok {
-			continue
-		}
-		one := office.Setup{Channel: c.Key(), On: c.On(), Example: "channels:\n" + c.Example()}
-		if g, ok := c.(channel.Guided); ok {
-			guide := g.Guide(language, channel.Host{})
-			one.Hint = guide.Hint
-			for _, f := range guide.Fields {
-				one.Fields = append(one.Fields, office.SetupField{ID: f.ID, Title: f.Title, Help: f.Help,
-					Secret: f.Secret, Set: *f.Into != ""})
-			}
-		}
-		out = append(out, one)
-	}
-	return out
+func (a inspector) Setups(language string) []channel.Setup {
+	return channel.Setups(a.Config.Channels.Sections, language)
 }
 
 // CheckChannel checks everything that a channel which is on needs.

@@ -85,6 +85,25 @@ func NewWebLink(ctx context.Context, c configs.Config, st Store, user core.UserI
 	return SignIn(c, code), stored.Expires, err
 }
 
+// DayMessages returns the messages of a day that were not forgotten.
+func DayMessages(ctx context.Context, st Store, g core.Segment) (out []core.MessageID, err error) {
+	const page = 500
+	for after := core.MessageID(0); ; {
+		messages, err := st.DayMessages(ctx, g.User, g.ID, after, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range messages {
+			if after = m.ID; !m.Redacted {
+				out = append(out, m.ID)
+			}
+		}
+		if len(messages) < page {
+			return out, nil
+		}
+	}
+}
+
 // Importer returns what imports archives for a user, and how they are read.
 func (e *Engine) Importer(ctx context.Context, u core.User) (*history.Importer, history.Options, error) {
 	kind := func(name string, data []byte) string { return document.Kind(name, "", data) }

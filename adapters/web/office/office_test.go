@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/chat"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/llm/tokens"
@@ -156,11 +157,11 @@ func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) 
 }
 
 // Setups are two channels, of which one is on.
-func (f *office) Setups(string) []Setup {
-	return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{ID: "token", Title: "Token", Secret: true,
+func (f *office) Setups(string) []channel.Setup {
+	return []channel.Setup{{Channel: "telegram", On: true, Fields: []channel.SetupField{{ID: "token", Title: "Token", Secret: true,
 		Set: true}, {ID: "place", Title: "Place"}},
 		Example: "channels:\n  telegram:\n    token: \"\"\n"},
-		{Channel: "matrix", Hint: "Make an account.", Fields: []SetupField{{ID: "server", Title: "Homeserver",
+		{Channel: "matrix", Hint: "Make an account.", Fields: []channel.SetupField{{ID: "server", Title: "Homeserver",
 			Help: "Where it is."}},
 			Example: "channels:\n  matrix:\n"}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 )
@@ -92,7 +93,7 @@ type Prices struct {
 // Inspector looks at the whole gateway for its owner, as `everthread doctor` does.
 type Inspector interface {
 	// Setups are the channels that there can be, as the configuration has them.
-	Setups(language string) []Setup
+	Setups(language string) []channel.Setup
 	// CheckChannel has one that is on look at all it needs, until ctx ends;
 	// core.ErrNotFound: it is not on.
 	CheckChannel(ctx context.Context, channel, language string) ([]core.Finding, error)
@@ -106,23 +107,6 @@ type Inspector interface {
 	DatabaseSize() int64
 	// Check checks the configuration as `everthread doctor` does, until ctx ends.
 	Check(ctx context.Context, language string) []core.Finding
-}
-
-// Setup is how a channel is set up, in one language.
-type Setup struct {
-	Channel string
-	On      bool
-	Hint    string // what to do first; may be empty
-	Fields  []SetupField
-	Example string // its part of the configuration, with the defaults
-}
-
-// SetupField is what a channel cannot do without, and whether the configuration has it.
-type SetupField struct {
-	ID          string
-	Title, Help string
-	Secret      bool
-	Set         bool
 }
 
 // Tried is what came of answers: Wrong, or what the person is told and the lines of the
