@@ -98,7 +98,6 @@ func otherwise() []struct{ file, text, why string } {
 		{"adapters/whatsapp/guide.go", "look up the number", "it is an operation of errors"},
 		{"adapters/matrix/guide_try.go", "Everthread, trying the password", "it is the name of a device"},
 		{"core/setup/service.go", "", "it is a comment of a file for programs"},
-		{"core/setup/setup.go", "model ", "it is cut off"},
 	}
 }
 

@@ -46,8 +46,8 @@ func (b backupCmd) Run(ctx context.Context, c *console, cfg configs.Config) erro
 	}
 	took := time.Since(began)
 	return c.show(object{"backup", res, "seconds", took.Seconds()}, func(w io.Writer) {
-		fmt.Fprintf(w, c.words().BackupMade+"\n", res.File, rounded(res.Bytes),
-			rounded(res.Size), took.Round(100*time.Millisecond))
+		fmt.Fprintf(w, c.words().BackupMade+"\n", res.File, configs.Size(res.Bytes).Rounded(),
+			configs.Size(res.Size).Rounded(), took.Round(100*time.Millisecond))
 		for _, name := range res.Removed {
 			fmt.Fprintf(w, c.words().BackupRemoved+"\n", name)
 		}
@@ -69,13 +69,4 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 		m.Tables, _ = st.(backup.TableStore)
 	}
 	return m, nil
-}
-
-// rounded rounds a size up to what is worth reading.
-func rounded(bytes int64) configs.Size {
-	unit := int64(1)
-	for bytes/unit >= 10<<10 {
-		unit <<= 10
-	}
-	return configs.Size((bytes + unit - 1) / unit * unit)
 }

@@ -51,10 +51,13 @@ func (t *texts) summaryState(g core.Segment) string {
 	return fmt.Sprintf(t.SummaryVersion, g.SummaryVersion)
 }
 
-type daysShowCmd struct {
+// oneDay is the argument of commands about one day.
+type oneDay struct {
 	Day string `arg:"" help:"Day, such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
 	whose
 }
+
+type daysShowCmd struct{ oneDay }
 
 func (s daysShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	g, err := d.day(ctx, u, s.Day)
@@ -132,10 +135,7 @@ func (d *opened) showDay(ctx context.Context, g core.Segment, messages []core.Me
 	return d.lines(append(dayObject(g), "summary,omitempty", summary, "conversation,omitempty", conversation), lines...)
 }
 
-type daysFinalizeCmd struct {
-	Day string `arg:"" help:"Day, such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
-	whose
-}
+type daysFinalizeCmd struct{ oneDay }
 
 // Run requests a day's summary and waits for it. It is written here, unless a server is
 // quicker.

@@ -34,22 +34,12 @@ func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if err := d.store.PutAudit(ctx, u.ID, export.Done(u.ID)); err != nil {
 		fmt.Fprintf(d.err, d.words().ExportUnnoted+"\n", err)
 	}
-	digest, err := contentOf(e.Out)
+	digest, err := history.DigestFile(e.Out)
 	if err != nil {
 		return err
 	}
 	return d.said(object{"digest", digest, "file", e.Out, "messages", messages, "user_id", u.ID},
 		d.words().Exported+"\n"+d.words().ContentDigest, e.Out, d.words().Messages.Of(messages), u.Name, digest)
-}
-
-// contentOf returns the digest of an export.
-func contentOf(file string) (string, error) {
-	a, err := history.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer a.Close()
-	return history.Digest(a)
 }
 
 // export writes an export into a file, and shows its progress.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -85,8 +84,8 @@ func (c importCmd) bring(ctx context.Context, d *opened, i *history.Importer, fi
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	shown.end()
 	if err != nil {
-		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", d.noRoom(err),
-			out.Fresh)
+		err = disk.NoRoomInStore(err, d.cfg.DataDir)
+		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", err, out.Fresh)
 	}
 	return d.show(object{"found", s, "result", out, "seconds", time.Since(began).Seconds(), "user_id", i.User.ID},
 		func(w io.Writer) {
@@ -101,18 +100,6 @@ func (c *console) describe(w io.Writer, o history.Options, s *history.Survey) {
 	if s.Digest != "" {
 		fmt.Fprintf(w, c.words().ContentDigest+"\n", s.Digest)
 	}
-}
-
-// noRoom says where room is needed, if err means that the store's disk is full.
-func (d *opened) noRoom(err error) error {
-	full, server := disk.StoreFull(err)
-	switch {
-	case full && server:
-		return fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
-	case full:
-		return disk.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), d.cfg.DataDir, 0)
-	}
-	return err
 }
 
 // done writes what was imported, and what to do next.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -111,13 +112,8 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 		b.say(b.Own)
 		return nil
 	}
-	apps := 0
-	for name := range a.Channels {
-		if !people.Own(name) && !a.Channels.Capabilities(name).Personal {
-			apps++
-		}
-	}
-	if apps == 0 {
+	app := func(name string) bool { return !people.Own(name) && !a.Channels.Capabilities(name).Personal }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), app) {
 		return nil
 	}
 	b.showCode(ctx, a, code)

@@ -25,17 +25,6 @@ type distributable interface {
 	Distribute(ctx context.Context) error
 }
 
-// migrate migrates the store, and distributes it with --distributed.
-func (m migrateUpCmd) migrate(ctx context.Context, st store) error {
-	if !m.Distributed {
-		return st.Migrate(ctx)
-	}
-	if d, ok := st.(distributable); ok {
-		return d.Distribute(ctx)
-	}
-	return core.ErrNotCitus
-}
-
 // Run migrates the store; it makes a missing one.
 func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if err := engine.PrepareData(&cfg); err != nil {
@@ -46,7 +35,15 @@ func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) e
 		return err
 	}
 	defer st.Close()
-	if err := m.migrate(ctx, st); err != nil {
+	migrate := st.Migrate
+	if m.Distributed {
+		d, ok := st.(distributable)
+		if !ok {
+			return core.ErrNotCitus
+		}
+		migrate = d.Distribute
+	}
+	if err := migrate(ctx); err != nil {
 		return engine.ExplainStore(cfg, err)
 	}
 	text := fmt.Sprintf(c.words().SchemaWent, s.Current, s.Target)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 
 	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/core"
@@ -42,13 +41,8 @@ func (a inspector) Setups(language string) []channel.Setup {
 
 // CheckChannel checks everything that a channel which is on needs.
 func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
-	if !slices.ContainsFunc(channel.On(a.Config.Channels.Sections),
-		func(c channel.Config) bool { return c.Key() == key }) {
-		return nil, core.ErrNotFound
-	}
-	d := newDoctor(a.Config, language)
-	d.Only = key
-	return doctor.Named(language, d.ExamineChannels(ctx)), nil
+	found, err := newDoctor(a.Config, language).ExamineChannel(ctx, key)
+	return doctor.Named(language, found), err
 }
 
 // TryChannel tries a channel with answers, and stores none of them.

@@ -58,6 +58,19 @@ func StoreFull(err error) (full, server bool) {
 	return errors.As(err, &file) && (file.Code() == diskFull || file.Code() == writeFailed), false
 }
 
+// NoRoomInStore says of an error of a store whose disk is full where room is needed: on the
+// database server, or in the folder dir of the embedded store. Any other error stays as it is.
+func NoRoomInStore(err error, dir string) error {
+	full, server := StoreFull(err)
+	switch {
+	case full && server:
+		return fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
+	case full:
+		return NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), dir, 0)
+	}
+	return err
+}
+
 // NoRoom says of an error of a full disk where room is needed, and how much: in
 // all it takes wants bytes in dir, if that is known (above 0). Any other error
 // stays as it is.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 )
@@ -29,7 +30,6 @@ type Doctor struct {
 	Now      func() time.Time
 	Opener   Opener
 	Lent     Store  // open already, and left open; nil: Opener opens one
-	Only     string // the channel that is looked at; empty: all
 	Hint     string // how an app is set up by hand
 }
 
@@ -49,8 +49,9 @@ type Store interface {
 type examination struct {
 	*Doctor
 	*texts
-	store  Store // nil: there is none, or it cannot be used
-	schema bool  // it has the schema of this program
+	store  Store  // nil: there is none, or it cannot be used
+	schema bool   // it has the schema of this program
+	only   string // the channel that is examined; empty: all
 	out    []core.Finding
 }
 
@@ -68,14 +69,18 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	return e.found()
 }
 
-// ExamineChannels has the channels that are on look at all they need.
-func (d *Doctor) ExamineChannels(ctx context.Context) []core.Finding {
-	e := &examination{Doctor: d, texts: say(d.Language)}
+// ExamineChannel has a channel check everything it needs; core.ErrNotFound: it is off.
+func (d *Doctor) ExamineChannel(ctx context.Context, key string) ([]core.Finding, error) {
+	is := func(c channel.Config) bool { return c.Key() == key }
+	if !slices.ContainsFunc(channel.On(d.Config.Channels.Sections), is) {
+		return nil, core.ErrNotFound
+	}
+	e := &examination{Doctor: d, texts: say(d.Language), only: key}
 	e.open(ctx)
 	e.out = nil
 	defer e.close()
 	e.channels(ctx)
-	return e.found()
+	return e.found(), nil
 }
 
 // ExamineKept looks at what is kept: the data folder, the store and its backups.

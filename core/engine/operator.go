@@ -74,6 +74,21 @@ func MakeOwner(ctx context.Context, st Store, now func() time.Time) error {
 	return err
 }
 
+// Noter makes changes in a store, without a gateway.
+type Noter struct {
+	Store Store
+	Now   func() time.Time
+}
+
+// Act makes changes of a user's, all or none.
+func (n Noter) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
+	out, err := n.Store.Note(ctx, core.Note{User: user, Effects: effects, Now: n.Now()})
+	if err != nil {
+		return out, fmt.Errorf("store the changes: %w", err)
+	}
+	return out, nil
+}
+
 // NewWebLink makes a link that signs a user in to the web page, once, until it expires.
 func NewWebLink(ctx context.Context, c configs.Config, st Store, user core.UserID, life time.Duration,
 	now func() time.Time) (url string, expires time.Time, err error) {

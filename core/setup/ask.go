@@ -129,6 +129,52 @@ func (p *Plain) line(ctx context.Context, q Question) (string, error) {
 	return line, err
 }
 
+// LineReader reads the lines that answer questions.
+type LineReader interface {
+	// ReadLine shows a prompt and returns the next line, or io.EOF at the end. A secret is
+	// not shown while it is typed.
+	ReadLine(ctx context.Context, prompt string, secret bool) (string, error)
+}
+
+// Piped reads lines of anything that is not used as a terminal.
+type Piped struct {
+	lines <-chan string // closed at their end
+	out   io.Writer
+	hide  func() (show func())
+}
+
+// NewPiped reads lines of r and shows prompts on out. hide, which may be nil, hides what is
+// typed until show is called. A goroutine reads r until it ends.
+func NewPiped(r io.Reader, out io.Writer, hide func() (show func())) *Piped {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		s := bufio.NewScanner(r)
+		for s.Scan() {
+			lines <- s.Text()
+		}
+	}()
+	return &Piped{lines: lines, out: out, hide: hide}
+}
+
+// ReadLine returns the next line.
+func (p *Piped) ReadLine(ctx context.Context, prompt string, secret bool) (string, error) {
+	fmt.Fprint(p.out, prompt)
+	if secret && p.hide != nil {
+		show := p.hide()
+		defer func() { show(); fmt.Fprintln(p.out) }()
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	}
+}
+
 // Prepared answers from a list, and with the default of a question that is not in it. An
 // answer that is asked for again was wrong.
 type Prepared struct {

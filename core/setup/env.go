@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/deploy"
 )
@@ -76,4 +77,21 @@ func publicFolder(path string) error {
 		err = os.Chmod(path, 0o755)
 	}
 	return err
+}
+
+// Zone returns the time zone of a machine: the one of TZ, else the one that local, such as
+// /etc/localtime, links to; empty: unknown.
+func Zone(get func(name string) string, local string) string {
+	zone := strings.TrimPrefix(get("TZ"), ":")
+	if zone == "" {
+		to, err := filepath.EvalSymlinks(local)
+		if err != nil {
+			return ""
+		}
+		_, zone, _ = strings.Cut(filepath.ToSlash(to), "zoneinfo/")
+	}
+	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || filepath.IsAbs(zone) {
+		return ""
+	}
+	return zone
 }

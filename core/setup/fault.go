@@ -6,7 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"strings"
 	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/words"
@@ -43,14 +46,19 @@ const (
 	ReasonNoDatabase  Reason = "no database" // with this name
 )
 
-// ReasonOf returns why a service does not answer.
-func ReasonOf(err error) Reason {
+// reason returns why a service or a database does not answer.
+func reason(err error) Reason {
 	var (
+		pg      *pgconn.PgError
 		name    *net.DNSError
 		timeout net.Error
 		cert    *tls.CertificateVerificationError
 	)
 	switch {
+	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+		return ReasonPassword
+	case errors.As(err, &pg) && pg.Code == "3D000":
+		return ReasonNoDatabase
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ReasonRefused
 	case errors.As(err, &name) && name.IsNotFound:
@@ -91,7 +99,7 @@ func (w *texts) said(err error) string {
 	case errors.As(err, &f):
 		return w.fault(f)
 	case errors.As(err, &away):
-		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: ReasonOf(away.Err), Detail: away.Err.Error()})
+		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: reason(away.Err), Detail: away.Err.Error()})
 	}
-	return plain(err)
+	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
 }

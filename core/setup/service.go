@@ -45,19 +45,19 @@ func word(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// StateDir is where a service of the machine keeps its data.
+// StateDir is the data folder of a service of the machine.
 const StateDir = "/var/lib/everthread"
 
-// Unit is a unit for systemd: deploy/everthread.service, with the paths of this
-// machine. A service of the machine that is not root's is its person's, who can go
-// on using the commands on its data; one of the person alone has only the
+// Unit returns a unit for systemd: deploy/everthread.service with the paths of this machine.
+// A service of the machine runs as the person who made it, unless that is root, so that the
+// person can use the commands on its data. A service of the person has only the
 // restrictions that need no privileges.
 func (s Service) Unit() string {
 	u := readUnit(deploy.Unit)
 	credentials := "${CREDENTIALS_DIRECTORY}/everthread.yaml"
 	switch {
 	case !s.System:
-		u = u.only("Description", "Type", "ExecStart", "WorkingDirectory", "Restart", "RestartSec", "KillSignal",
+		u = u.filter(true, "Description", "Type", "ExecStart", "WorkingDirectory", "Restart", "RestartSec", "KillSignal",
 			"TimeoutStopSec", "LimitNOFILE", "UMask", "NoNewPrivileges", "RestrictAddressFamilies",
 			"RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "LockPersonality",
 			"SystemCallArchitectures", "SystemCallFilter", "SystemCallErrorNumber", "WantedBy")
@@ -70,7 +70,7 @@ func (s Service) Unit() string {
 			u.set("ProtectHome", "tmpfs", "BindReadOnlyPaths="+word(s.Program))
 		}
 	default:
-		u = u.without("LoadCredential", "SetCredential", "EnvironmentFile", "StateDirectory", "StateDirectoryMode")
+		u = u.filter(false, "LoadCredential", "SetCredential", "EnvironmentFile", "StateDirectory", "StateDirectoryMode")
 		u.set("Environment", word("EVERTHREAD_DATA_DIR="+s.Data)+" "+word("HOME="+s.Data))
 		u.set("WorkingDirectory", path(s.Folder))
 		u.set("DynamicUser", "", "User="+path(s.User))
@@ -81,7 +81,7 @@ func (s Service) Unit() string {
 	return "# Made by `everthread init`.\n\n" + u.String()
 }
 
-// hidden reports whether a path is where ProtectHome=yes lets nobody look.
+// hidden reports whether ProtectHome=yes hides a path.
 func hidden(path string) bool {
 	return slices.ContainsFunc([]string{"/home", "/root", "/run/user"}, func(dir string) bool {
 		inside, err := filepath.Rel(dir, path)
@@ -95,11 +95,11 @@ type directive struct {
 	above               string // comments and blank lines
 }
 
-// unit is a file for systemd that is to be changed.
+// unit is a file for systemd.
 type unit []directive
 
-// readUnit reads a unit. What stands above its first section is about the file, and
-// left out.
+// readUnit parses a unit. It drops the comment above the first section, which is about the
+// file.
 func readUnit(text string) unit {
 	var u unit
 	section, above := "", ""
@@ -118,7 +118,7 @@ func readUnit(text string) unit {
 	return u
 }
 
-// set changes a directive. Without a value only the lines remain that take its place.
+// set changes a directive and adds lines below it. Without a value the lines replace it.
 func (u unit) set(key, value string, more ...string) {
 	for i := range u {
 		if u[i].key != key {
@@ -138,15 +138,12 @@ func (u unit) set(key, value string, more ...string) {
 	panic("the unit has no " + key) // it is embedded, and tested
 }
 
-func (u unit) without(keys ...string) unit {
-	return slices.DeleteFunc(slices.Clone(u), func(d directive) bool { return slices.Contains(keys, d.key) })
+// filter keeps the directives with these keys, or those without.
+func (u unit) filter(keep bool, keys ...string) unit {
+	return slices.DeleteFunc(u, func(d directive) bool { return slices.Contains(keys, d.key) != keep })
 }
 
-func (u unit) only(keys ...string) unit {
-	return slices.DeleteFunc(slices.Clone(u), func(d directive) bool { return !slices.Contains(keys, d.key) })
-}
-
-// String is the unit as systemd reads it.
+// String returns the unit as systemd reads it.
 func (u unit) String() string {
 	var b strings.Builder
 	section := ""

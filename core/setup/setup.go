@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
@@ -209,15 +208,4 @@ func newSecret(random io.Reader) (string, error) {
 	b := make([]byte, 32)
 	_, err := io.ReadFull(random, b)
 	return hex.EncodeToString(b), err
-}
-
-// plain is an error as a person reads it: one sentence without the names that
-// only programs need.
-func plain(err error) string {
-	text := strings.TrimSpace(err.Error())
-	for _, kind := range []string{"model down: ", "model busy: ", "model auth: ", "model config: ",
-		"model rejected: ", "model too_long: "} {
-		text = strings.TrimPrefix(text, kind)
-	}
-	return strings.TrimSuffix(text, ".")
 }

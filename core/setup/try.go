@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
@@ -70,35 +68,14 @@ func (Trier) Window(ctx context.Context, m Model) int {
 	return m.server().Window(ctx, m.Name)
 }
 
-// unaddressed removes the address from an error, which may hold a secret.
-func unaddressed(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return server.Cause(err)
-}
-
 // unreached returns the fault of a service that does not answer.
 func unreached(where string, err error) *Fault {
-	f := &Fault{Wrong: WrongUnreached, Where: where, Reason: reason(err), Err: err}
+	f := &Fault{Wrong: WrongUnreached, Where: where, Reason: reason(err), Detail: err.Error(), Err: err}
 	var m *core.ModelError
-	if f.Detail = unaddressed(err).Error(); errors.As(err, &m) {
+	if errors.As(err, &m) {
 		f.Detail = m.Err.Error()
 	}
 	return f
-}
-
-// reason returns why a service or a database does not answer; empty: unknown.
-func reason(err error) Reason {
-	var pg *pgconn.PgError
-	switch {
-	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
-		return ReasonPassword
-	case errors.As(err, &pg) && pg.Code == "3D000":
-		return ReasonNoDatabase
-	}
-	return ReasonOf(err)
 }
 
 // Model asks a model for a word.

@@ -158,8 +158,8 @@ func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) 
 
 // Setups are two channels, of which one is on.
 func (f *office) Setups(string) []channel.Setup {
-	return []channel.Setup{{Channel: "telegram", On: true, Fields: []channel.SetupField{{ID: "token", Title: "Token", Secret: true,
-		Set: true}, {ID: "place", Title: "Place"}},
+	return []channel.Setup{{Channel: "telegram", On: true, Fields: []channel.SetupField{{ID: "token", Title: "Token",
+		Secret: true, Set: true}, {ID: "place", Title: "Place"}},
 		Example: "channels:\n  telegram:\n    token: \"\"\n"},
 		{Channel: "matrix", Hint: "Make an account.", Fields: []channel.SetupField{{ID: "server", Title: "Homeserver",
 			Help: "Where it is."}},
