@@ -14,6 +14,14 @@ type AgentKey struct {
 	CreatedAt time.Time
 }
 
+// PersonalAgent is a personal agent without its key.
+type PersonalAgent struct {
+	ID    int64
+	Name  string
+	Since time.Time
+	Err   error // what is wrong with it; nil: nothing known
+}
+
 // AgentKeyStore stores the keys of personal agents.
 type AgentKeyStore interface {
 	// AddAgentKey stores a key and assigns its ID; seal receives that id and returns Sealed.

@@ -7,7 +7,10 @@ package migrations
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
+
+	"github.com/pressly/goose/v3"
 )
 
 //go:embed sqlite/*.sql postgres/*.sql
@@ -18,6 +21,19 @@ func SQLite() fs.FS { return sub("sqlite") }
 
 // Postgres returns the migrations of the PostgreSQL store.
 func Postgres() fs.FS { return sub("postgres") }
+
+// Newest returns the version of the schema that migrations make.
+func Newest(migrations fs.FS) (version int64, err error) {
+	names, err := fs.Glob(migrations, "*.sql")
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, fmt.Errorf("read the migrations: %w", err)
+		}
+		version = max(version, n)
+	}
+	return version, err
+}
 
 func sub(dir string) fs.FS {
 	f, err := fs.Sub(files, dir)

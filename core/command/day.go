@@ -11,7 +11,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -41,11 +40,7 @@ func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
 
 // label parses a date as people write it.
 func (c *Commands) label(r *request, s string) (string, bool) {
-	w, ok := when.Date(s, r.today.Label)
-	if ok && w == when.Yesterday {
-		w = c.dayBefore(r)
-	}
-	return w, ok
+	return c.Calendar.Label(r.user.Settings, r.today.Start, s)
 }
 
 // showDay answers with a day's summary and its number of messages.

@@ -74,6 +74,19 @@ func StoreFull(err error) (full, server bool) {
 	return errors.As(err, &file) && (file.Code() == diskFull || file.Code() == writeFailed), false
 }
 
+// NoRoomInStore adds to the error of a store whose disk is full where room is needed: on the
+// database server, or in the folder dir of the embedded store. It returns other errors unchanged.
+func NoRoomInStore(err error, dir string) error {
+	full, server := StoreFull(err)
+	switch {
+	case full && server:
+		return fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
+	case full:
+		return NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), dir, 0)
+	}
+	return err
+}
+
 // NoRoom adds to the error of a full disk where room is needed, and how much: wants
 // bytes in all in dir, if known (above 0). It returns other errors unchanged.
 func NoRoom(err error, dir string, wants int64) error {

@@ -59,8 +59,21 @@ func Served(dir string) bool {
 	return errors.Is(err, ErrServed)
 }
 
+// database is the file of the embedded database.
+const database = "everthread.db"
+
 // HasDatabase reports whether a folder has an embedded database.
 func HasDatabase(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "everthread.db"))
+	_, err := os.Stat(filepath.Join(dir, database))
 	return err == nil
+}
+
+// DatabaseSize returns the bytes of the embedded database in a folder, with its log.
+func DatabaseSize(dir string) (bytes int64) {
+	for _, name := range []string{database, database + "-wal"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
 }

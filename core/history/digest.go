@@ -20,6 +20,16 @@ import (
 // sum is the digest of one entry of an export.
 type sum = [sha256.Size]byte
 
+// DigestFile returns the digest of the archive in a file.
+func DigestFile(path string) (string, error) {
+	a, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	return Digest(a)
+}
+
 // digester makes the digest of an export.
 type digester struct {
 	archive *Archive

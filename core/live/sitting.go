@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // SittingStore is the part of a store that a Sitting uses.
@@ -24,6 +25,51 @@ type Sitting struct {
 	Address core.Address
 	Since   time.Time
 	Budget  Budget
+}
+
+// Pauses between two checks of Wait.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = 250 * time.Millisecond
+)
+
+// Wait waits until the sitting is settled. Until then it calls tell after each check, with
+// the running turn, if any, and with the error of the check.
+func (s *Sitting) Wait(ctx context.Context, tell func(running *core.Turn, err error)) error {
+	for wait := firstLook; ctx.Err() == nil; wait = min(wait*5/4, lastLook) {
+		done, running, err := s.Settled(ctx)
+		if done {
+			return nil
+		}
+		tell(running, err)
+		job.Wait(ctx, wait)
+	}
+	return ctx.Err()
+}
+
+// Recent returns the user and the newest readable messages of the conversation, oldest
+// first, without those whose delivery to this address is still under way.
+func (s *Sitting) Recent(ctx context.Context, limit int) (core.User, []core.Message, error) {
+	i, u, err := s.Store.Identify(ctx, s.Address)
+	if err != nil {
+		return u, nil, err
+	}
+	messages, err := s.Store.History(ctx, u.ID, i.Thread, 0, 10*limit)
+	if err != nil {
+		return u, nil, err
+	}
+	coming, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: u.ID,
+		States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	messages = slices.DeleteFunc(messages, func(m core.Message) bool {
+		arrives := func(d core.Delivery) bool { return d.Message == m.ID && d.To == s.Address }
+		return !readable(m) || slices.ContainsFunc(coming, arrives)
+	})
+	return u, messages[max(0, len(messages)-limit):], err
+}
+
+func readable(m core.Message) bool {
+	kinds := []core.MessageKind{core.KindChat, core.KindDayPost, core.KindReminder}
+	return slices.Contains(kinds, m.Kind) && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
 }
 
 // Settled reports whether no more answers are expected: all messages of the address are

@@ -183,6 +183,10 @@ func TestWizard(t *testing.T) {
 			environ: map[string]string{"OPENAI_API_KEY": "right"}, lines: []string{"openai", "", ""}, answers: 3,
 			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}},
 			says: []string{"OPENAI_API_KEY"}},
+		"a wrong key of the environment": {world: world{models: []string{"good"}},
+			environ: map[string]string{"OPENAI_API_KEY": "wrong"}, lines: []string{"openai", "right", "", ""}, answers: 4,
+			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}},
+			says: []string{"models does not take this key"}},
 		"all in the environment": {given: inEnvironment, lines: []string{""}, answers: 1,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right",
 				Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}}},
@@ -364,13 +368,5 @@ func TestPlace(t *testing.T) {
 		if got := setup.Zone(env("TZ", zone), link); got != want {
 			t.Errorf("%s: %s", zone, got)
 		}
-	}
-}
-
-func TestQR(t *testing.T) {
-	t.Parallel()
-	picture, err := setup.QR("https://t.me/some_bot?start=ABCDEFGHJK")
-	if err != nil || strings.Count(picture, "\n") < 15 || !strings.Contains(picture, "▀") {
-		t.Errorf("got %s, %v", picture, err)
 	}
 }
