@@ -265,7 +265,7 @@ func TestOddTextsAreImported(t *testing.T) {
 		} {
 			e2etest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
-		for _, want := range []string{"3 messages became", "0 messages became"} {
+		for _, want := range []string{"Imported 3 messages", "Imported 0 messages"} {
 			if out := w.MustRun("import", "jsonl", dir); !strings.Contains(out, want) {
 				t.Errorf("got %s, want %q", out, want)
 			}

@@ -68,7 +68,7 @@ func (w *Week) Rebuild(t *testing.T) {
 	if n := w.Ledger().Count(Waiting); n != 0 {
 		t.Errorf("without a yes %d wait", n)
 	}
-	if out := w.MustRun("embeddings", "rebuild", "--yes"); !strings.Contains(out, "4 texts wait") {
+	if out := w.MustRun("embeddings", "rebuild", "--yes"); !strings.Contains(out, "4 texts are waiting") {
 		t.Errorf("got %q", out)
 	}
 }
