@@ -45,8 +45,8 @@ func serviceOf(name string) (service, bool) {
 // candidate is a model that is being asked for.
 type candidate struct {
 	Model
-	service
-	keyed bool // nothing more is asked of the key
+	service service
+	keyed   bool // nothing more is asked of the key
 }
 
 // model asks for a model until it answers.
@@ -107,8 +107,8 @@ func (c *candidate) forget(wrong error) {
 		kind = failed.Kind
 	}
 	switch {
-	case kind == core.ModelAuth && c.keys:
-		c.Key, c.keyed, c.variable = "", false, "" // the environment would give it once more
+	case kind == core.ModelAuth && c.service.keys:
+		c.Key, c.keyed, c.service.variable = "", false, "" // the environment would give it once more
 	case kind == core.ModelConfig || kind == core.ModelRejected || kind == core.ModelTooLong:
 		c.Name = ""
 	default:
@@ -130,17 +130,15 @@ func (q *asking) provider(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	known := false
-	if c.service, known = serviceOf(answer); known {
-		c.BaseURL = c.base
-	} else {
+	s, known := serviceOf(answer)
+	if c.service, c.BaseURL = s, s.base; !known {
 		c.service, _ = serviceOf("other")
 		if c.BaseURL, err = address(answer); err != nil {
 			q.sayf(q.ProviderWrong, answer)
 			return q.provider(ctx, c)
 		}
 	}
-	for c.name == "other" && c.BaseURL == "" {
+	for c.service.name == "other" && c.BaseURL == "" {
 		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.URLTitle, Help: q.URLHelp})
 		if err != nil {
 			return err
@@ -149,7 +147,7 @@ func (q *asking) provider(ctx context.Context, c *candidate) error {
 			q.Say(q.URLWrong)
 		}
 	}
-	c.Service, c.Provider = c.name, c.service.provider
+	c.Service, c.Provider = c.service.name, c.service.provider
 	return nil
 }
 
@@ -164,17 +162,17 @@ func address(text string) (string, error) {
 
 // key asks for the key of a service that wants one.
 func (q *asking) key(ctx context.Context, c *candidate) (err error) {
-	if !c.keys || c.keyed {
+	if !c.service.keys || c.keyed {
 		return nil
 	}
-	if c.variable != "" && c.Key == "" {
-		c.Key = q.Environ(c.variable)
+	if c.service.variable != "" && c.Key == "" {
+		c.Key = q.Environ(c.service.variable)
 	}
-	if c.variable != "" && c.Key != "" {
-		q.sayf(q.KeyFound, c.variable)
+	if c.service.variable != "" && c.Key != "" {
+		q.sayf(q.KeyFound, c.service.variable)
 	} else {
-		c.Key, err = q.Asker.Ask(ctx, Question{ID: "key", Title: q.KeyTitle, Help: q.KeyHelp[c.name], Secret: true,
-			Empty: c.name == "other"})
+		c.Key, err = q.Asker.Ask(ctx, Question{ID: "key", Title: q.KeyTitle, Help: q.KeyHelp[c.service.name], Secret: true,
+			Empty: c.service.name == "other"})
 	}
 	c.keyed = err == nil
 	return err
@@ -196,7 +194,8 @@ func (q *asking) name(ctx context.Context, c *candidate) (wrong, err error) {
 		return nil, nil
 	}
 	slices.Sort(names)
-	ask := Question{ID: "model", Title: q.ModelTitle, Help: q.ModelHelp, Default: liked(names, c.likes), Free: true}
+	ask := Question{ID: "model", Title: q.ModelTitle, Help: q.ModelHelp, Free: true,
+		Default: liked(names, c.service.likes)}
 	if len(names) == 0 {
 		ask.Help = q.ModelUnlisted
 	}
