@@ -145,7 +145,7 @@ func TestAttackNamesThatSteerATerminal(t *testing.T) {
 	}
 }
 
-// An imported history with reminders every minute adds at most as many as a person could
+// An imported history with reminders every minute adds no more than a person could set.
 func TestAttackRemindersOfAnImport(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
