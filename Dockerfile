@@ -8,8 +8,8 @@ COPY . .
 ARG VERSION=dev
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -trimpath -tags goolm -ldflags "-s -w -X main.version=$VERSION" -o /out/everthread ./cmd/everthread
-# What the binary needs of a system: certificates to call out, zones to know
-# when a day ends, a user that is not root and a folder that it may write.
+# What the binary needs from a system: certificates for outgoing connections, time
+# zones to know when a day ends, a non-root user and a writable folder.
 RUN mkdir -p /out/root/etc/ssl/certs /out/root/usr/share /out/root/data /out/root/tmp \
     && cp /etc/ssl/certs/ca-certificates.crt /out/root/etc/ssl/certs/ \
     && (test -d /usr/share/zoneinfo || (apt-get update && apt-get install -y --no-install-recommends tzdata)) \
@@ -28,7 +28,7 @@ USER 65532:65532
 WORKDIR /data
 VOLUME /data
 EXPOSE 8080
-# A container is reached from outside of it, so it listens on all its addresses.
+# A container is reached from outside, so the gateway listens on all addresses.
 ENV EVERTHREAD_DATA_DIR=/data EVERTHREAD_HTTP_LISTEN=0.0.0.0:8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 CMD ["/usr/local/bin/everthread", "doctor", "--health"]
 ENTRYPOINT ["/usr/local/bin/everthread"]

@@ -1,4 +1,4 @@
-# Everthread. `make help` lists what there is.
+# Everthread. `make help` lists the targets.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS    := goolm
@@ -12,33 +12,33 @@ help: ## list the targets
 build: ## bin/everthread, one static binary
 	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/everthread ./cmd/everthread
 
-release: ## dist/VERSION: programs for six platforms, image, bill of materials, sums
+release: ## dist/VERSION: programs for six platforms, image, bill of materials, checksums
 	@scripts/release.sh '$(VERSION)'
 
 run: build ## build and serve
 	./bin/everthread serve
 
-test: ## lint and every suite, on SQLite and PostgreSQL, with the peers
+test: ## lint and run every suite, on SQLite and PostgreSQL, with the peers
 	@scripts/test.sh
 
-test-unit: ## the suites that need no peer, without what takes long
+test-unit: ## the suites that need no peer, without slow tests
 	go test -race -tags $(TAGS) $$(go list -tags $(TAGS) ./... | grep -v /core/document$$)
 	go test -tags $(TAGS) ./core/document
 
 test-nightly: ## every test in full with the race detector, every fuzz target
 	@scripts/nightly.sh
 
-citus: ## the contract of the store on Citus, built from the source in CITUS_SOURCE=DIR
+citus: ## the store's contract on Citus, built from the source in CITUS_SOURCE=DIR
 	@scripts/citus.sh test '$(CITUS_SOURCE)'
 
-lint: ## golangci-lint
+lint: ## run golangci-lint
 	@scripts/lint.sh run
 
 fmt: ## format the Go code
 	@scripts/lint.sh fmt
 
-bench: ## benchmarks; BENCH=name, PKG=./core/day
+bench: ## run benchmarks; BENCH=name, PKG=./core/day
 	@scripts/bench.sh '$(or $(BENCH),.)' '$(or $(PKG),./...)'
 
-soak: ## a year of tasks and reminders (PEOPLE=1000, DAYS=365, KILLS=500, SEED=1), a small model, damaged files, kills
+soak: ## simulate a year of tasks and reminders (PEOPLE=1000, DAYS=365, KILLS=500, SEED=1), a small model, damaged files, kills
 	@scripts/soak.sh '$(or $(PEOPLE),1000)' '$(or $(DAYS),365)' '$(or $(KILLS),500)' '$(or $(SEED),1)'

@@ -21,7 +21,7 @@ import (
 const module = "github.com/everthread/everthread"
 
 // TestArrows holds the repository to the arrows and rules of
-// docs/architecture.md, "The house".
+// docs/architecture.md, "Source tree".
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	files, faults, err := repository()

@@ -82,8 +82,7 @@ func otherwise() []struct{ file, text, why string } {
 		{"core/gateway/deliver.go", " lets nobody be written to", zone}, {"core/gateway/planner.go", "", zone},
 		{"core/gateway/approval.go", "there is nowhere else", zone},
 		{"cmd/everthread/cmd_completion.go", "", command}, {"cmd/everthread/examples.go", "", command},
-		{"cmd/everthread/http.go", "", caller}, {"cmd/everthread/cmd_eval.go", "", measure},
-		{"cmd/everthread/cmd_agents.go", "agent key ", "it is sealed with a key"},
+		{"cmd/everthread/cmd_eval.go", "", measure},
 		{"cmd/everthread/cli.go", "One conversation with an assistant", "--help is English"},
 		{"core/doctor/", "data folder", id}, {"core/doctor/", "tokens of the day", id},
 		{"core/doctor/", "database clock", id}, {"core/doctor/", "context window", id},
@@ -98,10 +97,7 @@ func otherwise() []struct{ file, text, why string } {
 		{"core/history/telegram.go", "Deleted account", "Telegram writes it"},
 		{"adapters/whatsapp/guide.go", "look up the number", "it is an operation of errors"},
 		{"adapters/matrix/guide_try.go", "Everthread, trying the password", "it is the name of a device"},
-		{"core/setup/env.go", "", "it is a comment of a file for programs"},
 		{"core/setup/service.go", "", "it is a comment of a file for programs"},
-		{"core/setup/unit.go", "", "it is a comment of a file for programs"},
-		{"core/setup/setup.go", "model ", "it is cut off"},
 	}
 }
 

@@ -170,6 +170,15 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
+// Rounded returns the size rounded up to a unit that leaves at most four digits.
+func (s Size) Rounded() Size {
+	unit := Size(1)
+	for s/unit >= 10<<10 {
+		unit <<= 10
+	}
+	return (s + unit - 1) / unit * unit
+}
+
 // nearest returns the known word that text most likely means, or "" if none is
 // near.
 func nearest(text string, known []string) string {

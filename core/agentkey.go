@@ -14,12 +14,20 @@ type AgentKey struct {
 	CreatedAt time.Time
 }
 
-// AgentKeyStore keeps keys of personal agents.
+// PersonalAgent is a personal agent without its key.
+type PersonalAgent struct {
+	ID    int64
+	Name  string
+	Since time.Time
+	Err   error // what is wrong with it; nil: nothing known
+}
+
+// AgentKeyStore stores the keys of personal agents.
 type AgentKeyStore interface {
-	// AddAgentKey stores a key. seal is given the new id and returns Sealed.
+	// AddAgentKey stores a key and assigns its ID; seal receives that id and returns Sealed.
 	AddAgentKey(ctx context.Context, k AgentKey, seal func(id int64) (string, error)) (AgentKey, error)
 	// AgentKeys lists the keys of all users.
 	AgentKeys(ctx context.Context) ([]AgentKey, error)
-	// RemoveAgentKey removes a user's key, or is ErrNotFound.
+	// RemoveAgentKey removes a user's key. ErrNotFound if there is none.
 	RemoveAgentKey(ctx context.Context, user UserID, id int64) error
 }

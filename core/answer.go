@@ -2,23 +2,23 @@ package core
 
 import "time"
 
-// Regenerate has the newest turn of a thread answer once more. The earlier answer
-// becomes one of KindAnswer: it stays in the transcript and can be chosen again, and no
-// prompt, search or summary has it; what it did stays done. ErrNotFound: there is no such
-// message of the person. ErrRefused: no turn has read it, the turn has not ended, or
-// something newer was said.
+// Regenerate makes the newest turn of a thread answer again. The earlier answer becomes
+// a KindAnswer: it stays in the transcript and can be chosen again, but no prompt, search
+// or summary includes it; its effects stay. ErrNotFound if the user has no such message.
+// ErrRefused if no turn has read it, the turn has not ended, or the thread has newer
+// messages.
 type Regenerate struct {
-	Message MessageID // that the turn read
-	Text    *string   // what the message says from now on; nil: what it said
+	Message MessageID // an input of the turn
+	Text    *string   // the message's new text; nil: unchanged
 	Tokens  int       // of Text
 	At      time.Time
 }
 
-// ChooseAnswer puts an earlier answer in the place of the one that a message has now.
-// ErrNotFound: the message has no answer of that turn besides. ErrRefused: it is being
+// ChooseAnswer replaces the current answer of a message with an earlier one. ErrNotFound
+// if that turn gave the message no other answer. ErrRefused while the message is being
 // answered.
 type ChooseAnswer struct {
-	Message MessageID // that Answers names
+	Message MessageID // Answered.Message
 	Turn    TurnID
 	At      time.Time
 }
@@ -28,7 +28,7 @@ func (ChooseAnswer) effect() {}
 
 // Answered is a message with more than one answer.
 type Answered struct {
-	Message MessageID // the last one that the turns read
-	Turns   []TurnID  // that answered it, oldest first
-	Chosen  TurnID    // whose answer the conversation has; 0: it is being answered again
+	Message MessageID // the last input of the turns
+	Turns   []TurnID  // the turns that answered it, oldest first
+	Chosen  TurnID    // the turn of the current answer; 0: it is being answered again
 }

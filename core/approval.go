@@ -5,51 +5,51 @@ import (
 	"time"
 )
 
-// ApprovalID names an approval. It is counted per user.
+// ApprovalID identifies an approval. It is counted per user.
 type ApprovalID int64
 
-// ApprovalKind says what is asked for.
+// ApprovalKind is the subject of an approval.
 type ApprovalKind string
 
 // Kinds of approvals.
 const (
 	ApproveCall ApprovalKind = "call" // a call of an outside tool: Subject is a CallSubject
-	ApproveJoin ApprovalKind = "join" // to become one with who made a code: Subject is a LinkSubject
-	ApproveLink ApprovalKind = "link" // an address is to be the user's: Subject is a LinkSubject
-	// ApproveAccount is for a change that a browser asks for: Subject is an AccountSubject.
+	ApproveJoin ApprovalKind = "join" // a merge with the user who made a code: Subject is a LinkSubject
+	ApproveLink ApprovalKind = "link" // a new address of the user: Subject is a LinkSubject
+	// ApproveAccount is a change requested by a browser: Subject is an AccountSubject.
 	ApproveAccount ApprovalKind = "account"
 )
 
-// ApprovalState says what became of a question.
+// ApprovalState is the state of an approval.
 type ApprovalState string
 
-// States of an approval. An open one whose time is over has expired, too.
+// States of an approval. One that is open past its Expires counts as expired.
 const (
 	ApprovalOpen ApprovalState = "open"
 	ApprovalYes  ApprovalState = "yes"
 	ApprovalNo   ApprovalState = "no"
 	ApprovalLate ApprovalState = "expired" // nobody answered in time
-	ApprovalUsed ApprovalState = "used"    // a yes to an account change that was made
+	ApprovalUsed ApprovalState = "used"    // a yes, spent on its account change
 )
 
-// How long a question may be answered, and how long one of an account change.
+// How long an approval stays open, and how long one about linking does.
 const (
 	ApprovalLife = time.Hour
 	LinkLife     = 10 * time.Minute
 )
 
-// Approval is a question that something waits for. A yes runs what Subject says,
-// once, and nothing else.
+// Approval is a question to the user. A yes authorises exactly the action in Subject,
+// once.
 type Approval struct {
 	User     UserID
 	ID       ApprovalID
-	Code     string // what a button names the question by
+	Code     string // identifies the question in a button
 	Kind     ApprovalKind
 	State    ApprovalState
-	Identity IdentityID // where it was asked; it can be answered from there only
+	Identity IdentityID // where it was asked, and the only place to answer it
 	Message  MessageID  // the question, in the transcript
-	Turn     TurnID     // that asked; 0: none
-	// Word is what has to be typed for a yes; empty: a yes is enough.
+	Turn     TurnID     // the turn that asked; 0: none
+	// Word must be typed for a yes; empty: a plain yes is enough.
 	Word      string
 	Subject   string // JSON
 	AskedAt   time.Time
@@ -60,39 +60,39 @@ type Approval struct {
 // Open reports whether the question may still be answered.
 func (a Approval) Open(now time.Time) bool { return a.State == ApprovalOpen && now.Before(a.Expires) }
 
-// LinkSubject is what a question about two addresses is bound to.
+// LinkSubject is the Subject of an approval about two addresses.
 type LinkSubject struct {
-	Hash     string     `json:"hash"`     // of the code that was used
-	User     UserID     `json:"user"`     // the other side's user; 0: it has none
-	Identity IdentityID `json:"identity"` // the other side, if it has a user
-	Address  Address    `json:"address"`  // the other side
-	Name     string     `json:"name"`     // as it calls itself
-	Owner    bool       `json:"owner"`    // the gateway changes hands
+	Hash     string     `json:"hash"`     // of the used code
+	User     UserID     `json:"user"`     // of the other side; 0: a stranger
+	Identity IdentityID `json:"identity"` // of the other side, if it has a user
+	Address  Address    `json:"address"`  // of the other side
+	Name     string     `json:"name"`     // display name of the other side
+	Owner    bool       `json:"owner"`    // ownership of the gateway changes
 }
 
-// CallSubject is the one call that a yes runs.
+// CallSubject is the one tool call that a yes runs.
 type CallSubject struct {
 	Call ToolCall `json:"call"`
 }
 
-// ApprovalReader reads what was asked.
+// ApprovalReader reads approvals.
 type ApprovalReader interface {
-	// Approval returns a question, or ErrNotFound.
+	// Approval returns an approval, or ErrNotFound.
 	Approval(ctx context.Context, user UserID, id ApprovalID) (Approval, error)
-	// OpenApprovals lists the questions that an identity may answer, oldest first,
-	// and the newest words of the assistant in its thread (0: the continuous one).
+	// OpenApprovals lists the approvals that an identity may answer, oldest first,
+	// and returns the assistant's newest message in the thread (0: the continuous one).
 	OpenApprovals(ctx context.Context, user UserID, identity IdentityID, thread ThreadID,
 		now time.Time) (open []Approval, newest MessageID, err error)
-	// Approvals lists a user's questions before one (0: all), newest first.
+	// Approvals lists a user's approvals older than before (0: all), newest first.
 	Approvals(ctx context.Context, user UserID, before ApprovalID, limit int) ([]Approval, error)
 }
 
-// AskApproval stores a question. Its User and ID are given by the store, and its
-// Message is the last one that is stored with it.
+// AskApproval stores an approval. The store sets its User and ID; its Message is the
+// last one stored in the same transaction.
 type AskApproval struct{ Approval Approval }
 
-// Decide answers a question from the identity where it was asked. It fails with
-// ErrRefused if it was answered before, has expired or was asked elsewhere.
+// Decide answers an approval. It fails with ErrRefused if it was answered before, has
+// expired or was asked at another identity.
 type Decide struct {
 	Approval ApprovalID
 	Identity IdentityID
@@ -103,34 +103,34 @@ type Decide struct {
 func (AskApproval) effect() {}
 func (Decide) effect()      {}
 
-// AccountChange is a change of an account that asks first.
+// AccountChange is an account change that needs an approval.
 type AccountChange string
 
-// Changes that ask first, wherever they are asked for but on the machine itself.
+// Changes that need an approval, unless requested on the machine itself.
 const (
 	ChangeAdminKey AccountChange = "admin_key" // a key with CanAdmin
-	ChangeSignIn   AccountChange = "sign_in"   // a link that signs somebody else in
-	ChangeDelete   AccountChange = "delete"    // the account, with everything
-	ChangeExport   AccountChange = "export"    // of everything
+	ChangeSignIn   AccountChange = "sign_in"   // a link that signs another user in
+	ChangeDelete   AccountChange = "delete"    // account deletion
+	ChangeExport   AccountChange = "export"    // a full export
 )
 
-// AccountSubject is the one change that a yes is for.
+// AccountSubject is the one change that a yes allows.
 type AccountSubject struct {
 	Change  AccountChange `json:"change"`
-	Session int64         `json:"session"`          // that asks, and may do it
-	Name    string        `json:"name,omitempty"`   // of a key, or of who is signed in
-	Scopes  []string      `json:"scopes,omitempty"` // of a key
-	User    UserID        `json:"user,omitempty"`   // who is signed in
+	Session int64         `json:"session"`          // the requesting session, the only one that may proceed
+	Name    string        `json:"name,omitempty"`   // of the key, or of the user to sign in
+	Scopes  []string      `json:"scopes,omitempty"` // of the key
+	User    UserID        `json:"user,omitempty"`   // to sign in
 }
 
-// AccountLife is how long a yes to an account change counts.
+// AccountLife is how long a yes to an account change is valid.
 const AccountLife = 10 * time.Minute
 
 // UndoLife is how long an account change can be undone.
 const UndoLife = 24 * time.Hour
 
-// UseYes uses a yes to an account change up. It fails with ErrRefused if there is
-// none any more.
+// UseYes spends a yes to an account change. It fails with ErrRefused if there is no
+// valid one left.
 type UseYes struct {
 	Approval ApprovalID
 	At       time.Time
@@ -139,9 +139,9 @@ type UseYes struct {
 // AddKey stores an API key of the user.
 type AddKey struct{ Key APIKey }
 
-// Also stores words of the gateway for another user, and what they change there,
-// in the same transaction. It fails with ErrNotFound if there is no such user, and
-// with ErrMoving while nothing may be written for them.
+// Also stores a note for another user, with its effects, in the same transaction. It
+// fails with ErrNotFound if there is no such user, and with ErrMoving while that user is
+// frozen by a move.
 type Also struct{ Note Note }
 
 // RevokeKey removes an API key. It fails with ErrNotFound if there is none.

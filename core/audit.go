@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Via says through what somebody acts.
+// Via is the means by which somebody acts.
 type Via string
 
 // Ways to act.
 const (
 	ViaIdentity Via = "identity" // an address in a chat
-	ViaSession  Via = "session"  // a browser that is signed in
+	ViaSession  Via = "session"  // a signed-in browser
 	ViaKey      Via = "key"      // an API key
 	ViaOperator Via = "operator" // the command line on the machine
-	ViaGateway  Via = "gateway"  // nobody: the gateway itself
+	ViaGateway  Via = "gateway"  // the gateway itself
 )
 
-// Actor is through what somebody acts: the id of the identity, session or key, and
-// since when the act goes on.
+// Actor identifies who acts: by the id of the identity, session or key. At is when the
+// action began.
 type Actor struct {
 	Via Via
 	ID  int64
@@ -27,39 +27,39 @@ type Actor struct {
 
 type actorKey struct{}
 
-// WithActor returns a context in which the store writes down who acts; the zero
-// Actor is nobody.
+// WithActor returns a context whose changes the store attributes to a; the zero Actor
+// is nobody.
 func WithActor(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf returns who acts in a context; ok is false if that is not known.
+// ActorOf returns the actor of a context; ok is false if it has none.
 func ActorOf(ctx context.Context) (a Actor, ok bool) {
 	a, _ = ctx.Value(actorKey{}).(Actor)
 	return a, a.Via != ""
 }
 
-// AuditID names a row of the audit. It is counted per user.
+// AuditID identifies an audit row. It is counted per user.
 type AuditID int64
 
-// AuditWhat says what was done.
+// AuditWhat is the kind of an audited action.
 type AuditWhat string
 
-// What is written down: every use of CanAccount and CanAdmin that changes something
-// or gives it out, every question and its answer, every outside effect.
+// Audited actions: every use of CanAccount and CanAdmin that changes or discloses
+// something, every approval and its answer, every effect outside the gateway.
 const (
 	AuditSettings    AuditWhat = "settings"      // changed
 	AuditName        AuditWhat = "name"          // changed
 	AuditForget      AuditWhat = "forget"        // messages were redacted
-	AuditApprove     AuditWhat = "let_in"        // a stranger, as a user
-	AuditDeny        AuditWhat = "turned_away"   // a stranger
+	AuditApprove     AuditWhat = "let_in"        // a stranger was admitted
+	AuditDeny        AuditWhat = "turned_away"   // a stranger was denied
 	AuditLinkCode    AuditWhat = "link_code"     // was made
-	AuditLinkTry     AuditWhat = "link_try"      // a code was used, rightly or wrongly
-	AuditLink        AuditWhat = "link"          // an address, or a user, became this one
+	AuditLinkTry     AuditWhat = "link_try"      // a code was tried, valid or not
+	AuditLink        AuditWhat = "link"          // an address, or a user, was joined to this one
 	AuditUnlink      AuditWhat = "unlink"        // an identity was detached
-	AuditMerged      AuditWhat = "merged"        // identities came with a user who is one with this one now
-	AuditSplit       AuditWhat = "split"         // an identity goes with all that came through it
-	AuditMove        AuditWhat = "merge"         // two users are to be one
+	AuditMerged      AuditWhat = "merged"        // the source user's identities were taken over
+	AuditSplit       AuditWhat = "split"         // an identity leaves with what came through it
+	AuditMove        AuditWhat = "merge"         // a merge was requested
 	AuditSignInLink  AuditWhat = "sign_in_link"  // was made
 	AuditSignIn      AuditWhat = "sign_in"       // of a browser
 	AuditSignOut     AuditWhat = "sign_out"      // of one browser, or of all
@@ -68,16 +68,16 @@ const (
 	AuditAgentMade   AuditWhat = "agent_made"    // the key of a personal agent
 	AuditAgentGone   AuditWhat = "agent_removed" // the key of a personal agent
 	AuditIdentity    AuditWhat = "identity"      // was given to a user
-	AuditUserMade    AuditWhat = "user_made"     //
-	AuditUserDeleted AuditWhat = "user_deleted"  // a row of user 0, for theirs are gone
-	AuditExport      AuditWhat = "export"        // of everything
+	AuditUserMade    AuditWhat = "user_made"     // an account was created
+	AuditUserDeleted AuditWhat = "user_deleted"  // a row of user 0, as the user's own are gone
+	AuditExport      AuditWhat = "export"        // a full export
 	AuditRetry       AuditWhat = "retry"         // of a delivery or a job
-	AuditCommand     AuditWhat = "command"       // that was refused
-	AuditQuestion    AuditWhat = "question"      // was asked, answered, or its time was over
+	AuditCommand     AuditWhat = "command"       // a refused command
+	AuditQuestion    AuditWhat = "question"      // an approval was asked, answered or expired
 	AuditCall        AuditWhat = "call"          // of a tool that may change something outside
 )
 
-// AuditResult says what came of it.
+// AuditResult is the result of an audited action.
 type AuditResult string
 
 // Results.
@@ -85,16 +85,16 @@ const (
 	ResultDone    AuditResult = "done"
 	ResultFailed  AuditResult = "failed"
 	ResultRefused AuditResult = "refused"
-	ResultBegun   AuditResult = "begun"   // a call, whose end another row tells
-	ResultUnknown AuditResult = "unknown" // a call that was begun by a process that died
+	ResultBegun   AuditResult = "begun"   // a call; another row records its end
+	ResultUnknown AuditResult = "unknown" // a call whose process died
 	ResultAsked   AuditResult = "asked"
 	ResultYes     AuditResult = "yes"
 	ResultNo      AuditResult = "no"
 	ResultExpired AuditResult = "expired"
 )
 
-// AuditRow is one thing that was done, never with words of a person. Its JSON is
-// what the command line and an export show.
+// AuditRow records one action. It never holds message text. Its JSON is the form in the
+// command line's output and in exports.
 type AuditRow struct {
 	User   UserID      `json:"user_id"` // 0: a deleted user
 	ID     AuditID     `json:"id"`
@@ -102,47 +102,47 @@ type AuditRow struct {
 	Via    Via         `json:"via"`
 	ViaID  int64       `json:"via_id,omitempty"` // of the identity, session or key
 	What   AuditWhat   `json:"what"`
-	Object string      `json:"object,omitempty"` // what IDs are of: user, identity, session, key, message, turn, question, …
+	Object string      `json:"object,omitempty"` // kind of IDs: user, identity, session, key, message, turn, question, …
 	IDs    []int64     `json:"ids,omitempty"`    // at most 100
-	Tool   string      `json:"tool,omitempty"`   // of a call, or of the call that a question is about
+	Tool   string      `json:"tool,omitempty"`   // of a tool call, or of an approval about one
 	Result AuditResult `json:"result"`
 }
 
-// AuditQuery asks for rows, newest first.
+// AuditQuery selects audit rows, newest first.
 type AuditQuery struct {
-	User  UserID // 0 with All: everybody's
+	User  UserID // 0 with All: all users
 	All   bool
 	Since time.Time // zero: no bound
-	// Before continues a list after its last row; its At, User and ID count.
+	// Before continues a list after this row, of which At, User and ID are used.
 	Before AuditRow
 	Limit  int
 }
 
-// AuditStore keeps what was done. Rows are written with what they tell of.
+// AuditStore keeps the audit. Rows are written in the transaction of the action.
 type AuditStore interface {
 	// Audit lists rows, newest first, then by user and id.
 	Audit(ctx context.Context, q AuditQuery) ([]AuditRow, error)
-	// PutAudit writes a row of what leaves nothing else in the store.
+	// PutAudit writes a row for an action that stores nothing else.
 	PutAudit(ctx context.Context, user UserID, r AuditRow) error
-	// SweepAudit removes rows of before a time, and returns how many.
+	// SweepAudit removes rows older than before and returns their number.
 	SweepAudit(ctx context.Context, before time.Time) (int, error)
-	// ExpireApprovals closes questions whose time is over, and returns how many.
+	// ExpireApprovals closes approvals that have expired and returns their number.
 	ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 }
 
-// Tell writes a row, as an effect.
+// Tell writes an audit row.
 type Tell struct{ Row AuditRow }
 
 func (Tell) effect() {}
 
-// CallRecord is what the journal keeps of a call of an outside tool.
+// CallRecord is the journal entry of a call of an outside tool.
 type CallRecord struct {
 	Turn        TurnID
-	By          Actor // through whom the turn came; zero: through nobody
+	By          Actor // who started the turn; zero: nobody
 	Step, Index int
 	Tool        string
 	Text        string
 	At          time.Time
-	// Result is what the audit tells; empty: the call only read.
+	// Result is recorded in the audit; empty: the call only read.
 	Result AuditResult
 }

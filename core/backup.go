@@ -2,34 +2,33 @@ package core
 
 import "io"
 
-// Table names a table of a store and what is stored of it. How it is made is never read
-// from a backup.
+// Table describes the stored part of a table. A backup never supplies its definition.
 type Table struct {
 	Name    string   `json:"name"`
-	Columns []Column `json:"columns"` // those that are stored; the engine computes others
+	Columns []Column `json:"columns"` // stored columns only, without generated ones
 }
 
-// Column is a stored column of a table, with its type in the words of its engine.
+// Column is a stored column of a table. Type is the engine's own name of its type.
 type Column struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// TableSink takes the tables of a store, as of one moment. Begin comes first; then
-// each table comes once, in the same order, and copies its rows into a writer.
+// TableSink receives the tables of a store, consistent as of one moment. Begin is called
+// first, then Table once for each table in the same order; copy writes its rows.
 type TableSink interface {
 	Begin(schema int64, tables []Table) error
 	Table(n int, copy func(w io.Writer) (rows int64, err error)) error
 }
 
-// TableSource gives back what a TableSink took: tables one after another by their
-// number, each to be read to its end, then io.EOF, after which it is settled that
-// everything was whole.
+// TableSource returns what a TableSink received, table after table by number. The caller
+// reads each to its end. io.EOF follows the last one and confirms that the backup is
+// complete and undamaged.
 type TableSource interface {
 	Next() (n int, rows io.Reader, err error)
 }
 
-// SealedKind says what an encrypted value is.
+// SealedKind is the kind of an encrypted value.
 type SealedKind string
 
 // Kinds of encrypted values.
@@ -39,10 +38,10 @@ const (
 	SealedSettings SealedKind = "settings" // the key of a user's own embeddings
 )
 
-// Sealed is an encrypted value of the store, and where it stands.
+// Sealed is an encrypted value and its place in the store.
 type Sealed struct {
 	Kind         SealedKind
-	Agent        int64  // its id
-	Account, Key string // of a state
+	Agent        int64  // for SealedAgent: the key's id
+	Account, Key string // for SealedState
 	Text         string
 }

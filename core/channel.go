@@ -11,17 +11,17 @@ import (
 type Channel interface {
 	// Name is the channel's name, the Channel of its addresses.
 	Name() string
-	// Run passes every message it receives to r until ctx ends, and acknowledges
-	// it to the service only after r returned nil.
+	// Run passes every message it receives to r until ctx ends. It acknowledges
+	// a message to the service only after r has returned nil.
 	Run(ctx context.Context, r Receiver) error
-	// Send delivers one part. Errors say whether trying again can help:
-	// *Permanent, *RetryAfter, *Unknown (it may have arrived), *Unreachable;
-	// anything else is temporary and certainly did not arrive.
+	// Send delivers one part. The type of an error says whether a retry can help:
+	// *Permanent, *RetryAfter, *Unknown (it may have arrived), *Unreachable. Any
+	// other error is temporary, and the part certainly did not arrive.
 	Send(ctx context.Context, to Address, p Part) (Receipt, error)
 }
 
-// Receiver takes inbound messages. It returns nil once they are durable; a
-// duplicate is success. An error means none of it may be acknowledged.
+// Receiver takes inbound events. It returns nil once they are durable; a duplicate
+// is a success. After an error none of them may be acknowledged.
 type Receiver interface {
 	Receive(ctx context.Context, in ...Inbound) error
 }
@@ -32,120 +32,118 @@ type Describer interface {
 	Capabilities() Capabilities
 }
 
-// Channels knows all channels by their names.
+// Channels looks channels up by name.
 type Channels interface {
-	// Capabilities are those of a channel; of one that is not there, none.
+	// Capabilities returns a channel's capabilities, the zero value if there is no
+	// such channel.
 	Capabilities(channel string) Capabilities
 }
 
-// Capabilities are what the core must know of a channel, as data.
+// Capabilities describes a channel to the core.
 type Capabilities struct {
-	// Title is what people call the service, where no catalogue has a word for it; empty:
-	// the channel's name.
+	// Title is the display name of a service that no catalogue names; empty: the
+	// channel's name.
 	Title   string
 	MaxText int                // longest text of one part in units of Length; 0: no limit
 	Length  func(s string) int // measures a text in the channel's unit; nil: bytes
-	Push    bool               // may be a target of proactive messages
-	// RatePerChat and RatePerAccount bound sending, in messages a second; 0: no limit.
+	Push    bool               // may receive proactive messages
+	// RatePerChat and RatePerAccount limit sending, in messages per second; 0: no limit.
 	RatePerChat, RatePerAccount float64
-	BurstPerChat                int // messages at once before RatePerChat holds; 0: 3
-	// Idempotent is true where Part.Key makes a repeated Send harmless.
+	BurstPerChat                int // messages allowed in a burst above RatePerChat; 0: 3
+	// Idempotent: Part.Key makes a repeated Send harmless.
 	Idempotent bool
-	// Settles is true where an InReceipt with the Part.Key tells of a part that may
-	// have arrived: it is waited for before the part is sent again.
+	// Settles: an InReceipt with the Part.Key settles a part that may have arrived.
+	// The gateway waits for it before it sends the part again.
 	Settles bool
 	// Window is how long after a person's message they may be written to; 0: always.
 	Window time.Duration
-	// Files is true where Part.Attachment can be sent; else its name is told.
+	// Files: Part.Attachment can be sent. Otherwise the text names the file.
 	Files bool
-	// Voice is true where a recording in OGG/Opus can be sent, or is shown: answers may be
-	// spoken there.
+	// Voice: OGG/Opus recordings can be sent or shown, so answers may be spoken.
 	Voice bool
-	// NoRepeat is true where a part that may have arrived is never sent again.
+	// NoRepeat: a part that may have arrived is never sent again.
 	NoRepeat bool
-	// OneProcess is true where only the process that runs the channel may Send.
+	// OneProcess: only the process that runs the channel may Send.
 	OneProcess bool
-	// Program is true where programs write, and not people: no question is asked there.
+	// Program: the other side is a program, which is asked no questions.
 	Program bool
-	// Personal is true where each account is one user's own: nobody is paired there, and
-	// the channel is up without any account.
+	// Personal: each account belongs to one user. Nobody is paired there, and the
+	// channel is up even without accounts.
 	Personal bool
 }
 
-// Reopener is an optional interface of a Channel with a Window: Reopen asks a
-// person whose window is closed whether they want what waits for them. What
-// they answer comes as InAsked.
+// Reopener is an optional interface of a Channel with a Window. Reopen asks a person
+// whose window is closed whether they want their waiting messages. A yes arrives as
+// InAsked.
 type Reopener interface {
 	Reopen(ctx context.Context, to Address, key string) (Receipt, error)
 }
 
-// Accounter is an optional interface of a Channel with one account that one process
-// at a time may run.
+// Accounter is an optional interface of a Channel with a single account that only one
+// process at a time may run.
 type Accounter interface {
-	// Account is what the service knows the account by, the Account of its addresses.
+	// Account returns the service's id of the account, the Account of its addresses.
 	Account() string
 }
 
 // AccountChecker is an optional interface of a Channel with many accounts.
 type AccountChecker interface {
-	// CheckAccounts says of every account that this process knows what is wrong with
-	// it and what to do, or nil.
+	// CheckAccounts returns, for every account known to this process, nil or an error
+	// that says what is wrong and what to do.
 	CheckAccounts() map[string]error
-	// Refresh has the list of accounts read again: one was added or removed.
+	// Refresh rereads the list of accounts after one was added or removed.
 	Refresh()
 }
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
-	Check  string `json:"check"`  // what was looked at; "" of a Diagnoser: the channel
-	OK     bool   `json:"ok"`     // it is as it should be
-	Detail string `json:"detail"` // how it stands; if it is not OK, what to do
+	Check  string `json:"check"`  // what was checked; "" from a Diagnoser: the channel
+	OK     bool   `json:"ok"`     // no problem was found
+	Detail string `json:"detail"` // the state; if not OK, what to do
 }
 
-// Diagnoser is an optional interface of a Channel that can look at all it needs from
-// outside: account, permissions, webhook, clock. It changes nothing but may log in, and
-// receives nothing, so that it may be asked beside the process that runs the channel.
+// Diagnoser is an optional interface of a Channel that can check its external
+// prerequisites: account, permissions, webhook, clock. It may log in, but changes and
+// receives nothing, so it is safe to call while another process runs the channel.
 type Diagnoser interface {
-	// Diagnose says what it found in a language.
+	// Diagnose returns its findings in a language.
 	Diagnose(ctx context.Context, language string) []Finding
 }
 
-// App is where people write to the assistant in the app of a chat service.
+// App locates the assistant in the app of a chat service.
 type App struct {
 	Channel string
 	Name    string                   // of the assistant there
-	Link    func(text string) string // opens the app with a text to be sent
-	Start   func(code string) string // opens it so that one tap sends "/start CODE"; may be nil
+	Link    func(text string) string // a link that opens the app with a text ready to send
+	Start   func(code string) string // a link that sends "/start CODE" with one tap; may be nil
 }
 
-// Linker is an optional interface of a Channel whose app can be opened by a link. It
-// asks the service how the assistant is called there.
+// Linker is an optional interface of a Channel whose app can be opened by a link. App
+// asks the service for the assistant's name there.
 type Linker interface {
 	App(ctx context.Context) (App, error)
 }
 
-// Carrier is an optional interface of a Channel that also runs others: their
-// Run does nothing, and what they receive comes through the carrier's.
+// Carrier is an optional interface of a Channel that also runs others: their Run does
+// nothing, and their events arrive through the carrier's Run.
 type Carrier interface {
 	Carries() []Channel
 }
 
-// Typer is an optional interface of a Channel that can show that an answer is
-// being written. The indication fades by itself after TypingTTL. event is the
-// EventID of the message that is being answered; it may be empty.
+// Typer is an optional interface of a Channel with a typing indicator, which fades
+// after TypingTTL. event is the EventID of the message being answered; it may be empty.
 type Typer interface {
 	Typing(ctx context.Context, to Address, event string) error
 	TypingTTL() time.Duration
 }
 
-// Streamer is an optional interface of a Channel that can show an answer while
-// it is being written. key identifies the turn: a re-run of the turn goes on in
-// the same place. What is shown is a preview, and the final message still comes
-// through Send.
+// Streamer is an optional interface of a Channel that can show an answer while it is
+// being written. key identifies the turn: a re-run of the turn continues the same
+// preview. The final message still goes through Send.
 type Streamer interface {
-	// Preview shows text, all that has been written so far, in place of the
-	// preview of the same key. Errors are not worth a retry: the next call or the
-	// final message replaces it.
+	// Preview shows text, everything written so far, and replaces the preview of
+	// the same key. Errors are not retried: the next call or the final message
+	// replaces the preview.
 	Preview(ctx context.Context, to Address, key string, text string) error
 	// PreviewEvery is the shortest time between two previews in one chat.
 	PreviewEvery() time.Duration
@@ -157,29 +155,29 @@ type Handler interface {
 	Routes(r Receiver) map[string]http.Handler
 }
 
-// Keeper keeps what one account of a channel must know after a restart, whichever
-// process runs it then.
+// Keeper keeps the durable state of one account of a channel, for whichever process
+// runs the account next.
 type Keeper interface {
 	// State returns a value, "" if there is none.
 	State(ctx context.Context, key string) (string, error)
-	// SetState stores values, "" removes one; all or none. ErrFenced: another
-	// process runs the account by now, and this one is to stop.
+	// SetState stores all values or none; "" removes one. ErrFenced: another process
+	// has taken the account over, and this one must stop.
 	SetState(ctx context.Context, values map[string]string) error
 }
 
-// Checker is an optional interface of a Channel that can say for /readyz
-// whether it is up: nil, or what is wrong and what to do.
+// Checker is an optional interface of a Channel that reports its health for /readyz:
+// nil if it is up, otherwise what is wrong and what to do.
 type Checker interface {
 	Check() error
 }
 
-// Fetcher is an optional interface of a Channel whose attachments are fetched
-// by reference. A file of more than max bytes is a *Permanent error.
+// Fetcher is an optional interface of a Channel whose attachments are fetched by
+// reference. A file larger than max bytes is a *Permanent error.
 type Fetcher interface {
 	Fetch(ctx context.Context, ref string, max int64) (data []byte, mime string, err error)
 }
 
-// InboundKind says what an Inbound is.
+// InboundKind is the kind of an Inbound.
 type InboundKind string
 
 // Kinds of inbound events.
@@ -192,47 +190,46 @@ const (
 	InUnblocked   InboundKind = "unblocked"   // the person lifted the block
 	InStop        InboundKind = "stop"        // the person pressed the platform's stop button
 	InGroup       InboundKind = "group"       // we were added to a group
-	InReceipt     InboundKind = "receipt"     // Status tells what became of Target, a message of ours
-	InAsked       InboundKind = "asked"       // the person asked for what waits for them (Reopener)
-	InMoved       InboundKind = "moved"       // the person at Address is from now on at External Target
-	InByHand      InboundKind = "by_hand"     // somebody wrote to the person as us, from another client of our account
-	InUnsupported InboundKind = "unsupported" // understood as an event, of no use; kept raw
+	InReceipt     InboundKind = "receipt"     // Status is the new state of Target, a message of ours
+	InAsked       InboundKind = "asked"       // the person requested their waiting messages (Reopener)
+	InMoved       InboundKind = "moved"       // the person at Address has moved to External Target
+	InByHand      InboundKind = "by_hand"     // somebody wrote to the person from another client of our account
+	InUnsupported InboundKind = "unsupported" // a valid event without a use here; kept raw
 )
 
 // Inbound is one event of a chat service, normalised.
 type Inbound struct {
-	Address Address     // who wrote, and where an answer goes
+	Address Address     // of the sender, and of the reply
 	EventID string      // unique on (Channel, Account); a repeat is dropped
 	Kind    InboundKind // what happened
 
 	NativeID string // the service's id of the message, unique on the Address
-	Target   string // for InEdit, InRedaction, InReaction: NativeID of the message meant
-	Edited   string // for InEdit: EventID of the message as it first came; may be empty
+	Target   string // for InEdit, InRedaction, InReaction: NativeID of the affected message
+	Edited   string // for InEdit: EventID of the original message; may be empty
 
-	Text          string // what was written; valid UTF-8, placeholders for attachments included
+	Text          string // valid UTF-8, with placeholders for attachments
 	Attachments   []Attachment
 	Quote         *Quote // the message that this one replies to
-	ForwardedFrom string // not empty: somebody else's words, and whose
+	ForwardedFrom string // the original author of a forwarded message; empty: not forwarded
 	Reaction      string
 	Status        *Status
 
 	Name string // display name of the sender
-	// Aliases are other Externals of the sender, such as a phone number: an identity
-	// that is known by one of them is theirs, and is known by Address from now on.
+	// Aliases are other Externals of the sender, such as a phone number. An identity
+	// known by one of them is the sender's, and is known by Address from now on.
 	Aliases []string
-	// For is whose account it is, where an account serves one user only: the
-	// address is theirs.
+	// For is the owner of an account that serves one user only: the address is
+	// that user's.
 	For      UserID
 	Language string // IETF tag of the sender's client, may be empty
-	Solo     bool   // never to be joined with other messages in one turn (HTTP requests)
-	// Thread is where the message goes; 0: where its identity is.
+	Solo     bool   // never joined with other messages in one turn (HTTP requests)
+	// Thread is the destination; 0: the current thread of the identity.
 	Thread ThreadID `json:",omitempty"`
-	// ToolCallID makes the message the result of a tool of Request.Tools that the
-	// model called.
+	// ToolCallID makes the message the result of a call of one of Request.Tools.
 	ToolCallID string   `json:",omitempty"`
 	Request    *Request `json:",omitempty"`
 	// Program: a program sent it, with a key that has these Grants. Its Text is a
-	// command only if Command says so; the text that a program passes on never is.
+	// command only if Command is set; text that a program relays never is.
 	Program bool         `json:",omitempty"`
 	Grants  []Capability `json:",omitempty"`
 	Command bool         `json:",omitempty"`
@@ -241,32 +238,32 @@ type Inbound struct {
 	ReceivedAt time.Time // by ours
 	Raw        []byte    // the service's own payload, kept for some days
 
-	Held bool `json:"-"` // the store kept it until it could be received
+	Held bool `json:"-"` // the store held it until it could be received
 }
 
-// Quote is what a message replies to.
+// Quote is the message that another replies to.
 type Quote struct {
 	NativeID string `json:"native_id,omitempty"`
 	Text     string `json:"text"`
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
-	// Message is the message itself, where the channel knows our numbers. It is not kept,
-	// as numbers change when users are merged.
+	// Message is its id, where the channel knows our ids. It is not stored, as ids
+	// change when users are merged.
 	Message MessageID `json:"-"`
 }
 
-// Status is what a service says later of a message of ours.
+// Status is a service's later report about a message of ours.
 type Status struct {
 	// State is DeliverySent, DeliveryDelivered or DeliveryRead; DeliveryFailed: it
-	// will not arrive; DeliveryParked: it did not, and can not before the person
-	// writes; DeliveryPending: it did not, and may be sent again.
+	// will not arrive; DeliveryParked: it did not arrive, and cannot until the person
+	// writes; DeliveryPending: it did not arrive, and may be sent again.
 	State DeliveryState `json:"state"`
-	Key   string        `json:"key,omitempty"` // Part.Key, where the service gives it back
-	// Through is true where earlier messages are meant as well, as with read marks.
+	Key   string        `json:"key,omitempty"` // Part.Key, where the service returns it
+	// Through: the report covers earlier messages too, as read marks do.
 	Through bool   `json:"through,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
-// Attachment is a file that came with a message or goes with one.
+// Attachment is a file of an inbound or outbound message.
 type Attachment struct {
 	Kind     string        `json:"kind"` // photo, voice, audio, video, document, sticker, location, contact
 	Ref      string        `json:"ref,omitempty"`
@@ -274,23 +271,23 @@ type Attachment struct {
 	MIME     string        `json:"mime,omitempty"`
 	Size     int64         `json:"size,omitempty"`
 	Duration time.Duration `json:"duration,omitempty"`
-	// Path is the file below data_dir/media once it was downloaded; Error why it could not be.
+	// Path is the downloaded file below data_dir/media; Error says why there is none.
 	Path  string `json:"path,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Transcript is what was said in a voice note or recording.
+	// Transcript is the text of a voice note or recording.
 	Transcript string `json:"transcript,omitempty"`
-	// Unheard is when that is written down, as the day's tokens were used up; the zero
-	// time: it needs none, or has it.
+	// Unheard is when transcription will be tried again because the day's tokens were
+	// used up; zero: it is done, or none is needed.
 	Unheard time.Time `json:"unheard,omitzero"`
-	// Document is what is known of its text; nil: it is no document that can be read.
+	// Document describes its text; nil: it is not a readable document.
 	Document *Document `json:"document,omitempty"`
-	// Alt says in words what a picture shows, for those who do not see it.
+	// Alt describes a picture in words.
 	Alt string `json:"alt,omitempty"`
-	// Long is true of a voice note that nobody writes down, as it is longer than that is done.
+	// Long: the voice note exceeds the limit for transcription.
 	Long bool `json:"long,omitempty"`
 }
 
-// Named is the attachment as a line of text, where it cannot be shown.
+// Named returns a line of text for an attachment that cannot be shown.
 func (a Attachment) Named() string {
 	return "[" + a.Kind + ": " + cmp.Or(a.Alt, a.Name) + "]"
 }
@@ -302,25 +299,25 @@ type Part struct {
 	Text  string `json:"text"`
 	Spans []Span `json:"spans,omitempty"`
 	Quiet bool   `json:"quiet,omitempty"` // without notification where the channel can
-	Fold  bool   `json:"fold,omitempty"`  // all after the first line is collapsed where the channel can
-	// Buttons stand below the text where the channel has any; the text says what to
-	// write instead.
+	Fold  bool   `json:"fold,omitempty"`  // collapse all but the first line where the channel can
+	// Buttons are shown below the text where the channel has them; the text says what
+	// to write instead.
 	Buttons []Button `json:"buttons,omitempty"`
-	Reply   string   `json:"reply_to,omitempty"` // NativeID of the message answered, where a reference helps
-	// Preview is the key of the Streamer preview that the part takes the place of.
+	Reply   string   `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
+	// Preview is the key of the Streamer preview that the part replaces.
 	Preview string `json:"preview,omitempty"`
-	// Attachment is a file below data_dir/media that the part is, with Text as its
-	// caption, and Data its content, set by the delivery.
+	// Attachment is a file below data_dir/media to send with Text as its caption.
+	// Data is its content, set by the delivery.
 	Attachment *Attachment `json:"file,omitempty"`
 	Data       []byte      `json:"-"`
-	// Key is the idempotency key, the same at every attempt; set by the delivery.
-	// A part that the service said may be sent again has another one then.
+	// Key is the idempotency key, the same for every attempt; set by the delivery.
+	// It changes only after the service has reported that the part may be sent again.
 	Key string `json:"-"`
-	// Again: it may have been sent before, with the same Key.
+	// Again: it may have been sent before with the same Key.
 	Again bool `json:"-"`
 }
 
-// Button is something to tap on in place of writing Command.
+// Button sends Command when tapped.
 type Button struct {
 	Label   string `json:"label"`
 	Command string `json:"command"` // such as "/yes 12"; at most 64 bytes

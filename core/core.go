@@ -1,53 +1,53 @@
-// Package core is the vocabulary of Everthread: the types, ids, errors and
-// ports that every other package shares. It imports the standard library only.
+// Package core defines the vocabulary of Everthread: the types, ids, errors and
+// ports shared by all other packages. It imports the standard library only.
 //
-// Three layers of knowledge are kept apart: the transcript (Message, the source
-// of truth), day segments (Segment, derived from it) and global memory. See
-// docs/architecture.md.
+// It separates three layers of knowledge: the transcript (Message, the source of
+// truth), day segments (Segment, derived from the transcript) and global memory.
+// See docs/architecture.md.
 package core
 
 import "time"
 
-// Ids. Every id but UserID is counted per user, so it is only meaningful
-// together with its user. Zero means none.
+// Every id but UserID is counted per user, so it is meaningful only together with
+// its user. Zero means none.
 type (
-	// UserID names a person.
+	// UserID identifies a person.
 	UserID int64
-	// IdentityID names an address of a user.
+	// IdentityID identifies an address of a user.
 	IdentityID int64
-	// ThreadID names a thread.
+	// ThreadID identifies a thread.
 	ThreadID int64
 	// MessageID is a message's number, counted per user from 1 (shown as #123).
 	MessageID int64
-	// SegmentID names a day segment.
+	// SegmentID identifies a day segment.
 	SegmentID int64
-	// TurnID names a turn.
+	// TurnID identifies a turn.
 	TurnID int64
-	// DeliveryID names a delivery.
+	// DeliveryID identifies a delivery.
 	DeliveryID int64
-	// LoopID names an open loop.
+	// LoopID identifies an open loop.
 	LoopID int64
-	// ItemID names a memory item.
+	// ItemID identifies a memory item.
 	ItemID int64
-	// ReminderID names a reminder.
+	// ReminderID identifies a reminder.
 	ReminderID int64
-	// WindowID names a window.
+	// WindowID identifies a window.
 	WindowID int64
-	// JobID names a job.
+	// JobID identifies a job.
 	JobID int64
 )
 
-// Address says where on which service somebody is reached.
+// Address is the address of a person on one service.
 type Address struct {
 	Channel  string // telegram, whatsapp, matrix, …, web, terminal, openai, api
-	Account  string // our own account there, such as the bot's id
+	Account  string // our account there, such as the bot's id
 	External string // the other side: chat id, room id, phone number
 }
 
 // String returns the address as channel:account:external.
 func (a Address) String() string { return a.Channel + ":" + a.Account + ":" + a.External }
 
-// Role of a user of the gateway.
+// UserRole is the role of a user.
 type UserRole string
 
 // The owner runs the gateway; everybody else is a member.
@@ -56,18 +56,18 @@ const (
 	RoleMember UserRole = "member"
 )
 
-// User is a person. There is exactly one continuous thread per user.
+// User is a person. Each user has exactly one continuous thread.
 type User struct {
 	ID       UserID
 	Name     string
 	Role     UserRole
 	Settings Settings
-	// Standing counts the changes of standing instructions; 0: there never were any.
+	// Standing counts the changes to standing instructions; 0: there never were any.
 	Standing  int64
 	CreatedAt time.Time
 }
 
-// Settings are what a user has chosen. Zero values mean the gateway's default.
+// Settings holds a user's choices. Zero values mean the gateway's default.
 type Settings struct {
 	Zone      string     `json:"zone,omitempty"`      // IANA name
 	Language  string     `json:"language,omitempty"`  // BCP 47, such as en or fr
@@ -75,16 +75,15 @@ type Settings struct {
 	Summaries string     `json:"summaries,omitempty"` // home, all or off
 	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
-	// MemoryOff: the model has neither tools of memory nor hints about it.
+	// MemoryOff: the model has no memory tools and sees no memory.
 	MemoryOff bool `json:"memory_off,omitempty"`
-	// Voice says when answers are spoken, too.
+	// Voice says when answers are also spoken.
 	Voice VoiceChoice `json:"voice,omitempty"`
-	// Embeddings are the user's own, where the gateway has none for all.
+	// Embeddings is the user's own configuration, where the gateway has none for all.
 	Embeddings OwnEmbeddings `json:"embeddings,omitzero"`
 }
 
-// OwnEmbeddings is what a user set to have their texts embedded. The zero
-// value is none.
+// OwnEmbeddings is a user's own embedding configuration. The zero value is none.
 type OwnEmbeddings struct {
 	Provider   string `json:"provider"`
 	BaseURL    string `json:"base_url,omitempty"`
@@ -93,7 +92,7 @@ type OwnEmbeddings struct {
 	Sealed     string `json:"sealed,omitempty"`     // the key, encrypted; see core/seal
 }
 
-// Location returns the user's time zone, or fallback if none is set or it is unknown.
+// Location returns the user's time zone, or fallback if it is unset or unknown.
 func (s Settings) Location(fallback *time.Location) *time.Location {
 	if s.Zone == "" {
 		return fallback
@@ -104,7 +103,8 @@ func (s Settings) Location(fallback *time.Location) *time.Location {
 	return fallback
 }
 
-// ZoneName is a zone as what comes at a time keeps it; see Reminder.Zone.
+// ZoneName returns the IANA name to store for a location, as in Reminder.Zone; UTC for
+// nil and time.Local.
 func ZoneName(l *time.Location) string {
 	if l == nil || l.String() == "Local" {
 		return "UTC"
@@ -118,21 +118,21 @@ type Identity struct {
 	ID      IdentityID
 	Address Address
 	Name    string   // display name on that channel
-	Thread  ThreadID // the plain thread that is current here; 0: the continuous one
+	Thread  ThreadID // the current plain thread; 0: the continuous one
 	Blocked bool     // it cannot be written to until it writes again
-	// LastUsed is when it last wrote, or up to a minute before that while no other
-	// identity of the user did.
+	// LastUsed is when it last wrote. It may lag by up to a minute while no other
+	// identity of the user writes.
 	LastUsed time.Time
-	// Window is until when it may be written to, where the channel has a window;
-	// Asked: it was asked since whether it wants what waits.
+	// Window is the end of its messaging window, where the channel has one. Asked: it
+	// has since been asked whether it wants its waiting messages.
 	Window time.Time
 	Asked  bool
 	// Aliases are its other Externals, such as a phone number.
 	Aliases []string
 }
 
-// Counter counts what happened, under the name of a metric.
+// Counter counts events in named metrics.
 type Counter interface {
-	// Count adds n; labels are the values of the metric's labels, in their order.
+	// Count adds n to a metric; labels are the values of its labels, in order.
 	Count(name string, n float64, labels ...string)
 }

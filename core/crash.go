@@ -1,9 +1,9 @@
 package core
 
-// Crash dies on demand at a step, in tests; nil: it never does.
+// Crash lets tests kill the process at a named step. nil does nothing.
 type Crash func(step string)
 
-// At is called at a step.
+// At calls c at a step, unless c is nil.
 func (c Crash) At(step string) {
 	if c != nil {
 		c(step)

@@ -8,47 +8,47 @@ import (
 	"time"
 )
 
-// Document is what is known of the text of an attachment.
+// Document describes the text of an attachment.
 type Document struct {
 	Kind  string        `json:"kind"` // pdf, docx, …
 	State DocumentState `json:"state"`
-	Pages int           `json:"pages,omitempty"` // that were read
-	// Preview is how the text begins.
+	Pages int           `json:"pages,omitempty"` // number of pages read
+	// Preview is the beginning of the text.
 	Preview string `json:"preview,omitempty"`
-	// Problem is why it, or the rest of it, was not read; empty: all was.
+	// Problem says why not all of it was read; empty: all was.
 	Problem DocumentProblem `json:"problem,omitempty"`
 }
 
-// DocumentState says how far a document is read.
+// DocumentState is the state of reading a document.
 type DocumentState string
 
 // States of documents.
 const (
-	DocumentReading DocumentState = "reading" // it waits, or is being read
-	DocumentRead    DocumentState = "read"    // as far as Problem says
+	DocumentReading DocumentState = "reading" // waiting, or being read
+	DocumentRead    DocumentState = "read"    // to the extent that Problem allows
 )
 
-// DocumentProblem is why a document, or a part of it, was not read.
+// DocumentProblem is the reason why a document, or a part of it, was not read.
 type DocumentProblem string
 
 // Problems of documents.
 const (
-	DocumentEncrypted DocumentProblem = "encrypted" // with a password
+	DocumentEncrypted DocumentProblem = "encrypted" // it needs a password
 	DocumentScanned   DocumentProblem = "scanned"   // its pages are pictures without text
 	DocumentEmpty     DocumentProblem = "empty"     // it has no text
-	DocumentDamaged   DocumentProblem = "damaged"   // it breaks off, or is not what it says
-	DocumentLong      DocumentProblem = "long"      // only so many pages are read
+	DocumentDamaged   DocumentProblem = "damaged"   // it is truncated, or not of the stated type
+	DocumentLong      DocumentProblem = "long"      // it has more pages than are read
 	DocumentSlow      DocumentProblem = "slow"      // reading took too long
 	DocumentLarge     DocumentProblem = "large"     // reading took too much memory
-	DocumentBomb      DocumentProblem = "bomb"      // it unpacks to more than any document
-	DocumentKind      DocumentProblem = "kind"      // of no kind that is read
+	DocumentBomb      DocumentProblem = "bomb"      // it unpacks to more than any real document
+	DocumentKind      DocumentProblem = "kind"      // its kind is not supported
 	DocumentUnread    DocumentProblem = "unread"    // reading itself failed
 )
 
-// Unread reports whether a document waits to be read.
+// Unread reports whether the document has yet to be read.
 func (d *Document) Unread() bool { return d != nil && d.State == DocumentReading }
 
-// Note tells a model what there is to say of how a document was read; empty: all of it was.
+// Note tells a model what was not read and why; empty: everything was read.
 func (d *Document) Note() string {
 	if d.Unread() {
 		return "It is still being read: answer without it, or say that you need a moment."
@@ -67,7 +67,7 @@ func (d *Document) Note() string {
 	}[d.Problem]
 }
 
-// FileRef names an attachment of a message: 12 is the first one of message 12, 12.2 the
+// FileRef identifies an attachment of a message: 12 is the first of message 12, 12.2 the
 // second.
 type FileRef struct {
 	Message MessageID
@@ -82,7 +82,7 @@ func (r FileRef) String() string {
 	return fmt.Sprintf("%d.%d", r.Message, r.Part+1)
 }
 
-// ParseFileRef reads what String wrote, also with a # before it.
+// ParseFileRef parses the form of String, with an optional # in front.
 func ParseFileRef(s string) (FileRef, bool) {
 	message, part, two := strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "#"), ".")
 	m, err := strconv.ParseInt(message, 10, 64)
@@ -93,7 +93,7 @@ func ParseFileRef(s string) (FileRef, bool) {
 	return FileRef{MessageID(m), n - 1}, err == nil && m > 0 && n > 0
 }
 
-// FilePage is a page of an attachment: its text, and where it stands.
+// FilePage is the text of a page of an attachment, and its place there.
 type FilePage struct {
 	ID     int64
 	File   FileRef
@@ -108,17 +108,17 @@ type FilePage struct {
 // DocumentKey is the key of the jobs that read a user's documents, one after another.
 const DocumentKey = "document"
 
-// DocumentStore keeps the text of documents. It goes where the messages that carried them
-// go.
+// DocumentStore keeps the text of documents. It is moved and removed with the messages
+// that carried them.
 type DocumentStore interface {
-	// PutFilePages stores pages of an attachment while the lease holds, and asks for their
-	// vectors. ErrNotFound: the message was redacted or removed.
+	// PutFilePages stores pages of an attachment while the lease holds, and marks them
+	// for embedding. ErrNotFound if the message was redacted or removed.
 	PutFilePages(ctx context.Context, p PutFilePages) error
-	// FilePages returns the pages of an attachment with numbers from..to, in order.
+	// FilePages returns pages from through to of an attachment, in order.
 	FilePages(ctx context.Context, user UserID, file FileRef, from, to int) ([]FilePage, error)
-	// FilePagesOf returns pages by their ids, as far as they exist.
+	// FilePagesOf returns those of the pages that exist.
 	FilePagesOf(ctx context.Context, user UserID, ids []int64) ([]FilePage, error)
-	// HasFilePages reports whether a user has any.
+	// HasFilePages reports whether a user has any pages.
 	HasFilePages(ctx context.Context, user UserID) (bool, error)
 }
 
@@ -126,9 +126,9 @@ type DocumentStore interface {
 type PutFilePages struct {
 	User  UserID
 	File  FileRef
-	First bool // pages of an attempt before go
+	First bool // remove the pages of an earlier attempt
 	Pages []FilePage
-	// Config is the embedding configuration that vectors are wanted of; empty: none.
+	// Config is the embedding configuration to use; empty: no embeddings.
 	Config string
 	Lease  Lease
 	Now    time.Time

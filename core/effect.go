@@ -2,9 +2,9 @@ package core
 
 import "time"
 
-// Effect is a change of our own store that a command or a tool wants. Effects
-// are buffered, and committed together with the reply that speaks of them, so a
-// re-run of a turn does nothing twice.
+// Effect is a change to the store that a command or a tool requests. Effects are
+// buffered and committed together with the reply, so a re-run of a turn applies
+// nothing twice.
 type Effect interface{ effect() }
 
 // SetSettings replaces the user's settings.
@@ -26,12 +26,12 @@ type UseThread struct {
 	Thread   ThreadID
 }
 
-// StopTurn asks the running turn of Thread (0: the continuous one) to stop. One
-// that waits to be tried again ends at once.
+// StopTurn asks the running turn of Thread (0: the continuous one) to stop. A turn
+// that waits for a retry ends immediately.
 type StopTurn struct{ Thread ThreadID }
 
-// RetryTurn restarts the running turn of Thread (0: the continuous one), or
-// starts one if messages wait.
+// RetryTurn restarts the running turn of Thread (0: the continuous one), or starts
+// one if messages are pending.
 type RetryTurn struct {
 	Thread ThreadID
 	At     time.Time
@@ -43,7 +43,7 @@ type Redact struct {
 	At      time.Time
 }
 
-// Summarize asks for a new summary of Segment from the transcript.
+// Summarize requests a new summary of Segment from the transcript.
 type Summarize struct {
 	Segment SegmentID
 	At      time.Time
@@ -53,38 +53,37 @@ type Summarize struct {
 type CloseLoop struct {
 	Loop    LoopID
 	At      time.Time
-	Text    string // what it says, for telling
-	Tainted bool   // it can be taken back by Undo
+	Text    string // its text, for the person
+	Tainted bool   // Undo can revert it
 }
 
-// UndoKind says what Undo takes back.
+// UndoKind is the kind of object that Undo reverts.
 type UndoKind string
 
-// Kinds of what can be undone. What was made is ended, what was ended is there again.
+// Kinds of undoable objects. Undo ends what was created and restores what was ended.
 const (
 	UndoItem     UndoKind = "item"
 	UndoLoop     UndoKind = "loop"
 	UndoReminder UndoKind = "reminder"
 )
 
-// Undoable is something that a turn did which had read words that its person did
-// not write, and that was not taken back since.
+// Undoable is a change by a tainted turn that has not been undone yet.
 type Undoable struct {
 	Kind  UndoKind
 	ID    int64
 	Text  string
-	Ended bool // it was archived, closed or cancelled; else it was made
+	Ended bool // it was archived, closed or cancelled; false: it was created
 }
 
-// Undo takes such a thing back. It fails with ErrRefused if it is not as X says. An
-// item whose statement is active again meanwhile stays archived.
+// Undo reverts such a change. It fails with ErrRefused if the object is no longer in the
+// state that X describes. An item stays archived if an active one states the same.
 type Undo struct {
 	X  Undoable
 	At time.Time
 }
 
-// Taint marks what an effect makes or ends as done by a turn that had read words
-// which its person did not write.
+// Taint returns the effect marked as one of a tainted turn: a turn that read words its
+// person did not write.
 func Taint(e Effect) Effect {
 	switch e := e.(type) {
 	case AddItem:
@@ -105,15 +104,15 @@ func Taint(e Effect) Effect {
 	case CancelReminder:
 		e.Tainted = true
 		return e
-	case SetTask: // it acts later: the person decides
+	case SetTask: // a task acts later, so the person decides
 		e.Task.Tainted = true
 		return ProposeTask{Task: e.Task}
 	}
 	return e
 }
 
-// Approve attaches the address of a pairing code to User, or to a new user of
-// that name if User is 0. It fails with ErrRefused if the code is not valid.
+// Approve attaches the address of a pairing code to User, or to a new user called Name
+// if User is 0. It fails with ErrRefused if the code is not valid.
 type Approve struct {
 	CodeHash string
 	User     UserID
@@ -121,17 +120,17 @@ type Approve struct {
 	At       time.Time
 }
 
-// Deny takes a pairing code back and drops what its address wrote meanwhile. It
-// fails with ErrRefused if the code is not valid.
+// Deny revokes a pairing code and drops the held events of its address. It fails with
+// ErrRefused if the code is not valid.
 type Deny struct {
 	CodeHash string
 	At       time.Time
 }
 
-// Resume starts a turn for messages that came while the user had paused.
+// Resume starts a turn for messages that arrived while the user had paused.
 type Resume struct{ At time.Time }
 
-// Release sends what is parked for an identity, which can be written to again.
+// Release sends the parked deliveries of an identity that can be written to again.
 type Release struct {
 	Identity IdentityID
 	At       time.Time

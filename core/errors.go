@@ -8,53 +8,52 @@ import (
 
 // Sentinels that callers branch on.
 var (
-	// ErrNotFound: there is no such thing, or it is another user's.
+	// ErrNotFound: the object does not exist, or belongs to another user.
 	ErrNotFound = errors.New("not found")
-	// ErrFenced: the lease was lost; somebody else has or had the work, and
-	// nothing was written.
+	// ErrFenced: the lease was lost to another worker, and nothing was written.
 	ErrFenced = errors.New("lease lost")
-	// ErrChanged: what the caller had read has changed since; read again.
+	// ErrChanged: the data has changed since the caller read it; read again.
 	ErrChanged = errors.New("changed since it was read")
-	// ErrExists: it is there already.
+	// ErrExists: the object exists already.
 	ErrExists = errors.New("exists already")
-	// ErrRefused: a code is wrong, used, expired or locked.
+	// ErrRefused: the request is not allowed, or a code is wrong, used, expired or locked.
 	ErrRefused = errors.New("refused")
-	// ErrMoving: the user is being moved; what was to be stored is to be held and
-	// offered again when that is done.
+	// ErrMoving: the user is frozen by a move; hold the data and try again when the
+	// move is done.
 	ErrMoving = errors.New("is being moved")
-	// ErrUnfinished: the store was not restored whole.
+	// ErrUnfinished: a restore of the store was not completed.
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
-	// ErrNoRoom: the files of a user take as much as they may (media.bytes_per_user).
+	// ErrNoRoom: the user's files have reached media.bytes_per_user.
 	ErrNoRoom = errors.New(
 		"there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New(
 		"the store was written by a newer version of everthread; start that version or restore a backup")
-	// ErrHalfDistributed: some tables are where they belong among the nodes, others not.
+	// ErrHalfDistributed: only some tables are distributed among the nodes.
 	ErrHalfDistributed = errors.New(
 		"the database is distributed in part; `everthread migrate up --distributed` finishes it")
-	// ErrNotCitus: the database knows no other nodes.
+	// ErrNotCitus: the database has no Citus extension.
 	ErrNotCitus = errors.New(
 		"this database cannot be distributed: it has no extension citus; `CREATE EXTENSION citus` makes it where Citus is installed, and without it `everthread migrate up` is enough")
-	// ErrNotCoordinator: it is no node that tables can be distributed from.
+	// ErrNotCoordinator: tables cannot be distributed from this node.
 	ErrNotCoordinator = errors.New(
 		"tables are distributed from the coordinator of Citus, which has to know itself: name it in database_url (or in database_listen_url behind a pooler), and call citus_set_coordinator_host there")
 )
 
-// Refusal is why something that somebody wants cannot be, in plain words for them. It is
+// Refusal explains to a person, in plain words, why a request was refused. It matches
 // ErrRefused.
 type Refusal string
 
-// Refuse returns a Refusal whose verbs are filled in.
+// Refuse returns a formatted Refusal.
 func Refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
 
-// Error returns the words.
+// Error returns the explanation.
 func (r Refusal) Error() string { return string(r) }
 
-// Is makes every Refusal an ErrRefused.
+// Is reports whether target is ErrRefused.
 func (r Refusal) Is(target error) bool { return target == ErrRefused }
 
-// Permanent is an error of Channel.Send that no retry can mend.
+// Permanent is an error of Channel.Send that no retry can fix.
 type Permanent struct{ Err error }
 
 // Error returns the message.
@@ -63,10 +62,10 @@ func (e *Permanent) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Permanent) Unwrap() error { return e.Err }
 
-// RetryAfter is an error of Channel.Send: the service asks to wait.
+// RetryAfter is an error of Channel.Send with which the service asks to wait.
 type RetryAfter struct {
 	After   time.Duration
-	Account bool // the whole account has to wait, not only this chat
+	Account bool // the whole account must wait, not only this chat
 	Err     error
 }
 
@@ -85,7 +84,7 @@ func (e *Unknown) Error() string { return "may have arrived: " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Unknown) Unwrap() error { return e.Err }
 
-// Unreachable is an error of Channel.Send: the person blocked us, left or is
+// Unreachable is an error of Channel.Send: the person has blocked us, left or been
 // deactivated. Deliveries to the address are parked until it writes again.
 type Unreachable struct{ Err error }
 
@@ -95,7 +94,7 @@ func (e *Unreachable) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Unreachable) Unwrap() error { return e.Err }
 
-// ModelErrorKind says what a failed model call means for the next one.
+// ModelErrorKind says whether and when a failed model call is worth a retry.
 type ModelErrorKind string
 
 // Kinds of model errors.
@@ -111,7 +110,7 @@ const (
 // ModelError is an error of Model.Stream.
 type ModelError struct {
 	Kind  ModelErrorKind
-	After time.Duration // for ModelBusy: what the provider asks for; 0: it does not say
+	After time.Duration // for ModelBusy: the wait that the provider asks for; 0: unspecified
 	Err   error         // says what to do; holds no secret and no message text
 }
 

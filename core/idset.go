@@ -30,7 +30,7 @@ func NewIDSet(ids ...MessageID) IDSet {
 
 // Has reports whether id is in the set.
 func (s IDSet) Has(id MessageID) bool {
-	i, found := slices.BinarySearchFunc(s.ranges, id, func(r [2]MessageID, id MessageID) int {
+	_, found := slices.BinarySearchFunc(s.ranges, id, func(r [2]MessageID, id MessageID) int {
 		switch {
 		case r[1] < id:
 			return -1
@@ -39,7 +39,7 @@ func (s IDSet) Has(id MessageID) bool {
 		}
 		return 0
 	})
-	return found && i >= 0
+	return found
 }
 
 // Shift returns the set with every id moved by n.

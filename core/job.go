@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Queues of jobs. Deliveries and fetches have a queue per channel, so that a
-// process only takes what it can send: QueueDeliver + channel.
+// Queues of jobs. Deliveries and fetches have a queue per channel (QueueDeliver +
+// channel), so that a process claims only what it can send.
 const (
 	QueueTurn      = "turn"
 	QueueDeliver   = "deliver:"
@@ -20,40 +20,40 @@ const (
 	QueueCompress  = "compress"
 	QueueDocument  = "document"
 	QueueSpeak     = "speak"
+	QueueRemove    = "remove" // the payload lists attachments below data_dir/media
 )
 
-// JobState is the state of a job. Done jobs are gone.
+// JobState is the state of a job. Done jobs are deleted.
 type JobState string
 
-// States of jobs. Of one key at most one is ready or running: the head; the
-// others wait in the order in which they came.
+// States of jobs. At most one job per key, the head, is ready or running; the others
+// wait in order of arrival.
 const (
 	JobWaiting JobState = "waiting"
 	JobReady   JobState = "ready" // may run at RunAt
 	JobRunning JobState = "running"
-	JobDead    JobState = "dead" // gave up; out of its key's way
+	JobDead    JobState = "dead" // a dead letter; it no longer blocks its key
 )
 
-// Job is something to be done later.
+// Job is a unit of deferred work.
 type Job struct {
 	ID      JobID
 	User    UserID
 	Queue   string
 	Key     string // first in first out per key, one running per key
-	Ref     int64  // what it is about: turn, delivery, segment, message
+	Ref     int64  // id of its subject: a turn, delivery, segment or message
 	Payload json.RawMessage
 	State   JobState
 	RunAt   time.Time
 	Lease   Lease
 	Worker  string
 	Error   string
-	// Failures counts the attempts that failed; being put off is none.
+	// Failures counts failed attempts; a postponement is not a failure.
 	Failures int
-	// Since is when it was enqueued.
-	Since time.Time
+	Since    time.Time // when it was enqueued
 }
 
-// NewJob is a job to be enqueued.
+// NewJob is a job to enqueue.
 type NewJob struct {
 	User    UserID
 	Queue   string
@@ -61,11 +61,11 @@ type NewJob struct {
 	Ref     int64
 	Payload json.RawMessage
 	RunAt   time.Time
-	// Unique leaves the job out if one of the same key and Ref is not yet running.
+	// Unique skips the job if another with the same key and Ref has not started yet.
 	Unique bool
 }
 
-// JobRef names a job that is due.
+// JobRef identifies a due job.
 type JobRef struct {
 	User  UserID
 	ID    JobID
@@ -74,31 +74,31 @@ type JobRef struct {
 	Ref   int64
 }
 
-// TurnTopic is the wake-up topic for the flags of a running turn.
+// TurnTopic returns the wake-up topic for the flags of a running turn.
 func TurnTopic(user UserID, turn TurnID) string {
 	return fmt.Sprintf("flags:%d:%d", user, turn)
 }
 
-// SummaryKey is the key of all of a user's summary jobs: they run one after
-// another. Their Ref is the segment.
+// SummaryKey is the key of a user's summary jobs, which run one after another. Their
+// Ref is the segment.
 const SummaryKey = "summaries"
 
-// EmbedKey is the key of a user's embedding jobs, whose Ref is 0: one is enough
-// for all that waits.
+// EmbedKey is the key of a user's embedding jobs. Their Ref is 0, as one job covers all
+// pending texts.
 const EmbedKey = "embed"
 
-// CompressKey is the key of a user's compression jobs, whose Ref is the thread.
+// CompressKey is the key of a user's compression jobs. Their Ref is the thread.
 const CompressKey = "compress"
 
-// SpeakKey is the key of a user's answers that are to be spoken, one after another.
+// SpeakKey is the key of the jobs that speak a user's answers, one after another.
 const SpeakKey = "speak"
 
-// AddressKey is the key of the jobs that deliver to an address.
+// AddressKey returns the key of the jobs that deliver to an address.
 func AddressKey(a Address) string {
 	return "to:" + a.Channel + ":" + url.QueryEscape(a.Account) + ":" + a.External
 }
 
-// ParseAddressKey reads an AddressKey.
+// ParseAddressKey parses an AddressKey.
 func ParseAddressKey(key string) (Address, bool) {
 	parts := strings.SplitN(key, ":", 4)
 	if len(parts) != 4 || parts[0] != "to" {
@@ -108,13 +108,13 @@ func ParseAddressKey(key string) (Address, bool) {
 	return Address{Channel: parts[1], Account: account, External: parts[3]}, err == nil
 }
 
-// JobStore is the queue. Claims of turns and deliveries have methods of their own.
+// JobStore is the queue. Turns and deliveries are claimed by methods of their own.
 type JobStore interface {
-	// Due returns heads that may run now (and running ones whose lease lapsed),
-	// oldest first: those of a share, and others that have been due for its grace. It
-	// also returns when the next one of the share will be due (zero: none is waiting).
+	// Due returns due heads, including running ones whose lease has lapsed, oldest
+	// first: those of a share, and others that have been due for its Grace. It also
+	// returns when the next head of the share will be due (zero: none is waiting).
 	Due(ctx context.Context, queues []string, now time.Time, limit int, share Share) ([]JobRef, time.Time, error)
-	// Claim takes a due job; nil if it was taken.
+	// Claim claims a due job; nil if another worker has it.
 	Claim(ctx context.Context, ref JobRef, c Claim) (*Job, error)
 	// Enqueue adds jobs.
 	Enqueue(ctx context.Context, jobs ...NewJob) error
@@ -122,23 +122,24 @@ type JobStore interface {
 	Extend(ctx context.Context, user UserID, l Lease, until time.Time) error
 	// Finish ends a job: done if cause is empty, dead otherwise.
 	Finish(ctx context.Context, user UserID, l Lease, cause string) error
-	// Abandon ends the leases of a user's turns and deliveries that worker has claimed until
-	// at: it does not work on any, and may not know of them.
+	// Abandon ends worker's leases on a user's turns and deliveries that it claimed up
+	// to at. The worker is working on none of them, and may not know of them.
 	Abandon(ctx context.Context, user UserID, worker string, at time.Time) error
 }
 
-// JobAdmin looks after jobs.
+// JobAdmin manages jobs.
 type JobAdmin interface {
-	// RetryJob gives a claimed job back, to run again at `at`, with what it had
-	// reserved. Without a cause it was put off, which is no failure of its.
+	// RetryJob returns a claimed job to the queue, to run again at `at`, together
+	// with its reserved tokens. An empty cause means that it was postponed, which
+	// does not count as a failure.
 	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
-	// DeadJobs lists jobs that gave up, newest first.
+	// DeadJobs lists dead jobs, newest first.
 	DeadJobs(ctx context.Context, limit int) ([]Job, error)
-	// Lapse ends every lease at once and returns how many there were: for a
-	// store whose only server has just started. Processes that still work are fenced.
+	// Lapse ends all leases and returns their number. It is for a store whose only
+	// server has just started: processes that are still working are fenced.
 	Lapse(ctx context.Context) (int, error)
 	// Revive makes a dead job ready again.
 	Revive(ctx context.Context, user UserID, id JobID, now time.Time) error
-	// QueueStats tells how many jobs each queue holds and since when the oldest waits.
+	// QueueStats returns the depth of each queue, and when its oldest job was enqueued.
 	QueueStats(ctx context.Context) ([]QueueStat, error)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ItemType says what a memory item states.
+// ItemType is the kind of statement in a memory item.
 type ItemType string
 
 // Types of items.
@@ -17,7 +17,7 @@ const (
 	ItemOther       ItemType = "other"
 )
 
-// ItemStatus says whether an item still holds.
+// ItemStatus says whether an item is still in use.
 type ItemStatus string
 
 // Statuses of items.
@@ -26,10 +26,10 @@ const (
 	ItemArchived ItemStatus = "archived"
 )
 
-// DefaultTheme is the theme of items that name none.
+// DefaultTheme is the theme of items without one.
 const DefaultTheme = "general"
 
-// Item is one durable statement about a user, global and not tied to a thread.
+// Item is a memory item: one durable statement about a user, not tied to a thread.
 type Item struct {
 	User          UserID
 	ID            ItemID
@@ -40,31 +40,31 @@ type Item struct {
 	SourceThread  ThreadID
 	SourceMessage MessageID // 0: none
 	Status        ItemStatus
-	Embedding     EmbeddingState // empty: none was asked for
-	Tainted       bool           // made from words that the person did not write
+	Embedding     EmbeddingState // empty: none was requested
+	Tainted       bool           // derived from words that the person did not write
 	Noted         bool           // added by the assistant, not by the person
-	History       []Wording      // earlier ones, oldest first
+	History       []Wording      // earlier wordings, oldest first
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
 
-// Wording is an earlier statement of an item that was corrected. Nothing finds it.
+// Wording is an earlier text of a corrected item. Searches do not find it.
 type Wording struct {
 	Content string    `json:"content"`
 	Until   time.Time `json:"until"`
 }
 
-// MaxWordings is how many earlier wordings an item keeps: the newest ones.
+// MaxWordings is how many earlier wordings an item keeps; older ones are dropped.
 const MaxWordings = 20
 
 // Theme groups items. Slug is unique per user.
 type Theme struct {
 	User        UserID
 	Slug        string
-	Name        string // as it is shown
+	Name        string // for display
 	Description string
-	Active      int  // items
-	Tainted     bool // its name was made from words that the person did not write
+	Active      int  // number of active items
+	Tainted     bool // its name derives from words that the person did not write
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -72,18 +72,18 @@ type Theme struct {
 // ItemQuery selects items.
 type ItemQuery struct {
 	User   UserID
-	IDs    []ItemID // none: all
+	IDs    []ItemID // empty: all
 	Theme  string   // slug; empty: all
 	Types  []ItemType
 	Since  time.Time
 	Status ItemStatus // empty: any
-	Skip   int        // without IDs: leaves out so many of the newest
+	Skip   int        // without IDs: the number of newest items to leave out
 	Limit  int
 }
 
-// MemoryStore reads memory; it is written by effects.
+// MemoryStore reads memory. Effects write it.
 type MemoryStore interface {
-	// Themes lists themes with most active items first, then by slug.
+	// Themes lists themes by falling number of active items, then by slug.
 	Themes(ctx context.Context, user UserID, limit int) ([]Theme, error)
 	// Item returns an item, or ErrNotFound.
 	Item(ctx context.Context, user UserID, id ItemID) (Item, error)
@@ -91,16 +91,16 @@ type MemoryStore interface {
 	Items(ctx context.Context, q ItemQuery) ([]Item, error)
 	// SameItem returns the active item of a digest, or ErrNotFound.
 	SameItem(ctx context.Context, user UserID, digest string) (Item, error)
-	// NewID reserves an id for something that an effect will make.
+	// NewID reserves an id for an object that an effect will create.
 	NewID(ctx context.Context, user UserID) (int64, error)
 }
 
-// AddItem adds an item; Item.ID 0: the store gives one. If an active item of the
-// same Digest exists, nothing happens. Embed, if not empty, is the embedding
-// configuration that a vector is wanted of.
+// AddItem adds an item; with Item.ID 0 the store assigns an id. It does nothing if an
+// active item with the same Digest exists. Embed, if not empty, is the configuration
+// to embed the item with.
 type AddItem struct {
 	Item   Item
-	Digest string // of the statement, as core/memory recognises it again
+	Digest string // of the statement, computed by core/memory
 	Theme  Theme  // of Item.Theme, if it does not exist yet
 	Embed  string
 	At     time.Time
@@ -110,20 +110,20 @@ type AddItem struct {
 type ArchiveItem struct {
 	Item    ItemID
 	At      time.Time
-	Text    string // what it says, for telling
-	Tainted bool   // it can be taken back by Undo
+	Text    string // its text, for the person
+	Tainted bool   // Undo can revert it
 }
 
 // RestoreItem makes an archived item active again. It fails with ErrNotFound if
-// there is none, and with ErrExists if an active one states the same.
+// there is none, and with ErrExists if an active item states the same.
 type RestoreItem struct {
 	Item ItemID
 	At   time.Time
 }
 
-// EditItem corrects an item, by the person: the wording until now becomes its history.
-// It fails with ErrNotFound if there is none, and with ErrExists if another active one
-// states the same. Embed is that of AddItem.
+// EditItem is a correction of an item by the person; the old wording joins its history.
+// It fails with ErrNotFound if there is none, and with ErrExists if another active item
+// states the same. Embed is as in AddItem.
 type EditItem struct {
 	Item    ItemID
 	Content string
@@ -132,20 +132,20 @@ type EditItem struct {
 	At      time.Time
 }
 
-// DeleteItem removes an item for good, with its history and what tools showed of it. It
-// fails with ErrNotFound if there is none.
+// DeleteItem removes an item for good, with its history and its traces in tool results.
+// It fails with ErrNotFound if there is none.
 type DeleteItem struct {
 	Item ItemID
 	At   time.Time
 }
 
-// OpenLoop opens a loop; Loop.ID 0: the store gives one.
+// OpenLoop opens a loop; with Loop.ID 0 the store assigns an id.
 type OpenLoop struct {
 	Loop Loop
 	At   time.Time
 }
 
-// MentionLoop records that an open loop was spoken of again.
+// MentionLoop records that an open loop was mentioned again.
 type MentionLoop struct {
 	Loop LoopID
 	At   time.Time

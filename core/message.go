@@ -17,19 +17,19 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// MessageKind says what a message is for. Only KindChat is conversation: it
-// opens segments, counts toward triggers and coverage, and reaches the model.
+// MessageKind is the purpose of a message. Only KindChat is conversation: it opens
+// segments, counts towards triggers and coverage, and reaches the model.
 type MessageKind string
 
 // Kinds of messages.
 const (
 	KindChat       MessageKind = "chat"
 	KindCommand    MessageKind = "command"          // a slash command, by the user
-	KindNotice     MessageKind = "notice"           // the gateway's own words: answer to a command, apology
+	KindNotice     MessageKind = "notice"           // from the gateway itself: answer to a command, apology
 	KindDaySummary MessageKind = "day_summary"      // system entry: a summary was stored
 	KindDayPost    MessageKind = "day_summary_post" // a summary posted forward
 	KindReminder   MessageKind = "reminder"
-	// KindAnswer is an answer, or a step to it, in whose place another was chosen.
+	// KindAnswer is an answer, or a step to it, that was replaced by another.
 	KindAnswer MessageKind = "answer"
 )
 
@@ -57,44 +57,44 @@ type Message struct {
 	ID       MessageID
 	Thread   ThreadID
 	Segment  SegmentID // 0 in plain threads
-	Turn     TurnID    // the turn that reads it (user) or wrote it (assistant, tool)
+	Turn     TurnID    // that reads it (user) or wrote it (assistant, tool)
 	Identity IdentityID
 	Channel  string
 	Role     Role
 	Kind     MessageKind
 
 	Text       string
-	Tokens     int        // of what the model is shown, o200k_base; counted when stored
-	ToolCalls  []ToolCall // of an assistant
-	ToolCallID string     // of a tool's result
-	ToolName   string     // of a tool's result
-	Outside    bool       // the result is of a tool outside of our own store
+	Tokens     int        // of the form shown to the model, o200k_base; counted when stored
+	ToolCalls  []ToolCall // of an assistant message
+	ToolCallID string     // of a tool result
+	ToolName   string     // of a tool result
+	Outside    bool       // a tool result from outside our own store
 
 	Attachments   []Attachment
 	Quote         *Quote
 	ForwardedFrom string
-	Request       *Request  // of a user's, or of a client's tool
+	Request       *Request  // of a user message, or of the result of a client's tool
 	Decides       *Decision // the message answered a question of a turn
-	Task          *TaskMark // the message is a task that was due, or says why one was not done
-	// Tainted: its author, an assistant or a tool of ours, had read words that the
+	Task          *TaskMark // the message is a due task, or says why one did not run
+	// Tainted: its author, the assistant or one of our tools, had read words that the
 	// person did not write there.
 	Tainted bool
-	News    *News // told before it in the epoch of its turn; nil: none
+	News    *News // shown before it in the epoch of its turn; nil: none
 
-	// Position is the place in what the model sees: microseconds since 1970,
-	// strictly increasing in a thread, given when a turn reads the message. 0:
-	// not yet read, or not conversation.
+	// Position orders messages for the model: microseconds since 1970, strictly
+	// increasing in a thread, assigned when a turn reads the message. 0: not yet
+	// read, or not conversation.
 	Position int64
-	SentAt   time.Time // decides the day and the display
-	Revision int       // 0 at first, one more with each edit or redaction
+	SentAt   time.Time // determines the day and the order of display
+	Revision int       // 0 at first, incremented by each edit or redaction
 	Redacted bool      // Text is empty for good
 	Covered  bool      // a stored summary covers it
 }
 
-// Foreign reports whether a message holds words that its person did not write
-// there: forwarded, quoted from others, imported, results of outside tools, files, what
-// another program brought with its own instructions or tools, or what was made from
-// such words.
+// Foreign reports whether a message holds words that its person did not write there:
+// text that was forwarded, quoted from others or imported, results of outside tools,
+// files, requests of a program with instructions or tools of its own, or anything
+// derived from such words.
 func (m *Message) Foreign() bool {
 	switch {
 	case m.ForwardedFrom != "", m.Outside, m.Tainted, m.Quote != nil && !m.Quote.Mine && m.Quote.Text != "":
@@ -102,21 +102,19 @@ func (m *Message) Foreign() bool {
 	case m.Request != nil && (m.Request.Instructions != "" || len(m.Request.Tools) > 0):
 		return true
 	}
-	for _, a := range m.Attachments {
-		if m.Role == RoleUser && slices.Contains(written, a.Kind) {
-			return true
-		}
+	if m.Role == RoleUser && slices.ContainsFunc(m.Attachments, Attachment.worded) {
+		return true
 	}
 	imported := m.Identity == 0 && (m.Role == RoleUser || m.Role == RoleAssistant)
 	return imported
 }
 
-// written are the kinds of attachments that hold words of their author, if only
-// in their name.
-var written = []string{"photo", "audio", "video", "document", "contact"}
+// worded reports whether an attachment may hold words of its author, if only in its name.
+func (a Attachment) worded() bool {
+	return slices.Contains([]string{"photo", "audio", "video", "document", "contact"}, a.Kind)
+}
 
-// InTime sorts messages of a thread by their positions. Those that were not read
-// yet stand last, by their numbers.
+// InTime sorts messages of a thread by position. Unread ones come last, by id.
 func InTime(ms []Message) {
 	slices.SortStableFunc(ms, func(a, b Message) int {
 		if a.Position == 0 || b.Position == 0 {
@@ -126,7 +124,7 @@ func InTime(ms []Message) {
 	})
 }
 
-// NewMessage is a message to be stored.
+// NewMessage is a message to store.
 type NewMessage struct {
 	Role       Role
 	Kind       MessageKind
@@ -142,28 +140,28 @@ type NewMessage struct {
 	Request       *Request
 	// Decides answers a question of a turn in the transaction that stores the message.
 	Decides *Decision
-	// Task marks a task that was due. Nothing else is read in its turn.
+	// Task marks a due task. Its turn reads no other message.
 	Task *TaskMark
 
 	SentAt     time.Time
-	PlatformAt time.Time // what the platform said, if SentAt is not that
-	Day        Day       // of SentAt in the user's zone; for what an Append stores as KindChat
+	PlatformAt time.Time // the platform's time, if it differs from SentAt
+	Day        Day       // of SentAt in the user's zone; for KindChat in an Append
 	Solo       bool
-	Outside    bool // the result of a tool outside of our own store: it is indexed
+	Outside    bool // a tool result from outside our own store: it is indexed
 	Tainted    bool // as in Message
 }
 
-// Day is a local calendar day as a segment stores it when it opens.
+// Day is a local calendar day. A segment stores it when it opens.
 type Day struct {
 	Label    string    // YYYY-MM-DD
 	Zone     string    // IANA name
 	Start    time.Time // first instant
 	End      time.Time // first instant of the next day
 	Finalize time.Time // when the nightly finalization is due
-	Post     time.Time // when the summary is to be posted
+	Post     time.Time // when the summary is due to be posted
 }
 
-// SegmentState says whether a day is over.
+// SegmentState says whether a segment is final.
 type SegmentState string
 
 // States of segments.
@@ -172,18 +170,18 @@ const (
 	SegmentFinal SegmentState = "final"
 )
 
-// PostState says what became of a day's summary post.
+// PostState is the state of a day's summary post.
 type PostState string
 
 // States of a post.
 const (
-	PostNone    PostState = ""        // not to be decided yet
+	PostNone    PostState = ""        // not decided yet
 	PostDue     PostState = "due"     // at Day.Post
 	PostDone    PostState = "done"    // a message of KindDayPost exists
-	PostSkipped PostState = "skipped" // too few messages, too late, or not wanted
+	PostSkipped PostState = "skipped" // too few messages, too late, or turned off
 )
 
-// Segment is the messages of one local day of a continuous thread.
+// Segment is a day segment: the messages of one local day of a continuous thread.
 type Segment struct {
 	User     UserID
 	ID       SegmentID
@@ -192,16 +190,16 @@ type Segment struct {
 	State    SegmentState
 	StartsAt MessageID
 	EndsAt   MessageID // set when final
-	Messages int       // of KindChat by user and assistant
+	Messages int       // number of KindChat messages by user and assistant
 	// SinceSummary counts those stored since the newest summary.
 	SinceSummary int
-	// Stale: a final segment got a late message, an edit or a redaction, and its
-	// summary is to be rewritten from the transcript.
+	// Stale: the final segment received a late message, an edit or a redaction, and
+	// its summary must be rewritten from the transcript.
 	Stale bool
 	// Hidden: the summary rests on redacted text and must not be shown or used.
 	Hidden         bool
 	SummaryVersion int    // 0: none yet
-	SummaryError   string // not empty: the last job gave up, and why
+	SummaryError   string // why the last job gave up; empty: it did not
 	Post           PostState
 	// Edits is the thread's count of edits, redactions and regenerations; only
 	// DayStore.Segment fills it in.
@@ -219,9 +217,9 @@ type Summary struct {
 	Covers     IDSet
 	Model      string
 	Usage      Usage
-	Ungrounded bool // bullets marked [?] rest on no message that was found
+	Ungrounded bool // it has bullets, marked [?], for which no message was found
 	Final      bool // written by the finalization
-	Tainted    bool // made from words that the person did not write
+	Tainted    bool // derived from words that the person did not write
 	CreatedAt  time.Time
 }
 
@@ -241,16 +239,15 @@ type Loop struct {
 	Text      string
 	State     LoopState
 	Sources   []MessageID
-	Tainted   bool // made from words that the person did not write
+	Tainted   bool // derived from words that the person did not write
 	OpenedAt  time.Time
 	Mentioned time.Time
 }
 
-// staleLoop is how long an open loop is shown without being mentioned.
 const staleLoop = 30 * 24 * time.Hour
 
-// Stale reports whether a loop was not mentioned for 30 days. It stays open, but
-// prompts leave it out and people see it apart.
+// Stale reports whether a loop has not been mentioned for 30 days. It stays open, but
+// prompts leave it out and people see it listed separately.
 func (l Loop) Stale(now time.Time) bool {
 	last := l.OpenedAt
 	if l.Mentioned.After(last) {

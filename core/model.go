@@ -6,9 +6,9 @@ import (
 	"iter"
 )
 
-// Model is a chat model. Stream yields the completion as it is produced; an
-// error ends the sequence and is one of *ModelError or a context's. A stream
-// that ends without a Finish was cut off.
+// Model is a chat model. Stream yields the completion as it is produced. An error ends
+// the sequence; it is a *ModelError or the context's. A stream that ends without a
+// Finish was cut off.
 type Model interface {
 	Stream(ctx context.Context, req ModelRequest) iter.Seq2[Delta, error]
 }
@@ -17,23 +17,23 @@ type Model interface {
 type ModelRequest struct {
 	Messages  []ModelMessage
 	Tools     []ToolSpec
-	MaxTokens int    // bound of the completion; 0: the model's own
+	MaxTokens int    // limit of the completion; 0: the model's own
 	User      UserID // for the provider's abuse accounting and for prompt caching; never personal data
-	// CachePrefix is how many of Messages, from the first, stay the same in the
-	// next request of the epoch; for providers that want cache marks.
+	// CachePrefix is how many of the first Messages stay the same in the next request
+	// of the epoch; for providers that use cache marks.
 	CachePrefix int
-	// Choice is which of Tools may be used: "" or auto, none, required (at least one
-	// of them), or the name of the one that must be.
+	// Choice says which of Tools may be used: "" or auto, none, required (at least
+	// one), or the name of the tool that must be.
 	Choice string
 }
 
-// ModelMessage is one message of a prompt, in the form that chat models share.
+// ModelMessage is one message of a prompt, in the form common to chat models.
 type ModelMessage struct {
 	Role       Role       `json:"role"`
 	Content    string     `json:"content"`
 	Images     []Image    `json:"images,omitempty"`
-	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`   // of an assistant
-	ToolCallID string     `json:"tool_call_id,omitempty"` // of a tool's result
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`   // of an assistant message
+	ToolCallID string     `json:"tool_call_id,omitempty"` // of a tool result
 }
 
 // Image is a picture for a model with vision.
@@ -49,39 +49,39 @@ type ToolSpec struct {
 	Schema      json.RawMessage
 }
 
-// ToolCall is a model's wish to run a tool. Arguments is JSON as the model
-// wrote it, perhaps malformed.
+// ToolCall is a model's request to run a tool. Arguments is JSON as the model wrote it,
+// possibly malformed.
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 }
 
-// Delta is a piece of a completion. The last one has Finish, and Usage if the
-// provider reports it. ToolCalls are whole, and come with the last.
+// Delta is a piece of a completion. The last one has Finish, the complete ToolCalls, and
+// Usage if the provider reports it.
 type Delta struct {
 	Text      string
 	ToolCalls []ToolCall
 	Finish    Finish
 	Usage     *Usage
-	Model     string // who answered, on the last
+	Model     string // the model that answered, in the last Delta
 }
 
-// Finish says why a completion ended.
+// Finish is the reason why a completion ended.
 type Finish string
 
 // Reasons to finish.
 const (
 	FinishStop    Finish = "stop"
 	FinishLength  Finish = "length"  // cut off at MaxTokens
-	FinishTools   Finish = "tools"   // the tools' results are wanted
+	FinishTools   Finish = "tools"   // the model waits for tool results
 	FinishRefused Finish = "refused" // filtered or refused by the provider
 )
 
-// Usage is what a call cost, in tokens, as the provider reports it.
+// Usage is the cost of a call in tokens, as the provider reports it.
 type Usage struct {
 	Prompt     int `json:"prompt"`
-	Cached     int `json:"cached"` // part of Prompt that came from the provider's cache
+	Cached     int `json:"cached"` // the part of Prompt served from the provider's cache
 	Completion int `json:"completion"`
 }
 
@@ -97,8 +97,8 @@ type Tokenizer interface {
 
 // Recording is a voice note or another recording of speech.
 type Recording struct {
-	User UserID // whose it is
-	Name string // of the file, with its ending; may be empty
+	User UserID
+	Name string // of the file, with its extension; may be empty
 	MIME string
 	Data []byte
 }

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Tier is how much old messages are shortened in prompts of the strategy long:
-// the older, the more. What the assistant said is shortened in all of them before the
-// user's words are.
+// Tier is how far old messages are shortened in prompts of the strategy long: the older
+// the message, the higher the tier. The assistant's words are always shortened before
+// the user's.
 type Tier int
 
-// Tiers of a page. Of each page the forms of all tiers are stored.
+// Tiers of a page. The store keeps every page in the forms of all tiers.
 const (
 	TierOlder  Tier = 1 + iota // the user's words without repeats, the assistant's conclusions
-	TierPoints                 // the same of the user's, the assistant's main points
-	TierFacts                  // the same of the user's, the assistant's hardest facts
-	TierLight                  // the user's words lightly shortened, but quotes and code
-	TierUser                   // the same of the user's, nothing of the assistant's
-	TierKernel                 // what carries facts, of both
+	TierPoints                 // the user's words as before, the assistant's main points
+	TierFacts                  // the user's words as before, the assistant's hardest facts
+	TierLight                  // the user's words lightly shortened, except quotes and code
+	TierUser                   // the user's words as before, nothing of the assistant's
+	TierKernel                 // the sentences that carry facts, of both
 )
 
-// MaxTier is the last tier. What does not fit in it is left out.
+// MaxTier is the last tier. Pages that do not fit in it are left out.
 const MaxTier = TierKernel
 
-// PageID numbers the pages of a user.
+// PageID identifies a page of a user.
 type PageID int64
 
-// Page is a stretch of one day of a thread as prompts of the strategy long show
-// it once it is no longer among the newest messages. Nothing of the transcript
-// changes by it.
+// Page is the shortened form of a stretch of one day of a thread. Prompts of the
+// strategy long show it once its messages are no longer among the newest. The transcript
+// itself does not change.
 type Page struct {
 	User    UserID
 	ID      PageID
@@ -36,79 +36,77 @@ type Page struct {
 	Segment SegmentID
 	// Start and End are the positions of its first and its last message.
 	Start, End int64
-	// First and Last are the lowest and the highest number of its messages.
+	// First and Last are the lowest and the highest id of its messages.
 	First, Last MessageID
-	Messages    int  // that it holds
+	Messages    int  // number of messages
 	Original    int  // tokens of their texts
 	Tier        Tier // of its form in the next prompt
 	// Stale: a message was edited or redacted since. A stale page has no forms and
-	// is in no prompt until it is made again.
+	// appears in no prompt until it is rebuilt.
 	Stale bool
 	Forms [MaxTier + 1]PageForm // by tier; 0 is not used
 }
 
-// PageForm is a page at a tier. What it holds is counted in messages.
+// PageForm is a page at a tier. Raw, Summarized, References and Omitted count messages.
 type PageForm struct {
-	Text       string `json:"-"`                 // empty where only sizes were asked for
+	Text       string `json:"-"`                 // empty where only sizes were requested
 	Tokens     int    `json:"tokens"`            // of Text
-	UserTokens int    `json:"user"`              // of those, what the user said
-	Raw        int    `json:"raw,omitempty"`     // messages word for word
+	UserTokens int    `json:"user"`              // the user's share of Tokens
+	Raw        int    `json:"raw,omitempty"`     // kept word for word
 	Summarized int    `json:"short,omitempty"`   // shortened
-	References int    `json:"refer,omitempty"`   // with something that only refers to an earlier message
-	Omitted    int    `json:"omitted,omitempty"` // of which nothing is left
+	References int    `json:"refer,omitempty"`   // with passages that only refer to an earlier message
+	Omitted    int    `json:"omitted,omitempty"` // left out entirely
 }
 
-// PageRef names a form of a page.
+// PageRef identifies a form of a page.
 type PageRef struct {
 	Page PageID `json:"page"`
 	Tier Tier   `json:"tier"`
 }
 
-// PageStore keeps the pages of threads, and the fingerprints by which repetition
-// is found.
+// PageStore keeps the pages of threads, and the fingerprints that detect repetition.
 type PageStore interface {
 	// Pages returns a thread's pages in order, without the texts of their forms.
 	Pages(ctx context.Context, user UserID, thread ThreadID) (PageList, error)
-	// PageTexts returns the forms that refs name, with their texts: pages whose Tier
-	// is that of the ref, in the order of refs. Those that are gone are left out.
+	// PageTexts returns the referenced forms with their texts, as pages with the Tier
+	// of the ref, in the order of refs. Pages that no longer exist are left out.
 	PageTexts(ctx context.Context, user UserID, refs []PageRef) ([]Page, error)
-	// RawFrom returns the position from which on messages stay as they are, 0 if they
+	// RawFrom returns the position of the first message that stays unshortened, 0 if
 	// all do.
 	RawFrom(ctx context.Context, user UserID, thread ThreadID, q RawQuery) (int64, error)
-	// Weight returns how many tokens a thread's messages from a position on take of a
-	// prompt.
+	// Weight returns the prompt tokens of a thread's messages from a position on.
 	Weight(ctx context.Context, user UserID, thread ThreadID, from int64) (int, error)
 	// Between returns a thread's messages from one position up to another, of both
 	// roles and not redacted, at most limit.
 	Between(ctx context.Context, user UserID, thread ThreadID, from, to int64, limit int) ([]Message, error)
-	// Printed returns where a user's earlier messages, before `before`, have one of
-	// these bands: at most limit for each band, the earliest.
+	// Printed returns the pieces of a user's messages before `before` that have one of
+	// the bands: for each band the earliest, at most limit.
 	Printed(ctx context.Context, user UserID, bands []int64, before MessageID, limit int) ([]Printed, error)
-	// PutPages stores pages under new ids, which it sets, in place of those of the
-	// ids that they have, and moves tiers. ErrFenced if the lease was lost, ErrChanged
-	// if one of its messages was changed since it was read: nothing is stored then.
+	// PutPages stores pages under new ids, which it sets, replaces those with their
+	// previous ids, and changes tiers. ErrFenced if the lease was lost, ErrChanged if
+	// one of the messages has changed since it was read; nothing is stored then.
 	PutPages(ctx context.Context, p PutPages) error
 }
 
-// PageList is the pages of a thread, and what is known with them.
+// PageList holds the pages of a thread.
 type PageList struct {
 	Pages []Page
 	Edits int64 // Window.Edits
-	Head  int   // tokens of the current epoch's head, but for its pages
+	Head  int   // tokens of the current epoch's head, without its pages
 }
 
-// RawQuery says which messages are the newest: those that hold Tokens, and Users
-// messages of the user and Answers of the assistant, but no more than Most tokens.
+// RawQuery defines the newest messages: those that hold Tokens tokens, Users messages of
+// the user and Answers of the assistant, but no more than Most tokens.
 type RawQuery struct{ Tokens, Users, Answers, Most int }
 
-// Printed is a piece of a message that has a band.
+// Printed is a piece of a message, found by its band.
 type Printed struct {
 	Band    int64
 	Message MessageID
 	Piece   int
 }
 
-// PutPages is what a run of the compression stores.
+// PutPages is the result of a compression run.
 type PutPages struct {
 	User   UserID
 	Thread ThreadID
@@ -116,10 +114,10 @@ type PutPages struct {
 	Edits  int64 // Window.Edits when the messages were read
 	Pages  []Page
 	Prints []Printed
-	// Repeats says which message refers to which earlier one.
+	// Repeats maps a message to the earlier ones that it refers to.
 	Repeats map[MessageID][]MessageID
 	Tiers   map[PageID]Tier
 	Now     time.Time
 	Done    bool // the job ends
-	Changed bool // with Done: prompts that begin from now on are shorter
+	Changed bool // with Done: new prompts will be shorter
 }

@@ -6,24 +6,23 @@ import (
 	"math"
 )
 
-// Passage is a stretch of a message that is short enough to be shown as it is:
-// Text is Message's text from byte From to byte To.
+// Passage is a stretch of a message, short enough to show unshortened: Text is
+// Message's text from byte From to byte To.
 type Passage struct {
 	Message  MessageID
 	From, To int
 	Text     string
 }
 
-// PassageVector is where a passage stands and what it means. Values is its vector
-// in numbers from -127 to 127: the length is not kept, the direction is, to about
-// a hundredth.
+// PassageVector locates a passage and holds its vector. Values are scaled to -127…127:
+// they keep the vector's direction to about a hundredth, but not its length.
 type PassageVector struct {
 	Message  MessageID
 	From, To int
 	Values   []int8
 }
 
-// Direction is a vector as a PassageVector keeps it.
+// Direction scales a vector to the Values of a PassageVector.
 func Direction(v []float32) []int8 {
 	most := float32(0)
 	for _, x := range v {
@@ -42,9 +41,9 @@ func Direction(v []float32) []int8 {
 // passageFormat is the first byte of packed passages.
 const passageFormat = 1
 
-// PackPassages writes the passages of a window whose first message is first. All
-// have vectors of one length. Numbers of messages are kept as their distance to
-// first, so that they hold where a window is moved.
+// PackPassages encodes the passages of a window whose first message is first. All
+// vectors have the same length. Message ids are stored relative to first, so that they
+// stay valid when the window is moved.
 func PackPassages(first MessageID, list []PassageVector) []byte {
 	if len(list) == 0 {
 		return nil
@@ -65,7 +64,7 @@ func PackPassages(first MessageID, list []PassageVector) []byte {
 
 var errPassages = errors.New("packed passages cannot be read")
 
-// UnpackPassages reads what PackPassages wrote.
+// UnpackPassages decodes the output of PackPassages.
 func UnpackPassages(first MessageID, packed []byte) ([]PassageVector, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -88,13 +87,13 @@ func UnpackPassages(first MessageID, packed []byte) ([]PassageVector, error) {
 	return out, nil
 }
 
-// unpacker reads packed passages; ok ends with the first thing that is none.
+// unpacker reads packed passages; ok becomes false at the first malformed value.
 type unpacker struct {
 	rest []byte
 	ok   bool
 }
 
-// longestPacked bounds numbers of packed passages.
+// longestPacked bounds the numbers in packed passages.
 const longestPacked = 1 << 40
 
 func (u *unpacker) number() int {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Users tells who a user is.
+// Users looks users up.
 type Users interface {
 	User(ctx context.Context, id UserID) (User, error)
 }
@@ -14,53 +14,54 @@ type Users interface {
 type PeopleStore interface {
 	User(ctx context.Context, id UserID) (User, error)
 	Users(ctx context.Context) ([]User, error)
-	// FindUsers returns limit users of those whose name contains words, in any case, or whose
-	// id they are as "7" or "#7", by id from the offset on, and how many there are; of all if
-	// words is empty.
+	// FindUsers returns up to limit users, ordered by id, from offset on, and the total
+	// number of matches. A user matches if words is empty, is part of the name in any
+	// case, or is the id as "7" or "#7".
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []User, total int, err error)
-	// AddUser makes a user with a continuous thread. Role owner is for the first start.
+	// AddUser creates a user with a continuous thread. The first start creates the owner.
 	AddUser(ctx context.Context, u User) (User, error)
-	// AddUserAt makes a user with an address at once. ErrExists if it is somebody's.
+	// AddUserAt creates a user together with an identity. ErrExists if the address is
+	// taken.
 	AddUserAt(ctx context.Context, u User, i Identity) (User, error)
 	// Identities lists a user's identities, last used first.
 	Identities(ctx context.Context, user UserID) ([]Identity, error)
-	// AddIdentity attaches an address. ErrExists if it is somebody's.
+	// AddIdentity attaches an address. ErrExists if it is taken.
 	AddIdentity(ctx context.Context, i Identity) (Identity, error)
-	// MoveIdentity gives an address to another user; what came through it stays.
+	// MoveIdentity gives an identity to another user; its messages stay.
 	MoveIdentity(ctx context.Context, i Identity, to UserID) error
-	// DeleteUser removes a user and everything that is theirs, and returns their
-	// attachments below data_dir/media, which are to be removed, and then folders
-	// with nobody else's files, which go with all that is in them. ErrRefused
-	// for the owner, ErrMoving while they are moved.
+	// DeleteUser removes a user with all data. It returns paths below data_dir/media
+	// for the caller to remove: the user's attachments, then folders that hold nobody
+	// else's files and go with all their contents. ErrRefused for the owner, ErrMoving
+	// while the user is being moved.
 	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
-	// PutCode stores a code, hashed; of CodeOwner there is at most one, replaced.
+	// PutCode stores a hashed code. There is at most one CodeOwner: a new one replaces it.
 	PutCode(ctx context.Context, c Code) error
 	// Codes lists valid codes of a kind, oldest first.
 	Codes(ctx context.Context, kind CodeKind, now time.Time) ([]Code, error)
-	// UseCode takes a code of a kind out, once. ErrRefused if it is not valid.
+	// UseCode uses up a code of a kind and returns it. ErrRefused if it is not valid.
 	UseCode(ctx context.Context, kind CodeKind, hash string, now time.Time) (Code, error)
-	// Approved lists held events whose address is somebody's by now.
+	// Approved lists held events whose address has come to belong to a user.
 	Approved(ctx context.Context, limit int) ([]Inbound, error)
 }
 
-// CodeKind says what a code is for.
+// CodeKind is the purpose of a code.
 type CodeKind string
 
 // Kinds of codes.
 const (
 	CodeOwner  CodeKind = "owner"  // makes an address the owner's
-	CodePair   CodeKind = "pair"   // a stranger's wish to be let in
-	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was asked for
-	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is who used it
+	CodePair   CodeKind = "pair"   // a stranger's request for admission
+	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was requested
+	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is where it was used
 	CodeWeb    CodeKind = "web"    // signs its user in to the web page
 )
 
-// Code is a one-time code. Hash is hex SHA-256 of it in capitals.
+// Code is a one-time code. Hash is the hex SHA-256 of the code in capitals.
 type Code struct {
 	Kind CodeKind
 	Hash string
-	// Hint is the code itself of a CodePair, as it is no secret of the stranger, and
-	// of a CodeLinked the AddressKey of where it was made.
+	// Hint is, for a CodePair, the code itself, which is no secret of the stranger,
+	// and for a CodeLinked the AddressKey of where the code was made.
 	Hint    string
 	User    UserID
 	Address Address // of a stranger

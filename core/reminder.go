@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ReminderState says whether a reminder is still to come.
+// ReminderState is the state of a reminder.
 type ReminderState string
 
 // States of reminders.
@@ -15,7 +15,7 @@ const (
 	ReminderCancelled ReminderState = "cancelled"
 )
 
-// Reminder is something that a person wants to be told at a time.
+// Reminder is a text that a person wants to receive at a time.
 type Reminder struct {
 	User  UserID
 	ID    ReminderID
@@ -23,64 +23,65 @@ type Reminder struct {
 	DueAt time.Time // the next time
 	// Cron makes it recur: five fields, in Zone. Empty: once.
 	Cron      string
-	Zone      string // IANA name, of the time that the person meant
+	Zone      string // IANA name of the zone in which the person gave the time
 	State     ReminderState
-	Source    MessageID // what asked for it; 0: none
+	Source    MessageID // the message that requested it; 0: none
 	CreatedAt time.Time
-	FiredAt   time.Time // last; zero: never
-	Message   MessageID // of the last time
-	Tainted   bool      // made from words that the person did not write
+	FiredAt   time.Time // the last time; zero: never
+	Message   MessageID // sent the last time
+	Tainted   bool      // derived from words that the person did not write
 }
 
-// PlanStore keeps open loops and reminders; they are changed by effects, such as
-// SetReminder, SnoozeReminder and CancelReminder.
+// PlanStore reads open loops and reminders, and fires reminders. Effects such as
+// SetReminder, SnoozeReminder and CancelReminder change them.
 type PlanStore interface {
-	// Reminders lists active ones, soonest first.
+	// Reminders lists active reminders, soonest first.
 	Reminders(ctx context.Context, user UserID, limit int) ([]Reminder, error)
-	// Reminder returns one of any state, or ErrNotFound.
+	// Reminder returns a reminder in any state, or ErrNotFound.
 	Reminder(ctx context.Context, user UserID, id ReminderID) (Reminder, error)
-	// DueReminders lists active ones of all users that are due, oldest first.
+	// DueReminders lists due active reminders of all users, oldest first.
 	DueReminders(ctx context.Context, now time.Time, limit int) ([]Reminder, error)
-	// Fire stores the message of a reminder with its deliveries and when it is
-	// next due. ErrChanged if it is no longer active or not due at f.Due.
+	// Fire stores the message of a reminder with its deliveries, and its next due
+	// time. ErrChanged if it is no longer active or no longer due at f.Due.
 	Fire(ctx context.Context, f Fire) (MessageID, error)
 	// DeliveriesOf lists the deliveries of a message.
 	DeliveriesOf(ctx context.Context, user UserID, m MessageID) ([]Delivery, error)
 	// Loops lists open loops, newest mention first, at most limit.
 	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
-	// Undoable returns what the effect Undo takes back, by the number of the item, loop
-	// or reminder, or ErrNotFound. A cancelled reminder whose time is over is not there.
+	// Undoable returns the change that the effect Undo would revert, by the id of the
+	// item, loop or reminder, or ErrNotFound. A cancelled reminder is not undoable once
+	// its time has passed.
 	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
 }
 
-// Fire is one time of a reminder.
+// Fire is one occurrence of a reminder.
 type Fire struct {
 	User       UserID
 	Reminder   ReminderID
 	Due        time.Time // DueAt as it was read
-	Next       time.Time // zero: it is done
+	Next       time.Time // zero: the reminder is done
 	Message    NewMessage
 	Deliveries []NewDelivery
 	Now        time.Time
 }
 
-// SetReminder makes a reminder; Reminder.ID 0: the store gives one.
+// SetReminder creates a reminder; with Reminder.ID 0 the store assigns an id.
 type SetReminder struct {
 	Reminder Reminder
 	At       time.Time
 }
 
-// CancelReminder cancels a reminder. It fails with ErrNotFound if none is active.
+// CancelReminder cancels a reminder. It fails with ErrNotFound if it is not active.
 type CancelReminder struct {
 	Reminder ReminderID
 	At       time.Time
-	Text     string // what it says, for telling
-	Tainted  bool   // it can be taken back by Undo
+	Text     string // its text, for the person
+	Tainted  bool   // Undo can revert it
 }
 
-// SnoozeReminder puts off the next time of an active reminder; one that recurs goes on
-// by its rule from then. It fails with ErrNotFound if none is active, and with
-// ErrRefused if Until is not after At.
+// SnoozeReminder postpones the next occurrence of an active reminder; a recurring one
+// follows its rule again from then on. It fails with ErrNotFound if the reminder is not
+// active, and with ErrRefused if Until is not after At.
 type SnoozeReminder struct {
 	Reminder  ReminderID
 	Until, At time.Time

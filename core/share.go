@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Share is the part of all users whose work is a process's own: one of Of equal parts.
-// The zero value is all of them. Work of other users is anybody's once it has been due
-// for Grace.
+// Share is the part of all users whose work a process does first: part N of Of equal
+// parts. The zero value is all users. Any process may do the work of other users once it
+// has been due for Grace.
 type Share struct {
 	N, Of int // with N below 0 the share is empty
 	Grace time.Duration
 }
 
-// Mine reports whether the work of a user is in the share.
+// Mine reports whether a user is in the share.
 func (s Share) Mine(user UserID) bool {
 	return s.N >= 0 && (s.Of < 2 || int(int64(user)%int64(s.Of)) == s.N)
 }
 
-// NoShare is the share of a process that takes nothing.
+// NoShare returns the share of a process that claims no work.
 func NoShare() Share { return Share{N: -1, Of: 1, Grace: 100 * 365 * 24 * time.Hour} }
 
-// WakeTopic is the wake-up topic of a queue with work for a user.
+// WakeTopic returns the wake-up topic of a queue with work for a user.
 func WakeTopic(queue string, user UserID) string {
 	return queue + "@" + strconv.FormatInt(int64(user), 10)
 }
 
-// ParseWakeTopic reads a WakeTopic.
+// ParseWakeTopic parses a WakeTopic.
 func ParseWakeTopic(topic string) (queue string, user UserID, ok bool) {
 	n := strings.LastIndexByte(topic, '@')
 	if n < 0 {
@@ -39,38 +39,38 @@ func ParseWakeTopic(topic string) (queue string, user UserID, ok bool) {
 	return topic[:n], UserID(id), err == nil
 }
 
-// Connections are those of a database server that processes share.
+// Connections describes the connections to a database server that processes share.
 type Connections struct {
-	Limit     int  // that it takes, without those kept for its administrators
-	Processes int  // of the gateway that are alive
-	Pooled    bool // a pooler stands between
+	Limit     int  // the server's limit, without connections reserved for administrators
+	Processes int  // live processes of the gateway
+	Pooled    bool // connections go through a pooler
 }
 
-// ErrDeaf: what one process tells the others they do not hear.
+// ErrDeaf: notifications of one process do not reach the others.
 var ErrDeaf = errors.New("notifications do not arrive")
 
-// ErrOtherDatabase: the two addresses of the configuration are not of one database.
+// ErrOtherDatabase: database_url and database_listen_url lead to different databases.
 var ErrOtherDatabase = errors.New("database_listen_url leads to another database than database_url; it must be the same one, without the pooler")
 
-// TopicMembers says that a process came or went.
+// TopicMembers announces that a process joined or left.
 const TopicMembers = "members"
 
-// TopicShares says, within a process only, that its share is another.
+// TopicShares announces, within one process, that its share has changed.
 const TopicShares = "shares"
 
-// Membership is that of a process among the live ones.
+// Membership registers a process as alive.
 type Membership struct {
 	Worker string
-	// Leaving: it finishes what it began, and begins nothing.
+	// Leaving: the process finishes its work and claims no more.
 	Leaving    bool
 	Now, Until time.Time
 }
 
-// MemberStore keeps which processes are alive.
+// MemberStore keeps the live processes.
 type MemberStore interface {
-	// Join takes or renews a membership and returns the names of the processes that are
-	// not leaving, sorted. Of those whose time is over it ends the leases of jobs, and
-	// returns how many those were.
+	// Join creates or renews a membership and returns the sorted names of the processes
+	// that are not leaving. It ends the job leases of expired members and returns their
+	// number.
 	Join(ctx context.Context, m Membership) (live []string, freed int, err error)
 	// Leave ends a membership and the leases of the process's jobs.
 	Leave(ctx context.Context, worker string) error

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// VoiceChoice says when the answers to a user are spoken, too.
+// VoiceChoice says when the answers to a user are also spoken.
 type VoiceChoice string
 
 // Choices of a user. The zero value is VoiceAuto.
@@ -15,10 +15,10 @@ const (
 	VoiceOff  VoiceChoice = "off"
 )
 
-// Voices are all choices.
+// Voices returns all choices.
 func Voices() []VoiceChoice { return []VoiceChoice{VoiceAuto, VoiceOn, VoiceOff} }
 
-// Speaks reports whether an answer is spoken. heard: it answers a voice note.
+// Speaks reports whether an answer is spoken. heard: the answer is to a voice note.
 func (c VoiceChoice) Speaks(heard bool) bool {
 	switch c {
 	case VoiceOn:
@@ -29,27 +29,27 @@ func (c VoiceChoice) Speaks(heard bool) bool {
 	return heard
 }
 
-// Speech is a text that is to be spoken.
+// Speech is a text to speak.
 type Speech struct {
-	User UserID // whose answer it is
+	User UserID // who receives the answer
 	Text string // words only, no markup
 }
 
-// SpeechStore keeps what became of answers that are to be spoken. Their jobs are those of
-// QueueSpeak: Ref is the message, and the payload the Address where it was delivered.
+// SpeechStore stores the results of speaking answers. The jobs are in QueueSpeak: Ref is
+// the message, and the payload the Address where it was delivered.
 type SpeechStore interface {
 	// Spoken adds a recording to a message, stores its delivery and ends the job.
-	// ErrNotFound: the message was redacted, or another answer stands in its place; the
-	// job has ended, and the file is to go.
+	// ErrNotFound if the message was redacted, or replaced by another answer; the job
+	// has ended, and the caller removes the file.
 	Spoken(ctx context.Context, s Spoken) error
-	// Unspoken ends the job of an answer that could not be spoken, and keeps why.
+	// Unspoken ends the job of an answer that could not be spoken, and stores why.
 	Unspoken(ctx context.Context, user UserID, l Lease, cause string) error
-	// SpeechTrouble is why the last answer that was to be spoken was not, and since when it
-	// was to be; "" if it was, or none was to be.
+	// SpeechTrouble returns why speaking failed for the last such answer, and when its
+	// job was enqueued; "" if it succeeded, or there was none.
 	SpeechTrouble(ctx context.Context, user UserID) (cause string, since time.Time, err error)
 }
 
-// Spoken is a message that was spoken.
+// Spoken is the recording of a message.
 type Spoken struct {
 	User       UserID
 	Message    MessageID

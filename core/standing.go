@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// InstructionID names a standing instruction. It is counted per user.
+// InstructionID identifies a standing instruction. It is counted per user.
 type InstructionID int64
 
-// Instruction is a standing instruction: what a person wants always. It is a setting,
-// not memory, and stands in every prompt.
+// Instruction is a standing instruction: a wish that holds for every answer. It is a
+// setting, not memory, and is part of every prompt.
 type Instruction struct {
 	User      UserID
 	ID        InstructionID
 	Text      string    // one line
 	Tokens    int       // of its line in a prompt
-	Source    MessageID // that asked for it; 0: none, such as the page
+	Source    MessageID // the message that requested it; 0: none, as from the web page
 	Noted     bool      // the assistant proposed it, and the person said yes
 	CreatedAt time.Time
 }
 
-// MaxInstructions is how many standing instructions of a user a store keeps at all, those
-// that do not count among them.
+// MaxInstructions is the absolute limit of standing instructions per user. It includes
+// those that the configured limits do not count.
 const MaxInstructions = 100
 
-// StandingStore reads standing instructions; they are written by effects.
+// StandingStore reads standing instructions. Effects write them.
 type StandingStore interface {
-	// Instructions lists a user's standing instructions in the order in which they were
-	// added; in a merge those of the target user come first.
+	// Instructions lists a user's standing instructions in the order of their addition;
+	// after a merge those of the target user come first.
 	Instructions(ctx context.Context, user UserID) ([]Instruction, error)
 }
 
-// AddInstruction adds a standing instruction; Instruction.ID 0: the store gives one. If
-// one of the same Digest exists, nothing happens. It fails with ErrRefused if there
-// would be more than Max, or all together would have more than MaxTokens; 0: only
-// MaxInstructions bounds them.
+// AddInstruction adds a standing instruction; with Instruction.ID 0 the store assigns an
+// id. It does nothing if one with the same Digest exists. It fails with ErrRefused if
+// there would be more than Max, or more than MaxTokens in total; 0: only MaxInstructions
+// bounds them.
 type AddInstruction struct {
 	Instruction Instruction
-	Digest      string // of the text, as core/text recognises it again
+	Digest      string // of the text, computed by core/text
 	Max         int
 	MaxTokens   int
 	At          time.Time
 }
 
-// RemoveInstruction removes a standing instruction for good, from what prompts are kept
-// of, too. It fails with ErrNotFound if there is none.
+// RemoveInstruction removes a standing instruction for good, from stored prompts too. It
+// fails with ErrNotFound if there is none.
 type RemoveInstruction struct {
 	Instruction InstructionID
 	At          time.Time
@@ -56,25 +56,25 @@ func (RemoveInstruction) effect() {}
 // PartStanding is the name of the part of a prompt that holds standing instructions.
 const PartStanding = "standing"
 
-// InstructionLine is a standing instruction as it stands in a prompt: a JSON text, so
-// that nothing in it can end the line or look like another.
+// InstructionLine returns the line of a prompt for a standing instruction: a JSON
+// string, so that its text can neither end the line nor imitate another.
 func InstructionLine(text string) string { return "- " + DataLine(text) }
 
-// RemovedInstruction stands in what is kept of a prompt for one that was removed since.
+// RemovedInstruction replaces the line of a removed instruction in stored prompts.
 const RemovedInstruction = "- [removed]"
 
-// ApproveStanding is for standing instructions that the assistant proposes: Subject is a
-// StandingSubject.
+// ApproveStanding is about standing instructions that the assistant proposes: Subject is
+// a StandingSubject.
 const ApproveStanding ApprovalKind = "standing"
 
-// StandingSubject is what a yes adds.
+// StandingSubject holds the standing instructions that a yes adds.
 type StandingSubject struct {
 	Texts  []string  `json:"texts"`
-	Source MessageID `json:"source,omitempty"` // that the turn answered
+	Source MessageID `json:"source,omitempty"` // the message that the turn answered
 }
 
-// ProposeInstruction asks the person whether Text is to be a standing instruction. It
-// changes nothing by itself: the reply of the turn asks.
+// ProposeInstruction asks the person to approve Text as a standing instruction. It
+// changes nothing itself: the reply of the turn asks.
 type ProposeInstruction struct{ Text string }
 
 func (ProposeInstruction) effect() {}

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// TaskID names a task. It is counted per user.
+// TaskID identifies a task. It is counted per user.
 type TaskID int64
 
-// TaskState says whether a task is still to come.
+// TaskState is the state of a task.
 type TaskState string
 
 // States of tasks.
 const (
 	TaskActive    TaskState = "active"
-	TaskPaused    TaskState = "paused" // it stands still until ResumeTask
+	TaskPaused    TaskState = "paused" // until ResumeTask
 	TaskDone      TaskState = "done"
 	TaskCancelled TaskState = "cancelled"
 )
 
-// Task is what a person wants to be done at a time: a turn whose instruction is Text.
+// Task is a turn scheduled for a time. Its instruction is Text.
 type Task struct {
 	User  UserID
 	ID    TaskID
@@ -27,21 +27,21 @@ type Task struct {
 	DueAt time.Time // the next time
 	// Cron makes it recur: five fields, in Zone. Empty: once.
 	Cron      string
-	Zone      string // IANA name, of the time that the person meant
+	Zone      string // IANA name of the zone in which the person gave the time
 	State     TaskState
-	Source    MessageID // what asked for it; 0: none
+	Source    MessageID // the message that requested it; 0: none
 	CreatedAt time.Time
-	Tainted   bool // made from words that the person did not write, who said yes to it
-	Failures  int  // in a row
-	Last      Run  // the newest; its Due is zero: there was none
+	Tainted   bool // derived from words that the person did not write, but approved
+	Failures  int  // consecutive failures
+	Last      Run  // the newest run; a zero Due means none
 }
 
-// RunState says what became of a time of a task.
+// RunState is the state of a run.
 type RunState string
 
 // States of a run.
 const (
-	RunStarted RunState = "started" // its turn waits, or is under way
+	RunStarted RunState = "started" // its turn waits, or is running
 	RunDone    RunState = "done"
 	RunStopped RunState = "stopped" // by the person
 	RunSkipped RunState = "skipped"
@@ -51,109 +51,109 @@ const (
 // RunCause says why a run failed or was skipped.
 type RunCause string
 
-// Causes. A late time was missed by more than a task waits; at one that is over before
-// it begins nothing is asked of a model.
+// Causes. Except for CauseModel and CauseRefused, no model was called.
 const (
-	CauseLate    RunCause = "late"
+	CauseLate    RunCause = "late"    // its time was missed by more than tasks wait
 	CausePaused  RunCause = "paused"  // the person had paused the assistant
 	CauseBlocked RunCause = "blocked" // the person cannot be written to
 	CauseNowhere RunCause = "nowhere" // the person has no address
-	CauseTokens  RunCause = "tokens"  // the day has no more for tasks, or at all
-	CauseAll     RunCause = "all"     // nor has anybody
-	CauseModel   RunCause = "model"   // it did not answer
-	CauseSetup   RunCause = "setup"   // only the owner can mend it
-	CauseRefused RunCause = "refused" // the model refuses it
+	CauseTokens  RunCause = "tokens"  // the user's tokens of the day, or those for tasks, are used up
+	CauseAll     RunCause = "all"     // the day's tokens of all users are used up
+	CauseModel   RunCause = "model"   // the model did not answer
+	CauseSetup   RunCause = "setup"   // only the owner can fix it
+	CauseRefused RunCause = "refused" // the model refused
 )
 
-// Run is one time of a task.
+// Run is one occurrence of a task.
 type Run struct {
 	Task    TaskID
 	Due     time.Time
 	State   RunState
 	Cause   RunCause
-	Passed  int       // earlier times that were passed over since the one before
+	Passed  int       // occurrences missed since the previous run
 	Message MessageID // the instruction in the transcript; 0: no turn began
 	Turn    TurnID    // 0: none has begun
 	Started time.Time
 	Ended   time.Time // zero: not yet
 }
 
-// TaskMark says of a user's message that nobody typed it then: it is a task of theirs
-// that was due.
+// TaskMark marks a user message that nobody typed at that time: it is a due task.
 type TaskMark struct {
 	Due time.Time `json:"due"`
 	Set time.Time `json:"set"` // when the person set the task
 }
 
-// MaxFailures is how many runs of a task may fail in a row before it stands still and
-// its person is asked whether it is to go on.
+// MaxFailures is how many runs of a task may fail in a row before it is paused and the
+// person is asked whether to continue.
 const MaxFailures = 3
 
-// TaskStore keeps tasks; they are changed by effects and FireTask.
+// TaskStore keeps tasks. Effects and FireTask change them.
 type TaskStore interface {
-	// Tasks lists active and paused ones, soonest first.
+	// Tasks lists active and paused tasks, soonest first.
 	Tasks(ctx context.Context, user UserID, limit int) ([]Task, error)
-	// Task returns one of any state, or ErrNotFound.
+	// Task returns a task in any state, or ErrNotFound.
 	Task(ctx context.Context, user UserID, id TaskID) (Task, error)
-	// DueTasks lists active ones of all users that are due, oldest first.
+	// DueTasks lists due active tasks of all users, oldest first.
 	DueTasks(ctx context.Context, now time.Time, limit int) ([]Task, error)
-	// FireTask claims one time of a task, and stores what becomes of it. ErrChanged if the
-	// task is no longer active or not due at f.Due; ErrRefused if the day has too few tokens.
+	// FireTask claims one occurrence of a task and stores its run. ErrChanged if the
+	// task is no longer active or no longer due at f.Due; ErrRefused if the day has too
+	// few tokens left.
 	FireTask(ctx context.Context, f FireTask) error
 	// Runs lists the runs of a task, newest first.
 	Runs(ctx context.Context, user UserID, task TaskID, limit int) ([]Run, error)
 }
 
-// FireTask is one time of a task. Either Instruction is stored in the continuous thread
-// with what it reserves of the day, and a turn will answer it; or Run says why not.
+// FireTask is one occurrence of a task. Either Instruction is stored in the continuous
+// thread with its token reservation, for a turn to answer; or Run says why not.
 type FireTask struct {
 	User     UserID
 	Due      time.Time // Task.DueAt as it was read
-	Next     time.Time // zero: it is over
+	Next     time.Time // zero: the task is done
 	Run      Run
 	Identity IdentityID // where the turn answers
 	// Instruction has a TaskMark; nil: no turn begins.
 	Instruction *NewMessage
 	Budget      Budget
-	// Notice is what the person is told by Deliveries; nil: nothing.
+	// Notice is sent to the person by Deliveries; nil: none.
 	Notice     *NewMessage
 	Deliveries []NewDelivery
-	// Effects follow, such as a question that the notice asks. Pause lets the task stand still.
+	// Effects are applied last, such as the question that the notice asks. Pause pauses
+	// the task.
 	Effects []Effect
 	Pause   bool
 	Now     time.Time
 }
 
-// SetTask makes a task; Task.ID 0: the store gives one. It fails with ErrRefused if the
-// user has MaxTasks.
+// SetTask creates a task; with Task.ID 0 the store assigns an id. It fails with
+// ErrRefused if the user has Max tasks.
 type SetTask struct {
 	Task Task
-	Max  int // of active and paused ones; 0: any number
+	Max  int // active and paused ones; 0: unlimited
 	At   time.Time
 }
 
-// CancelTask cancels an active or paused task. It fails with ErrNotFound if there is none.
+// CancelTask cancels an active or paused task. It fails with ErrNotFound if it is neither.
 type CancelTask struct {
 	Task TaskID
 	At   time.Time
 }
 
-// PauseTask lets an active task stand still; of one that is over nothing happens.
+// PauseTask pauses an active task. It does nothing to one that is over.
 type PauseTask struct {
 	Task TaskID
 	At   time.Time
 }
 
-// ResumeTask lets a paused task go on at Due, its failures forgotten. It fails with
-// ErrNotFound if none is paused.
+// ResumeTask makes a paused task due at Due and resets its failures. It fails with
+// ErrNotFound if the task is not paused.
 type ResumeTask struct {
 	Task TaskID
 	Due  time.Time
 	At   time.Time
 }
 
-// ProposeTask asks the person whether a task is to be set. It changes nothing by itself:
-// the reply of the turn asks.
+// ProposeTask asks the person to approve a task. It changes nothing itself: the reply of
+// the turn asks.
 type ProposeTask struct{ Task Task }
 
 func (SetTask) effect()     {}
@@ -165,17 +165,17 @@ func (ProposeTask) effect() {}
 // Kinds of approvals about tasks: Subject is a TaskSubject.
 const (
 	ApproveTask   ApprovalKind = "task"        // tasks that the assistant proposes
-	ApproveResume ApprovalKind = "task_resume" // whether a task that failed is to go on
+	ApproveResume ApprovalKind = "task_resume" // whether to resume a failed task
 )
 
-// TaskSubject is what a yes sets, or lets go on.
+// TaskSubject holds the tasks that a yes sets, or the one that it resumes.
 type TaskSubject struct {
 	Tasks  []ProposedTask `json:"tasks,omitempty"`
-	Source MessageID      `json:"source,omitempty"` // that the turn answered
+	Source MessageID      `json:"source,omitempty"` // the message that the turn answered
 	Resume TaskID         `json:"resume,omitempty"`
 }
 
-// ProposedTask is a task as a question about it keeps it.
+// ProposedTask is a task in a TaskSubject.
 type ProposedTask struct {
 	Text    string    `json:"text"`
 	Due     time.Time `json:"due"`

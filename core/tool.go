@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// Tool is something that a model may use. It is safe for concurrent use.
+// Tool is a tool for models. It is safe for concurrent use.
 type Tool interface {
-	// Spec describes the tool to the model. It is the same at every call.
+	// Spec describes the tool to the model. It returns the same value at every call.
 	Spec() ToolSpec
-	// Use runs the tool and returns soon after ctx ends. Arguments is a JSON
-	// object, but not checked against the schema. What it changes in our own
-	// store it returns as Effects. An error is told to the model in its own words.
+	// Use runs the tool and returns soon after ctx ends. Arguments is a JSON object,
+	// not validated against the schema. Changes to our own store are returned as
+	// Effects. The model sees the text of an error.
 	Use(ctx context.Context, use ToolUse) (ToolResult, error)
 }
 
-// OutsideTool is an optional interface of a Tool that acts outside of our own
-// store. Its calls are journalled, and its results are indexed.
+// OutsideTool is an optional interface of a Tool that acts outside our own store. Its
+// calls are journalled, and its results are indexed.
 type OutsideTool interface {
 	Outside() bool
 }
 
-// GuardedTool is an optional interface of an OutsideTool that says whose it is,
-// and which of its calls the person is asked about first.
+// GuardedTool is an optional interface of an OutsideTool that restricts its users, and
+// determines whether calls need an approval.
 type GuardedTool interface {
 	// May reports whether a user may use the tool.
 	May(u User) bool
-	// Standing says what its operator decided: with allowed a call runs without a
-	// question, with readOnly it changes nothing outside.
+	// Standing returns the operator's decisions: an allowed tool runs without
+	// approval, and a readOnly tool changes nothing outside.
 	Standing() (allowed, readOnly bool)
 }
 
@@ -40,39 +40,39 @@ type ToolUse struct {
 	User        UserID
 	Thread      ThreadID
 	Turn        TurnID
-	By          Actor       // through whom the turn came; zero: through nobody
-	Inputs      []MessageID // what the turn answers
-	Task        TaskID      // that the turn runs; 0: a person wrote
+	By          Actor       // who started the turn; zero: nobody
+	Inputs      []MessageID // the messages that the turn answers
+	Task        TaskID      // the task that the turn runs; 0: none
 	Tainted     bool        // the turn read words that its person did not write there
-	Step, Index int         // of the model's calls in the turn, of the tool calls in that; both from 0
+	Step, Index int         // of the model call in the turn, and of the tool call in it; both from 0
 	Now         time.Time
 	Location    *time.Location
 	Language    string
 	Arguments   json.RawMessage
-	// Reserve takes n tokens of the person's day for a call of a model that the tool
-	// makes. Give puts what it took in their place. nil: their day has no bound.
+	// Reserve reserves n tokens of the person's day for a model call by the tool. give
+	// replaces the reservation with the tokens used. nil: the day has no limit.
 	Reserve func(ctx context.Context, n int) (give func(took int), err error)
 }
 
-// ToolResult is what a tool found or did.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	Text    string   // for the model
-	Effects []Effect // to be committed with the reply
+	Effects []Effect // committed with the reply
 	Usage   Usage    // of models that the tool called itself
-	Files   []File   // for the person: they come with the answer
-	Tainted bool     // Text has words that the person did not write, or was made from such
+	Files   []File   // for the person: they are sent with the answer
+	Tainted bool     // Text contains, or derives from, words that the person did not write
 }
 
-// File is a file that a tool made.
+// File is a file that a tool created.
 type File struct {
 	Name string // may be empty
 	MIME string // may be empty
-	Alt  string // of a picture, for those who do not see it; empty: it is none
+	Alt  string // describes a picture in words; empty: not a picture
 	Data []byte
 }
 
-// Read reads the arguments; none are as good as an empty object. What is wrong
-// with them is told in plain words.
+// Read decodes the arguments; missing ones count as an empty object. Errors explain the
+// problem in plain words.
 func (u ToolUse) Read(into any) error {
 	if len(u.Arguments) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (u ToolUse) Read(into any) error {
 	return nil
 }
 
-// Stamp is a time as tools show it, in the zone of the user (nil: UTC).
+// Stamp formats a time for tool results, in the user's zone (nil: UTC).
 func Stamp(t time.Time, zone *time.Location) string {
 	if zone == nil {
 		zone = time.UTC
@@ -98,7 +98,7 @@ func Stamp(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.RFC3339)
 }
 
-// ResultOf is v, as JSON, with the effects of a tool.
+// ResultOf returns a result with v as JSON, and effects.
 func ResultOf(v any, effects ...Effect) (ToolResult, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
@@ -109,15 +109,14 @@ func ResultOf(v any, effects ...Effect) (ToolResult, error) {
 	return ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
 }
 
-// TaintedResult is a result like that of ResultOf; tainted: words that the user did not
-// write are in it.
+// TaintedResult is like ResultOf, and sets Tainted.
 func TaintedResult(v any, tainted bool, effects ...Effect) (ToolResult, error) {
 	out, err := ResultOf(v, effects...)
 	out.Tainted = tainted
 	return out, err
 }
 
-// Number is a whole number in the arguments of a tool, which some models write as a text.
+// Number is an integer in the arguments of a tool, which some models write as a string.
 type Number int64
 
 // UnmarshalJSON reads 7, "7", "#7" or null.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// SearchView is what a search answers, as models and programs read it.
+// SearchView is the form of a SearchResult for models and programs.
 type SearchView struct {
 	Results []HitView `json:"results"`
 	Mode    string    `json:"mode"`
 	Note    string    `json:"note,omitempty"`
 }
 
-// HitView is a hit in it.
+// HitView is a hit of a SearchView.
 type HitView struct {
 	Kind    DocKind   `json:"kind"`
 	Label   string    `json:"day_label"`
@@ -26,22 +26,22 @@ type HitView struct {
 	Snippet string    `json:"snippet,omitempty"`
 	Covered *bool     `json:"covered_by_summary,omitempty"`
 	Summary string    `json:"summary_snippet,omitempty"`
-	// Attachment, Name and Page are of a page of a file, and Message carried it.
+	// Attachment, Name and Page describe a page of a file that Message carried.
 	Attachment string      `json:"attachment,omitempty"`
 	Name       string      `json:"name,omitempty"`
 	Page       int         `json:"page,omitempty"`
-	Foreign    bool        `json:"foreign,omitempty"` // words that the user did not write went into it
+	Foreign    bool        `json:"foreign,omitempty"` // it has words that the user did not write
 	Signals    SignalsView `json:"signals"`
 }
 
-// SignalsView is what found a hit.
+// SignalsView holds the signals that found a hit.
 type SignalsView struct {
 	FTS       bool `json:"fts"`
 	Semantic  bool `json:"semantic"`
 	Neighbour bool `json:"neighbour,omitempty"`
 }
 
-// View is the result as it is read, with times in a zone (nil: UTC).
+// View returns the result as a SearchView, with times in a zone (nil: UTC).
 func (r SearchResult) View(zone *time.Location) SearchView {
 	out := SearchView{Results: make([]HitView, 0, len(r.Hits)), Mode: r.Mode, Note: r.Note}
 	for _, h := range r.Hits {
@@ -69,10 +69,10 @@ func (h Hit) view(zone *time.Location) HitView {
 	return v
 }
 
-// Thousandths rounds a score as it is shown.
+// Thousandths rounds a score for display.
 func Thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// ItemView is an item in full, as models and programs read it.
+// ItemView is the form of an Item for models and programs.
 type ItemView struct {
 	ID        ItemID         `json:"id"`
 	Theme     string         `json:"theme"`
@@ -85,10 +85,10 @@ type ItemView struct {
 	Message   MessageID      `json:"source_message_id,omitempty"`
 	Created   string         `json:"created_at"`
 	Updated   string         `json:"updated_at"`
-	Foreign   bool           `json:"foreign,omitempty"` // words that the user did not write went into it
+	Foreign   bool           `json:"foreign,omitempty"` // it derives from words that the user did not write
 }
 
-// View is the item as it is read, with times in a zone (nil: UTC).
+// View returns the item as an ItemView, with times in a zone (nil: UTC).
 func (i Item) View(zone *time.Location) ItemView {
 	return ItemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding,
 		i.SourceThread, i.SourceMessage, Stamp(i.CreatedAt, zone), Stamp(i.UpdatedAt, zone), i.Tainted}

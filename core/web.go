@@ -11,25 +11,25 @@ type Session struct {
 	User      UserID
 	ID        int64      // unique among all users
 	Hash      string     // hex SHA-256 of the cookie's token
-	Identity  IdentityID // through which the link was asked for; 0: that is not known
-	Browser   string     // what the browser calls itself, at most 200 bytes
+	Identity  IdentityID // where the link was requested; 0: unknown
+	Browser   string     // the browser's name for itself, at most 200 bytes
 	CreatedAt time.Time
 	UsedAt    time.Time
 	Expires   time.Time
 }
 
-// SessionStore keeps who is signed in to the web page.
+// SessionStore keeps the sessions of the web page.
 type SessionStore interface {
-	// SignIn takes a code of CodeWeb out, once, and starts a session of its user:
-	// s.User and s.ID are given by the store. ErrRefused if the code is not valid.
+	// SignIn uses up a CodeWeb and starts a session of its user. The store sets s.User
+	// and s.ID. ErrRefused if the code is not valid.
 	SignIn(ctx context.Context, codeHash string, s Session, now time.Time) (Session, error)
-	// SignsIn returns whom a code of CodeWeb signs in, and until when, or ErrNotFound if it
-	// is not valid.
+	// SignsIn returns the user of a CodeWeb and its expiry without using it, or
+	// ErrNotFound if it is not valid.
 	SignsIn(ctx context.Context, codeHash string, now time.Time) (u User, until time.Time, err error)
-	// Session returns the session of a token's hash and whose it is, or ErrNotFound
-	// if there is none, or it has expired.
+	// Session returns the session of a token's hash and its user, or ErrNotFound if
+	// there is none or it has expired.
 	Session(ctx context.Context, hash string, now time.Time) (Session, User, error)
-	// UseSession records when a session was used last, and moves its end.
+	// UseSession records when a session was last used, and extends it.
 	UseSession(ctx context.Context, user UserID, id int64, used, expires time.Time) error
 	// Sessions lists a user's sessions that have not expired, last used first.
 	Sessions(ctx context.Context, user UserID, now time.Time) ([]Session, error)
@@ -37,18 +37,18 @@ type SessionStore interface {
 	EndSession(ctx context.Context, user UserID, id int64) error
 }
 
-// Capability is something that an identity, a key or a session may do. A person's
-// own identities and sessions have all but CanAdmin, which is the owner's; a key
-// has those that it was made with, and never CanAccount.
+// Capability is a permission of an identity, a key or a session. A person's own
+// identities and sessions have all but CanAdmin, which is the owner's. A key has those
+// that it was made with, and never CanAccount.
 type Capability string
 
 // Capabilities. CanTalk is stored as "chat", its name before capabilities.
 const (
-	CanTalk    Capability = "chat"    // write messages, and read their answers
+	CanTalk    Capability = "chat"    // write messages, and read the answers
 	CanRead    Capability = "read"    // read and search the conversation
 	CanMemory  Capability = "memory"  // read and change memory, loops and reminders
 	CanAccount Capability = "account" // settings, identities, sessions, keys, forgetting, export
-	CanAdmin   Capability = "admin"   // what only the owner may
+	CanAdmin   Capability = "admin"   // reserved to the owner
 )
 
 // APIKey lets a program act for a user.
@@ -57,43 +57,44 @@ type APIKey struct {
 	ID        int64 // unique among all users
 	Name      string
 	Hash      string // hex SHA-256 of the key
-	Hint      string // how the key begins, shown in lists
+	Hint      string // the beginning of the key, shown in lists
 	Scopes    []Capability
 	CreatedAt time.Time
 	UsedAt    time.Time // zero: never
 }
 
-// Allows reports whether the key has a capability. None has CanAccount, whatever
-// it was stored with.
+// Allows reports whether the key has a capability. No key has CanAccount, even if it is
+// among its Scopes.
 func (k APIKey) Allows(c Capability) bool {
 	return c != CanAccount && slices.Contains(k.Scopes, c)
 }
 
 // APIKeyStore keeps API keys.
 type APIKeyStore interface {
-	// AddAPIKey stores a key; the store gives its ID.
+	// AddAPIKey stores a key and assigns its ID.
 	AddAPIKey(ctx context.Context, k APIKey) (APIKey, error)
-	// APIKey returns the key of a hash and whose it is, or ErrNotFound.
+	// APIKey returns the key of a hash and its user, or ErrNotFound.
 	APIKey(ctx context.Context, hash string) (APIKey, User, error)
 	// APIKeys lists a user's keys, newest first.
 	APIKeys(ctx context.Context, user UserID) ([]APIKey, error)
-	// UseAPIKey records when a key was used last.
+	// UseAPIKey records when a key was last used.
 	UseAPIKey(ctx context.Context, user UserID, id int64, at time.Time) error
-	// RevokeAPIKey removes a user's key, or is ErrNotFound.
+	// RevokeAPIKey removes a user's key. ErrNotFound if there is none.
 	RevokeAPIKey(ctx context.Context, user UserID, id int64) error
 }
 
-// TimelineQuery asks for a page of a thread, in the order of display.
+// TimelineQuery selects a page of a thread, in the order of display.
 type TimelineQuery struct {
 	User   UserID
 	Thread ThreadID // 0: the continuous one
 	// From and To bound the time of display, To exclusive; zero: no bound.
 	From, To time.Time
-	// Before asks for the newest before a message, After for the oldest after one;
-	// neither: the newest, or with Oldest the oldest. Of the three only one may be set.
+	// Before selects the newest messages before one, After the oldest after one;
+	// with neither, the newest are selected, or with Oldest the oldest. At most one of
+	// the three may be set.
 	Before, After MessageID
 	Oldest        bool
-	Answers       bool // those that were not chosen, too
+	Answers       bool // include replaced answers (KindAnswer)
 	Limit         int
 }
 
@@ -104,56 +105,56 @@ type Revision struct {
 	ReplacedAt time.Time
 }
 
-// TimelineStore shows the transcript to people.
+// TimelineStore reads the transcript for display.
 type TimelineStore interface {
 	// Timeline returns messages of every kind, oldest first, and reports whether there
-	// are more in the direction of the query. ErrNotFound: the thread, or the message
-	// of Before or After, is not there.
+	// are more in the direction of the query. ErrNotFound if the thread, or the message
+	// of Before or After, does not exist.
 	Timeline(ctx context.Context, q TimelineQuery) (ms []Message, more bool, err error)
 	// Sent lists the deliveries of messages, without their parts, oldest first.
 	Sent(ctx context.Context, user UserID, ids []MessageID) ([]Delivery, error)
 	// Revisions returns the earlier texts of a message, oldest first.
 	Revisions(ctx context.Context, user UserID, id MessageID) ([]Revision, error)
-	// Running lists the turns of a thread (0: the continuous one) that run or wait to
-	// be tried again.
+	// Running lists the turns of a thread (0: the continuous one) that are running or
+	// wait for a retry.
 	Running(ctx context.Context, user UserID, thread ThreadID) ([]Turn, error)
-	// Answers lists those of the messages that have more than one answer, by their ids.
+	// Answers lists those of the messages that have more than one answer, by id.
 	Answers(ctx context.Context, user UserID, ids []MessageID) ([]Answered, error)
 }
 
-// UsageDay is what a user's calls took on a day.
+// UsageDay is a user's usage on a day.
 type UsageDay struct {
 	User  UserID
 	Day   string // YYYY-MM-DD
 	Usage Usage
-	Tasks int // tokens of Usage that tasks took
+	Tasks int // tokens of Usage spent on tasks
 	Turns int
 }
 
-// Changes tells what happens to users, so that open pages follow.
+// Changes announces changes to users, so that open pages can update.
 type Changes interface {
-	// Changed yields users whose rows were written by this process, each at least
-	// once after the transaction. The channel is closed when ctx ends. A reader that
-	// is behind misses some.
+	// Changed yields users whose rows this process has written, each at least once
+	// after the transaction. The channel is closed when ctx ends. A slow reader misses
+	// some.
 	Changed(ctx context.Context) <-chan UserID
 	// Publish passes a topic of at most 7,000 bytes to the Wakes of every process,
 	// this one included. Nothing is stored; it may be lost.
 	Publish(ctx context.Context, topic string) error
 }
 
-// Request is what a client of the HTTP interfaces wants besides of the answer to
-// its message. It is stored with the message, so that a re-run of the turn knows it.
+// Request holds the options that a client of the HTTP interfaces sends with a message.
+// It is stored with the message, so that a re-run of the turn has it.
 type Request struct {
-	// Instructions stand after those of the configuration, for this turn only.
+	// Instructions follow those of the configuration, for this turn only.
 	Instructions string `json:"instructions,omitempty"`
-	// Tools are the client's own: a call of one ends the turn, and their results come
-	// as messages of RoleTool.
+	// Tools are the client's own: a call of one ends the turn, and its result arrives
+	// as a message of RoleTool.
 	Tools []ToolSpec `json:"tools,omitempty"`
-	// Choice is which tools the model may use: "" or auto, none, required, or the
+	// Choice says which tools the model may use: "" or auto, none, required, or the
 	// name of one of Tools.
 	Choice    string `json:"choice,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"` // of the answer; 0: as configured
-	// Strategy is what the prompt is built by; empty: the user's.
+	// Strategy is the strategy for the prompt; empty: the user's.
 	Strategy string `json:"strategy,omitempty"`
 }
 

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Writes .env beside docker-compose.yml, readable for nobody else: the keys that
-# `docker compose up` needs, made once. In one that is there every line stays, and
-# only a key that it lacks is added. `everthread init --compose` does the same.
+# Writes the keys that `docker compose up` needs to .env beside docker-compose.yml,
+# readable only by its owner. An existing .env keeps every line and gets only the
+# missing keys. `everthread init --compose` does the same.
 
 set -eu
 umask 077
 cd "$(dirname "$0")/.."
 
 if [ ! -e .env ]; then
-	set -C # a file that appears meanwhile is not replaced
+	set -C # do not replace a file that appears meanwhile
 	cat >.env <<'HEAD'
 # What `docker compose up` needs. Keep a copy in a safe place: without
 # EVERTHREAD_SECRET_KEY stored keys cannot be read, and the database was made with
@@ -33,7 +33,7 @@ for key in POSTGRES_PASSWORD EVERTHREAD_SECRET_KEY; do
 	fi
 done
 
-# Where everthread.yaml can stand. The gateway's user has to read it.
+# The folder for everthread.yaml. The gateway's user must be able to read it.
 [ -d config ] || mkdir -m 755 config
 
 if [ -n "$added" ]; then

@@ -4,6 +4,6 @@ package migrations
 
 import "io/fs"
 
-// withNext returns the migrations as they are: only a build for tests has those
-// of a version to come.
+// withNext returns the released migrations unchanged: only test builds include those of a
+// future version.
 func withNext(released fs.FS, _ string) fs.FS { return released }

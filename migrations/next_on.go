@@ -10,7 +10,7 @@ import (
 //go:embed testdata/next
 var next embed.FS
 
-// withNext adds a migration that a version to come might have.
+// withNext adds a migration of an imagined future version.
 func withNext(released fs.FS, engine string) fs.FS {
 	more, err := fs.Sub(next, "testdata/next/"+engine)
 	if err != nil {
@@ -19,10 +19,10 @@ func withNext(released fs.FS, engine string) fs.FS {
 	return both{released, more}
 }
 
-// both are the files of two folders.
+// both merges the files of two folders.
 type both [2]fs.FS
 
-// Open opens a file of either; a folder is that of the first.
+// Open opens a file from either; folders are opened from the first.
 func (b both) Open(name string) (fs.File, error) {
 	f, err := b[0].Open(name)
 	if err != nil {

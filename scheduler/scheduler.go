@@ -1,6 +1,6 @@
-// Package scheduler asks at regular times what is due. It never relies on a
-// tick: every task looks at the store, so that downtime, daylight saving and
-// several processes need no special case (docs/architecture.md, "Level-triggered").
+// Package scheduler runs tasks at regular times. No task relies on a tick: each asks the
+// store what is due, so that downtime, daylight saving and several processes need no special
+// case (docs/architecture.md, "Level-triggered").
 package scheduler
 
 import (
@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Task is something to be looked at regularly. Run asks what is due and does it
-// or enqueues it; while another process begins to lead it may run in both.
+// Task is a periodic task. Run asks what is due and does or enqueues it. While the lead
+// changes it may run in two processes at the same time.
 type Task struct {
 	Name string
 	Spec string // standard five-field cron expression, in UTC
@@ -24,14 +24,14 @@ type Task struct {
 // Scheduler runs tasks.
 type Scheduler struct {
 	Tasks []Task
-	// Leads reports whether this is the one process of several that asks now.
+	// Leads reports whether this process runs the tasks now, of several.
 	Leads func() bool
 	Log   *zap.Logger
 	Now   func() time.Time
 }
 
-// Run runs each task once at the start and then at its times, until ctx ends. A
-// task that still runs at its next time is left to finish.
+// Run runs each task once at the start and then at its times, until ctx ends. It skips a time
+// at which the task still runs.
 func (s *Scheduler) Run(ctx context.Context) error {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -47,12 +47,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 func (s *Scheduler) repeat(ctx context.Context, t Task, schedule cron.Schedule) {
 	for {
-		var err error
 		if s.Leads() {
-			err = t.Run(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("task", zap.String("task", t.Name), zap.Error(err))
+			if err := t.Run(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Warn("task failed", zap.String("task", t.Name), zap.Error(err))
+			}
 		}
 		now := s.Now().UTC()
 		timer := time.NewTimer(schedule.Next(now).Sub(now))

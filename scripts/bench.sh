@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Measures what docs/benchmarks.md reports, on SQLite and on the private
-# PostgreSQL: the Go benchmarks whose names match $1 in the packages $2, and,
-# where ../shared/bench is, turns of the built program measured from outside.
+# Measures the figures of docs/benchmarks.md, on SQLite and on the private PostgreSQL:
+# the Go benchmarks whose names match $1 in the packages $2, and, if ../shared/bench
+# exists, turns of the built program measured from outside.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# several PROGRAM N runs so many processes of one database until it is ended.
+# several PROGRAM N runs N processes on one database until it is ended.
 several() {
 	local pids=() n
 	trap 'kill "${pids[@]}" 2>/dev/null; wait; exit 0' TERM INT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian's Chromium and wapiti, a scanner of web pages, where they are
-# missing, and prints the path of Chromium.
+# Installs Debian's Chromium and wapiti, a web page scanner, if they are missing, and
+# prints the path of Chromium.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

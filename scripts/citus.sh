@@ -2,14 +2,14 @@
 # A private Citus on loopback: one coordinator and two workers.
 #
 #   scripts/citus.sh start DIR   build Citus from its source in DIR, once, and start it; print its DSN
-#   scripts/citus.sh stop        stop it; the data stay
-#   scripts/citus.sh clean       stop it and remove its data; the build stays
+#   scripts/citus.sh stop        stop it; keep the data
+#   scripts/citus.sh clean       stop it and remove its data; keep the build
 #   scripts/citus.sh test DIR    run the store's contract on it
 #
-# DIR is the source of a release of Citus that knows the PostgreSQL of Debian, 13.0 for
-# PostgreSQL 15: a checkout or an unpacked archive. It stays as it is. The server is a copy of
-# the one that scripts/postgres.sh unpacks, which brings pgvector; nothing is installed on
-# the machine. EVERTHREAD_CACHE moves the cache folder.
+# DIR is the source of a Citus release that supports Debian's PostgreSQL, 13.0 for
+# PostgreSQL 15: a checkout or an unpacked archive. It is not changed. The server is a copy
+# of the one that scripts/postgres.sh unpacks, which includes pgvector; nothing is installed
+# on the machine. EVERTHREAD_CACHE moves the cache folder.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -40,7 +40,7 @@ find_bin() {
 	[ -x "$bin/postgres" ]
 }
 
-# build makes the server of the source in $1, unless there is one of it. It is complete or absent.
+# build builds the server from the source in $1, unless it exists. It is complete or absent.
 build() {
 	[ -x "$1/configure" ] || die "$1 holds no source of Citus"
 	local sum origin config
@@ -112,7 +112,7 @@ init_node() {
 start_node() {
 	init_node "$1"
 	runs "$1" && return 0
-	# The lock must not live on in the server: 9 is closed for it.
+	# The server must not inherit the lock: descriptor 9 is closed for it.
 	as_owner env "PGPASSFILE=$home/pgpass" "$bin/pg_ctl" -D "$home/data/$1" -w -t 60 -l "$home/data/$1/server.log" \
 		-o "-p $(port "$1")" start >/dev/null 2>&1 9>&- ||
 		die "the $1 does not start, see $home/data/$1/server.log"
@@ -120,7 +120,7 @@ start_node() {
 
 sql() { PGPASSFILE=$home/pgpass "$bin/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$(dsn "$1")" "${@:2}"; }
 
-# prepare makes the database on every node, and tells the coordinator of the others.
+# prepare creates the database on every node, and registers the workers with the coordinator.
 prepare() {
 	local node
 	for node in "${nodes[@]}"; do

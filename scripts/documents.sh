@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the small documents of core/document/testdata, each by the program that people
-# make such files with: LibreOffice, Chromium, LaTeX, Ghostscript, qpdf. They are made
-# once and kept; run this only to change them.
+# Makes the small documents of core/document/testdata, each with a program that people
+# use for such files: LibreOffice, Chromium, LaTeX, Ghostscript, qpdf. They are committed;
+# run this only to change them.
 set -euo pipefail
 cd "$(dirname "$0")/../core/document/testdata"
 tmp=$(mktemp -d)

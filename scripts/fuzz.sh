@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fuzzes every target of the module, 30 seconds each; or as many as a time is enough for,
-# ten seconds each, of which each commit takes the next ones; after three times that time no
-# other is started, as building them may take long. A crash leaves its input in the package's
-# testdata/fuzz, ready to be committed.
+# Fuzzes every target of the module, 30 seconds each. With a total time, it fuzzes as many
+# as fit, ten seconds each, and each commit takes the next ones; after three times that
+# time it starts no other, as building them may take long. A crash leaves its input in the
+# package's testdata/fuzz, ready to be committed.
 #
-#   scripts/fuzz.sh [seconds for some of them]
+#   scripts/fuzz.sh [total seconds]
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -18,7 +18,7 @@ targets=$(git ls-files --cached --others --exclude-standard '*_test.go' | xargs 
 	exit 0
 }
 if [ -n "$budget" ]; then
-	# Some seconds of each go into starting it.
+	# Starting a target takes some of its seconds.
 	each=10 count=$(wc -l <<<"$targets") some=$((budget / 15 + 1))
 	first=$(($(git rev-list --count HEAD) * some % count))
 	targets=$(printf '%s\n%s\n' "$targets" "$targets" | sed -n "$((first + 1)),$((first + (some < count ? some : count)))p")
@@ -33,7 +33,7 @@ while read -r package name; do
 	log "$package $name"
 	out=$(go test -tags goolm -run '^$' -fuzz "^$name\$" -fuzztime "${each}s" "$package" 2>&1) || {
 		# The coordinator of Go 1.26 may report the end of its own time as a
-		# failure (golang/go#75804); what a target fails on is written down.
+		# failure (golang/go#75804); a real failure leaves its input.
 		if grep -q '^    context deadline exceeded$' <<<"$out" && ! grep -q 'Failing input written' <<<"$out"; then
 			continue
 		fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks the container image with programs of others, as far as that goes without an
-# engine: does every step of the Dockerfile here, unpacks the image of a release with
-# skopeo and umoci, compares the two, and starts both.
+# Checks the container image with third-party programs, as far as that is possible without
+# a container engine: performs every step of the Dockerfile here, unpacks the image of a
+# release with skopeo and umoci, compares the two, and starts both.
 #
-#   scripts/image.sh                     an image that is made for it
-#   scripts/image.sh ARCHIVE:VERSION     the one of a release
+#   scripts/image.sh                     an image built for the check
+#   scripts/image.sh ARCHIVE:VERSION     the image of a release
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

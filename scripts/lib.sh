@@ -6,8 +6,8 @@ umask 022
 root_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tool=$(basename "$0" .sh)
 
-# Everything that is built or downloaded lives outside the checkout. Root uses a
-# folder that an unprivileged user can enter, because PostgreSQL refuses root.
+# Builds and downloads are kept outside the checkout. Root uses a folder that an
+# unprivileged user can enter, because PostgreSQL refuses to run as root.
 if [ -n "${EVERTHREAD_CACHE:-}" ]; then
 	cache=$EVERTHREAD_CACHE
 elif [ "$(id -u)" = 0 ]; then
@@ -33,7 +33,7 @@ quietly() {
 }
 
 # need_packages command:package... installs the Debian packages whose command is
-# not there. Without root or apt it says what is missing and goes on to fail.
+# missing. Without root or apt it says what is missing and fails.
 need_packages() {
 	local pair missing=()
 	for pair in "$@"; do

@@ -15,7 +15,7 @@ if [ ! -x "$dir/golangci-lint" ]; then
 	mkdir -p "$dir"
 	GOFLAGS='' GOBIN=$dir quietly go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
-# Without cgo, as everything is built but what the race detector looks at.
+# Without cgo, like every build except those with the race detector.
 export GOLANGCI_LINT_CACHE=$cache/golangci-lint CGO_ENABLED=0
 cd "$root_dir"
 exec "$dir/golangci-lint" "${@:-run}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the Matrix homeserver and the test bridge of e2e/peers into the cache
-# folder, as their lock files say, and prints the folder. A second run with the
-# same sources only prints. The homeserver needs a C compiler.
+# Builds the Matrix homeserver and the test bridge of e2e/peers into the cache folder, as
+# pinned by their lock files, and prints the folder. A second run with the same sources
+# only prints it. The homeserver needs a C compiler.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the Debian package of a program that was built:
+# Makes the Debian package of a built program:
 #
 #   scripts/nfpm.sh VERSION ARCH PROGRAM OUT.deb     ARCH: amd64, arm64
 #
-# The program of this machine's kind writes the completion of commands; NATIVE names it where PROGRAM is
-# of another kind. nfpm is built once into the cache folder.
+# A program for this machine's architecture writes the shell completion; NATIVE names it if
+# PROGRAM is for another one. nfpm is built once into the cache folder.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -24,7 +24,7 @@ UNIT=$work/everthread.service COMPLETION=$work/completion CHANGES=$work/changelo
 sed 's,/usr/local/bin/everthread,/usr/bin/everthread,' deploy/everthread.service >"$UNIT"
 "${NATIVE:-$PROGRAM}" completion bash >"$COMPLETION"
 gzip -9n <CHANGELOG.md >"$CHANGES"
-# Files and package have the time of the commit, or the one given.
+# Files and package have the time of the commit, or the given time.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 find "$work" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the npm packages of e2e/peers into the cache folder, exactly as its
-# lock file says, and prints the path of the model emulator's program. A second
-# run with the same lock file only prints.
+# Installs the npm packages of e2e/peers into the cache folder, exactly as pinned by its
+# lock file, and prints the path of the model emulator's program. A second run with the
+# same lock file only prints it.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

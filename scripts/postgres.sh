@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
 # A private PostgreSQL with pgvector for the tests.
 #
-#   scripts/postgres.sh start    start it if it does not run; print its DSN
+#   scripts/postgres.sh start    start it if it is not running; print its DSN
 #   scripts/postgres.sh dsn      print the DSN of the running one
-#   scripts/postgres.sh bin      print the folder of the server's programs, for servers of a test's own
+#   scripts/postgres.sh bin      print the folder of the server's programs, for tests that run their own
 #   scripts/postgres.sh status   exit 0 if it runs
-#   scripts/postgres.sh stop     stop it; the data stay
-#   scripts/postgres.sh clean    stop it and remove its data; the build stays
+#   scripts/postgres.sh stop     stop it; keep the data
+#   scripts/postgres.sh clean    stop it and remove its data; keep the build
 #
-# Where it comes from, the first that works: TEST_POSTGRES_DSN (used as it is,
-# never started or stopped), a Docker engine, a PostgreSQL on this machine that
-# has pgvector, Debian packages with pgvector, Debian packages with pgvector
-# compiled from the source package of Debian 13. Packages are unpacked into the
-# cache folder, nothing is installed. The server listens on 127.0.0.1 and on a
-# socket in the cache folder, and asks for a password.
+# It uses the first source that works: TEST_POSTGRES_DSN (as it is, never started or
+# stopped), a Docker engine, a PostgreSQL on this machine with pgvector, Debian packages
+# with pgvector, Debian packages with pgvector compiled from the source package of
+# Debian 13. Packages are unpacked into the cache folder; nothing is installed. The server
+# listens on 127.0.0.1 and on a socket in the cache folder, and requires a password.
 #
 # EVERTHREAD_POSTGRES_FSYNC=off starts it without fsync, for tests: they kill processes, not
-# the machine, and a slow disk would take the time that they are given. Benchmarks keep it on.
-# EVERTHREAD_CACHE moves the cache folder, EVERTHREAD_POSTGRES=docker|local|unpack
-# chooses the source.
+# the machine, and would time out on a slow disk. Benchmarks keep fsync on.
+# EVERTHREAD_CACHE moves the cache folder; EVERTHREAD_POSTGRES=docker|local|unpack chooses
+# the source.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -59,9 +58,8 @@ local_bin() {
 	echo "$bin"
 }
 
-# our_apt runs an apt tool on lists and archives of our own, so that neither root
-# nor a fresh `apt-get update` of the machine is needed. The machine's own sources
-# and credentials are used.
+# our_apt runs an apt tool with its own lists and archives, so that it needs neither root
+# nor a fresh `apt-get update`. It uses the machine's sources and credentials.
 our_apt() {
 	local cmd=$1 dir=$home/apt
 	shift
@@ -94,14 +92,14 @@ unpack_libraries() {
 	local into=$1 version=$2 packages
 	LD_LIBRARY_PATH=$(library_path "$into") ldd "$into/usr/lib/postgresql/$version/bin/postgres" |
 		grep -q 'not found' || return 0
-	# libllvm serves only the JIT, which is off; the C library is that of the machine.
+	# libllvm is only for the JIT, which is off; the C library is the machine's.
 	packages=$(our_apt apt-get -s --no-install-recommends install "postgresql-$version" |
 		awk '/^Inst (lib|tzdata)/ && !/^Inst (libllvm|libc6|libc-|lib.*perl)/ {print $2}')
 	[ -z "$packages" ] || unpack_packages "$into" $packages
 }
 
-# debian_source fetches Debian 13's source of pgvector from the mirror that this
-# machine is configured with, and prints the folder it was unpacked into.
+# debian_source fetches Debian 13's source of pgvector from this machine's configured
+# mirror, unpacks it and prints its folder.
 debian_source() {
 	local uri sources=$home/apt/trixie.list dir=$home/pgvector archive
 	uri=$(our_apt apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
@@ -129,7 +127,7 @@ compile_pgvector() {
 	rm -rf "$home/pgvector"
 }
 
-# unpack_postgres makes the folder $home/root, once. It is complete or absent.
+# unpack_postgres creates the folder $home/root, once. It is complete or absent.
 unpack_postgres() {
 	[ -d "$home/root" ] && return 0
 	has apt-get || die "no Docker engine, no pgvector, no apt: set TEST_POSTGRES_DSN to a PostgreSQL 15 or later with pgvector"
@@ -205,9 +203,9 @@ start_server() {
 	init_data
 	local port try
 	for try in 1 2 3 4 5; do
-		# The same port as last time keeps results of the tests cached.
+		# The same port as last time keeps test results cached.
 		port=$([ "$try" = 1 ] && cat "$home/port" 2>/dev/null || free_port)
-		# The lock must not live on in the server: 9 is closed for it.
+		# The server must not inherit the lock: descriptor 9 is closed for it.
 		if as_owner "$bin/pg_ctl" -D "$home/data" -w -t 60 -l "$home/data/server.log" \
 			-o "-p $port -c fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}" start >/dev/null 2>&1 9>&-; then
 			echo "$port" >"$home/port"
@@ -245,7 +243,7 @@ start_container() {
 		-e POSTGRES_USER=everthread -e POSTGRES_DB=everthread -p 127.0.0.1::5432 "$image" -c max_connections=300 -c "fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}"
 	local try
 	for try in $(seq 60); do
-		# Over TCP: the first start of the image serves its socket only, then restarts.
+		# Over TCP: at its first start the image serves only its socket, then restarts.
 		if docker exec "$container" psql -h 127.0.0.1 -U everthread -qc "$extensions" >/dev/null 2>&1; then
 			log "PostgreSQL runs in the container $container"
 			return 0
@@ -275,7 +273,7 @@ start() {
 	fi
 }
 
-# running prints the DSN of the server that runs, or fails.
+# running prints the DSN of the running server, or fails.
 running() {
 	if uses_docker; then
 		[ -n "$(container_port)" ] && print_dsn "$(container_port)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks Debian's promtool, which checks the rules of alerts, into the cache folder
-# and prints its path. The package is not installed: that would start a server.
+# Unpacks Debian's promtool, which checks alert rules, into the cache folder and prints its
+# path. The package is not installed: that would start a server.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

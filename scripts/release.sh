@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes a release in dist/VERSION: static programs for six platforms, archives, Debian
-# packages, a container image as an OCI layout (no engine is needed), a bill of materials
-# with licences, the sums of all, a Homebrew formula and the notes of the release page. The same commit gives the same bytes with the same Go, and the
-# same certificates on the machine; one platform is built twice to prove it.
+# packages, a container image as an OCI layout (without a container engine), a bill of
+# materials with licences, checksums, a Homebrew formula and the notes of the release page.
+# The same commit, Go version and certificates of the machine give the same bytes; one
+# platform is built twice to prove it.
 #
-#   scripts/release.sh [VERSION]              everything; scripts/image.sh has the image start
-#   scripts/release.sh --compile PLATFORM...  only whether these compile
+#   scripts/release.sh [VERSION]              everything; scripts/image.sh starts the image
+#   scripts/release.sh --compile PLATFORM...  only check that these compile
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -50,7 +51,7 @@ done
 log "linux/amd64 once more, to compare"
 linux=$work/everthread-$version-linux
 mkdir "$work/again"
-# Another folder and no cache of the linker: nothing of either may be in the bytes.
+# Another folder and no linker cache: neither may influence the bytes.
 git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -xf - -C "$work/again"
 (cd "$work/again" && compile linux/amd64 "$work/second")
 cmp "$work/second" "$linux-amd64/everthread" || die "two builds of linux/amd64 differ"

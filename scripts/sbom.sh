@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Writes the bill of materials of a program, as CycloneDX, with the licences of the
-# modules that the linker put into it. The same program gives the same bytes.
+# Writes the bill of materials of a program, as CycloneDX, with the licences of the modules
+# linked into it. The same program gives the same bytes.
 #
 #   scripts/sbom.sh VERSION EPOCH PROGRAM OUT.json
 #
-# syft, which reads it, is built once into the cache folder. The licences are those in
-# the module cache, where the modules are after a build.
+# syft, which reads the program, is built once into the cache folder. The licences come from
+# the module cache, which is filled by the build.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 export SYFT_CHECK_FOR_APP_UPDATE=false SYFT_GOLANG_SEARCH_LOCAL_MOD_CACHE_LICENSES=true
 quietly "$dir/syft" scan "file:$program" --quiet --source-name everthread --source-version "$version" \
 	--output "cyclonedx-json@1.6=$work/found.json"
-# What differs from run to run or names this machine goes; the program is the subject, not a part.
+# Remove what differs from run to run or names this machine; the program is the subject, not a component.
 jq --arg version "$version" --arg tool "${syft#v}" --arg at "$(date -u -d "@$2" +%FT%TZ)" '
 	"github.com/everthread/everthread" as $main
 	| del(.serialNumber)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Lives through a simulated year of people with tasks and reminders: $1 people, $2 days,
-# $3 kills, $4 the seed of what happens to them. Then through each day of a year with a model
-# that refuses more than 8,192 tokens; on SQLite alone, unless TEST_POSTGRES_DSN is set. Then
-# ten million damaged documents are read. Where there is a PostgreSQL (TEST_POSTGRES_DSN), it is
-# slow for ten minutes, four processes of it are killed for five, and for an hour behind PgBouncer with a standby,
-# whose primary is killed half-way.
+# Simulates a year of people with tasks and reminders: $1 people, $2 days, $3 kills, $4 the
+# seed of the events. Then simulates each day of a year with a model that rejects more than
+# 8,192 tokens; on SQLite alone, unless TEST_POSTGRES_DSN is set. Then reads ten million
+# damaged documents. With a PostgreSQL (TEST_POSTGRES_DSN), makes it slow for ten minutes, and
+# kills four processes for five minutes, and for an hour behind PgBouncer with a standby, whose
+# primary is killed half-way.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged, on a machine that has
-# nothing but Go and a Debian or Docker to fetch the rest: builds, lint, every
-# suite with and without the race detector on SQLite and PostgreSQL, the real
-# binary against its peers. With CI=true also another system and some fuzz targets, and a skipped
-# test is a failure.
-# scripts/nightly.sh runs what takes longer.
+# Runs every check that a change must pass, on a machine with nothing but Go and a Debian
+# or Docker to fetch the rest: builds, lint, every suite on SQLite and PostgreSQL, the real
+# binary against its peers. With CI=true also the race detector, more kills, another system
+# and some fuzz targets, and a skipped test is a failure. scripts/nightly.sh runs slower
+# checks.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -24,7 +23,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# step name command... runs a step, says how long it took and goes on.
+# step name command... runs a step, reports its duration and continues.
 step() {
 	local name=$1 begin=$SECONDS
 	shift
@@ -37,7 +36,7 @@ step() {
 	fi
 }
 
-# missing notes a peer that is not to be had. Its tests skip, and say so too.
+# missing records an unavailable peer. Its tests skip, and say so too.
 missing() {
 	log "$*"
 	echo "$*" >>"$skips"
@@ -92,16 +91,16 @@ builds() {
 		(cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
 }
 
-# The program of the end-to-end tests, which they would build once a package.
+# The program for the end-to-end tests, which each package would otherwise build.
 program() {
 	CGO_ENABLED=0 go build -tags 'goolm crashpoints' -o "$work/everthread" ./cmd/everthread &&
 		export EVERTHREAD_TEST_PROGRAM=$work/everthread
 }
 
-# gotest flags... -- packages... runs the tests of the packages; go vet was run on all of
-# them before. Up to three that fail are run again, alone, three times: the load of all the
-# others is no fault of theirs. The report names them. A data race and a panic are always
-# failures.
+# gotest flags... -- packages... runs the tests of the packages; go vet has already run on
+# all of them. Up to three failing tests are rerun alone, three times, because the load of
+# the others may be the cause. The report names them. A data race or a panic is always a
+# failure.
 gotest() {
 	local flags=(-vet=off) part=$work/part failed=$work/failed package test
 	while [ "$1" != -- ]; do
@@ -112,7 +111,7 @@ gotest() {
 	: >"$part" >"$failed"
 	go test -json "${flags[@]}" "$@" | awk -v skips="$part" -v failed="$failed" -f "$root_dir/scripts/testreport.awk"
 	local status=("${PIPESTATUS[@]}")
-	# What is long was run in full before, where this is not all.
+	# In a partial run slow tests may skip: they have run in full before.
 	[ -n "$EVERTHREAD_TEST_ALL" ] || sed -i '/it takes long/d' "$part"
 	cat "$part" >>"$skips"
 	[ "${status[1]}" = 0 ] || return 1
@@ -125,21 +124,21 @@ gotest() {
 	done 3<"$failed"
 }
 
-# packages lists all but the end-to-end tests, without those that a pattern matches.
+# packages lists all packages except the end-to-end tests and those that match a pattern.
 packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
 
-# What has goroutines that outlive a call.
+# Packages with goroutines that outlive a call.
 goroutines='/core/\(live\|job\|media\|intake\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
 
-# What has none; scripts/nightly.sh runs it with the race detector.
+# Packages with none; scripts/nightly.sh runs them with the race detector.
 pure='/migrations$\|/core/\(text\|words\|when\|day\|markup\|prompt\|llm/tokens\)$'
 
-# The race detector looks at what runs side by side, of which a small size has as much as
-# a large one, at a tenth of the speed: here what is long is smaller (package fulltest). It
-# looks at Go, not at the C of SQLite translated to it, which holds locks of its own. What has
-# goroutines is run on one processor and on two. Not with it: the tests of the repository's
-# text, processes that read a document, whose limit of memory it exceeds, and what is pure
-# and starts no goroutine, whose callers are looked at.
+# The race detector checks concurrency, which small tests have as much as large ones, at a
+# tenth of the speed: so slow tests are smaller here (package fulltest). It checks Go, but not
+# SQLite's C translated to Go, which has locks of its own. Packages with goroutines run on one
+# processor and on two. Excluded are the tests of the repository's text, processes that read a
+# document, whose memory limit it exceeds, and pure packages that start no goroutine, whose
+# callers are checked.
 raced() {
 	local detector=(-race '-gcflags=modernc.org/sqlite/lib=-race=false' '-gcflags=modernc.org/libc=-race=false')
 	local repeated others status=0
@@ -152,7 +151,7 @@ raced() {
 	return $status
 }
 
-# Everything in full, without it, and built as it is shipped.
+# Everything in full, without the race detector, built as shipped.
 plain() {
 	local all
 	all=$(packages) || return 1
@@ -162,20 +161,21 @@ plain() {
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
 
-# One package at a time, as their scenarios share the machine already.
+# One package at a time: their scenarios already share the machine. At full size with CI=true.
 end_to_end() {
-	CGO_ENABLED=0 gotest -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 30m -- ./e2e/...
+	local all=
+	[ "$ci" != true ] || all=1
+	EVERTHREAD_TEST_ALL=$all CGO_ENABLED=0 gotest -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 30m -- ./e2e/...
 }
 
-# Two minutes of what `make soak` does for an hour: processes behind PgBouncer are killed, and
-# then their primary is.
+# A slice of what `make soak` does for an hour: kill processes; with CI=true they are behind
+# PgBouncer, and their primary is killed, too.
 kills() {
-	CGO_ENABLED=0 go test -tags 'goolm e2e crashpoints bench' -count=1 -timeout 20m -v -run '^TestSoakKills$' ./e2e/bench \
-		-kills.for 2m -kills.failover
+	CGO_ENABLED=0 go test -tags 'goolm e2e crashpoints bench' -count=1 -timeout 20m -v -run '^TestSoakKills$' ./e2e/bench "$@"
 }
 
-# boots reports whether a systemd of a test's own can be started here: that needs
-# root and namespaces, which some containers do not let.
+# boots reports whether a test can start its own systemd here: that needs root and
+# namespaces, which some containers do not allow.
 boots() {
 	local group=/sys/fs/cgroup
 	[ ! -d $group/systemd ] || group=$group/systemd
@@ -183,7 +183,7 @@ boots() {
 		mkdir "$group/everthread-test" 2>/dev/null && rmdir "$group/everthread-test"
 }
 
-# What an operator starts from: Compose, the image, units, rules.
+# The operator's files: Compose, the image, units, rules.
 deployment() (
 	tags=
 	if boots; then tags=boot; else log "units are checked, but not started: no namespaces here"; fi
@@ -221,7 +221,7 @@ gcc "$work/c.c" -o "$work/c" 2>/dev/null || need_packages no-libc-headers:libc6-
 start_peers
 step build builds
 step lint scripts/lint.sh run
-step "unit tests with the race detector" raced
+[ "$ci" != true ] || step "unit tests with the race detector" raced
 step "unit tests" plain
 if has_e2e; then
 	step "program of the end-to-end tests" program
@@ -229,9 +229,11 @@ if has_e2e; then
 else
 	log "no end-to-end tests in this checkout"
 fi
-step "two minutes of kills" kills
 step deployment deployment
-if [ "$ci" = true ]; then
+if [ "$ci" != true ]; then
+	step "half a minute of kills" kills -kills.for 30s
+else
+	step "two minutes of kills" kills -kills.for 2m -kills.failover
 	step "another system" scripts/release.sh --compile windows/amd64
 	step fuzz scripts/fuzz.sh 90
 fi

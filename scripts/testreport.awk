@@ -1,11 +1,10 @@
-# Reads the events of `go test -json` and prints what a reader wants: go's own
-# line for each package, and all output of what failed. Skipped tests go to the
-# file named by the variable skips, one a line with the reason. Tests that failed go to
-# the file named by the variable failed, one a line with their package, behind a "!"
-# where running them again would prove nothing: a data race, a panic, or a package that
-# failed beside its tests.
+# Reads the events of `go test -json` and prints go's own line for each package, and all
+# output of failures. Skipped tests go to the file named by the variable skips, one per line
+# with the reason. Failed tests go to the file named by the variable failed, one per line with
+# their package, prefixed with "!" if running them again would prove nothing: a data race, a
+# panic, or a package that failed outside its tests.
 
-# text is the string value of a field of the event, unescaped.
+# text returns the string value of a field of the event, unescaped.
 function text(name,    rest, value) {
 	if (!match($0, "\"" name "\":\"")) return ""
 	rest = substr($0, RSTART + RLENGTH)
@@ -24,7 +23,7 @@ function text(name,    rest, value) {
 	return value
 }
 
-# lines of the test itself, without those that only say that it runs
+# lines of the test itself, except those that only report that it runs
 function said(output,    line, n, i, kept) {
 	n = split(output, line, "\n")
 	for (i = 1; i <= n; i++)
@@ -64,7 +63,7 @@ action == "fail" && test != "" {
 }
 action == "fail" && test == "" {
 	if (!fails[package] || package in never) print "!", package > failed
-	# Tests that had not ended when the process did.
+	# Tests that had not finished when the process ended.
 	for (other in running) {
 		split(other, part, SUBSEP)
 		if (part[1] == package) { printf "%s", said(output[other]); print "!", package, part[2] > failed }

@@ -197,7 +197,7 @@ func TestStanding(t *testing.T) {
 	}
 	w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"b"}`)
 	w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"c"}`)
-	w.refused(w.ada, 400, "You have 3 already", "POST", "/api/v1/standing", `{"text":"d"}`)
+	w.refused(w.ada, 400, "You already have 3", "POST", "/api/v1/standing", `{"text":"d"}`)
 	remove := fmt.Sprintf("/api/v1/standing/%v/remove", added["id"])
 	w.refused(w.eve, 404, "no standing instruction", "POST", remove, "")
 	if got := list(); len(got) != 3 || len(w.get(w.eve, 200, "GET", "/api/v1/standing", "")["standing"].([]any)) != 0 {

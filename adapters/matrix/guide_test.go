@@ -83,13 +83,13 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 		says           string
 		left           int // devices
 	}{
-		"it opens":   {},
-		"no account": {user: "assistant", want: func(w *wording) string { return w.NoAccount }},
+		"it opens":       {},
+		"not an account": {user: "assistant", want: func(w *wording) string { return w.NoAccount }},
 		"a wrong password": {password: "wrong", want: func(w *wording) string { return w.Refused },
 			says: "Invalid username or password"},
 		"no passwords": {change: func(f *fakeHomeserver) { f.flows = "m.login.token" },
 			want: func(w *wording) string { return w.NoHomeserver }},
-		"no homeserver": {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 },
+		"not a homeserver": {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 },
 			want: func(w *wording) string { return w.NoHomeserver }},
 		"another's": {change: func(f *fakeHomeserver) { f.owner = "@b:hs" },
 			want: func(w *wording) string { return w.OtherAccount }, says: "@b:hs"},

@@ -270,7 +270,7 @@ func TestWrongAccountSaysSo(t *testing.T) {
 	s := matrixtest.New("@other:hs.test")
 	t.Cleanup(s.Close)
 	err := open(t, s, newKeeper(nil), nil).Run(t.Context(), &inbox{})
-	require.ErrorContains(t, err, "the access token is of @other:hs.test")
+	require.ErrorContains(t, err, "the access token belongs to @other:hs.test")
 }
 
 func TestEndedSessionSaysWhatToDo(t *testing.T) {

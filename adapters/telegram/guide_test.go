@@ -92,16 +92,16 @@ func TestDiagnose(t *testing.T) {
 	}
 	for _, c := range []struct{ mode, hook, date, want string }{
 		{"polling", "", "",
-			"ok  the bot is @some_bot\nok webhook none, as polling wants it; 3 updates wait\nok clock agrees with 127.0.0.1"},
+			"ok  the bot is @some_bot\nok webhook none, as polling requires; 3 updates are waiting\nok clock agrees with 127.0.0.1"},
 		{"webhook", "", "", "ok webhook not registered yet"},
 		{"polling", `{"ok":true,"result":{"url":"https://elsewhere/x"}}`, "", "ok webhook updates go to elsewhere until"},
 		{"webhook", `{"ok":true,"result":{"url":"https://x.example/webhooks/telegram","pending_update_count":1}}`, "",
-			"ok webhook registered; 1 updates wait"},
+			"ok webhook registered; 1 updates are waiting"},
 		{"webhook",
 			`{"ok":true,"result":{"url":"https://x.example/webhooks/telegram","last_error_message":"refused","last_error_date":99999999999}}`, "", "bad webhook Telegram could not deliver to https://x.example/webhooks/telegram: refused"},
 		{"polling", `{"ok":false,"description":"Flood"}`, "Mon, 02 Jan 2006 15:04:05 GMT",
-			"bad webhook telegram refuses the token (Flood)"},
-		{"polling", "", "Mon, 02 Jan 2006 15:04:05 GMT", "off against 127.0.0.1"},
+			"bad webhook telegram rejects the token (Flood)"},
+		{"polling", "", "Mon, 02 Jan 2006 15:04:05 GMT", "off from 127.0.0.1"},
 	} {
 		if date = c.date; c.hook != "" {
 			body["getWebhookInfo"] = c.hook

@@ -56,11 +56,16 @@ func (t *TTY) raw() (err error) {
 	if err != nil {
 		return err
 	}
-	if width, height, err := term.GetSize(int(t.in.Fd())); err == nil && width > 0 {
-		_ = t.edit.SetSize(width, height) // without it lines wrap at 80
-	}
+	fit(t.edit, int(t.in.Fd()))
 	t.edit.SetBracketedPasteMode(true)
 	return nil
+}
+
+// fit makes an editor wrap lines at the width of the terminal instead of at 80.
+func fit(edit *term.Terminal, fd int) {
+	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
+		_ = edit.SetSize(width, height) // it fails only for a width of 0
+	}
 }
 
 // Close restores the terminal's mode, and prints held output.

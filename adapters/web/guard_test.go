@@ -121,7 +121,7 @@ func TestChangesComeFromOurPagesOnly(t *testing.T) {
 			for k, v := range foreign {
 				req.Header[k] = v
 			}
-			p.Do(req).Wants(t, http.StatusForbidden, "another page than ours")
+			p.Do(req).Wants(t, http.StatusForbidden, "from another site")
 		}
 		p.Get(path) // changes nothing either
 	}

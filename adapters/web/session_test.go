@@ -18,7 +18,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 	p := w.Ana
 	code := p.Code()
 	for range 3 { // like the previews of chat apps
-		p.Get("/signin?code="+code).Wants(t, 200, `value="`+code+`"`, "Sign in", "opens the account of Ana")
+		p.Get("/signin?code="+code).Wants(t, 200, `value="`+code+`"`, "Sign in", "opens Ana&#39;s account")
 	}
 	a := p.Post("/signin", url.Values{"code": {strings.ToLower(code)}, "next": {"/threads"}})
 	a.Wants(t, http.StatusSeeOther)
@@ -31,8 +31,8 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Errorf("got cookie %+v", k)
 	}
 	p.Get("/").Wants(t, 200, "Ana")
-	p.Get("/signin?code="+w.Bob.Code()).Wants(t, 200, "opens the account of Bob", "Careful: you are signed in as Ana")
-	w.Bob.Post("/signin", url.Values{"code": {code}}).Wants(t, http.StatusForbidden, "used already")
+	p.Get("/signin?code="+w.Bob.Code()).Wants(t, 200, "opens Bob&#39;s account", "Careful: you are signed in as Ana")
+	w.Bob.Post("/signin", url.Values{"code": {code}}).Wants(t, http.StatusForbidden, "already been used")
 	w.Bob.Get("/").Wants(t, http.StatusUnauthorized, "/web")
 }
 
@@ -238,12 +238,12 @@ func TestTheSignInPageSaysUntilWhenAndAsksWhichClock(t *testing.T) {
 	code := p.Code()
 	w.Clock.Pass(3*time.Minute + 30*time.Second)
 	p.Get("/signin?code="+code).Wants(t, 200, "once, until 14:50 (7 minutes left)", `data-house="Europe/Paris"`,
-		"Which clock is yours?")
+		"Which time zone is yours?")
 	p.Post("/signin", url.Values{"code": {code}, "zone": {"Europe/Paris"}}) // the gateway's zone, once chosen, is not offered again
-	p.Get("/signin?code="+p.Code()).Lacks(t, "Which clock is yours?")
+	p.Get("/signin?code="+p.Code()).Lacks(t, "Which time zone is yours?")
 	unknown := p.Get("/signin?code=NOTONE")
-	unknown.Wants(t, 200, "for ten minutes after it was made")
-	unknown.Lacks(t, "Which clock is yours?")
+	unknown.Wants(t, 200, "within ten minutes of its creation")
+	unknown.Lacks(t, "Which time zone is yours?")
 }
 
 func TestTheZoneThatWasChosenIsTakenFirst(t *testing.T) {

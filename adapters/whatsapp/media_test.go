@@ -212,9 +212,9 @@ func TestDiagnose(t *testing.T) {
 	want(say("http://gateway.example"), "bad: Meta posts to https only")
 	p.s.Configure(false, []string{"whatsapp_business_management"}, "RED")
 	want(say(""), "bad: The quality of the number is low",
-		"bad: The token lacks the permission whatsapp_business_messaging", "bad: no app gets the webhooks")
+		"bad: The token lacks the permission whatsapp_business_messaging", "bad: no app receives the webhooks")
 	p.s.Fail("number", 1, whatsapptest.Failure{HTTP: 401, Code: 190})
-	want(say(""), "bad: the token is refused")
+	want(say(""), "bad: the token is rejected")
 }
 
 // The webhook is asked for its challenge, like Meta does.

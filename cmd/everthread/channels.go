@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// registry are the channels of other services, as their sections of the configuration:
-// one line for each.
+// registry returns the channels of other services, as their sections of the configuration:
+// one line each.
 func registry() []channel.Config {
 	return []channel.Config{
 		telegram.Default(),
@@ -24,12 +24,11 @@ func registry() []channel.Config {
 	}
 }
 
-// sections are the sections of the registry.
 func sections() []section.Section {
 	return views(registry(), func(c channel.Config) section.Section { return c })
 }
 
-// hint is how an app is set up by hand, in a language.
+// hint says in a language how an app is set up by hand.
 func hint(language string) string {
 	for _, c := range registry() {
 		if g, ok := c.(channel.Guided); ok {

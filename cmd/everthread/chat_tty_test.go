@@ -151,7 +151,7 @@ func TestChatAtATerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	k := sitDown(t, dir, nil, "chat")
-	k.see("You talk as Owner. /help lists the commands, Ctrl-D leaves.")
+	k.see("You are talking as Owner. /help lists the commands, Ctrl-D leaves.")
 	k.see("> ")
 	k.press("I like trains\r")
 	k.see("I heard “I like trains”. Ask me about it later.")
@@ -166,7 +166,7 @@ func TestChatAtATerminal(t *testing.T) {
 	k.see("— Today —")
 	k.see("> I like trains")
 	k.see("I heard “I like trains”")
-	k.see("You talk as Owner")
+	k.see("You are talking as Owner")
 	k.see("> ")
 	k.press("\x03") // nothing is being written: it leaves
 	k.ends()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,43 +17,44 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
 
 // cli is the command line.
 type cli struct {
-	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); everthread.yaml if it is there."`
-	JSON   bool   `name:"json" help:"Write JSON; what went wrong as {\"error\": …} on standard error."`
+	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); default: everthread.yaml, if it exists."`
+	JSON   bool   `name:"json" help:"Write JSON; errors as {\"error\": …} on standard error."`
 
-	Init       initCmd       `cmd:"" help:"Ask what it takes to begin, and write the configuration."`
-	Serve      serveCmd      `cmd:"" default:"1" help:"Run everything. This is what happens without a command."`
+	Init       initCmd       `cmd:"" help:"Create a configuration with a wizard, and connect the first app."`
+	Serve      serveCmd      `cmd:"" default:"1" help:"Run the gateway (the default command)."`
 	Chat       chatCmd       `cmd:"" help:"Talk in the terminal."`
-	Doctor     doctorCmd     `cmd:"" help:"Check everything, and say what to do."`
-	Users      usersCmd      `cmd:"" help:"The people."`
-	Pair       pairCmd       `cmd:"" help:"Strangers who ask to be let in."`
-	Apikey     apikeyCmd     `cmd:"" name:"apikey" help:"Keys for programs."`
+	Doctor     doctorCmd     `cmd:"" help:"Check configuration, data and services, and say what to do."`
+	Users      usersCmd      `cmd:"" help:"Manage users."`
+	Pair       pairCmd       `cmd:"" help:"Approve or deny pairing requests."`
+	Apikey     apikeyCmd     `cmd:"" name:"apikey" help:"Manage API keys of programs."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
-	Audit      auditCmd      `cmd:"" help:"What was done with accounts, who said yes to what, what had effects outside."`
-	Days       daysCmd       `cmd:"" help:"The days of the conversation and their summaries."`
-	Search     searchCmd     `cmd:"" help:"Search everything that was ever said."`
-	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
+	Audit      auditCmd      `cmd:"" help:"List changes to accounts, approvals, and effects outside."`
+	Days       daysCmd       `cmd:"" help:"List and show days of the conversation, and summarize them."`
+	Search     searchCmd     `cmd:"" help:"Search the whole conversation."`
+	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and verify it."`
 	Eval       evalCmd       `cmd:"" help:"Measure recall and continuity."`
-	Import     importCmd     `cmd:"" help:"Bring in what was said elsewhere: an export of another service, or of Everthread."`
-	Export     exportCmd     `cmd:"" help:"Write everything of a user into one file."`
-	Backup     backupCmd     `cmd:"" help:"Write everything into one file, while the gateway works."`
-	Restore    restoreCmd    `cmd:"" help:"Put a backup back."`
-	Secrets    secretsCmd    `cmd:"" help:"The key that stored keys are encrypted with."`
-	Embeddings embeddingsCmd `cmd:"" help:"Vectors, for search by meaning."`
-	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
-	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`
-	Jobs       jobsCmd       `cmd:"" help:"Work that gave up."`
-	Migrate    migrateCmd    `cmd:"" help:"The database's schema."`
-	Conf       configCmd     `cmd:"" name:"config" help:"The configuration."`
-	Completion completionCmd `cmd:"" help:"Complete commands and flags in a shell."`
-	Version    versionCmd    `cmd:"" help:"Say which version this is."`
+	Import     importCmd     `cmd:"" help:"Import a conversation from another service, or an export of Everthread."`
+	Export     exportCmd     `cmd:"" help:"Export everything of a user into one file."`
+	Backup     backupCmd     `cmd:"" help:"Back up everything into one file, while the gateway runs."`
+	Restore    restoreCmd    `cmd:"" help:"Restore a backup."`
+	Secrets    secretsCmd    `cmd:"" help:"Change the key that stored keys are encrypted with."`
+	Embeddings embeddingsCmd `cmd:"" help:"Count or rebuild the vectors for search by meaning."`
+	Turns      turnsCmd      `cmd:"" help:"List turns, and show what the model saw."`
+	Deliveries deliveriesCmd `cmd:"" help:"List and retry deliveries."`
+	Jobs       jobsCmd       `cmd:"" help:"List and retry failed jobs."`
+	Migrate    migrateCmd    `cmd:"" help:"Migrate the database, or show its version."`
+	Conf       configCmd     `cmd:"" name:"config" help:"Check the configuration, or write the example."`
+	Completion completionCmd `cmd:"" help:"Write the completion script of a shell."`
+	Version    versionCmd    `cmd:"" help:"Show the version."`
 }
 
-// console is what a command talks to: out and err show only what can be seen, see screen.
+// console is the environment of a command. out and err are trust.Screens.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
@@ -60,14 +62,14 @@ type console struct {
 	file     string // --config
 	json     bool
 	atEnd    []func()
-	// interrupt ends what signals returned, as Ctrl-C does.
+	// interrupt ends the context of signals, as Ctrl-C does.
 	interrupt func()
 }
 
-// errUsage marks errors of how a command was called: exit code 2.
+// errUsage marks a wrong use of a command: exit code 2.
 type errUsage struct{ error }
 
-// exited is how kong ends the parsing, after it printed the help.
+// exited ends the parsing after kong printed the help.
 type exited int
 
 // run runs the command line and returns the exit code: 0, 1, or 2 for a wrong use.
@@ -81,12 +83,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 			panic(e)
 		}
 	}()
-	con := &console{in: stdin, out: &screen{w: stdout}, err: &screen{w: stderr}, environ: environ}
+	con := &console{in: stdin, out: &trust.Screen{W: stdout}, err: &trust.Screen{W: stderr}, environ: environ}
 	c, parser := newParser(con)
 	parsed, err := parser.Parse(args)
 	con.file, con.json = c.Config, c.JSON || err != nil && slices.Contains(args, "--json")
 	if err != nil {
-		con.complain(errUsage{fmt.Errorf("%w (`everthread --help` lists what there is)", err)})
+		con.complain(errUsage{fmt.Errorf("%w (`everthread --help` lists commands and flags)", err)})
 		return 2
 	}
 	defer con.end()
@@ -102,18 +104,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 	return exitCode(err)
 }
 
-// newParser is the parser of the command line, and what it fills.
+// newParser returns the parser of the command line, and what it fills.
 func newParser(con *console) (*cli, *kong.Kong) {
 	c := &cli{}
 	parser := kong.Must(c, kong.Name("everthread"), kong.Writers(con.out, con.err),
 		kong.Exit(func(n int) { panic(exited(n)) }), kong.Description(
 			"One conversation with an assistant, across all your messaging apps."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.Vars{"whose": "Whose"})
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	addExamples(parser.Model.Node)
 	return c, parser
 }
 
-// exitCode is 2 for a wrong use, else 1.
+// exitCode returns 2 for a wrong use, else 1.
 func exitCode(err error) int {
 	var usage errUsage
 	if errors.As(err, &usage) {
@@ -122,27 +124,21 @@ func exitCode(err error) int {
 	return 1
 }
 
-// errSilent ends a command with exit code 1 after it said everything itself.
-var errSilent = errors.New("said already")
+// errSilent ends a command with exit code 1 after it reported the problem itself.
+var errSilent = errors.New("reported already")
 
-// failure is an error as programs read it.
-type failure struct {
-	Message string `json:"message"`
-	Kind    string `json:"kind"` // usage: it was called wrongly; failed
-	Code    int    `json:"exit_code"`
-}
-
-// complain writes an error, each line for itself, or as one JSON object.
+// complain writes an error, line by line or as one JSON object.
 func (c *console) complain(err error) {
 	if errors.Is(err, errSilent) {
 		return
 	}
 	if c.json {
-		f := failure{strings.TrimSpace(err.Error()), "failed", exitCode(err)}
-		if f.Code == 2 {
-			f.Kind = "usage"
+		kind, code := "failed", exitCode(err)
+		if code == 2 {
+			kind = "usage"
 		}
-		_ = encode(c.err, map[string]failure{"error": f}) // the reader may be gone
+		f := object{"message", strings.TrimSpace(err.Error()), "kind", kind, "exit_code", code}
+		_ = encode(c.err, object{"error", f}) // the reader may be gone
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
@@ -150,8 +146,8 @@ func (c *console) complain(err error) {
 	}
 }
 
-// signals is the context of commands that ask for one: it ends with the first
-// signal to stop; a second one ends the process at once.
+// signals provides the context of commands: it ends with the first signal to stop; a second
+// one ends the process immediately.
 func (c *console) signals() (context.Context, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -159,14 +155,14 @@ func (c *console) signals() (context.Context, error) {
 	return core.WithActor(ctx, core.Actor{Via: core.ViaOperator, At: clock()()}), nil
 }
 
-// end undoes what a command opened, in reverse.
+// end closes what a command opened, in reverse order.
 func (c *console) end() {
 	for _, f := range slices.Backward(c.atEnd) {
 		f()
 	}
 }
 
-// config loads the configuration and checks it, for commands that ask for one.
+// config loads and validates the configuration of a command.
 func (c *console) config() (configs.Config, error) {
 	cfg, err := configs.Load(c.configFile(), c.environ, sections()...)
 	if err != nil {
@@ -184,15 +180,11 @@ func (c *console) config() (configs.Config, error) {
 	return cfg, err
 }
 
-// configFile is the file that was named, by --config or EVERTHREAD_CONFIG.
+// configFile returns the file named by --config or EVERTHREAD_CONFIG.
 func (c *console) configFile() string {
-	if c.file != "" {
-		return c.file
-	}
-	return c.variable("EVERTHREAD_CONFIG")
+	return cmp.Or(c.file, c.variable("EVERTHREAD_CONFIG"))
 }
 
-// variable is a variable of the environment.
 func (c *console) variable(name string) string {
 	for _, e := range c.environ {
 		if v, ok := strings.CutPrefix(e, name+"="); ok {
@@ -202,5 +194,5 @@ func (c *console) variable(name string) string {
 	return ""
 }
 
-// language is that of the caller's environment.
+// language returns the language of the caller's environment.
 func (c *console) language() string { return words.Locale(c.variable) }

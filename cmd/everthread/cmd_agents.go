@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
@@ -17,15 +16,15 @@ import (
 )
 
 type usersAgentCmd struct {
-	Add    agentAddCmd    `cmd:"" help:"Add the key of somebody's WhatsApp personal agent, which they find in the agent's chat info."`
+	Add    agentAddCmd    `cmd:"" help:"Add the key of a user's WhatsApp personal agent, as the agent's chat info shows it."`
 	List   agentListCmd   `cmd:"" help:"List personal agents."`
 	Remove agentRemoveCmd `cmd:"" help:"Remove a personal agent; the conversation stays."`
 }
 
 type agentAddCmd struct {
-	User core.UserID `arg:"" help:"The user whose agent it is; see users list."`
-	Name string      `help:"What to call it in lists." default:"WhatsApp agent"`
-	Key  string      `name:"key-file" help:"A file that holds the key; without it the key is asked for, or read from standard input." type:"existingfile"`
+	User core.UserID `arg:"" help:"Id of the user, as shown by users list."`
+	Name string      `help:"Name in lists." default:"WhatsApp agent"`
+	Key  string      `name:"key-file" help:"File that holds the key; default: a prompt, or standard input." type:"existingfile"`
 }
 
 // Run stores a key, encrypted.
@@ -38,7 +37,7 @@ func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
 	if err = missing(err, fmt.Errorf("there is no user %d; see `everthread users list`", a.User)); err != nil {
 		return err
 	}
-	return d.said(viewAgent(k), d.words().AgentAdded, k.ID, k.User)
+	return d.said(agentObject(k), d.words().AgentAdded, k.ID, k.User)
 }
 
 // read returns the key, from a file, the terminal or standard input.
@@ -53,12 +52,9 @@ func (a agentAddCmd) read(d *opened) (string, error) {
 		text, err = term.ReadPassword(fd)
 		fmt.Fprintln(os.Stderr)
 	default:
-		var line string
-		line, err = bufio.NewReader(d.in).ReadString('\n')
-		if errors.Is(err, io.EOF) {
+		if text, err = bufio.NewReader(d.in).ReadBytes('\n'); errors.Is(err, io.EOF) {
 			err = nil
 		}
-		text = []byte(line)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the key: %w", err)
@@ -70,39 +66,33 @@ func (a agentAddCmd) read(d *opened) (string, error) {
 	return key, nil
 }
 
-// agentView is a personal agent as commands show it: never with its key.
-type agentView struct {
-	ID      int64       `json:"id"`
-	User    core.UserID `json:"user_id"`
-	Name    string      `json:"name"`
-	Created time.Time   `json:"created_at"`
+// agentObject is an agent in JSON, without its key.
+func agentObject(k core.AgentKey) object {
+	return object{"id", k.ID, "user_id", k.User, "name", k.Name, "created_at", k.CreatedAt}
 }
-
-func viewAgent(k core.AgentKey) agentView { return agentView{k.ID, k.User, k.Name, k.CreatedAt} }
 
 type agentListCmd struct{}
 
-// Run lists the agents of all users.
 func (agentListCmd) Run(ctx context.Context, d *opened) error {
 	keys, err := d.store.AgentKeys(ctx)
 	if err != nil {
 		return err
 	}
-	return table(d.console, views(keys, viewAgent), d.words().AgentsHeader, d.words().AgentsNone,
-		func(v agentView) []any { return []any{v.ID, v.User, short(v.Name, 30), v.Created} })
+	return table(d.console, keys, d.words().AgentsHeader, d.words().AgentsNone, func(k core.AgentKey) (any, []any) {
+		return agentObject(k), []any{k.ID, k.User, short(k.Name, 30), k.CreatedAt}
+	})
 }
 
 type agentRemoveCmd struct {
-	User core.UserID `arg:"" help:"The user whose agent it is."`
-	ID   int64       `arg:"" help:"Its number in users agent list."`
+	User core.UserID `arg:"" help:"Id of the user."`
+	ID   int64       `arg:"" help:"Id of the agent, as shown by users agent list."`
 }
 
-// Run removes a key.
 func (a agentRemoveCmd) Run(ctx context.Context, d *opened) error {
 	err := d.store.RemoveAgentKey(ctx, a.User, a.ID)
 	err = missing(err, fmt.Errorf("user %d has no agent %d; see `everthread users agent list`", a.User, a.ID))
 	if err != nil {
 		return err
 	}
-	return d.said(map[string]any{"removed": a.ID}, d.words().AgentGone, a.ID)
+	return d.said(object{"removed", a.ID}, d.words().AgentGone, a.ID)
 }

@@ -12,20 +12,19 @@ import (
 )
 
 type auditCmd struct {
-	User  string  `placeholder:"U" help:"Whose (id or name); everybody's if it is not given."`
-	Since string  `placeholder:"WHEN" help:"Not before: a date such as 2026-11-19, or how long ago, such as 24h."`
-	Limit howMany `default:"50" help:"How many, the newest."`
+	anyone
+	Since string  `placeholder:"WHEN" help:"Earliest time: a date such as 2026-11-19, or an age such as 24h."`
+	Limit howMany `default:"50" help:"Number of entries, the newest."`
 }
 
-// Run lists what was done.
 func (a auditCmd) Run(ctx context.Context, d *opened) error {
-	q := core.AuditQuery{All: true, Limit: int(a.Limit)}
-	if a.User != "" {
+	q := core.AuditQuery{All: a.User == "", Limit: int(a.Limit)}
+	if !q.All {
 		u, err := d.user(ctx, a.User)
 		if err != nil {
 			return err
 		}
-		q.All, q.User = false, u.ID
+		q.User = u.ID
 	}
 	var err error
 	if q.Since, err = since(a.Since, clock()()); err != nil {
@@ -35,12 +34,13 @@ func (a auditCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return table(d.console, found, d.words().AuditHeader, d.words().AuditNone, func(r core.AuditRow) []any {
-		return []any{r.At, r.User, trust.Told(d.language(), r), trust.Through(d.language(), r, fmt.Sprintf("#%d", r.ViaID))}
+	return table(d.console, found, d.words().AuditHeader, d.words().AuditNone, func(r core.AuditRow) (any, []any) {
+		through := trust.Through(d.language(), r, fmt.Sprintf("#%d", r.ViaID))
+		return r, []any{r.At, r.User, trust.AuditLine(d.language(), r), through}
 	})
 }
 
-// since reads a date or how long ago.
+// since parses a date or an age.
 func since(text string, now time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

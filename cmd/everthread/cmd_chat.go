@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,15 +23,19 @@ import (
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type chatCmd struct {
-	User string `placeholder:"U" help:"Talk as somebody else (id or name); as the owner if it is not given."`
+	User string `placeholder:"U" help:"User to talk as (id or name); default: the owner."`
 }
 
-// graceChat is how long leaving waits for what is being sent.
+// graceChat is how long the end of a chat waits for what is being sent.
 const graceChat = 2 * time.Second
 
 // sitting is one chat at the terminal.
@@ -40,18 +46,18 @@ type sitting struct {
 	channel *terminal.Channel
 	tty     *terminal.TTY // nil: lines come from a file or a pipe
 	started time.Time
-	told    map[core.TurnID]bool // whose failure was told
+	told    map[core.TurnID]bool // whose failure was shown
 
-	waiting  atomic.Bool // for an answer
-	stopping atomic.Bool // of it was asked
+	waiting  atomic.Bool // for a reply
+	stopping atomic.Bool // it was asked to stop
 }
 
-// Run talks until the person leaves. It works on the store itself, beside a
-// server if there is one.
+// Run talks until the person leaves. It works on the store itself, with or without a
+// running server.
 func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 	ctx, leave := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer leave()
-	if err := prepare(&cfg); err != nil {
+	if err := engine.PrepareData(&cfg); err != nil {
 		return err
 	}
 	log, closeLog, err := fileLogger(filepath.Join(cfg.DataDir, "chat.log"))
@@ -66,7 +72,7 @@ func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 	defer st.Close()
 	cfg.Turn.Debounce = 0 // a line is whole
 	t := &sitting{con: c, started: clock()(), told: map[core.TurnID]bool{}}
-	if err := t.sit(ctx, cmd.User, cfg, log, st); err != nil {
+	if err := t.sit(ctx, cmd.User, &opened{c, cfg, st}, log); err != nil {
 		return err
 	}
 	if t.tty != nil {
@@ -78,35 +84,29 @@ func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 	return t.talk(ctx, leave)
 }
 
-// sit wires the process and gives the person at the keyboard their address.
-func (t *sitting) sit(ctx context.Context, who string, cfg configs.Config, log *zap.Logger, st store) error {
-	d := &opened{console: t.con, cfg: cfg, store: st}
-	if err := ensureOwner(ctx, st); err != nil {
+// sit makes the process and gives the person at the keyboard their address.
+func (t *sitting) sit(ctx context.Context, who string, d *opened, log *zap.Logger) (err error) {
+	if err := engine.MakeOwner(ctx, d.store, clock()); err != nil {
 		return err
 	}
-	var err error
 	if t.user, err = d.user(ctx, who); err != nil {
 		return err
 	}
-	if err := t.openChannel(filepath.Join(cfg.DataDir, "media")); err != nil {
+	if err := t.openChannel(filepath.Join(d.cfg.DataDir, "media")); err != nil {
 		return err
 	}
-	p, err := engine.NewServing(ctx, cfg, st, log, clock(), wall)
+	p, err := engine.NewServing(ctx, d.cfg, d.store, log, clock(), wall)
 	if err != nil {
 		return err
 	}
-	h := &engine.Hosting{Process: p}
-	others, err := h.OpenAll(ctx)
-	if err != nil {
+	var shut func()
+	if t.Engine, shut, err = hostEngine(ctx, p, d.store, t.channel); err != nil {
 		return err
 	}
-	t.con.atEnd = append(t.con.atEnd, h.Close)
-	if t.Engine, err = newEngine(p, st, append(others, t.channel)); err != nil {
-		return err
-	}
-	_, _, err = st.Identify(ctx, t.channel.Address())
+	t.con.atEnd = append(t.con.atEnd, shut)
+	_, _, err = d.store.Identify(ctx, t.channel.Address())
 	if errors.Is(err, core.ErrNotFound) {
-		_, err = st.AddIdentity(ctx, core.Identity{User: t.user.ID, Address: t.channel.Address(), Name: t.user.Name,
+		_, err = d.store.AddIdentity(ctx, core.Identity{User: t.user.ID, Address: t.channel.Address(), Name: t.user.Name,
 			LastUsed: t.started})
 		if errors.Is(err, core.ErrExists) {
 			err = nil // another chat was first
@@ -115,18 +115,8 @@ func (t *sitting) sit(ctx context.Context, who string, cfg configs.Config, log *
 	return err
 }
 
-// ensureOwner makes the owner if this is the first start.
-func ensureOwner(ctx context.Context, st store) error {
-	p := &people.People{Store: st, Log: zap.NewNop(), Now: clock(), Rand: rand.Reader}
-	_, err := p.Owner(ctx)
-	if errors.Is(err, core.ErrNotFound) {
-		_, _, err = p.EnsureOwner(ctx)
-	}
-	return err
-}
-
-// openChannel opens the terminal: with a line editor if there is a person. files
-// is the folder in which the files of answers lie.
+// openChannel opens the terminal: with a line editor if there is a person. files is the
+// folder of attachments.
 func (t *sitting) openChannel(files string) (err error) {
 	lines := terminal.Plain(t.con.in)
 	out := drawn(t.con.out) // it cleans what it shows
@@ -143,11 +133,12 @@ func (t *sitting) openChannel(files string) (err error) {
 
 // plainScreen reports whether a variable asks for a screen without styles.
 func plainScreen(entry string) bool {
-	return entry == "TERM=dumb" || len(entry) > len("NO_COLOR=") && entry[:len("NO_COLOR=")] == "NO_COLOR="
+	name, value, _ := strings.Cut(entry, "=")
+	return entry == "TERM=dumb" || name == "NO_COLOR" && value != ""
 }
 
-// person is the address of the person at the keyboard: their name on this machine; beside
-// the owner's own one, one for everybody they talk as.
+// person returns the address of the person at the keyboard: their name on this machine,
+// with the id of the user that they talk as if that is not the owner.
 func (t *sitting) person() string {
 	name := "me"
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -157,6 +148,40 @@ func (t *sitting) person() string {
 		return name
 	}
 	return fmt.Sprintf("%s+%d", name, t.user.ID)
+}
+
+// shownAtStart is the number of messages that a chat begins with.
+const shownAtStart = 10
+
+// greet shows the newest messages of the conversation, and the owner code if it is needed.
+func (t *sitting) greet(ctx context.Context) error {
+	u, messages, err := t.live().Recent(ctx, shownAtStart)
+	if err != nil {
+		return err
+	}
+	language := cmp.Or(u.Settings.Language, t.Config.DefaultLanguage)
+	today, last := t.Calendar.Day(u.Settings, t.Now()).Label, ""
+	for _, m := range messages {
+		if label := t.Calendar.Day(u.Settings, m.SentAt).Label; label != last {
+			last = label
+			fmt.Fprintf(t.tty, "— %s —\n", day.Name(label, today, language))
+		}
+		if m.Role == core.RoleUser {
+			fmt.Fprintf(t.tty, "> %s\n", trust.Visible(m.Text))
+			continue
+		}
+		fmt.Fprintln(t.tty, trust.Visible(markup.Plain(m.Text)))
+	}
+	fmt.Fprintf(t.tty, t.con.words().ChatHello+"\n", trust.Visible(u.Name))
+	// A running server has shown its own code, which stays valid.
+	if len(t.Channels) < 2 || t.Config.DatabaseURL != "" || folder.Served(t.Config.DataDir) {
+		return nil
+	}
+	_, code, err := t.People.EnsureOwner(ctx)
+	if err == nil && code != "" {
+		fmt.Fprintf(t.tty, t.con.words().ChatOwner+"\n", code)
+	}
+	return err
 }
 
 // talk runs the process until the person leaves.
@@ -172,8 +197,8 @@ func (t *sitting) talk(ctx context.Context, leave context.CancelFunc) error {
 	return errors.Join(err, group.Wait())
 }
 
-// interrupts heeds Ctrl-C: the first one stops the answer that is being written,
-// another one leaves.
+// interrupts handles Ctrl-C: the first one stops the reply that is being written, another
+// one leaves.
 func (t *sitting) interrupts(ctx context.Context, leave context.CancelFunc) {
 	pressed := make(chan os.Signal, 1)
 	signal.Notify(pressed, syscall.SIGINT)
@@ -192,4 +217,24 @@ func (t *sitting) interrupts(ctx context.Context, leave context.CancelFunc) {
 			t.Log.Warn("stop", zap.Error(err))
 		}
 	}
+}
+
+func (t *sitting) live() *live.Sitting {
+	return &live.Sitting{Store: t.Store, Address: t.channel.Address(), Since: t.started, Budget: t.Turns}
+}
+
+// answered waits until everything written here is answered, and the replies are printed.
+func (t *sitting) answered(ctx context.Context) error {
+	t.stopping.Store(false)
+	t.waiting.Store(true)
+	defer t.waiting.Store(false)
+	return t.live().Wait(ctx, func(running *core.Turn, err error) {
+		if err != nil {
+			t.Log.Warn("look for answers", zap.Error(err))
+		}
+		if running != nil && running.LastError != "" && !t.told[running.ID] { // once a turn
+			t.told[running.ID] = true
+			fmt.Fprintf(t.con.err, t.con.words().ChatRetry+"\n", short(running.LastError, 200))
+		}
+	})
 }

@@ -1,117 +1,91 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/when"
 )
 
 type daysCmd struct {
-	List     daysListCmd     `cmd:"" help:"List the days, newest first."`
+	List     daysListCmd     `cmd:"" help:"List days, newest first."`
 	Show     daysShowCmd     `cmd:"" help:"Show a day's summary and messages."`
 	Finalize daysFinalizeCmd `cmd:"" help:"Write a day's summary now."`
 }
 
-// dayView is a day as commands show it.
-type dayView struct {
-	Day      string         `json:"day_label"`
-	Zone     string         `json:"zone"`
-	State    string         `json:"state"`
-	Messages int            `json:"messages"`
-	Version  int            `json:"summary_version"`
-	Hidden   bool           `json:"summary_hidden"`
-	Error    string         `json:"summary_error,omitempty"`
-	Post     string         `json:"post,omitempty"`
-	Summary  string         `json:"summary,omitempty"`
-	Lines    []dayMessage   `json:"conversation,omitempty"`
-	zone     *time.Location `json:"-"`
-}
-
-type dayMessage struct {
-	ID      core.MessageID `json:"message_id"`
-	Role    string         `json:"role"`
-	Channel string         `json:"channel"`
-	Text    string         `json:"content"`
-	At      time.Time      `json:"sent_at"`
-}
-
-func viewDay(g core.Segment) dayView {
-	zone, err := time.LoadLocation(g.Day.Zone)
-	if err != nil {
-		zone = time.UTC
-	}
-	return dayView{Day: g.Day.Label, Zone: g.Day.Zone, State: string(g.State), Messages: g.Messages,
-		Version: g.SummaryVersion, Hidden: g.Hidden, Error: g.SummaryError, Post: string(g.Post), zone: zone}
+func dayObject(g core.Segment) object {
+	return object{"day_label", g.Day.Label, "zone", g.Day.Zone, "state", g.State, "messages", g.Messages,
+		"summary_version", g.SummaryVersion, "summary_hidden", g.Hidden, "summary_error,omitempty", g.SummaryError,
+		"post,omitempty", g.Post}
 }
 
 type daysListCmd struct {
 	whose
-	Limit howMany `default:"30" help:"How many."`
+	Limit howMany `default:"30" help:"Number of days."`
 }
 
-// Run lists days.
 func (l daysListCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	days, err := d.store.Days(ctx, u.ID, "", int(l.Limit))
 	if err != nil {
 		return err
 	}
-	return table(d.console, views(days, viewDay), d.words().DaysHeader, d.words().DaysNone, func(v dayView) []any {
-		return []any{v.Day, v.State, v.Messages, v.summaryState(d.words()), dash(v.Post), v.Zone}
+	t := d.words()
+	return table(d.console, days, t.DaysHeader, t.DaysNone, func(g core.Segment) (any, []any) {
+		return dayObject(g), []any{g.Day.Label, g.State, g.Messages, t.summaryState(g), cmp.Or(g.Post, "-"), g.Day.Zone}
 	})
 }
 
-func (v dayView) summaryState(t *texts) string {
+func (t *texts) summaryState(g core.Segment) string {
 	switch {
-	case v.Error != "":
-		return fmt.Sprintf(t.SummaryFailed, short(v.Error, 60))
-	case v.Version == 0:
+	case g.SummaryError != "":
+		return fmt.Sprintf(t.SummaryFailed, short(g.SummaryError, 60))
+	case g.SummaryVersion == 0:
 		return t.SummaryNone
-	case v.Hidden:
+	case g.Hidden:
 		return t.SummaryHidden
 	}
-	return fmt.Sprintf(t.SummaryVersion, v.Version)
+	return fmt.Sprintf(t.SummaryVersion, g.SummaryVersion)
 }
 
-type daysShowCmd struct {
-	Day string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
+// oneDay is the argument of commands about one day.
+type oneDay struct {
+	Day string `arg:"" help:"Day, such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
 	whose
 }
 
-// Run shows a day.
+type daysShowCmd struct{ oneDay }
+
 func (s daysShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	g, err := d.day(ctx, u, s.Day)
 	if err != nil {
 		return err
 	}
-	v, err := d.wholeDay(ctx, g)
+	messages, err := d.store.DayMessages(ctx, u.ID, g.ID, 0, maxDay)
 	if err != nil {
 		return err
 	}
-	return d.show(v, func(w io.Writer) { v.write(w, d.words()) })
+	core.InTime(messages)
+	return d.showDay(ctx, g, messages)
 }
 
-// label reads a date as /day does in a conversation.
+// maxDay bounds the messages shown of a day.
+const maxDay = 10_000
+
+// label parses a date as the command /day does.
 func (d *opened) label(u core.User, date string) (string, error) {
 	cal, err := engine.NewCalendar(d.cfg)
 	if err != nil {
 		return "", err
 	}
-	today := cal.Day(u.Settings, clock()())
-	label, ok := when.Date(date, today.Label)
-	switch {
-	case !ok:
-		return "", errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today",
-			date)}
-	case label == when.Yesterday:
-		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
+	label, ok := cal.Label(u.Settings, clock()(), date)
+	if !ok {
+		err = errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today", date)}
 	}
-	return label, nil
+	return label, err
 }
 
 // day finds a user's day by a date.
@@ -124,53 +98,47 @@ func (d *opened) day(ctx context.Context, u core.User, date string) (core.Segmen
 	return g, missing(err, fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label))
 }
 
-// maxDay bounds what is shown of a day.
-const maxDay = 10_000
-
-func (d *opened) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
-	v := viewDay(g)
+// showDay shows a day with its summary and messages.
+func (d *opened) showDay(ctx context.Context, g core.Segment, messages []core.Message) error {
+	t, summary := d.words(), ""
 	if !g.Hidden {
 		versions, err := d.store.Summaries(ctx, g.User, g.ID, 1)
 		if err != nil {
-			return v, err
+			return err
 		}
-		if len(versions) > 0 {
-			v.Summary = versions[0].Markdown
+		for _, s := range versions {
+			summary = s.Markdown
 		}
 	}
-	messages, err := d.store.DayMessages(ctx, g.User, g.ID, 0, maxDay)
-	core.InTime(messages)
+	lines := []string{fmt.Sprintf(t.DayTitle, g.Day.Label, g.Day.Zone, g.State, t.Messages.Of(g.Messages),
+		t.summaryState(g)), ""}
+	if summary != "" {
+		lines = append(lines, summary, "")
+	}
+	zone, err := time.LoadLocation(g.Day.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	var conversation []object
 	for _, m := range messages {
 		if m.Role == core.RoleTool || m.Text == "" && !m.Redacted {
 			continue
 		}
-		text := m.Text
 		if m.Redacted {
-			text = d.words().Removed
+			m.Text = t.Removed
 		}
-		v.Lines = append(v.Lines, dayMessage{m.ID, string(m.Role), m.Channel, text, m.SentAt})
+		conversation = append(conversation, object{"message_id", m.ID, "role", m.Role, "channel", m.Channel,
+			"content", m.Text, "sent_at", m.SentAt})
+		lines = append(lines, fmt.Sprintf("#%d %s %s: %s", m.ID, m.SentAt.In(zone).Format("15:04"), m.Role,
+			strings.ReplaceAll(m.Text, "\n", "\n    ")))
 	}
-	return v, err
+	return d.lines(append(dayObject(g), "summary,omitempty", summary, "conversation,omitempty", conversation), lines...)
 }
 
-func (v dayView) write(w io.Writer, t *texts) {
-	fmt.Fprintf(w, t.DayTitle+"\n\n", v.Day, v.Zone, v.State, t.Messages.Of(v.Messages), v.summaryState(t))
-	if v.Summary != "" {
-		fmt.Fprintf(w, "%s\n\n", v.Summary)
-	}
-	for _, m := range v.Lines {
-		fmt.Fprintf(w, "#%d %s %s: %s\n", m.ID, m.At.In(v.zone).Format("15:04"), m.Role,
-			strings.ReplaceAll(m.Text, "\n", "\n    "))
-	}
-}
+type daysFinalizeCmd struct{ oneDay }
 
-type daysFinalizeCmd struct {
-	Day string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
-	whose
-}
-
-// Run asks for a day's summary and waits for it. It is written here, unless a
-// server is quicker.
+// Run requests a day's summary and waits for it. It is written here, unless a server is
+// quicker.
 func (f daysFinalizeCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	g, err := d.day(ctx, u, f.Day)
 	if err != nil {
@@ -184,10 +152,5 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *opened, u core.User) error 
 	if g, err = e.Summarize(ctx, g); err != nil {
 		return err
 	}
-	v, err := d.wholeDay(ctx, g)
-	if err != nil {
-		return err
-	}
-	v.Lines = nil
-	return d.show(v, func(w io.Writer) { v.write(w, d.words()) })
+	return d.showDay(ctx, g, nil)
 }

@@ -10,91 +10,81 @@ import (
 )
 
 type embeddingsCmd struct {
-	Status  embeddingsStatusCmd  `cmd:"" help:"How many texts have vectors."`
-	Rebuild embeddingsRebuildCmd `cmd:"" help:"Make all vectors again, after the provider or the model changed."`
+	Status  embeddingsStatusCmd  `cmd:"" help:"Count the texts with and without vectors."`
+	Rebuild embeddingsRebuildCmd `cmd:"" help:"Make all vectors again, after a change of provider or model."`
 }
 
 type embeddingsStatusCmd struct{}
 
-// embeddingsView counts a user's embeddings.
-type embeddingsView struct {
-	User    core.UserID `json:"user_id"`
-	Pending int         `json:"pending"`
-	Ready   int         `json:"ready"`
-	Error   int         `json:"error"`
-	Stale   int         `json:"stale"`
-	Faults  []faultView `json:"faults,omitempty"`
+// embedded counts a user's embeddings by state.
+type embedded struct {
+	user   core.UserID
+	counts map[string]int
+	faults []core.EmbeddingFault
 }
 
-// faultView is why texts have no vectors, and how many.
-type faultView struct {
-	Reason string `json:"reason"`
-	Count  int    `json:"count"`
-}
-
-// Run counts embeddings by user.
 func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
-	embedders, err := d.embedders()
+	all, err := d.countEmbeddings(ctx)
 	if err != nil {
 		return err
 	}
-	users, err := d.store.Users(ctx)
-	if err != nil {
-		return err
-	}
-	var counted []embeddingsView
-	for _, u := range users {
-		config, err := embedders.Name(ctx, u.ID)
-		if err != nil {
-			return err
-		}
-		n, err := d.store.EmbeddingCounts(ctx, u.ID, config)
-		if err != nil {
-			return err
-		}
-		faults, err := d.store.EmbeddingFaults(ctx, u.ID)
-		if err != nil {
-			return err
-		}
-		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)],
-			n[string(core.EmbeddingError)], n["stale"],
-			views(faults, func(f core.EmbeddingFault) faultView { return faultView(f) })}
-		counted = append(counted, v)
-	}
-	err = table(d.console, counted, d.words().EmbeddingsHeader, d.words().EmbeddingsNone,
-		func(v embeddingsView) []any { return []any{v.User, v.Ready, v.Pending, v.Error, v.Stale} })
+	t := d.words()
+	err = table(d.console, all, t.EmbeddingsHeader, t.EmbeddingsNone, func(e embedded) (any, []any) {
+		pending, ready, failed := e.counts[string(core.EmbeddingPending)], e.counts[string(core.EmbeddingReady)],
+			e.counts[string(core.EmbeddingError)]
+		faults := views(e.faults, func(f core.EmbeddingFault) object { return object{"reason", f.Reason, "count", f.Count} })
+		return object{"user_id", e.user, "pending", pending, "ready", ready, "error", failed, "stale", e.counts["stale"],
+			"faults,omitempty", faults}, []any{e.user, ready, pending, failed, e.counts["stale"]}
+	})
 	if err != nil || d.json {
 		return err
 	}
-	for _, v := range counted {
-		for _, f := range v.Faults {
-			fmt.Fprintln(d.out, d.words().Unembedded.Of(f.Count, v.User, trust.Line(f.Reason)))
+	for _, e := range all {
+		for _, f := range e.faults {
+			fmt.Fprintln(d.out, t.Unembedded.Of(f.Count, e.user, trust.Line(f.Reason)))
 		}
 	}
 	return nil
 }
 
-type embeddingsRebuildCmd struct {
-	User string `placeholder:"U" help:"Whose (id or name); everybody's if it is not given."`
-	Yes  bool   `help:"Do it."`
+// countEmbeddings counts the embeddings of each user.
+func (d *opened) countEmbeddings(ctx context.Context) (out []embedded, err error) {
+	embedders, err := d.embedders()
+	if err != nil {
+		return nil, err
+	}
+	users, err := d.store.Users(ctx)
+	for _, u := range users {
+		config, err := embedders.Name(ctx, u.ID)
+		if err != nil {
+			return nil, err
+		}
+		e := embedded{user: u.ID}
+		if e.counts, err = d.store.EmbeddingCounts(ctx, u.ID, config); err != nil {
+			return nil, err
+		}
+		if e.faults, err = d.store.EmbeddingFaults(ctx, u.ID); err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, err
 }
 
-// Run marks everything to be embedded again. A running server does it.
+type embeddingsRebuildCmd struct {
+	anyone
+	Yes bool `help:"Confirm."`
+}
+
+// Run marks every vector as pending. A running server makes them.
 func (r embeddingsRebuildCmd) Run(ctx context.Context, d *opened) error {
 	embedders, err := d.embedders()
 	if err != nil {
 		return err
 	}
-	users, err := d.store.Users(ctx)
+	users, err := r.users(ctx, d)
 	if err != nil {
 		return err
-	}
-	if r.User != "" {
-		u, err := d.user(ctx, r.User)
-		if err != nil {
-			return err
-		}
-		users = []core.User{u}
 	}
 	total, with := 0, ""
 	for _, u := range users {
@@ -105,12 +95,11 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *opened) error {
 		if config == "" {
 			continue
 		}
-		with = config
 		n, err := d.store.Reembed(ctx, u.ID, config, !r.Yes, clock()())
 		if err != nil {
 			return err
 		}
-		total += n
+		total, with = total+n, config
 	}
 	if with == "" {
 		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
@@ -118,5 +107,5 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *opened) error {
 	if !r.Yes {
 		return errUsage{fmt.Errorf("this makes %d vectors again with %s; say --yes to do it", total, with)}
 	}
-	return d.said(map[string]any{"pending": total, "config": with}, "%s", d.words().Reembedding.Of(total))
+	return d.said(object{"config", with, "pending", total}, "%s", d.words().Reembedding.Of(total))
 }

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,17 +19,16 @@ import (
 )
 
 type evalCmd struct {
-	Recall     evalRecallCmd     `cmd:"" help:"Measure how much of what was said is found again, on conversations in LoCoMo's JSON."`
-	Continuity evalContinuityCmd `cmd:"" help:"Play scenes of people who come back, and see whether the configured model still knows."`
+	Recall     evalRecallCmd     `cmd:"" help:"Measure how much search finds, on conversations in LoCoMo's JSON."`
+	Continuity evalContinuityCmd `cmd:"" help:"Measure what the configured model remembers, with scenes of people who come back."`
 }
 
 type evalRecallCmd struct {
 	File     string `arg:"" type:"existingfile" help:"Conversations in LoCoMo's JSON."`
-	Database string `name:"database-url" placeholder:"URL" help:"A PostgreSQL for trying things out; without one, an embedded database that is thrown away."`
-	Missed   bool   `help:"List the questions of which nothing was found."`
+	Database string `name:"database-url" placeholder:"URL" help:"PostgreSQL database for tests; default: a temporary embedded one."`
+	Missed   bool   `help:"List the questions without a hit."`
 }
 
-// Run stores the conversations and asks their questions.
 func (e evalRecallCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	f, err := os.Open(e.File)
 	if err != nil {
@@ -44,16 +39,11 @@ func (e evalRecallCmd) Run(ctx context.Context, c *console, cfg configs.Config) 
 	if err != nil {
 		return fmt.Errorf("read %s: %w", e.File, err)
 	}
-	cfg, remove, err := scratch(cfg, e.Database)
+	st, remove, err := scratch(ctx, &cfg, e.Database)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	st, err := openMigrated(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
 	calendar, err := engine.NewCalendar(cfg)
 	if err != nil {
 		return err
@@ -70,48 +60,29 @@ func (e evalRecallCmd) Run(ctx context.Context, c *console, cfg configs.Config) 
 	if !e.Missed {
 		report.Missed = nil
 	}
-	return c.show(report, func(w io.Writer) { writeReport(w, report) })
+	return c.show(report, report.Write)
 }
 
-// scratch is a configuration for a store that is thrown away.
-func scratch(c configs.Config, url string) (configs.Config, func(), error) {
+// scratch opens a temporary store, or the one of url, and configures it.
+func scratch(ctx context.Context, c *configs.Config, url string) (st store, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "everthread-eval-")
 	if err != nil {
-		return c, nil, fmt.Errorf("make a folder: %w", err)
+		return nil, nil, fmt.Errorf("make a folder: %w", err)
 	}
 	c.DataDir, c.DatabaseURL = dir, configs.Secret(url)
-	return c, func() { _ = os.RemoveAll(dir) }, nil
-}
-
-func writeReport(w io.Writer, r recall.Report) {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "CATEGORY\tQUESTIONS\tRECALL@5\t@10\t@20\tMRR\tANY@10\tDAY@10\tPEOPLE@10\t")
-	line := func(name string, s recall.Score) {
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", name, s.Questions, s.Recall5, s.Recall10,
-			s.Recall20, s.MRR, s.Found10, s.Day10, s.People10)
+	if st, err = openMigrated(ctx, *c); err != nil {
+		_ = os.RemoveAll(dir)
 	}
-	for _, c := range slices.Sorted(maps.Keys(r.Categories)) {
-		line(fmt.Sprint(c), r.Categories[c])
-	}
-	line("all", r.All)
-	line("older than 90 days", r.Old)
-	line("newest 30 days", r.New)
-	_ = t.Flush() // writing to a terminal that went away
-	fmt.Fprintf(w, "Old against new: %.2f. %d questions have no evidence and are left out.\n", r.Ratio, r.Skipped)
-	for _, m := range r.Missed {
-		fmt.Fprintf(w, "missed in %s: %s (evidence %v)\n", m.Sample, m.Question, m.Evidence)
-	}
+	return st, func() { _ = st.Close(); _ = os.RemoveAll(dir) }, err
 }
 
 type evalContinuityCmd struct {
-	Scenes string `type:"existingfile" placeholder:"FILE" help:"Scenes of your own, in the form of docs/evaluation.md."`
-	Only   string `placeholder:"NAME" help:"Only scenes whose names contain this."`
+	Scenes string `type:"existingfile" placeholder:"FILE" help:"Scenes of your own, in the format of docs/evaluation.md."`
+	Only   string `placeholder:"NAME" help:"Part of the names of the scenes to play."`
 }
 
-// errContinuity ends the command with exit code 1.
 var errContinuity = errors.New("fewer than nine in ten callbacks were right")
 
-// Run plays the scenes against the configured model.
 func (e evalContinuityCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	scenes, err := eval.Load(e.Scenes, e.Only)
 	if errors.Is(err, eval.ErrNoScene) {
@@ -120,20 +91,18 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console, cfg configs.Conf
 	if err != nil {
 		return err
 	}
-	cfg, remove, err := scratch(cfg, "")
+	st, remove, err := scratch(ctx, &cfg, "")
 	if err != nil {
 		return err
 	}
 	defer remove()
 	cfg.Turn.Debounce, cfg.Limits.TurnsPerMinute, cfg.Limits.TokensPerDay, cfg.Summaries.PostForward = 0, 0, 0, "off"
-	st, err := openMigrated(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
 	open := func(channels []core.Channel, now func() time.Time) (eval.Gateway, error) {
-		made, err := newEngine(newProcess(cfg, zap.NewNop(), st, now), st, channels)
-		return measured{made}, err
+		e, err := newEngine(newProcess(cfg, zap.NewNop(), st, now), st, channels)
+		if err != nil {
+			return nil, err
+		}
+		return measured{e, e.Gateway}, nil
 	}
 	p := &eval.Player{Model: strings.TrimSpace(cfg.LLM.Provider + " " + cfg.LLM.Model), Store: st,
 		Open: open, Progress: c.err}
@@ -150,13 +119,11 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console, cfg configs.Conf
 	return nil
 }
 
-// measured is an engine as scenes play with it.
-type measured struct{ *engine.Engine }
-
-// Receive takes what people write.
-func (m measured) Receive(ctx context.Context, in ...core.Inbound) error {
-	return m.Gateway.Receive(ctx, in...)
+// measured is an engine as an eval.Gateway.
+type measured struct {
+	*engine.Engine
+	core.Receiver
 }
 
-// continuityGoal is how many of the scenes a good model gets right.
+// continuityGoal is the share of callbacks that a good model gets right.
 const continuityGoal = 0.9

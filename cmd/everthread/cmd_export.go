@@ -14,11 +14,11 @@ import (
 )
 
 type exportCmd struct {
-	whose `set:"whose=Whose conversation"`
-	Out   string `type:"path" placeholder:"FILE" help:"The ZIP file to write; by default everthread-DATE.zip in this folder."`
+	whose
+	Out string `type:"path" placeholder:"FILE" help:"ZIP file to write; default: everthread-DATE.zip in this folder."`
 }
 
-// Run writes everything of a user into one file, that is there whole or not at all.
+// Run exports a user into one file, which is there whole or not at all.
 func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if e.Out == "" {
 		e.Out = "everthread-" + clock()().Format(time.DateOnly) + ".zip"
@@ -30,35 +30,25 @@ func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if err != nil {
 		return err
 	}
-	if err := d.store.PutAudit(ctx, u.ID, export.Done(
-		u.ID)); err != nil { // a disk that is full must not keep anybody from what is theirs
+	// A full disk must not keep anybody from their data.
+	if err := d.store.PutAudit(ctx, u.ID, export.Done(u.ID)); err != nil {
 		fmt.Fprintf(d.err, d.words().ExportUnnoted+"\n", err)
 	}
-	digest, err := contentOf(e.Out)
+	digest, err := history.DigestFile(e.Out)
 	if err != nil {
 		return err
 	}
-	return d.said(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages, "digest": digest},
+	return d.said(object{"digest", digest, "file", e.Out, "messages", messages, "user_id", u.ID},
 		d.words().Exported+"\n"+d.words().ContentDigest, e.Out, d.words().Messages.Of(messages), u.Name, digest)
 }
 
-// contentOf is the digest of an export.
-func contentOf(file string) (string, error) {
-	a, err := history.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer a.Close()
-	return history.Digest(a)
-}
-
-// export writes an export into a file, and shows how far it is.
+// export writes an export into a file, and shows its progress.
 func (d *opened) export(ctx context.Context, file string, u core.User) (messages int, err error) {
 	x, err := engine.NewExporter(d.cfg, d.store, clock())
 	if err != nil {
 		return 0, err
 	}
-	shown := d.steps()
+	shown := d.progress()
 	defer shown.end()
 	shown.line("days", fmt.Sprintf(d.words().ExportDays, u.Name))
 	err = (&export.Saver{Exporter: x, Lock: folder.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -13,13 +12,13 @@ import (
 
 type forgetCmd struct {
 	whose
-	Message core.MessageID `placeholder:"N" help:"Remove this message, and everything made from it."`
-	Day     string         `placeholder:"DATE" help:"Remove all messages of a day, such as 2026-11-19 or monday. Asks for --yes."`
-	Yes     bool           `help:"Do it."`
-	Verify  string         `placeholder:"TEXT" help:"Look for a text everywhere: nothing of what was removed may be left."`
+	Message core.MessageID `placeholder:"N" help:"Message to remove, with everything made from it."`
+	Day     string         `placeholder:"DATE" help:"Day whose messages to remove, such as 2026-11-19 or monday. Asks for --yes."`
+	Yes     bool           `help:"Confirm."`
+	Verify  string         `placeholder:"TEXT" help:"Text to look for everywhere; the command fails if it is found."`
 }
 
-// Run removes messages for good, or proves that nothing is left of a text.
+// Run removes messages for good, or verifies that nothing is left of a text.
 func (f forgetCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	switch {
 	case f.Message > 0 && f.Day == "" && f.Verify == "":
@@ -37,22 +36,9 @@ func (f forgetCmd) removeDay(ctx context.Context, d *opened, u core.User) error 
 	if err != nil {
 		return err
 	}
-	var ids []core.MessageID
-	const page = 500
-	for after := core.MessageID(0); ; {
-		ms, err := d.store.DayMessages(ctx, u.ID, g.ID, after, page)
-		if err != nil {
-			return err
-		}
-		for _, m := range ms {
-			after = m.ID
-			if !m.Redacted {
-				ids = append(ids, m.ID)
-			}
-		}
-		if len(ms) < page {
-			break
-		}
+	ids, err := engine.DayMessages(ctx, d.store, g)
+	if err != nil {
+		return err
 	}
 	if !f.Yes && len(ids) > 0 {
 		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it",
@@ -72,10 +58,10 @@ func (f forgetCmd) remove(ctx context.Context, d *opened, u core.User, ids []cor
 	if err := d.store.Scrub(ctx); err != nil {
 		return err
 	}
-	return d.said(map[string]any{"removed": len(ids)}, d.words().Forgotten, len(ids))
+	return d.said(object{"removed", len(ids)}, d.words().Forgotten, len(ids))
 }
 
-// verify exits with 1 if anything of the text is left.
+// verify fails if anything of the text is left.
 func (f forgetCmd) verify(ctx context.Context, d *opened, u core.User) error {
 	if err := d.store.Scrub(ctx); err != nil {
 		return err
@@ -84,21 +70,17 @@ func (f forgetCmd) verify(ctx context.Context, d *opened, u core.User) error {
 	if err != nil {
 		return err
 	}
-	lines := []string{}
-	for _, t := range found {
+	places := views(found, func(t core.Trace) string {
 		if t.ID != 0 {
 			t.Where += fmt.Sprintf(" %d", t.ID)
 		}
-		lines = append(lines, t.Where)
-	}
-	err = d.show(map[string]any{"found": lines}, func(w io.Writer) {
-		if len(found) == 0 {
-			fmt.Fprintln(w,
-				d.words().TracesNone)
-			return
-		}
-		fmt.Fprintf(w, "%s\n  %s\n", d.words().Traces.Of(len(lines)), strings.Join(lines, "\n  "))
+		return t.Where
 	})
+	text := d.words().TracesNone
+	if len(found) > 0 {
+		text = d.words().Traces.Of(len(found)) + "\n  " + strings.Join(places, "\n  ")
+	}
+	err = d.lines(object{"found", list(places)}, text)
 	if err == nil && len(found) > 0 {
 		return errSilent
 	}

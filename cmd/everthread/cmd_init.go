@@ -14,21 +14,23 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
 type initCmd struct {
-	Plain   bool          `help:"Read plain lines, without keys that edit them. So it does without a terminal."`
-	Answers string        `type:"path" placeholder:"FILE" help:"Take the answers from a file of lines such as \"provider: demo\", and ask nobody."`
-	Force   bool          `help:"Make a new configuration where there is one; the old one is kept beside it."`
-	Compose bool          `help:"Ask nothing; make the keys that docker-compose.yml in this folder needs, in .env. One that is there is kept."`
-	Wait    time.Duration `default:"15m" help:"How long to wait for your first message; 0s: not at all."`
+	Plain   bool          `help:"Read plain lines, without line editing; the default without a terminal."`
+	Answers string        `type:"path" placeholder:"FILE" help:"File of answers, in lines such as \"provider: demo\"; nothing is asked."`
+	Force   bool          `help:"Replace an existing configuration; the old one is kept beside it."`
+	Compose bool          `help:"Ask nothing; write the keys that docker-compose.yml in this folder needs to .env, unless it has them."`
+	Wait    time.Duration `default:"15m" help:"Time to wait for your first message; 0s: none."`
 }
 
 // beginning is one run of the wizard.
@@ -36,16 +38,14 @@ type beginning struct {
 	*console
 	initCmd
 	setup.Texts
-	words    string // the language
 	answers  setup.Answers
 	asker    *setup.Counted
-	keyboard *setup.Keyboard // nil: answers do not come from a terminal
+	keyboard *terminal.Keyboard // nil: answers do not come from a terminal
 	file     string
-	began    time.Time
 	report   beginningReport
 }
 
-// beginningReport is what was done.
+// beginningReport is what the wizard did, in JSON.
 type beginningReport struct {
 	File     string  `json:"file"`
 	Backup   string  `json:"backup,omitempty"`
@@ -64,10 +64,9 @@ type beginningReport struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// Run asks what it takes, writes the configuration, and waits for the first message.
+// Run asks the questions, writes the configuration, and waits for the first message.
 func (i initCmd) Run(ctx context.Context, c *console) error {
-	b := &beginning{console: c, initCmd: i, words: c.language(), began: time.Now()}
-	b.Texts = setup.TextsOf(b.words)
+	b, began := &beginning{console: c, initCmd: i, Texts: setup.TextsOf(c.language())}, time.Now()
 	if i.Compose {
 		return b.composeKeys()
 	}
@@ -76,13 +75,17 @@ func (i initCmd) Run(ctx context.Context, c *console) error {
 	}
 	defer b.giveBack()
 	cfg, err := b.configure(ctx)
+	if errors.Is(err, context.Canceled) {
+		return errors.New(b.Stopped)
+	}
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return errors.New(b.Stopped)
-		}
 		return err
 	}
-	return b.begin(ctx, cfg)
+	if err := b.begin(ctx, cfg); err != nil {
+		return err
+	}
+	b.report.Seconds = time.Since(began).Seconds()
+	return b.show(b.report, func(io.Writer) {})
 }
 
 // open finds out who answers, and where the configuration goes.
@@ -90,35 +93,43 @@ func (b *beginning) open() (err error) {
 	if b.file, err = filepath.Abs(cmp.Or(b.configFile(), configs.File)); err != nil {
 		return err
 	}
+	b.asker = &setup.Counted{}
+	if b.Answers != "" {
+		b.asker.Asker, err = b.prepared()
+		return err
+	}
 	in, ok := b.in.(*os.File)
 	keyboard := ok && term.IsTerminal(int(in.Fd()))
-	b.asker = &setup.Counted{}
-	switch {
-	case b.Answers != "":
-		f, err := os.Open(b.Answers)
-		if err != nil {
-			return errUsage{fmt.Errorf("read the answers: %w", folder.Cause(err))}
-		}
-		defer f.Close()
-		answers, err := setup.ReadAnswers(f, setup.IDs(sections()...))
-		if err != nil {
-			return errUsage{err}
-		}
-		b.asker.Asker = &setup.Prepared{Answers: answers}
-	case keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.variable("TERM") != "dumb":
-		if b.keyboard, err = setup.OpenKeyboard(in, drawn(b.out), b.interrupt); err != nil {
+	plain := &setup.Plain{Out: b.human(), Language: b.language()}
+	b.asker.Asker = plain
+	if keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.variable("TERM") != "dumb" {
+		if b.keyboard, err = terminal.OpenKeyboard(in, drawn(b.out), b.interrupt); err != nil {
 			return err
 		}
-		b.out = &screen{w: b.keyboard}
-		b.asker.Asker = &setup.Plain{In: b.keyboard, Out: b.out, Language: b.words}
-	default:
-		var hidden func() func()
-		if keyboard {
-			hidden = func() func() { return setup.Hide(in) }
-		}
-		b.asker.Asker = &setup.Plain{In: setup.NewPiped(b.in, b.human(), hidden), Out: b.human(), Language: b.words}
+		b.out = &trust.Screen{W: b.keyboard}
+		plain.In, plain.Out = b.keyboard, b.out
+		return nil
 	}
+	var hidden func() func()
+	if keyboard {
+		hidden = func() func() { return terminal.Hide(in) }
+	}
+	plain.In = setup.NewPiped(b.in, b.human(), hidden)
 	return nil
+}
+
+// prepared reads the file of answers.
+func (b *beginning) prepared() (setup.Asker, error) {
+	f, err := os.Open(b.Answers)
+	if err != nil {
+		return nil, errUsage{fmt.Errorf("read the answers: %w", folder.Cause(err))}
+	}
+	defer f.Close()
+	answers, err := setup.ReadAnswers(f, setup.IDs(sections()...))
+	if err != nil {
+		return nil, errUsage{err}
+	}
+	return &setup.Prepared{Answers: answers}, nil
 }
 
 // human is where people read: not among the JSON.
@@ -129,7 +140,7 @@ func (b *beginning) human() io.Writer {
 	return b.out
 }
 
-// giveBack makes the terminal what it was.
+// giveBack restores the terminal.
 func (b *beginning) giveBack() {
 	if b.keyboard != nil {
 		b.keyboard.Close()
@@ -150,17 +161,14 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 	if err != nil {
 		return given, err
 	}
-	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable,
+	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.language(), Given: given, Environ: b.variable,
 		Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
-		Host: channel.Host{Client: (*egress.Gate)(nil).Client,
-			Now: clock(), Rand: rand.Reader}}
-	answers, err := w.Run(ctx)
-	if err != nil {
+		Host: channel.Host{Client: (*egress.Gate)(nil).Client, Now: clock(), Rand: rand.Reader}}
+	if b.answers, err = w.Run(ctx); err != nil {
 		return given, err
 	}
-	b.place(&answers, given)
-	b.answers = answers
-	return b.write(answers)
+	b.place(given)
+	return b.write()
 }
 
 // mayOverwrite asks before a configuration is replaced.
@@ -174,18 +182,17 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 		return refused
 	}
 	answer, err := b.asker.Ask(ctx, setup.Question{ID: "overwrite", Title: fmt.Sprintf(b.Overwrite,
-		filepath.Base(b.file)),
-		Help: b.OverwriteHelp, Default: "no", Options: []setup.Option{{Value: "no", Label: b.No},
-			{Value: "yes", Label: b.Yes}}})
+		filepath.Base(b.file)), Help: b.OverwriteHelp, Default: "no",
+		Options: []setup.Option{{Value: "no", Label: b.No}, {Value: "yes", Label: b.Yes}}})
 	if err == nil && answer != "yes" {
 		return refused
 	}
 	return err
 }
 
-// place adds what nobody needs to be asked for.
-func (b *beginning) place(a *setup.Answers, given configs.Config) {
-	d := configs.Default()
+// place adds the answers that need no question.
+func (b *beginning) place(given configs.Config) {
+	a, d := &b.answers, configs.Default()
 	a.Zone = setup.Zone(b.variable, "/etc/localtime")
 	if given.DataDir == d.DataDir {
 		a.DataDir = filepath.Join(filepath.Dir(b.file), "data")
@@ -198,37 +205,42 @@ func (b *beginning) place(a *setup.Answers, given configs.Config) {
 	}
 }
 
-// write writes the configuration, if it is right, in one step.
-func (b *beginning) write(a setup.Answers) (configs.Config, error) {
-	draft, err := setup.NewDraft(b.file, a.YAML())
+// write writes the configuration in one step, if it is valid.
+func (b *beginning) write() (configs.Config, error) {
+	draft, err := setup.NewDraft(b.file, b.answers.YAML())
 	if err != nil {
-		return configs.Config{}, fmt.Errorf("%s cannot be written: %w", b.file, folder.Cause(err))
+		return configs.Config{}, err
 	}
 	defer func() { _ = draft.Drop() }() // gone already if it was kept
 	cfg, err := configs.Load(draft.Path(), b.environ, sections()...)
 	if err == nil {
 		err = cfg.Validate()
 	}
+	if err == nil {
+		b.report.Backup, err = draft.Keep()
+	}
 	if err != nil {
 		return cfg, err
 	}
-	if b.report.Backup, err = draft.Keep(); err != nil {
-		return cfg, fmt.Errorf("%s cannot be written: %w", b.file, folder.Cause(err))
-	}
-	if b.report.Backup != "" {
-		b.sayf(b.Kept, b.report.Backup)
-	}
-	b.sayf(b.Written, b.file)
-	b.report.File, b.report.Provider, b.report.Model = b.file, cfg.LLM.Provider, cfg.LLM.Model
+	b.wrote(b.report.Backup, b.Written, b.file)
+	r, a := &b.report, b.answers
+	r.File, r.Provider, r.Model, r.Language, r.Zone = b.file, cfg.LLM.Provider, cfg.LLM.Model, a.Language, a.Zone
+	r.Database, _, _ = strings.Cut(engine.DatabaseName(cfg), " ")
 	for _, c := range a.Channels {
-		b.report.Bot = cmp.Or(b.report.Bot, c.Name)
+		r.Bot = cmp.Or(r.Bot, c.Name)
 	}
-	b.report.Language, b.report.Zone, b.report.Database = a.Language, a.Zone,
-		strings.Fields(engine.DatabaseName(cfg))[0]
 	return cfg, nil
 }
 
-// pingStore has the database of a configuration answer.
+// wrote tells that a file was written, and where the old one is kept.
+func (b *beginning) wrote(backup, format, file string) {
+	if backup != "" {
+		b.sayf(b.Kept, backup)
+	}
+	b.sayf(format, file)
+}
+
+// pingStore checks that the database of a configuration answers.
 func pingStore(ctx context.Context, c configs.Config) error {
 	st, err := openStore(ctx, c)
 	if err != nil {

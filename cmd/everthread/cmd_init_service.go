@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,16 +14,15 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/setup"
 )
 
-// service asks how the gateway is to run from now on, and writes what that takes.
+// service asks how the gateway is to run from now on, and writes the file for it.
 func (b *beginning) service(ctx context.Context, cfg configs.Config) (how string, err error) {
 	how, err = b.asker.Ask(ctx, setup.Question{ID: "service", Title: b.Service, Default: "here", Unattended: "no",
 		Options: []setup.Option{{Value: "here", Label: b.ServiceHere}, {Value: "user", Label: b.ServiceUser},
-			{Value: "system", Label: b.ServiceSystem},
-			{Value: "compose", Label: b.ServiceCompose}, {Value: "no", Label: b.ServiceNo}}})
+			{Value: "system", Label: b.ServiceSystem}, {Value: "compose", Label: b.ServiceCompose},
+			{Value: "no", Label: b.ServiceNo}}})
 	if err != nil || how == "here" || how == "no" {
 		return how, err
 	}
@@ -32,7 +30,18 @@ func (b *beginning) service(ctx context.Context, cfg configs.Config) (how string
 	if err != nil {
 		return how, err
 	}
-	return how, b.writeService(s, how)
+	to, text, next, err := b.serviceFile(s, how)
+	if err != nil {
+		return how, err
+	}
+	backup, err := setup.WritePublic(to, text)
+	if err != nil {
+		return how, err
+	}
+	b.report.Service = to
+	b.wrote(backup, b.ServiceWritten, to)
+	b.say(next)
+	return how, nil
 }
 
 func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, error) {
@@ -44,7 +53,14 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 	if err != nil {
 		return setup.Service{}, err
 	}
-	s := setup.Service{Program: program(), Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port,
+	program, err := itself()
+	if installed, found := exec.LookPath("everthread"); found == nil && strings.Contains(program, "go-build") {
+		program, err = filepath.Abs(installed) // go run removes its own
+	}
+	if err != nil {
+		return setup.Service{}, err
+	}
+	s := setup.Service{Program: program, Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port,
 		UID: os.Getuid(), GID: os.Getgid(), System: how == "system"}
 	if me, err := user.Current(); err == nil {
 		s.User = me.Username
@@ -55,67 +71,27 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 	return s, nil
 }
 
-// program is the path of this program.
-func program() string {
-	self, err := os.Executable()
-	if err != nil || strings.Contains(self, "go-build") { // go run removes it
-		if installed, err := exec.LookPath("everthread"); err == nil {
-			self = installed
-		}
-	}
-	if absolute, err := filepath.Abs(self); err == nil {
-		return absolute
-	}
-	return self
-}
-
-// writeService writes the file of a service, and says what to do with it.
-func (b *beginning) writeService(s setup.Service, how string) error {
-	var next string
-	var err error
-	to, text := filepath.Join(s.Folder, "everthread.service"), s.Unit()
-	switch how {
-	case "user":
+// serviceFile returns the file of a service, its text, and what to do with it.
+func (b *beginning) serviceFile(s setup.Service, how string) (to, text, next string, err error) {
+	const unit = "everthread.service"
+	switch {
+	case how == "compose":
+		to = filepath.Join(s.Folder, "everthread.compose.yml")
+		return to, s.Compose(), fmt.Sprintf(b.StartCompose, to), nil
+	case how == "user":
 		home, err := os.UserHomeDir()
-		if err != nil {
-			return err
-		}
-		to = filepath.Join(cmp.Or(b.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user",
-			"everthread.service")
-		next = b.StartUser
-	case "system":
-		if next = fmt.Sprintf(b.StartSystemCopy, to); s.User == "root" {
-			to = "/etc/systemd/system/everthread.service"
-			if next, err = b.systemOfRoot(s); err != nil {
-				return err
-			}
-		}
-	default:
-		to, text = filepath.Join(s.Folder, "everthread.compose.yml"), s.Compose()
-		next = fmt.Sprintf(b.StartCompose, to)
+		to = filepath.Join(cmp.Or(b.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user", unit)
+		return to, s.Unit(), b.StartUser, err
+	case s.User == "root":
+		next, err = b.systemOfRoot(s)
+		return "/etc/systemd/system/" + unit, s.Unit(), next, err
 	}
-	draft, err := setup.NewDraft(to, text)
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", to, folder.Cause(err))
-	}
-	backup := ""
-	if err = draft.Publish(); err == nil {
-		backup, err = draft.Keep()
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", to, folder.Cause(err))
-	}
-	if backup != "" {
-		b.sayf(b.Kept, backup)
-	}
-	b.report.Service = to
-	b.sayf(b.ServiceWritten, to)
-	b.say(next)
-	return nil
+	to = filepath.Join(s.Folder, unit)
+	return to, s.Unit(), fmt.Sprintf(b.StartSystemCopy, to), nil
 }
 
-// systemOfRoot has the configuration name the folder where the service keeps its
-// data, and returns how to start it there.
+// systemOfRoot sets data_dir of the configuration to the folder of the service, and returns
+// how to start it there.
 func (b *beginning) systemOfRoot(s setup.Service) (next string, err error) {
 	if s.Data == setup.StateDir {
 		return fmt.Sprintf(b.StartSystem, ""), nil
@@ -127,23 +103,24 @@ func (b *beginning) systemOfRoot(s setup.Service) (next string, err error) {
 			err = draft.Replace()
 		}
 		if err != nil {
-			return "", fmt.Errorf("%s cannot be written: %w", b.file, folder.Cause(err))
+			return "", err
 		}
 	}
 	return fmt.Sprintf(b.StartSystem, "mv -T "+shellWord(s.Data)+" "+setup.StateDir+" && "), nil
 }
 
-// shellWord is a text as one word of a shell.
+// shellWord quotes a text as one word of a shell.
 func shellWord(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool {
-		return !strings.ContainsRune("/._-+", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/._-+", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if strings.TrimFunc(text, plain) == "" {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// composeKeys makes what the repository's docker-compose.yml needs.
+// composeKeys makes the keys that the repository's docker-compose.yml needs.
 func (b *beginning) composeKeys() error {
 	const file = "docker-compose.yml"
 	if _, err := os.Stat(file); err != nil {
@@ -155,13 +132,11 @@ func (b *beginning) composeKeys() error {
 	}
 	wrote, err := setup.WriteEnv(filepath.Dir(path), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, folder.Cause(err))
+		return err
 	}
-	return b.show(map[string]any{"file": path, "written": wrote}, func(w io.Writer) {
-		said := b.EnvKept
-		if wrote {
-			said = b.Written
-		}
-		fmt.Fprintf(w, said+"\n%s\n", path, b.StartKeys)
-	})
+	said := b.EnvKept
+	if wrote {
+		said = b.Written
+	}
+	return b.lines(object{"file", path, "written", wrote}, fmt.Sprintf(said, path), b.StartKeys)
 }

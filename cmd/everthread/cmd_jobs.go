@@ -1,57 +1,42 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
 type jobsCmd struct {
-	List  jobsListCmd  `cmd:"" help:"List jobs that gave up."`
-	Retry jobsRetryCmd `cmd:"" help:"Do one again."`
+	List  jobsListCmd  `cmd:"" help:"List failed jobs."`
+	Retry jobsRetryCmd `cmd:"" help:"Retry a failed job."`
 }
 
-// jobView is a dead job as commands show it.
-type jobView struct {
-	ID       core.JobID  `json:"id"`
-	User     core.UserID `json:"user_id"`
-	Queue    string      `json:"queue"`
-	Ref      int64       `json:"ref"`
-	Attempts int         `json:"attempts"`
-	Error    string      `json:"error"`
-	Since    time.Time   `json:"since"`
-}
-
-func viewJob(j core.Job) jobView {
-	return jobView{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Error, j.Since}
-}
-
-// maxDead bounds the dead jobs that are looked at.
+// maxDead bounds the failed jobs that retry looks through.
 const maxDead = 10_000
 
 type jobsListCmd struct {
-	Limit howMany `default:"50" help:"How many."`
+	Limit howMany `default:"50" help:"Number of jobs."`
 }
 
-// Run lists dead jobs.
 func (l jobsListCmd) Run(ctx context.Context, d *opened) error {
 	jobs, err := d.store.DeadJobs(ctx, int(l.Limit))
 	if err != nil {
 		return err
 	}
-	return table(d.console, views(jobs, viewJob), d.words().JobsHeader, d.words().JobsNone, func(v jobView) []any {
-		return []any{v.ID, v.User, v.Queue, v.Ref, v.Attempts, v.Since, dash(short(v.Error, 60))}
+	return table(d.console, jobs, d.words().JobsHeader, d.words().JobsNone, func(j core.Job) (any, []any) {
+		return object{"id", j.ID, "user_id", j.User, "queue", j.Queue, "ref", j.Ref, "attempts", j.Lease.Attempt,
+				"error", j.Error, "since", j.Since},
+			[]any{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Since, cmp.Or(short(j.Error, 60), "-")}
 	})
 }
 
 type jobsRetryCmd struct {
-	ID core.JobID `arg:"" name:"id" help:"The job, as jobs list shows it."`
+	ID core.JobID `arg:"" name:"id" help:"Id, as shown by jobs list."`
 }
 
-// Run makes a dead job ready again.
 func (r jobsRetryCmd) Run(ctx context.Context, d *opened) error {
 	jobs, err := d.store.DeadJobs(ctx, maxDead)
 	if err != nil {
@@ -64,5 +49,5 @@ func (r jobsRetryCmd) Run(ctx context.Context, d *opened) error {
 	if err := d.store.Revive(ctx, jobs[i].User, r.ID, clock()()); err != nil {
 		return err
 	}
-	return d.said(map[string]any{"retried": r.ID}, d.words().Redone)
+	return d.said(object{"retried", r.ID}, d.words().Redone)
 }

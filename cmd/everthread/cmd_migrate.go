@@ -6,86 +6,70 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 )
 
 type migrateCmd struct {
-	Up     migrateUpCmd     `cmd:"" help:"Bring the schema up to date."`
-	Status migrateStatusCmd `cmd:"" help:"Say which version the schema has."`
-}
-
-// schemaView is the state of the schema.
-type schemaView struct {
-	Current int64 `json:"current"`
-	Target  int64 `json:"target"`
+	Up     migrateUpCmd     `cmd:"" help:"Migrate the schema to this version."`
+	Status migrateStatusCmd `cmd:"" help:"Show the version of the schema."`
 }
 
 type migrateUpCmd struct {
-	Distributed bool `help:"Spread the tables over the nodes of Citus, by user."`
+	Distributed bool `help:"Distribute the tables over the nodes of Citus, by user."`
 }
 
-// distributable is a store that can be spread over several servers.
+// distributable is a store that can be distributed over several servers.
 type distributable interface {
-	// Distribute migrates and spreads it; core.ErrNotCitus where there are no others.
+	// Distribute migrates and distributes it; core.ErrNotCitus without other servers.
 	Distribute(ctx context.Context) error
 }
 
-// migrate brings the schema up to date, and spreads it if that is asked for.
-func (m migrateUpCmd) migrate(ctx context.Context, st store) error {
-	if !m.Distributed {
-		return st.Migrate(ctx)
-	}
-	if d, ok := st.(distributable); ok {
-		return d.Distribute(ctx)
-	}
-	return core.ErrNotCitus
-}
-
-// Run migrates the store, made if need be.
+// Run migrates the store; it makes a missing one.
 func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
-	if err := prepare(&cfg); err != nil {
+	if err := engine.PrepareData(&cfg); err != nil {
 		return err
 	}
-	st, err := openStore(ctx, cfg)
+	st, s, err := openSchema(ctx, cfg)
 	if err != nil {
-		return explainStore(cfg, err)
+		return err
 	}
 	defer st.Close()
-	before, err := st.Schema(ctx)
-	if err != nil {
-		return explainStore(cfg, err)
+	migrate := st.Migrate
+	if m.Distributed {
+		d, ok := st.(distributable)
+		if !ok {
+			return core.ErrNotCitus
+		}
+		migrate = d.Distribute
 	}
-	if err := m.migrate(ctx, st); err != nil {
-		return explainStore(cfg, err)
+	if err := migrate(ctx); err != nil {
+		return engine.ExplainStore(cfg, err)
 	}
-	after := schemaView{before.Target, before.Target}
-	if before.Current == before.Target {
-		return c.said(after, c.words().SchemaGood, before.Target)
+	text := fmt.Sprintf(c.words().SchemaWent, s.Current, s.Target)
+	if s.Current == s.Target {
+		text = fmt.Sprintf(c.words().SchemaGood, s.Target)
 	}
-	return c.said(after, c.words().SchemaWent, before.Current, before.Target)
+	return c.lines(object{"current", s.Target, "target", s.Target}, text)
 }
 
 type migrateStatusCmd struct{}
 
-// Run tells the schema's version and changes nothing.
 func (migrateStatusCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
 	if cfg.DatabaseURL == "" && !folder.HasDatabase(cfg.DataDir) {
 		return fmt.Errorf("there is no database in %s yet; `everthread migrate up` makes it", cfg.DataDir)
 	}
-	st, err := openStore(ctx, cfg)
+	st, s, err := openSchema(ctx, cfg)
 	if err != nil {
-		return explainStore(cfg, err)
+		return err
 	}
 	defer st.Close()
-	s, err := st.Schema(ctx)
-	if err != nil {
-		return explainStore(cfg, err)
-	}
-	if s.Current > s.Target {
+	text := fmt.Sprintf(c.words().SchemaOld, s.Current, s.Target)
+	switch {
+	case s.Current > s.Target:
 		return core.ErrNewerSchema
+	case s.Current == s.Target:
+		text = fmt.Sprintf(c.words().SchemaGood, s.Current)
 	}
-	if s.Current == s.Target {
-		return c.said(schemaView(s), c.words().SchemaGood, s.Current)
-	}
-	return c.said(schemaView(s), c.words().SchemaOld, s.Current, s.Target)
+	return c.lines(object{"current", s.Current, "target", s.Target}, text)
 }

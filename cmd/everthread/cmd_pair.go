@@ -1,55 +1,42 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust"
 )
 
 type pairCmd struct {
-	List    pairListCmd    `cmd:"" help:"List who asks to be let in."`
-	Approve pairApproveCmd `cmd:"" help:"Let somebody in; what they wrote meanwhile is answered."`
-	Deny    pairDenyCmd    `cmd:"" help:"Turn somebody down; what they wrote is dropped."`
-}
-
-// codeView is a request to be let in.
-type codeView struct {
-	Code    string    `json:"code"`
-	Channel string    `json:"channel"`
-	Address string    `json:"address"`
-	Name    string    `json:"name"`
-	Created time.Time `json:"created_at"`
-	Expires time.Time `json:"expires_at"`
-}
-
-func viewCode(c core.Code) codeView {
-	return codeView{c.Hint, c.Address.Channel, c.Address.External, c.Name, c.Created, c.Expires}
+	List    pairListCmd    `cmd:"" help:"List pending requests."`
+	Approve pairApproveCmd `cmd:"" help:"Approve a request; held messages are answered."`
+	Deny    pairDenyCmd    `cmd:"" help:"Deny a request; held messages are dropped."`
 }
 
 type pairListCmd struct{}
 
-// Run lists pending requests.
 func (pairListCmd) Run(ctx context.Context, d *opened) error {
 	codes, err := d.store.Codes(ctx, core.CodePair, clock()())
 	if err != nil {
 		return err
 	}
-	return table(d.console, views(codes, viewCode), d.words().CodesHeader, d.words().CodesNone, func(v codeView) []any {
-		return []any{v.Code, v.Channel, v.Address, dash(short(v.Name, 30)), v.Expires}
+	return table(d.console, codes, d.words().CodesHeader, d.words().CodesNone, func(c core.Code) (any, []any) {
+		return object{"code", c.Hint, "channel", c.Address.Channel, "address", c.Address.External, "name", c.Name,
+				"created_at", c.Created, "expires_at", c.Expires},
+			[]any{c.Hint, c.Address.Channel, c.Address.External, cmp.Or(short(c.Name, 30), "-"), c.Expires}
 	})
 }
 
 type pairApproveCmd struct {
-	Code string `arg:"" help:"The code that they were shown."`
-	User string `placeholder:"U" help:"A known user (id or name); else they become a user of their own."`
-	Name string `placeholder:"N" help:"What to call them; else as they call themselves."`
+	Code string `arg:"" help:"Code of the request."`
+	User string `placeholder:"U" help:"Existing user (id or name); default: a new user."`
+	Name string `placeholder:"N" help:"Name of the user; default: as the channel gives it."`
 }
 
-// Run attaches the address of a code to a user and receives what it wrote.
+// Run attaches the address of a request to a user, and receives the messages held for it.
 func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 	e := core.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: clock()()}
 	if p.User != "" {
@@ -59,7 +46,7 @@ func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 		}
 		e.User = u.ID
 	}
-	noted, err := d.decide(ctx, e, e.At)
+	noted, err := d.decide(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -68,31 +55,30 @@ func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 		return err
 	}
 	if err := eng.Gateway.Receive(ctx, noted.Released...); err != nil {
-		return fmt.Errorf("they are let in; what they wrote is answered within a minute by the server: %w", err)
+		return fmt.Errorf("the request is approved; the server answers the held messages within a minute: %w", err)
 	}
-	return d.said(map[string]any{"approved": true, "messages": len(noted.Released)}, d.words().LetIn, len(noted.Released))
+	return d.said(object{"approved", true, "messages", len(noted.Released)}, d.words().LetIn, len(noted.Released))
 }
 
 type pairDenyCmd struct {
-	Code string `arg:"" help:"The code that they were shown."`
+	Code string `arg:"" help:"Code of the request."`
 }
 
-// Run drops a request.
 func (p pairDenyCmd) Run(ctx context.Context, d *opened) error {
-	now := clock()()
-	if _, err := d.decide(ctx, core.Deny{CodeHash: trust.CodeHash(p.Code), At: now}, now); err != nil {
+	if _, err := d.decide(ctx, core.Deny{CodeHash: trust.CodeHash(p.Code), At: clock()()}); err != nil {
 		return err
 	}
-	return d.said(map[string]bool{"denied": true}, d.words().Denied)
+	return d.said(object{"denied", true}, d.words().Denied)
 }
 
-// decide has the owner answer a request, and says what to do about a code that does not work.
-func (d *opened) decide(ctx context.Context, answer core.Effect, now time.Time) (core.Noted, error) {
+// decide answers a request as the owner. Its errors say what to do about a code that does
+// not work.
+func (d *opened) decide(ctx context.Context, answer core.Effect) (core.Noted, error) {
 	owner, err := d.user(ctx, "")
 	if err != nil {
 		return core.Noted{}, err
 	}
-	noted, err := d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{answer}, Now: now})
+	noted, err := d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{answer}, Now: clock()()})
 	switch {
 	case errors.Is(err, core.ErrRefused):
 		err = errors.New("nobody waits with this code, or it has expired; `everthread pair list` shows the codes")

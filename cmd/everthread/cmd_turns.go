@@ -19,102 +19,86 @@ type turnsCmd struct {
 	Show turnsShowCmd `cmd:"" help:"Show what a turn sent to the model, and why."`
 }
 
-// turnView is a turn as commands show it.
-type turnView struct {
-	ID       core.TurnID         `json:"turn_id"`
-	Thread   core.ThreadID       `json:"thread_id"`
-	Mode     string              `json:"mode"`
-	State    string              `json:"state"`
-	Started  time.Time           `json:"started_at"`
-	Inputs   []core.MessageID    `json:"inputs"`
-	Failures int                 `json:"failures"`
-	Error    string              `json:"last_error,omitempty"`
-	Task     core.TaskID         `json:"task_id,omitempty"`
-	Due      time.Time           `json:"task_due,omitzero"`
-	Snapshot *core.Snapshot      `json:"context,omitempty"`
-	Prompt   []core.ModelMessage `json:"prompt,omitempty"`
-}
-
-func viewTurn(t core.Turn) turnView {
-	return turnView{ID: t.ID, Thread: t.Thread, Mode: string(t.Mode), State: string(t.State), Started: t.StartedAt,
-		Inputs: list(t.Inputs), Failures: t.Failures, Error: t.LastError, Task: t.Task, Due: t.Due}
+func turnObject(t core.Turn, s *core.Snapshot, prompt []core.ModelMessage) object {
+	return object{"turn_id", t.ID, "thread_id", t.Thread, "mode", t.Mode, "state", t.State, "started_at", t.StartedAt,
+		"inputs", list(t.Inputs), "failures", t.Failures, "last_error,omitempty", t.LastError,
+		"task_id,omitempty", t.Task, "task_due,omitempty", moment(t.Due), "context,omitempty", s, "prompt,omitempty", prompt}
 }
 
 type turnsListCmd struct {
 	whose
-	Limit howMany `default:"20" help:"How many."`
+	Limit howMany `default:"20" help:"Number of turns."`
 }
 
-// Run lists turns.
 func (l turnsListCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	turns, err := d.store.Turns(ctx, u.ID, int(l.Limit))
 	if err != nil {
 		return err
 	}
 	zone := d.zone(u)
-	return table(d.console, views(turns, viewTurn), d.words().TurnsHeader, d.words().TurnsNone, func(v turnView) []any {
-		return []any{v.ID, clockTime(v.Started, zone), v.State, v.Mode, ids(v.Inputs), dash(short(v.Error, 60))}
+	return table(d.console, turns, d.words().TurnsHeader, d.words().TurnsNone, func(t core.Turn) (any, []any) {
+		return turnObject(t, nil, nil), []any{t.ID, clockTime(t.StartedAt, zone), t.State, t.Mode, ids(t.Inputs),
+			cmp.Or(short(t.LastError, 60), "-")}
 	})
 }
 
-// zone is where a user lives.
+// zone returns the time zone of a user.
 func (d *opened) zone(u core.User) *time.Location {
-	home, err := time.LoadLocation(d.cfg.DefaultTimezone)
-	if err != nil {
-		home = time.UTC
-	}
+	home, _ := time.LoadLocation(d.cfg.DefaultTimezone) // the configuration was validated
 	return u.Settings.Location(home)
 }
 
-// ids writes message numbers as #1 #2.
+// ids formats message ids as #1 #2.
 func ids(ms []core.MessageID) string {
-	var out []string
-	for _, m := range ms {
-		out = append(out, fmt.Sprintf("#%d", m))
-	}
-	return dash(strings.Join(out, " "))
+	each := views(ms, func(m core.MessageID) string { return fmt.Sprintf("#%d", m) })
+	return cmp.Or(strings.Join(each, " "), "-")
 }
 
 type turnsShowCmd struct {
-	ID core.TurnID `arg:"" name:"id" help:"The turn, as turns list shows it."`
+	ID core.TurnID `arg:"" name:"id" help:"Id, as shown by turns list."`
 	whose
 	Prompt bool `help:"Show the exact prompt too."`
 }
 
-// Run shows a turn.
 func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	t, snapshot, err := d.store.Turn(ctx, u.ID, s.ID)
 	err = missing(err, fmt.Errorf("%s has no turn %d; `everthread turns list` shows the newest", u.Name, s.ID))
 	if err != nil {
 		return err
 	}
-	v := viewTurn(t)
-	v.Snapshot = snapshot
+	var prompt []core.ModelMessage
 	if s.Prompt {
 		if snapshot == nil {
 			return fmt.Errorf("turn %d has not answered, so there is no prompt to show", s.ID)
 		}
-		if v.Prompt, err = engine.Rebuild(ctx, d.store, d.cfg, tokens.New(), u.ID, snapshot); err != nil {
+		if prompt, err = engine.Rebuild(ctx, d.store, d.cfg, tokens.New(), u.ID, snapshot); err != nil {
 			return err
 		}
 	}
-	return d.show(v, func(w io.Writer) { v.write(w, sayOfTurns(d.language()), d.zone(u)) })
+	return d.show(turnObject(t, snapshot, prompt), func(w io.Writer) {
+		words := sayOfTurns(d.language())
+		words.turn(w, t, d.zone(u))
+		if snapshot == nil {
+			fmt.Fprintln(w, words.Unanswered)
+			return
+		}
+		words.snapshot(w, snapshot)
+		words.prompt(w, prompt)
+	})
 }
 
-func (v turnView) write(w io.Writer, t *turnTexts, zone *time.Location) {
-	fmt.Fprintf(w, t.Title+"\n", v.ID, clockTime(v.Started, zone), v.Mode, v.State, ids(v.Inputs))
-	if v.Task != 0 {
-		fmt.Fprintf(w, t.Task+"\n", v.Task, clockTime(v.Due, zone))
+func (t *turnTexts) turn(w io.Writer, turn core.Turn, zone *time.Location) {
+	fmt.Fprintf(w, t.Title+"\n", turn.ID, clockTime(turn.StartedAt, zone), turn.Mode, turn.State, ids(turn.Inputs))
+	if turn.Task != 0 {
+		fmt.Fprintf(w, t.Task+"\n", turn.Task, clockTime(turn.Due, zone))
 	}
-	if v.Error != "" {
-		fmt.Fprintf(w, t.Error+"\n", v.Failures, v.Error)
+	if turn.LastError != "" {
+		fmt.Fprintf(w, t.Error+"\n", turn.Failures, turn.LastError)
 	}
-	if v.Snapshot == nil {
-		fmt.Fprintln(w, t.Unanswered)
-		return
-	}
-	t.snapshot(w, v.Snapshot)
-	for i, m := range v.Prompt {
+}
+
+func (t *turnTexts) prompt(w io.Writer, messages []core.ModelMessage) {
+	for i, m := range messages {
 		fmt.Fprintf(w, "\n--- %d %s\n%s\n", i+1, m.Role, m.Content)
 		for _, call := range m.ToolCalls {
 			fmt.Fprintf(w, t.Calls+"\n", call.Name, call.Arguments)
@@ -145,11 +129,13 @@ func (t *turnTexts) snapshot(w io.Writer, s *core.Snapshot) {
 			h.Tokens, h.LeftOut)
 		fmt.Fprintf(w, t.OfUser+"\n", h.UserTotal)
 	}
-	fmt.Fprintf(w, t.Summaries+"\n", t.yes(s.TodaySummary), t.yes(s.LastConversation), s.OpenLoops)
-	fmt.Fprintf(w, "\n"+t.Usage+"\n", dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
+	yes := map[bool]string{true: t.Yes, false: t.No}
+	fmt.Fprintf(w, t.Summaries+"\n", yes[s.TodaySummary], yes[s.LastConversation], s.OpenLoops)
+	fmt.Fprintf(w, "\n"+t.Usage+"\n", cmp.Or(s.Model, "-"), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
 	fmt.Fprintf(w, t.Times+"\n", s.FirstTokenMS, s.TotalMS)
 }
 
+// ranges formats message ids as #1–#5, #7.
 func ranges(s core.IDSet) string {
 	var out []string
 	for _, r := range s.Ranges() {
@@ -159,12 +145,5 @@ func ranges(s core.IDSet) string {
 		}
 		out = append(out, fmt.Sprintf("#%d–#%d", r[0], r[1]))
 	}
-	return dash(strings.Join(out, ", "))
-}
-
-func (t *turnTexts) yes(b bool) string {
-	if b {
-		return t.Yes
-	}
-	return t.No
+	return cmp.Or(strings.Join(out, ", "), "-")
 }

@@ -2,71 +2,56 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust"
 )
 
 type usersCmd struct {
-	List   usersListCmd   `cmd:"" help:"List the people and where they write from."`
-	Add    usersAddCmd    `cmd:"" help:"Add somebody, to attach an address to with pair approve --user."`
-	Link   usersLinkCmd   `cmd:"" help:"Make two people one, with all that both said."`
-	Delete usersDeleteCmd `cmd:"" help:"Delete somebody with everything that is theirs."`
-	Agent  usersAgentCmd  `cmd:"" help:"WhatsApp personal agents: a key each, bound to one person."`
-}
-
-// userView is a user as commands show them.
-type userView struct {
-	ID         core.UserID `json:"id"`
-	Name       string      `json:"name"`
-	Role       string      `json:"role"`
-	Zone       string      `json:"zone,omitempty"`
-	Language   string      `json:"language,omitempty"`
-	Paused     bool        `json:"paused"`
-	Identities []string    `json:"identities"`
-	Created    time.Time   `json:"created_at"`
-}
-
-func (d *opened) view(ctx context.Context, u core.User) (userView, error) {
-	v := userView{ID: u.ID, Name: u.Name, Role: string(u.Role), Zone: u.Settings.Zone, Language: u.Settings.Language,
-		Paused: u.Settings.Paused, Identities: []string{}, Created: u.CreatedAt}
-	ids, err := d.store.Identities(ctx, u.ID)
-	for _, i := range ids {
-		v.Identities = append(v.Identities, i.Address.Channel+":"+i.Address.External)
-	}
-	return v, err
+	List   usersListCmd   `cmd:"" help:"List users and their addresses."`
+	Add    usersAddCmd    `cmd:"" help:"Add a user, to attach an address to with pair approve --user."`
+	Link   usersLinkCmd   `cmd:"" help:"Merge two users, or show a link that signs a user in to the web page."`
+	Delete usersDeleteCmd `cmd:"" help:"Delete a user and all their data."`
+	Agent  usersAgentCmd  `cmd:"" help:"Manage the keys of WhatsApp personal agents."`
 }
 
 type usersListCmd struct{}
 
-// Run lists all users.
 func (usersListCmd) Run(ctx context.Context, d *opened) error {
 	users, err := d.store.Users(ctx)
 	if err != nil {
 		return err
 	}
-	var shown []userView
+	addresses := map[core.UserID][]string{}
 	for _, u := range users {
-		v, err := d.view(ctx, u)
+		ids, err := d.store.Identities(ctx, u.ID)
 		if err != nil {
 			return err
 		}
-		shown = append(shown, v)
+		addresses[u.ID] = views(ids, func(i core.Identity) string { return i.Address.Channel + ":" + i.Address.External })
 	}
-	return table(d.console, shown, d.words().UsersHeader, d.words().UsersNone, func(v userView) []any {
-		return []any{v.ID, short(v.Name, 30), v.Role, dash(v.Zone), dash(v.Language), v.Created,
-			dash(strings.Join(v.Identities, " "))}
+	return table(d.console, users, d.words().UsersHeader, d.words().UsersNone, func(u core.User) (any, []any) {
+		s := u.Settings
+		return userObject(u, addresses[u.ID]), []any{u.ID, short(u.Name, 30), u.Role, cmp.Or(s.Zone, "-"),
+			cmp.Or(s.Language, "-"), u.CreatedAt, cmp.Or(strings.Join(addresses[u.ID], " "), "-")}
 	})
 }
 
+func userObject(u core.User, addresses []string) object {
+	s := u.Settings
+	return object{"id", u.ID, "name", u.Name, "role", u.Role, "zone,omitempty", s.Zone, "language,omitempty", s.Language,
+		"paused", s.Paused, "identities", list(addresses), "created_at", u.CreatedAt}
+}
+
 type usersAddCmd struct {
-	Name    string `arg:"" help:"Their name."`
-	Another bool   `help:"Add them although somebody has that name already."`
+	Name    string `arg:"" help:"Name."`
+	Another bool   `help:"Allow a name that another user has."`
 }
 
 // Run adds a member.
@@ -75,36 +60,24 @@ func (u usersAddCmd) Run(ctx context.Context, d *opened) error {
 	if name == "" {
 		return errUsage{errors.New("the name is empty")}
 	}
-	if err := u.taken(ctx, d, name); err != nil {
+	users, err := d.store.Users(ctx)
+	if err != nil {
 		return err
+	}
+	i := slices.IndexFunc(users, func(other core.User) bool { return strings.EqualFold(other.Name, name) })
+	if i >= 0 && !u.Another {
+		return fmt.Errorf("there is a %s already (user %d); --another adds somebody else of that name",
+			trust.Line(users[i].Name), users[i].ID)
 	}
 	added, err := d.store.AddUser(ctx, core.User{Name: name, Role: core.RoleMember, CreatedAt: clock()()})
 	if err != nil {
 		return err
 	}
-	v, err := d.view(ctx, added)
-	if err != nil {
-		return err
-	}
-	return d.said(v, d.words().UserAdded, v.Name, v.ID, v.ID)
+	return d.said(userObject(added, nil), d.words().UserAdded, added.Name, added.ID, added.ID)
 }
 
-// taken is an error if somebody has a name, unless there are to be several.
-func (u usersAddCmd) taken(ctx context.Context, d *opened, name string) error {
-	users, err := d.store.Users(ctx)
-	if err != nil || u.Another {
-		return err
-	}
-	for _, other := range users {
-		if strings.EqualFold(other.Name, name) {
-			return fmt.Errorf("there is a %s already (user %d); --another adds somebody else of that name",
-				trust.Line(other.Name), other.ID)
-		}
-	}
-	return nil
-}
-
-// confirm asks a question that yes answers. Programs are not asked: they say --yes.
+// confirm asks a question, and reports whether the answer is yes. With --json it does not
+// ask: programs give --yes.
 func (c *console) confirm(question string) bool {
 	if c.json {
 		return false

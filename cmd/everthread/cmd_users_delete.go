@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
-	"github.com/everthread/everthread/core/trust"
 )
 
 type usersDeleteCmd struct {
-	User   string `arg:"" help:"Id or name."`
-	Yes    bool   `help:"Do not ask."`
-	Verify bool   `help:"Look everywhere afterwards: nothing of theirs may be left. Also for a user who was deleted before, by id."`
+	User   string `arg:"" help:"User (id or name)."`
+	Yes    bool   `help:"Skip the confirmation."`
+	Verify bool   `help:"Verify afterwards that nothing is left. Works also for a deleted user, by id."`
 }
 
 // Run deletes a user after a confirmation.
@@ -40,19 +37,24 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 	if !u.Yes && !d.confirm(fmt.Sprintf(d.words().DeleteAsk, user.Name, user.ID)) {
 		return errors.New("nothing was deleted; answer yes, or give --yes")
 	}
-	shown := d.steps()
-	err = l.Delete(ctx, user.ID, func(r people.Deletion) { shown.line(string(r.Step), d.words().removing(r, user.Name)) })
-	shown.end()
+	tell, end := d.deletion(user.Name)
+	err = l.Delete(ctx, user.ID, tell)
+	end()
 	if err != nil {
 		return err
 	}
 	if u.Verify {
 		return d.verifyGone(ctx, l, user.ID, user.Name)
 	}
-	return d.said(map[string]any{"deleted": user.ID}, d.words().Gone, user.Name)
+	return d.said(object{"deleted", user.ID}, d.words().Gone, user.Name)
 }
 
-// removing says what is being removed.
+// deletion shows the progress of an account deletion.
+func (c *console) deletion(name string) (tell func(people.Deletion), end func()) {
+	p := c.progress()
+	return func(r people.Deletion) { p.line(string(r.Step), c.words().removing(r, name)) }, p.end
+}
+
 func (t *texts) removing(r people.Deletion, name string) string {
 	switch r.Step {
 	case people.DeletionCount:
@@ -67,70 +69,21 @@ func (t *texts) removing(r people.Deletion, name string) string {
 	return t.DeleteLook
 }
 
-// verifyGone looks whether anything of a user is left, and fails if so.
+// verifyGone fails if anything of a deleted user is left.
 func (d *opened) verifyGone(ctx context.Context, l *people.Deleter, user core.UserID, name string) error {
-	shown := d.steps()
-	left, err := l.Left(ctx, user, func(r people.Deletion) { shown.line(string(r.Step), d.words().removing(r, name)) })
-	shown.end()
+	tell, end := d.deletion(name)
+	left, err := l.Left(ctx, user, tell)
+	end()
 	if err != nil {
 		return err
 	}
-	err = d.show(map[string]any{"deleted": user, "left": list(left)}, func(w io.Writer) {
-		if len(left) == 0 {
-			fmt.Fprintf(w, d.words().GoneWhole+"\n", name)
-			return
-		}
-		fmt.Fprintf(w, d.words().GoneLeft+"\n  %s\n", name, strings.Join(left, "\n  "))
-	})
+	text := fmt.Sprintf(d.words().GoneWhole, name)
+	if len(left) > 0 {
+		text = fmt.Sprintf(d.words().GoneLeft+"\n  %s", name, strings.Join(left, "\n  "))
+	}
+	err = d.lines(object{"deleted", user, "left", list(left)}, text)
 	if err == nil && len(left) > 0 {
 		return errSilent
 	}
 	return err
-}
-
-// steps shows long work of several steps: on a terminal in one line, else each
-// step, and now and then how far it is.
-type steps struct {
-	*console
-	screen bool
-	step   string
-	shown  time.Time
-	last   string // what is not shown yet
-}
-
-func (c *console) steps() *steps { return &steps{console: c, screen: isTerminal(c.err)} }
-
-// line shows how far a step is.
-func (s *steps) line(step, text string) {
-	every, now := 10*time.Second, time.Now()
-	if s.screen {
-		every = 200 * time.Millisecond
-	}
-	if s.json {
-		return
-	}
-	if step == s.step && now.Sub(s.shown) < every {
-		s.last = text
-		return
-	}
-	if step != s.step {
-		s.end()
-	}
-	s.step, s.shown, s.last = step, now, ""
-	if s.screen {
-		fmt.Fprintf(drawn(s.err), "\r%-78s", trust.Line(text))
-		return
-	}
-	fmt.Fprintln(s.err, text)
-}
-
-// end ends the line of the last step, with how far it came.
-func (s *steps) end() {
-	if s.screen && s.last != "" {
-		fmt.Fprintf(drawn(s.err), "\r%-78s", trust.Line(s.last))
-	}
-	if s.screen && s.step != "" {
-		fmt.Fprintln(s.err)
-	}
-	s.step, s.last = "", ""
 }

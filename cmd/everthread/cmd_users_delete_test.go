@@ -183,10 +183,9 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID,
 			AskedAt: time.Now()})
 		s.must(err)
-		d := &opened{console: &console{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, cfg: s.Config, store: s.store}
 		moves, err := s.store.Moves(t.Context(), 1)
 		s.must(err)
-		s.must(d.carry(t.Context(), moves[0].ID))
+		s.must(people.Carry(t.Context(), s.store, moves[0].ID, time.Now, func(core.Move) {}))
 		if _, err := s.store.User(t.Context(), s.bob.ID); !errors.Is(err, core.ErrNotFound) {
 			t.Fatalf("the merge is not done: %v", err)
 		}
@@ -212,12 +211,12 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 	})
 }
 
-func TestStepsAreShown(t *testing.T) {
+func TestProgressIsShown(t *testing.T) {
 	t.Parallel()
 	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\r%-78s\n\r%-78s\r%-78s\n",
 		"a 1", "a 3", "b 1", "b 3")} {
 		var b bytes.Buffer
-		s := &steps{console: &console{err: &b}, screen: screen}
+		s := &progress{console: &console{err: &b}, screen: screen}
 		for _, step := range []string{"a", "b"} {
 			s.line(step, step+" 1")
 			s.line(step, step+" 2") // too soon

@@ -2,21 +2,21 @@
 
 package main
 
-import "time"
+import (
+	"time"
 
-// crash does nothing: only builds for tests die on demand.
-func crash(string) {}
-
-// clock is the process's clock.
-func clock() func() time.Time { return time.Now }
-
-// tick is how often the scheduler asks what is due, as a cron expression.
-const tick = "* * * * *"
-
-// The same for reminders, which have a minute, and for what is to be embedded.
-const (
-	remindTick = "@every 5s"
-	embedTick  = "@every 30s"
+	"github.com/everthread/everthread/core/engine"
 )
 
+// crash does nothing: only builds for tests crash on demand.
+func crash(string) {}
+
+// clock returns the clock of the process.
+func clock() func() time.Time { return time.Now }
+
 func wall() time.Time { return time.Now() }
+
+// ticks returns how often the scheduler asks what is due. Reminders are due at a minute.
+func ticks() engine.Ticks {
+	return engine.Ticks{Usual: "* * * * *", Reminders: "@every 5s", Embeddings: "@every 30s"}
+}

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/everthread/everthread/core/engine"
 )
 
 var crashes atomic.Int64
 
-// crash ends the process at the step that EVERTHREAD_CRASH_AT names; "step:3"
-// lets two pass before.
+// crash ends the process at the step that EVERTHREAD_CRASH_AT names; with "step:3" at the
+// third.
 func crash(step string) {
 	want, nth, _ := strings.Cut(os.Getenv("EVERTHREAD_CRASH_AT"), ":")
 	if want != step {
@@ -25,7 +27,7 @@ func crash(step string) {
 	}
 }
 
-// clock is the machine's clock, moved by the milliseconds in the file that
+// clock returns the machine's clock, moved by the milliseconds in the file that
 // EVERTHREAD_TEST_CLOCK names, which a test may change while the process runs.
 func clock() func() time.Time {
 	path := os.Getenv("EVERTHREAD_TEST_CLOCK")
@@ -39,16 +41,13 @@ func clock() func() time.Time {
 	}
 }
 
-// wall is the machine's clock, wrong by EVERTHREAD_TEST_WRONG.
+// wall is the machine's clock, off by EVERTHREAD_TEST_WRONG.
 func wall() time.Time {
 	wrong, _ := time.ParseDuration(os.Getenv("EVERTHREAD_TEST_WRONG"))
 	return time.Now().Add(wrong)
 }
 
-// tick is short, so that a moved clock is noticed at once.
-const tick = "@every 1s"
-
-const (
-	remindTick = tick
-	embedTick  = tick
-)
+// ticks are short, so that a moved clock is noticed immediately.
+func ticks() engine.Ticks {
+	return engine.Ticks{Usual: "@every 1s", Reminders: "@every 1s", Embeddings: "@every 1s"}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
+	"net/http"
 
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/adapters/mcp"
@@ -16,10 +18,11 @@ import (
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/server"
 )
 
-// doors are how people with a browser and programs with an API key come in; nil: a door
-// is turned off.
+// doors serve people with a browser and programs with an API key; a door that is turned
+// off is nil.
 type doors struct {
 	guard  *client.Guard
 	page   *web.Channel
@@ -62,7 +65,7 @@ func (a *app) newDoors() (*doors, error) {
 	return d, nil
 }
 
-// newPage is the web page with its rooms.
+// newPage returns the web page with its rooms.
 func (a *app) newPage() (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
@@ -80,4 +83,36 @@ func (a *app) newPage() (*web.Channel, error) {
 // Rebuild returns the prompt that a snapshot describes.
 func (a *app) Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
 	return engine.Rebuild(ctx, a.Store, a.Config, a.Tokens, user, s)
+}
+
+// site returns everything that is served over HTTP.
+func (a *app) site() *server.Site {
+	routes := map[string]http.Handler{}
+	for _, ch := range a.Channels {
+		if h, ok := ch.(core.Handler); ok {
+			maps.Copy(routes, h.Routes(a.Gateway))
+		}
+	}
+	if a.page != nil {
+		maps.Copy(routes, a.page.Routes())
+	}
+	if a.openai != nil {
+		maps.Copy(routes, a.openai.Routes())
+		maps.Copy(routes, a.api.Routes())
+	}
+	if a.mcp != nil {
+		routes["/mcp"] = a.mcp.Handler()
+	}
+	return &server.Site{Routes: routes, Store: a.store, Health: a.Health, Metrics: a.Metrics,
+		Apart: a.Config.HTTP.MetricsListen != "", IsOwner: a.isOwner}
+}
+
+// isOwner reports whether a request has a session of the owner, or a key that may
+// administer.
+func (a *app) isOwner(r *http.Request) bool {
+	if r.Header.Get("Authorization") != "" {
+		_, err := a.guard.Admit(r, core.CanAdmin)
+		return err == nil
+	}
+	return a.page != nil && a.page.IsOwner(r)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/everthread/everthread/core/engine"
 )
 
 // At a terminal the first start says in a box what to open and what to send; the next one
@@ -19,7 +21,7 @@ func TestAStartAtATerminalGreets(t *testing.T) {
 	if err := unix.IoctlSetWinsize(int(k.ptmx.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 30}); err != nil {
 		t.Fatal(err)
 	}
-	k.see("runs at http://127.0.0.1:")
+	k.see("is running at http://127.0.0.1:")
 	k.see("╭──")
 	k.see("│ Open  \x1b]8;;http://127.0.0.1:")
 	k.see("/signin?code=")
@@ -37,7 +39,8 @@ func TestAStartAtATerminalGreets(t *testing.T) {
 
 func TestAGreetingFitsTheScreen(t *testing.T) {
 	t.Parallel()
-	g := greeting{link: "http://127.0.0.1:8080/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ", code: "ABCDEFGHJK"}
+	g := greeting{Welcome: engine.Welcome{Code: "ABCDEFGHJK",
+		Link: "http://127.0.0.1:8080/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"}}
 	g.cfg.LLM.Provider, g.cfg.HTTP.PublicURL = "demo", "http://127.0.0.1:8080"
 	for _, language := range []string{"en", "fr", "de"} {
 		var wide, narrow strings.Builder
@@ -48,7 +51,7 @@ func TestAGreetingFitsTheScreen(t *testing.T) {
 		}
 	}
 	var again strings.Builder
-	g.link, g.code = "", ""
+	g.Link, g.Code = "", ""
 	g.draw(&again, "en", 90)
 	if strings.Contains(again.String(), "╭") {
 		t.Errorf("the second start draws %q", again.String())

@@ -1,6 +1,6 @@
 // Command everthread keeps one conversation with an assistant across messaging
-// apps. Each subcommand has a file of its own; serve.go and wire.go say what a
-// process is made of.
+// apps. Each subcommand has a file of its own; cmd_serve.go and wire.go assemble
+// a process.
 package main
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/everthread/everthread/core/document"
 )
 
-// readDocument is the argument with which a gateway starts this program to read a file.
+// readDocument is the argument with which a gateway starts this program to read one file.
 const readDocument = "read-document"
 
-// version is set by the linker; a program that `go install` built has its module's.
+// version is set by the linker; with `go install` it is that of the module.
 var version = "dev"
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == readDocument { // one file of a gateway, which started this
+	if len(os.Args) == 2 && os.Args[1] == readDocument { // a gateway started this to read a file
 		os.Exit(document.Serve(os.Stdin, os.Stdout))
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" && strings.HasPrefix(info.Main.Version, "v") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// show writes v as JSON if that was asked for, else what human writes.
+// show writes v as JSON if --json was given, else what human writes.
 func (c *console) show(v any, human func(w io.Writer)) error {
 	if !c.json {
 		human(c.out)
@@ -23,9 +24,14 @@ func (c *console) show(v any, human func(w io.Writer)) error {
 	return encode(c.out, v)
 }
 
-// said is show of one line.
+// said is show with a single line for people.
 func (c *console) said(v any, format string, args ...any) error {
 	return c.show(v, func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
+}
+
+// lines is show with whole lines for people.
+func (c *console) lines(v any, lines ...string) error {
+	return c.show(v, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) })
 }
 
 func encode(w io.Writer, v any) error {
@@ -40,27 +46,61 @@ func encode(w io.Writer, v any) error {
 	return err
 }
 
-// table writes a row for each of views under a header, or a sentence if there are none.
-func table[V any](c *console, views []V, header, none string, row func(V) []any) error {
-	return c.show(list(views), func(w io.Writer) {
-		if len(views) == 0 {
+// object is a JSON object with its keys in order: "key", value, "key", value. A key that
+// ends in ",omitempty" is left out if its value is zero.
+type object []any
+
+// MarshalJSON encodes the object.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i := 0; i < len(o); i += 2 {
+		key, optional := strings.CutSuffix(o[i].(string), ",omitempty")
+		if v := reflect.ValueOf(o[i+1]); optional && (!v.IsValid() || v.IsZero()) {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		if err := errors.Join(e.Encode(key), b.WriteByte(':'), e.Encode(o[i+1])); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// moment is a time in JSON: null if it is zero.
+func moment(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t
+}
+
+// table writes a list: as JSON, or as rows under a header, or as the sentence none if it is
+// empty. view returns an item's JSON and its row.
+func table[T any](c *console, all []T, header, none string, view func(T) (any, []any)) error {
+	objects, rows := []any{}, []string{header}
+	for _, x := range all {
+		shown, row := view(x)
+		cells := views(row, func(value any) string { return trust.Line(cell(value)) })
+		objects, rows = append(objects, shown), append(rows, strings.Join(cells, "\t"))
+	}
+	return c.show(objects, func(w io.Writer) {
+		if len(all) == 0 {
 			fmt.Fprintln(w, none)
 			return
 		}
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(t, header)
-		for _, v := range views {
-			var cells []string
-			for _, value := range row(v) {
-				cells = append(cells, trust.Line(cell(value)))
-			}
-			fmt.Fprintln(t, strings.Join(cells, "\t"))
-		}
+		fmt.Fprintln(t, strings.Join(rows, "\n"))
 		_ = t.Flush() // writing to a terminal that went away
 	})
 }
 
-// cell is a value as it stands in a table.
+// cell formats a value for a table.
 func cell(value any) string {
 	if t, ok := value.(time.Time); ok {
 		return clockTime(t, time.Local)
@@ -68,7 +108,7 @@ func cell(value any) string {
 	return fmt.Sprint(value)
 }
 
-// views are things as commands show them.
+// views applies view to each element; nil for none.
 func views[T, V any](all []T, view func(T) V) []V {
 	var out []V
 	for _, x := range all {
@@ -78,20 +118,15 @@ func views[T, V any](all []T, view func(T) V) []V {
 }
 
 // list is never null in JSON.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
+func list[T any](s []T) []T { return append([]T{}, s...) }
 
-// short is the beginning of a text, on one line.
+// short returns at most n characters of a text, on one line.
 func short(s string, n int) string { return text.Within(trust.Line(s), n) }
 
-// howMany is a number of rows that is asked for.
+// howMany is a flag for a number of rows.
 type howMany int
 
-// Validate is how the command line finds a wrong one.
+// Validate refuses numbers below 1; kong calls it.
 func (n howMany) Validate() error {
 	if n < 1 {
 		return errors.New("it has to be 1 or more")
@@ -99,15 +134,7 @@ func (n howMany) Validate() error {
 	return nil
 }
 
-// dash is a value or, if it is empty, a dash.
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// clockTime is a moment in a zone, to the minute.
+// clockTime formats a time in a zone, to the minute.
 func clockTime(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return "-"

@@ -69,21 +69,6 @@ func TestNamesOnlyShow(t *testing.T) {
 	}
 }
 
-// TestTheScreenWritesWholeCharacters also if they come in pieces.
-func TestTheScreenWritesWholeCharacters(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	s := &screen{w: &out}
-	for _, b := range []byte("日本 \u009b2J👩 é\x1b[0m\n") {
-		if n, err := s.Write([]byte{b}); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if got := out.String(); got != "日本 2J👩 é[0m\n" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestTheLogOnlyShows(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"console", "json"} {

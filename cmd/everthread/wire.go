@@ -25,10 +25,10 @@ import (
 // store is a store of either engine.
 type store interface {
 	engine.Store
+	engine.Resealer
 	Migrate(ctx context.Context) error
 	Schema(ctx context.Context) (core.Schema, error)
 	Analyze(a core.Analyzer)
-	Reseal(ctx context.Context, f func(core.Sealed) (string, error)) (changed int, err error)
 }
 
 // openStore opens the configured store without migrating it.
@@ -37,7 +37,13 @@ func openStore(ctx context.Context, c configs.Config) (store, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := openEngine(ctx, c)
+	var st store
+	if c.DatabaseURL == "" {
+		st, err = sqlite.Open(c.DataDir)
+	} else {
+		st, err = postgres.Open(ctx, postgres.Options{URL: string(c.DatabaseURL), Direct: string(c.DatabaseListen),
+			Conns: c.DatabaseConns, Trace: engine.Tracing()})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +51,7 @@ func openStore(ctx context.Context, c configs.Config) (store, error) {
 	return st, nil
 }
 
-func openEngine(ctx context.Context, c configs.Config) (store, error) {
-	if c.DatabaseURL == "" {
-		return sqlite.Open(c.DataDir)
-	}
-	return postgres.Open(ctx, postgres.Options{URL: string(c.DatabaseURL), Direct: string(c.DatabaseListen),
-		Conns: c.DatabaseConns, Trace: tracing()})
-}
-
-// newProcess is a process whose connections count as nobody's.
+// newProcess returns a process whose connections count for no user.
 func newProcess(c configs.Config, log *zap.Logger, st store, now func() time.Time) *engine.Process {
 	return engine.NewProcess(c, st, log, now, engine.WayOut(c), nil)
 }
@@ -77,11 +75,10 @@ func newEngine(p *engine.Process, st store, channels []core.Channel) (*engine.En
 		return nil, fmt.Errorf("find the program itself, which reads documents: %w", err)
 	}
 	return engine.New(p, engine.Options{Channels: channels, Version: version, Backup: maker, Crash: crash,
-		ReadDocument: []string{self, readDocument},
-		Ticks:        engine.Ticks{Usual: tick, Reminders: remindTick, Embeddings: embedTick}})
+		ReadDocument: []string{self, readDocument}, Ticks: ticks()})
 }
 
-// itself is the path of this program: as the system says, else, where no /proc is, as it
+// itself returns the path of this program: as the system says, else (without /proc) as it
 // was called.
 func itself() (string, error) {
 	if path, err := os.Executable(); err == nil {
@@ -94,6 +91,21 @@ func itself() (string, error) {
 	return filepath.Abs(path)
 }
 
+// hostEngine makes an engine with the configured channels and more. shut closes what they
+// opened.
+func hostEngine(ctx context.Context, p *engine.Process, st store, more ...core.Channel) (e *engine.Engine,
+	shut func(), err error) {
+	h := &engine.Hosting{Process: p}
+	channels, err := h.OpenAll(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e, err = newEngine(p, st, append(channels, more...)); err != nil {
+		h.Close()
+	}
+	return e, h.Close, err
+}
+
 // app is a process that serves: the engine with its doors.
 type app struct {
 	*engine.Engine
@@ -101,36 +113,45 @@ type app struct {
 	store store
 }
 
-// newApp makes a process that serves the configured channels. What they opened is closed
-// by shut.
-func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func(), err error) {
-	h := &engine.Hosting{Process: p}
-	channels, err := h.OpenAll(ctx)
+// startApp makes the process that serves a store. shut closes what its channels opened.
+func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st store) (a *app, shut func(), err error) {
+	p, err := engine.NewServing(ctx, cfg, st, log, clock(), wall)
 	if err != nil {
 		return nil, nil, err
 	}
-	a = &app{store: st}
-	if a.Engine, err = newEngine(p, st, channels); err == nil {
-		a.doors, err = a.newDoors()
+	if a, shut, err = newApp(ctx, p, st); err != nil {
+		return nil, nil, err
 	}
-	if err != nil {
-		h.Close()
+	if err = a.TakeOver(ctx); err != nil {
+		shut()
 	}
-	return a, h.Close, err
+	return a, shut, err
 }
 
-// serve runs everything until ctx ends. metricsAt is where the metrics alone are
-// served; nil: they have no address of their own.
-func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener) error {
-	run := []func(context.Context) error{
-		func(ctx context.Context) error { return server.Serve(ctx, ln, a.routes()) },
-		func(ctx context.Context) error { return server.Trim(ctx, a.Log) },
+// newApp makes an engine with its doors. shut closes what its channels opened.
+func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func(), err error) {
+	a = &app{store: st}
+	if a.Engine, shut, err = hostEngine(ctx, p, st); err != nil {
+		return nil, nil, err
 	}
+	if a.doors, err = a.newDoors(); err != nil {
+		shut()
+	}
+	return a, shut, err
+}
+
+// serve runs everything until ctx ends, beside what more does. metricsAt is where the
+// metrics alone are served; nil: they have no address of their own.
+func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...func(context.Context) error) error {
+	site := a.site()
+	run := append(more,
+		func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler()) },
+		func(ctx context.Context) error { return server.Trim(ctx, a.Log) })
 	if a.page != nil {
 		run = append(run, a.page.Run)
 	}
 	if metricsAt != nil {
-		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, a.metricsRoutes()) })
+		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, site.MetricsHandler()) })
 	}
 	return a.Run(ctx, run...)
 }

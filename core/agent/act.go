@@ -16,18 +16,18 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// done is one call that came to an end.
+// done is the outcome of one tool call.
 type done struct {
 	core.ToolResult
-	kept   []core.Attachment // of Files
+	kept   []core.Attachment // stored Files
 	gained []core.ToolSpec   // tools that can be called from now on
 	failed bool
-	err    error // ends the loop: the journal's
+	err    error // of the journal; it ends the loop
 }
 
-// act runs the tools that a wants, in parallel, and adds a and the results in
-// the order of the calls. If the context ends meanwhile nothing is added: a wish
-// is never kept without its results.
+// act runs the tool calls of a in parallel, and adds a and the results in the order of the
+// calls. If the context ends meanwhile it adds nothing: a call is never stored without its
+// result.
 func (r *run) act(ctx context.Context, a answer) error {
 	results := make([]done, len(a.calls))
 	var wg sync.WaitGroup
@@ -55,19 +55,14 @@ func (r *run) act(ctx context.Context, a answer) error {
 		if r.clients(a.calls[i]) {
 			continue
 		}
-		r.addResult(a.calls[i], d.ToolResult)
-		r.files = append(r.files, d.kept...)
-		r.gain(d.gained)
-		if !d.failed {
-			r.used = append(r.used, a.calls[i].Name)
-		}
+		r.addResult(a.calls[i], d)
 	}
 	r.step++
 	return nil
 }
 
-// sendable returns the calls as they may be sent back: servers refuse names
-// that no tool can have, and some fail on arguments that are not JSON.
+// sendable returns calls in a form that servers accept in a prompt: they refuse invalid
+// names, and some fail on arguments that are not JSON.
 func sendable(calls []core.ToolCall) []core.ToolCall {
 	out := make([]core.ToolCall, len(calls))
 	for i, call := range calls {
@@ -82,23 +77,29 @@ func sendable(calls []core.ToolCall) []core.ToolCall {
 	return out
 }
 
-func (r *run) addResult(call core.ToolCall, res core.ToolResult) {
-	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), step: r.step, full: res.Text})
-	text := Truncate(res.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
+// addResult adds the outcome of a call to the turn.
+func (r *run) addResult(call core.ToolCall, d done) {
+	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), step: r.step, full: d.Text})
+	text := Truncate(d.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
 	before := r.tainted
-	r.tainted = res.Tainted || r.outside(call.Name)
+	r.tainted = d.Tainted || r.outside(call.Name)
 	r.add(core.ModelMessage{Role: core.RoleTool, Content: text, ToolCallID: call.ID}, call.Name)
 	r.out.Messages[len(r.out.Messages)-1].Outside = r.outside(call.Name)
 	r.tainted = r.tainted || before
-	for _, e := range res.Effects {
+	for _, e := range d.Effects {
 		if r.asked {
 			e = core.Taint(e)
 		}
 		r.out.Effects = append(r.out.Effects, e)
 	}
+	r.files = append(r.files, d.kept...)
+	r.gain(d.gained)
+	if !d.failed {
+		r.used = append(r.used, call.Name)
+	}
 }
 
-// perform runs one call; whatever goes wrong is told to the model.
+// perform runs one call. Errors become results that the model reads.
 func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	if err := wellFormed(call.Arguments); err != nil && r.Tools.has(call.Name) {
 		return failed("the arguments are not a JSON object (%v); they began with: %s", err, head(call.Arguments))
@@ -119,11 +120,7 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	if r.Journal != nil && r.outside(call.Name) {
 		return r.journalled(ctx, tool, call, c, "")
 	}
-	res, err := r.call(ctx, tool, call.Name, c)
-	if err != nil {
-		return r.excuse(tool, res, err)
-	}
-	return done{ToolResult: res}
+	return r.call(ctx, tool, call.Name, c)
 }
 
 // outside reports whether a tool acts outside of our own store.
@@ -133,14 +130,13 @@ func (r *run) outside(name string) bool {
 	return ok && x.Outside()
 }
 
-// begunMark is what the journal holds of a call that was begun and whose end is
-// not known.
+// begunMark is the journal's entry of a call that was begun and whose end is unknown.
 const begunMark = "begun\n"
 
-// journalled replays the call if it was made before, else makes and records it. One that
-// may change something is noted before it is made, for the audit with the result begun
-// (empty: the audit tells of its end alone): if the process dies in between it is not
-// made twice, and the model is told that nobody knows whether it took effect.
+// journalled replays the call if it was made before, else makes and records it. A call that
+// may change something is recorded before it is made, too: if the process dies in between
+// it is not repeated, and the model reads that its effect is unknown. begun is the result
+// of that first record for the audit; empty: the audit has only the end.
 func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse,
 	begun core.AuditResult) done {
 	mark := fingerprint(call)
@@ -161,46 +157,41 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		return d
 	}
 	if changes(tool) {
-		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, mark+begunMark, begun)); err != nil {
-			return done{err: fmt.Errorf("record tool call: %w", err)}
+		if err := r.record(ctx, tool, c, call.Name, mark+begunMark, begun); err != nil {
+			return done{err: err}
 		}
 	}
-	res, err := r.call(ctx, tool, call.Name, c)
-	d := done{ToolResult: res}
-	if err != nil {
-		d = r.excuse(tool, res, err)
-	}
-	if err != nil && ctx.Err() != nil {
-		return d // interrupted: a re-run calls again what only reads
+	d := r.call(ctx, tool, call.Name, c)
+	if d.failed && ctx.Err() != nil {
+		return d // interrupted: a re-run repeats calls that only read
 	}
 	d.Text = Truncate(d.Text, r.ResultTokens, r.Tokenizer)
 	r.keep(ctx, c, &d)
 	// The call has taken effect, so it is recorded even if the turn was stopped.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, mark+d.recorded(), d.result())); err != nil {
-		return done{err: fmt.Errorf("record tool call: %w", err)}
+	if err := r.record(ctx, tool, c, call.Name, mark+d.recorded(), d.result()); err != nil {
+		return done{err: err}
 	}
 	return d
 }
 
-// unknown tells of a call that was begun, and never ended.
+// unknown returns the outcome of a call that was begun and never recorded as ended.
 func (r *run) unknown(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
 	d := failed("the call was begun, and the process that made it died: it may have taken effect or not. " +
 		"Tell the person so, and do not repeat it by yourself")
-	if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, fingerprint(call)+d.Text,
-		core.ResultUnknown)); err != nil {
-		return done{err: fmt.Errorf("record tool call: %w", err)}
+	if err := r.record(ctx, tool, c, call.Name, fingerprint(call)+d.Text, core.ResultUnknown); err != nil {
+		return done{err: err}
 	}
 	return d
 }
 
 const recordTimeout = 5 * time.Second
 
-// maxFiles is how many files of one call come with an answer.
+// maxFiles bounds the files of one call that come with an answer.
 const maxFiles = 4
 
-// keep stores the files of a call, and tells the model that they come along.
+// keep stores the files of a call, and adds to its text that they come with the answer.
 func (r *run) keep(ctx context.Context, c core.ToolUse, d *done) {
 	if r.Keep == nil {
 		return
@@ -229,8 +220,8 @@ func (r *run) keep(ctx context.Context, c core.ToolUse, d *done) {
 	}
 }
 
-// recorded is a call as the journal keeps it: a line for its files, if it has
-// any, and its text.
+// recorded returns the journal's entry of a call: a line for its files, if it has any, and
+// its text.
 func (d done) recorded() string {
 	if len(d.kept) == 0 {
 		return d.Text
@@ -256,15 +247,15 @@ func replayed(entry string) done {
 	return d
 }
 
-// fingerprint marks a journal entry with the call that it answers: a re-run in
-// which the model wants something else must not get that result.
+// fingerprint marks a journal entry with its call: a re-run in which the model makes
+// another call must not get that result.
 func fingerprint(call core.ToolCall) string {
 	sum := sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
 	return hex.EncodeToString(sum[:8]) + "\n"
 }
 
-// call runs the tool within its time.
-func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.ToolUse) (core.ToolResult, error) {
+// call runs a tool within its timeout. An error becomes a failed result, with its usage.
+func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.ToolUse) done {
 	started := r.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.timeout(tool))
 	defer cancel()
@@ -275,15 +266,22 @@ func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.Tool
 	if r.OnTool != nil {
 		r.OnTool(name, r.Now().Sub(started), err)
 	}
-	if strings.TrimSpace(res.Text) == "" {
-		res.Text = "(no output)"
+	d := done{ToolResult: res}
+	switch {
+	case errors.Is(err, errSlow):
+		d = failed("the tool did not answer within %s", r.timeout(tool))
+	case err != nil:
+		d = failed("%v", err)
+	case strings.TrimSpace(d.Text) == "":
+		d.Text = "(no output)"
 	}
-	return res, err
+	d.Usage = res.Usage
+	return d
 }
 
-// PatientTool is an optional interface of a core.Tool that has a time of its own.
+// PatientTool is an optional interface of a core.Tool with a timeout of its own.
 type PatientTool interface {
-	// Timeout is how long one call may take.
+	// Timeout bounds one call.
 	Timeout() time.Duration
 }
 
@@ -296,17 +294,6 @@ func (r *run) timeout(tool core.Tool) time.Duration {
 
 var errSlow = errors.New("too slow")
 
-// excuse tells the model what was wrong with a tool. What the call took counts
-// all the same.
-func (r *run) excuse(tool core.Tool, res core.ToolResult, err error) done {
-	d := failed("%v", err)
-	if errors.Is(err, errSlow) {
-		d = failed("the tool did not answer within %s", r.timeout(tool))
-	}
-	d.Usage = res.Usage
-	return d
-}
-
 // guarded turns a panic of the tool into an error.
 func guarded(ctx context.Context, tool core.Tool, c core.ToolUse) (res core.ToolResult, err error) {
 	defer func() {
@@ -317,8 +304,8 @@ func guarded(ctx context.Context, tool core.Tool, c core.ToolUse) (res core.Tool
 	return tool.Use(ctx, c)
 }
 
-// PanicError is the error that OnTool gets of a tool that panicked. The model
-// is only told that the tool broke.
+// PanicError is the error that OnTool gets of a tool that panicked. The model reads only
+// its message.
 type PanicError struct{ Value any }
 
 // Error returns the message.
@@ -327,10 +314,13 @@ func (e *PanicError) Error() string {
 }
 
 func failed(format string, args ...any) done {
-	return done{failed: true, ToolResult: core.ToolResult{Text: "Error: " + fmt.Sprintf(format, args...)}}
+	return notDone("Error: " + fmt.Sprintf(format, args...))
 }
 
-// head is the start of what a model wrote, for telling it what was wrong.
+// notDone returns the outcome of a call that did not run or failed, with why.
+func notDone(why string) done { return done{failed: true, ToolResult: core.ToolResult{Text: why}} }
+
+// head returns the beginning of a model's text, for an error message.
 func head(s string) string {
 	const longest = 80
 	if len(s) <= longest {

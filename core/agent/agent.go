@@ -1,10 +1,10 @@
-// Package agent is the loop of a model and its tools: the model is
-// asked, the tools that it wants run in parallel, their results go back to it,
-// until it answers.
+// Package agent runs the loop of a model and its tools: it calls the model, runs the tools
+// that the model calls in parallel, and returns their results to it, until the model
+// answers.
 //
-// Nothing that happens in a tool ends the loop: an unknown name, malformed
-// arguments, an error, a panic or too long a wait become results that tell the
-// model what was wrong. Only the model itself, the journal and the context do.
+// No failure of a tool ends the loop: an unknown name, malformed arguments, an error, a
+// panic or a timeout become results that explain to the model what was wrong. Only errors
+// of the model, the journal and the context end it.
 package agent
 
 import (
@@ -19,114 +19,112 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// ErrEmpty is returned when the model answered with nothing, twice.
+// ErrEmpty means that the model gave an empty answer twice.
 var ErrEmpty = errors.New("the model gave an empty answer twice")
 
-// Request is the work of one turn. Model, Messages, Tokenizer and Now are
-// required; numbers that are 0 have the default in brackets.
+// Request describes one run. Model, Messages, Tokenizer and Now are required; a number
+// that is 0 means the default in brackets.
 type Request struct {
 	Model       core.Model
 	Messages    []core.ModelMessage // the prompt; not changed
 	CachePrefix int                 // as in core.ModelRequest
 	Tools       *Registry           // nil: none
-	Call        core.ToolUse        // who the tools act for; Step, Index, Now and Arguments are set by Run
-	Journal     Journal             // nil: outside tools are called again in a re-run
+	Call        core.ToolUse        // who the tools act for; Run sets Step, Index, Now and Arguments
+	Journal     Journal             // nil: a re-run calls outside tools again
 
-	// Client are tools of the client that asked: a call of one ends the turn, without
-	// its result. Of a tool of our own with the same name the model knows nothing.
+	// Client lists the tools of the client that sent the request. A call of one ends the
+	// turn, without a result. They hide our own tools of the same name.
 	Client []core.ToolSpec
-	// Choice bounds which tools the first call of the model may use, as
-	// core.ModelRequest says.
+	// Choice bounds the tools that the model's first call may use, as in core.ModelRequest.
 	Choice string
 
-	// Permit decides about a call of an outside tool. tainted says that the turn has
-	// read words that the person did not write there. nil: all are allowed.
+	// Permit decides about a call of an outside tool; tainted means that the turn has read
+	// foreign words, which the person did not write there. nil: all calls are allowed.
 	Permit func(tool core.Tool, tainted bool) Verdict
-	// Tainted: the prompt shows such words already. Results of outside tools are such.
+	// Tainted means that the prompt contains foreign words. Results of outside tools are
+	// always foreign.
 	Tainted bool
-	// Foreign runs parallel to Messages: these hold such words. What a call is that the
-	// model would make without them, too, needs no question because of them. nil: none is
-	// known, and every call asks.
+	// Foreign runs parallel to Messages, and marks those with foreign words. A call that
+	// the model would also make without them needs no question because of them. nil: it is
+	// not known, and every call asks.
 	Foreign []bool
-	// Decided is a call that the person answered a question about: it is the first
-	// step of the turn. nil: none.
+	// Decided is a call that the person decided about: the first step of the turn. nil: none.
 	Decided *Decided
 
 	// firstStep is the number of the first step, for the journal of a delegate.
 	firstStep int
 
-	MaxSteps        int           // calls of the model that may ask for tools (8)
+	MaxSteps        int           // calls of the model that may call tools (8)
 	ToolTokens      int           // bound of all results of the turn (8,000)
 	Window          int           // bound of every request, its answer included; 0: none
-	PromptTokens    int           // of Messages; 0: they are counted here, where there is a Window
+	PromptTokens    int           // of Messages; 0: they are counted if there is a Window
 	ResultTokens    int           // bound of one result (4,000)
-	ToolTimeout     time.Duration // of one call of a tool (30 s)
-	MaxImages       int           // that tools show with the answer (4)
+	ToolTimeout     time.Duration // of one tool call (30 s)
+	MaxImages       int           // of tools, that come with the answer (4)
 	MaxOutputTokens int           // of one completion; 0: the model's own
 
 	Tokenizer core.Tokenizer
 	Now       func() time.Time
 
-	// Guard looks at an answer and at the tools that worked in the turn. If it
-	// returns a nudge, the model gets it, unseen by the person, with one more
-	// chance to use tools; what it then says replaces the answer, unless it fails
-	// or says nothing. nil: none.
+	// Guard checks an answer, given the tools that succeeded in the turn. If it returns a
+	// nudge, the model gets it, unseen by the person, with one more chance to use tools.
+	// The new answer replaces the first, unless it fails or is empty. nil: no check.
 	Guard func(answer string, used []string) (nudge string)
-	// More is asked before each call of the model but the first and the last, with what
-	// it is to be asked: if the budget does not allow it and an answer after it, the
-	// model answers with what it has. nil: there is no budget.
+	// More reports whether the budget allows a request and an answer after it. It is
+	// called before each call of the model except the first and the last; if it returns
+	// false, the model must answer with what it has. nil: there is no budget.
 	More func(ctx context.Context, req core.ModelRequest) (bool, error)
 
-	// Keep stores a file that a tool made, the n-th of a call, so that it can come
-	// with the answer. nil: files are left out.
+	// Keep stores the n-th file of a call, so that it can come with the answer. nil: files
+	// are left out.
 	Keep func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
 
-	// OnText is called with all that has been written of the answer, each time
-	// there is more. What a model writes before it asks for tools counts as an
-	// answer until it does: after the tools the text begins again.
+	// OnText receives the whole answer so far, each time it grows. Text that the model
+	// writes before it calls tools counts as an answer until then: after the calls the
+	// text begins again.
 	OnText func(soFar string)
-	// OnTool is called after each call of a tool, by several goroutines at once.
+	// OnTool is called after each tool call, concurrently.
 	OnTool func(name string, took time.Duration, err error)
 }
 
-// Verdict is what becomes of a call of an outside tool.
+// Verdict is the decision about a call of an outside tool.
 type Verdict int
 
 // Verdicts.
 const (
 	Allow  Verdict = iota // it runs
-	Ask                   // the person is asked first, and the turn ends with that
-	Refuse                // it does not run, and the model is told so
+	Ask                   // the turn ends with a question to the person
+	Refuse                // it does not run, and the model reads so
 )
 
-// Decided is a call with what the person said to it.
+// Decided is a call with the person's decision.
 type Decided struct {
 	Call core.ToolCall
 	Yes  bool
 }
 
-// Outcome is what came of a turn. With an error it holds what there was until then.
+// Outcome is the result of a run. With an error it holds everything until then.
 type Outcome struct {
-	// Messages are to be stored: the model's wishes and the results of its tools,
-	// each wish with all of its results in the order of the calls, and last the
-	// answer. With an error the answer is cut off, or missing if none had begun.
+	// Messages are those to store: the model's tool calls, each message followed by all of
+	// its results in the order of the calls, and last the answer. With an error the answer
+	// is incomplete, or missing if none had begun.
 	Messages   []core.NewMessage
 	Text       string // of the answer
 	Finish     core.Finish
-	Model      string // who answered
+	Model      string // that answered
 	Steps      int    // calls of the model
 	Usage      core.Usage
-	Estimated  bool          // Usage is partly counted here, for the model did not report it
-	FirstToken time.Duration // from the start to the first text or the first wish
+	Estimated  bool          // Usage is partly counted here, because the model did not report it
+	FirstToken time.Duration // from the start to the first text or tool call
 	Effects    []core.Effect // of the tools, in the order of Messages
-	// Question: a call waits for a yes, and there is no answer yet.
+	// Question is the call that waits for a yes; there is no answer then. nil: none.
 	Question *core.Question
-	Tainted  bool // the model read words that the person did not write
+	Tainted  bool // the model read foreign words
 }
 
-// Run asks the model until it answers. Errors are the model's, ErrEmpty, the
-// journal's, *core.ModelError of kind ModelRejected if the model refused, or
-// the context's; the outcome is valid even so.
+// Run calls the model until it answers. Errors are those of the model, the journal and the
+// context, ErrEmpty, and a *core.ModelError of kind ModelRejected if the model refused. The
+// outcome is valid with an error, too.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
 	err := r.decided(ctx)
@@ -140,7 +138,7 @@ func Run(ctx context.Context, req Request) (Outcome, error) {
 	return r.finish(a), err
 }
 
-// converse asks the model until it answers, with tools at most steps times.
+// converse calls the model until it answers, at most steps times with tools.
 func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 	for range steps {
 		if r.Choice == "none" {
@@ -169,8 +167,8 @@ func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 	return r.ask(ctx, nil)
 }
 
-// affordable reports whether the model may be asked once more. The first call is
-// paid, unless it comes with the result of one that the person was asked about.
+// affordable reports whether the budget allows another call of the model. The first one is
+// reserved already, unless it follows a decided call.
 func (r *run) affordable(ctx context.Context, tools []core.ToolSpec) (bool, error) {
 	if r.More == nil || r.out.Steps == 0 && r.Decided == nil {
 		return true, nil
@@ -179,30 +177,30 @@ func (r *run) affordable(ctx context.Context, tools []core.ToolSpec) (bool, erro
 	return r.More(ctx, r.request(tools))
 }
 
-// noMoreTools asks for an answer at the step limit, or when the budget is used up. It is not a system message,
-// for some servers take these only at the start.
+// noMoreTools requests an answer at the step limit, or when the budget is used up. It is not
+// a system message, because some servers accept these only at the start.
 const noMoreTools = "[No more tools can be used for this answer. Answer now with what you have, and say what is missing.]"
 
-// run is the state of one Run. Each message appended to prompt from base on
-// stands in out.Messages, too, but for notes.
+// run is the state of one Run. Messages of prompt from base on are also in out.Messages,
+// except notes.
 type run struct {
 	Request
 	prompt  []core.ModelMessage
 	base    int
 	results []result
-	used    []string // tools that worked
+	used    []string // tools that succeeded
 	files   []core.Attachment
 	images  atomic.Int64 // of files
 	specs   []core.ToolSpec
-	ids     map[string]bool // of tool calls, for some servers reuse them
+	ids     map[string]bool // of tool calls, because some servers reuse them
 	step    int             // answers with tool calls so far, from firstStep on
 	started time.Time
-	tainted bool   // what the model has read holds words that the person did not write
-	asked   bool   // it was so when the model asked for what is done now
+	tainted bool   // the model has read foreign words
+	asked   bool   // it had when it made the current calls
 	foreign []bool // runs parallel to prompt
 	schemas int    // of specs, in tokens; 0 without a Window
 	sizes   []int  // of the messages from base on, in tokens; none without a Window
-	second  second
+	without counterfactual
 	mu      sync.Mutex // of out.Question, while calls run in parallel
 	out     Outcome
 }
@@ -239,15 +237,14 @@ func newRun(req Request) *run {
 	return r
 }
 
-// offered are the tools that the model is told of, the client's last.
+// offered returns the tools that the model is offered, the client's last.
 func (r *Request) offered() []core.ToolSpec {
 	own := r.Tools.Specs()
 	if len(r.Client) == 0 {
 		return own
 	}
 	out := slices.DeleteFunc(slices.Clone(own), func(s core.ToolSpec) bool {
-		return r.clients(
-			core.ToolCall{Name: s.Name})
+		return r.clients(core.ToolCall{Name: s.Name})
 	})
 	return append(out, r.Client...)
 }
@@ -257,7 +254,7 @@ func (r *Request) clients(call core.ToolCall) bool {
 	return slices.ContainsFunc(r.Client, func(s core.ToolSpec) bool { return s.Name == call.Name })
 }
 
-// finish adds the answer, or what there is of it.
+// finish returns the outcome with the answer so far.
 func (r *run) finish(a answer) Outcome {
 	r.out.Text, r.out.Finish, r.out.Tainted = a.text, a.finish, r.tainted
 	if a.text != "" && r.out.Question == nil {
@@ -274,7 +271,7 @@ func (r *run) note(role core.Role, text string) {
 	r.push(core.ModelMessage{Role: role, Content: text}, r.tainted && role == core.RoleAssistant)
 }
 
-// add appends a message to the prompt and to what is stored.
+// add appends a message to the prompt and to the outcome.
 func (r *run) add(m core.ModelMessage, toolName string) {
 	tokens := r.Tokenizer.Count(m.Content)
 	for _, call := range m.ToolCalls {

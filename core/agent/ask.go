@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// maxCalls is how many tools one answer may ask for; further ones are dropped
-// as if they had not been asked for.
+// maxCalls bounds the tool calls of one answer; further ones are dropped.
 const maxCalls = 16
 
 // answer is one completion of the model.
@@ -22,7 +21,7 @@ type answer struct {
 	finish core.Finish
 }
 
-// ask asks the model, and once more if it says nothing.
+// ask calls the model, and once more after an empty answer.
 func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	r.shrink()
 	r.fit(tools)
@@ -40,8 +39,7 @@ func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	return a, err
 }
 
-// complete takes one completion to its end. With an error the answer is what
-// there is of it.
+// complete reads one completion to its end. With an error the answer is incomplete.
 func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	var text strings.Builder
 	var last core.Delta
@@ -49,10 +47,10 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, erro
 	r.out.Steps++
 	for d, err := range r.Model.Stream(ctx, r.request(tools)) {
 		if err != nil {
-			if usage != nil || text.Len() > 0 { // else nothing was begun
+			if usage != nil || text.Len() > 0 { // otherwise the answer had not begun
 				r.settle(usage, text.String())
 			}
-			return answer{text: strings.TrimSpace(text.String())}, stopped(ctx, err)
+			return answer{text: strings.TrimSpace(text.String())}, cmp.Or(ctx.Err(), err)
 		}
 		r.first(d)
 		if d.Usage != nil {
@@ -77,7 +75,7 @@ func (r *run) request(tools []core.ToolSpec) core.ModelRequest {
 	}
 }
 
-// choice is what the model may choose: only what comes first is the client's wish.
+// choice returns the Choice of the next request: the client's holds for the first one only.
 func (r *run) choice(tools []core.ToolSpec) string {
 	if len(tools) == 0 || r.step > r.firstStep {
 		return ""
@@ -85,7 +83,7 @@ func (r *run) choice(tools []core.ToolSpec) string {
 	return r.Choice
 }
 
-// first notes when the model began to answer.
+// first records when the model began to answer.
 func (r *run) first(d core.Delta) {
 	if r.out.FirstToken == 0 && (d.Text != "" || len(d.ToolCalls) > 0) {
 		r.out.FirstToken = r.Now().Sub(r.started)
@@ -106,7 +104,7 @@ func (r *run) show(text *strings.Builder, piece string) {
 	}
 }
 
-// judge tells what the end of a stream means.
+// judge returns the answer of a stream that has ended, or why it is not one.
 func (r *run) judge(ctx context.Context, text string, last core.Delta, tools bool) (answer, error) {
 	a := answer{text: text, finish: last.Finish}
 	switch {
@@ -123,8 +121,8 @@ func (r *run) judge(ctx context.Context, text string, last core.Delta, tools boo
 	return a, nil
 }
 
-// accept returns the calls in a form that every provider takes back: with an id
-// that nothing else in the prompt has.
+// accept returns calls in a form that every provider accepts in a prompt: with unique ids
+// and non-empty arguments.
 func (r *run) accept(calls []core.ToolCall) []core.ToolCall {
 	var out []core.ToolCall
 	for i, call := range calls[:min(len(calls), maxCalls)] {
@@ -140,7 +138,7 @@ func (r *run) accept(calls []core.ToolCall) []core.ToolCall {
 	return out
 }
 
-// settle adds what a completion took, counted here if the model did not say.
+// settle adds the usage of a completion, counted here if the model did not report it.
 func (r *run) settle(usage *core.Usage, text string) {
 	if usage != nil {
 		r.out.Usage = r.out.Usage.Add(*usage)
@@ -154,18 +152,10 @@ func (r *run) settle(usage *core.Usage, text string) {
 	r.out.Usage = r.out.Usage.Add(estimate)
 }
 
-// messageTokens is what the form around a message takes.
+// messageTokens is the overhead of a message.
 const messageTokens = 4
 
-// stopped returns the context's error in place of err, which may only follow from it.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
-// wellFormed reports whether arguments are a JSON object.
+// wellFormed returns an error unless arguments are a JSON object.
 func wellFormed(arguments string) error {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(arguments), &object); err != nil {

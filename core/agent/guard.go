@@ -7,9 +7,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// reconsider gives the model one more chance with tools if Guard objects to the
-// answer. If nothing comes of it the answer stays. Errors are the context's and
-// the journal's.
+// reconsider gives the model one more chance with tools if Guard objects to the answer. The
+// first answer stays if the model fails. Errors are those of the context and the journal.
 func (r *run) reconsider(ctx context.Context, first answer) (answer, error) {
 	if r.Guard == nil || first.text == "" {
 		return first, nil

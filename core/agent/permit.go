@@ -3,11 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/everthread/everthread/core"
 )
 
-// What a model is told of calls that do not run.
+// Results of calls that do not run.
 const (
 	waitsForYes     = "Not done yet: the person is being asked, and this turn ends with the question. If they say yes, exactly this call is made then, and you go on with its result. If they say no, or nothing within an hour, it is not made."
 	oneAtATime      = "Not done: the person is asked about one call at a time, and another one of this turn waits already. Ask for it again after that."
@@ -16,14 +17,14 @@ const (
 	saidNo          = "The person said no. The call was not made. Do not try it again unless they ask for it."
 )
 
-// permitted decides about a call of an outside tool; stop: it does not run, and
-// the result says why.
+// permitted decides about a call of an outside tool. With stop it does not run, and d says
+// why.
 func (r *run) permitted(ctx context.Context, tool core.Tool, call core.ToolCall) (d done, stop bool) {
 	if r.Permit == nil || !r.outside(call.Name) {
 		return done{}, false
 	}
 	if r.Decided != nil && fingerprint(r.Decided.Call) == fingerprint(call) {
-		return done{failed: true, ToolResult: core.ToolResult{Text: answeredAlready}}, true
+		return notDone(answeredAlready), true
 	}
 	verdict := r.Permit(tool, r.tainted)
 	if verdict == Ask && r.tainted && r.Permit(tool, false) == Allow && r.own(ctx, call) {
@@ -34,24 +35,24 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call core.ToolCall)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.out.Question != nil {
-			return done{failed: true, ToolResult: core.ToolResult{Text: oneAtATime}}, true
+			return notDone(oneAtATime), true
 		}
 		r.out.Question = &core.Question{Call: call, Tainted: r.tainted}
-		return done{failed: true, ToolResult: core.ToolResult{Text: waitsForYes}}, true
+		return notDone(waitsForYes), true
 	case Refuse:
-		return done{failed: true, ToolResult: core.ToolResult{Text: refusedHere}}, true
+		return notDone(refusedHere), true
 	}
 	return done{}, false
 }
 
-// decided makes the call that the person said yes to, or tells the model that they
-// said no, as the first step of the turn.
+// decided adds the call that the person decided about as the first step of the turn: its
+// result after a yes, a refusal after a no.
 func (r *run) decided(ctx context.Context) error {
 	if r.Decided == nil {
 		return nil
 	}
 	calls := r.accept([]core.ToolCall{r.Decided.Call})
-	d := done{failed: true, ToolResult: core.ToolResult{Text: saidNo}}
+	d := notDone(saidNo)
 	if r.Decided.Yes {
 		d = r.approved(ctx, calls[0])
 	}
@@ -63,16 +64,12 @@ func (r *run) decided(ctx context.Context) error {
 		return err
 	}
 	r.add(core.ModelMessage{Role: core.RoleAssistant, ToolCalls: sendable(calls)}, "")
-	r.addResult(calls[0], d.ToolResult)
-	r.files = append(r.files, d.kept...)
-	if !d.failed {
-		r.used = append(r.used, calls[0].Name)
-	}
+	r.addResult(calls[0], d)
 	r.step++
 	return nil
 }
 
-// approved makes the call that the person said yes to.
+// approved makes the call that the person approved.
 func (r *run) approved(ctx context.Context, call core.ToolCall) done {
 	tool, ok := r.Tools.tool(call.Name)
 	if !ok {
@@ -81,16 +78,12 @@ func (r *run) approved(ctx context.Context, call core.ToolCall) done {
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, 0, r.Now(), json.RawMessage(call.Arguments)
 	if r.Journal == nil {
-		res, err := r.call(ctx, tool, call.Name, c)
-		if err != nil {
-			return r.excuse(tool, res, err)
-		}
-		return done{ToolResult: res}
+		return r.call(ctx, tool, call.Name, c)
 	}
 	return r.journalled(ctx, tool, call, c, core.ResultBegun)
 }
 
-// changes reports whether an outside tool may change something: it is not known to read only.
+// changes reports whether an outside tool may change something: it is not known to only read.
 func changes(tool core.Tool) bool {
 	g, ok := tool.(core.GuardedTool)
 	if !ok {
@@ -100,17 +93,21 @@ func changes(tool core.Tool) bool {
 	return !readOnly
 }
 
-// record is a call as the journal keeps it. Of one that only reads the audit tells
-// nothing.
-func (r *run) record(tool core.Tool, c core.ToolUse, name, text string, result core.AuditResult) core.CallRecord {
+// record stores a call in the journal, and in the audit unless the tool only reads.
+func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, name, text string,
+	result core.AuditResult) error {
 	if !changes(tool) {
 		result = ""
 	}
-	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name, Text: text,
-		At: r.Now(), Result: result}
+	err := r.Journal.Record(ctx, c.User, core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name,
+		Text: text, At: r.Now(), Result: result})
+	if err != nil {
+		return fmt.Errorf("record tool call: %w", err)
+	}
+	return nil
 }
 
-// result is how the audit tells of a call.
+// result returns the result of a call for the audit.
 func (d done) result() core.AuditResult {
 	if d.failed {
 		return core.ResultFailed

@@ -8,16 +8,17 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// promiseNudge is what a model is told that promised without a tool.
+// promiseNudge is the message to a model that promised something without a tool.
 const promiseNudge = "[You told the person that you will come back to this later, but nothing will make you: between messages you do nothing, " +
 	"and no reminder was set and no loop opened for it. The person has not seen your answer yet. If reminder_set fits, call it now, " +
 	"or loops_open if no time is known; then write your whole answer again. If no tool fits, write your whole answer again without the promise " +
 	"and say what the person can do instead. Do not mention this note.]"
 
-// Promise looks for a promise in an answer, in English, French or German: to remind, to follow up, to get back to the person, to check later; or the claim that a
-// reminder was set. If there is one and no tool of used keeps it (reminder_set,
-// task_set, loops_open), it returns the nudge for Request.Guard, else nothing. Offers,
-// conditions, questions, quotations and what was done before are no promises.
+// Promise finds promises in an answer, in English, French or German: to remind, to follow
+// up, to get back to the person, to check later; and the claim that a reminder was set. If
+// there is one and no tool of used keeps it (reminder_set, task_set, loops_open), it returns
+// the nudge for Request.Guard, else nothing. Offers, conditions, questions, quotations and
+// reports of earlier actions are not promises.
 func Promise(answer string, used []string) string {
 	if slices.ContainsFunc(used, func(name string) bool {
 		return name == "reminder_set" || name == "loops_open" || name == "task_set"
@@ -48,7 +49,7 @@ var (
 		"ù", "u", "œ", "oe")
 )
 
-// sentences splits an answer, without what it quotes.
+// sentences splits an answer, without its quotations.
 func sentences(answer string) []sentence {
 	if strings.ContainsAny(answer, "`\"“«„>") {
 		answer = quoted().ReplaceAllString(answer, " ")
@@ -68,7 +69,7 @@ func sentences(answer string) []sentence {
 	return out
 }
 
-// The parts of English, French and German that promises are made of.
+// Parts of English, French and German promises.
 const (
 	when = `(?:later|tomorrow|tonight|soon|this (?:afternoon|evening|week|weekend|month)|next (?:week|month|year|time|morning|\w+day)|` +
 		`(?:on |by |every )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?|in (?:an?|\d+|two|three|five|ten|a few|a couple of|some) (?:\w+ )?(?:minutes?|hours?|days?|weeks?|months?|bit|while)|` +
@@ -90,7 +91,7 @@ const (
 	erinnerung = `(?:erinnerung|wecker|alarm|benachrichtigung)`
 )
 
-// ich is a German verb with its subject, before it or behind it.
+// ich returns the pattern of a German verb with its subject before or after it.
 func ich(verbs string) string {
 	return `(?:\b(?:ich|wir) (?:` + verbs + `)|\b(?:` + verbs + `) (?:ich|wir))\b`
 }
@@ -141,7 +142,7 @@ var (
 	germanGet = text.Pattern(`\b(?:(?:du|ihr|sie) (?:bekommst|bekommt|bekommen|erhältst|erhaltet|erhalten|kriegst|hörst|hört|hören)|` +
 		`(?:bekommst|erhältst|kriegst|hörst) du|bekommen sie|erhalten sie|hören sie)\b.*\b(?:` + erinnerung + `|von mir)\b`)
 
-	// claimed are the words of a reminder that is said to be there.
+	// claimed matches the claim that a reminder was set.
 	claimed = text.Pattern(
 		`\b(?:i've|i have|i|we've) (?:just |now )?(?:set|scheduled|created|added|put)(?: up)?(?: you)?(?: (?:a|the|your|an|that))? (?:\w+ )?(?:reminder|alarm)\b|` +
 			`\b(?:your |the |a )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added) (?:for|to)\b|^(?:\w+,? )?(?:your |the )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added)\b|` +
@@ -154,7 +155,7 @@ var (
 			`bereits|schon|gestern|vorhin|keine?n?|nicht|wenn|falls|es gibt|hast|hattest|kannst)\b`)
 )
 
-// Conditions: what the person has to do first, or may wish.
+// Conditions that the person must fulfil first, or may choose.
 var (
 	before = text.Pattern(
 		`\b(?:(?:if|when|once|whenever|as soon as|in case) (?:you|it|that|this)|should you|(?:tell|give|send|ask|ping|message|text|remind) me|let me know|just say|say (?:the word|yes|so)|(?:if|when) (?:needed|necessary)|you (?:can|could) (?:write|say|answer)|would you like|do you want|want me|` +
@@ -165,10 +166,10 @@ var (
 		`\b(?:(?:if|when|once|whenever|as soon as) (?:you(?:'d)?(?: would)?(?: \w+)? (?:want|like|wish|prefer|tell|ask|need|say|give|let|send|share|provide|confirm)|needed|necessary)|on request|` +
 			`(?:si|quand|des que|une fois que) (?:tu|vous)(?: (?:me|m'|le|la|l'))* ?(?:veux|voulez|souhaites?|souhaitez|preferes?|preferez|demandes?|demandez|dis|dites|donnes?|donnez|envoies?|envoyez|as donne|avez donne)|si besoin|si necessaire|sur demande|a la demande|` +
 			`(?:wenn|sobald) (?:du|ihr|sie)\b.* (?:willst|möchtest|magst|sagst|schreibst|brauchst|wünschst|wollt|wollen|möchten|gibst|bestätigst)|falls (?:du|ihr|sie|nötig|gewünscht)|sofern|wenn (?:nötig|gewünscht)|bei bedarf|auf wunsch|nicht (?:mehr|noch einmal|wieder))\b`)
-	// tag is the question behind a promise: "I'll remind you, ok?"
+	// tag matches the question after a promise: "I'll remind you, ok?"
 	tag = text.Pattern(
 		`, ?(?:ok(?:ay)?|alright|all right|deal|good|right|sounds good|d'accord|ca (?:te|vous) va|ca marche|entendu|in ordnung|einverstanden|ja|passt das|gut so) ?$`)
-	// thatIsNow is where the reminding is the sentence itself.
+	// thatIsNow matches a sentence that itself reminds of something.
 	thatIsNow = text.Pattern(`^.*?(?:remind you|rappell?e(?:rai|rons|r)?) (?:that|que|qu') ?(\w*)|^.*?erinnere? (?:ich )?` + dich + `(?: \S+){0,2} ?daran,? dass\b`)
 	dayWords  = text.Pattern(`^(?:day|evening|morning|night|afternoon|week|time)$`)
 )
@@ -193,8 +194,8 @@ func promises(s sentence) bool {
 	return false
 }
 
-// language holds the patterns of promises. One of its marks stands in whatever a pattern
-// matches: most sentences have none, and looking for them takes a tenth of the time.
+// language holds the patterns of promises. Every match of a pattern contains one of its
+// marks. Most sentences have none, and searching for them takes a tenth of the time.
 type language struct {
 	marks    []string
 	patterns []func() *regexp.Regexp
@@ -209,12 +210,12 @@ var languages = []language{
 		[]func() *regexp.Regexp{germanPromise, germanWill, germanLater, germanSoon, germanGet}},
 }
 
-// speaks reports whether a sentence holds a mark.
+// speaks reports whether a sentence contains a mark.
 func (l language) speaks(sentence string) bool {
 	return slices.ContainsFunc(l.marks, func(mark string) bool { return strings.Contains(sentence, mark) })
 }
 
-// conditional reports whether what stands at a place waits for the person first.
+// conditional reports whether the promise at a place depends on the person.
 func conditional(text string, at []int) bool {
 	return before().MatchString(text[:at[0]]) || after().MatchString(text[at[0]:])
 }
@@ -226,7 +227,7 @@ func reminding(text string, at []int) bool {
 	return m != nil && !dayWords().MatchString(m[1])
 }
 
-// reminders are words of which one stands in whatever claimed matches.
+// reminders are words of which every match of claimed contains one.
 var reminders = []string{"reminder", "alarm", "rappel", "alerte", "notification", "erinnerung", "wecker",
 	"benachrichtigung"}
 

@@ -4,8 +4,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How many tokens a result and the words beside a call keep when a request does not fit
-// the window.
+// Tokens that a result, and the text beside a call, keep when a request exceeds the window.
 const (
 	leastResult = 24
 	leastWords  = 24
@@ -19,7 +18,7 @@ func (r *run) push(m core.ModelMessage, foreign bool) {
 	}
 }
 
-// measure counts the prompt, unless that is known or there is no window.
+// measure counts the prompt, unless its size is known or there is no window.
 func (r *run) measure() {
 	if r.Window == 0 || r.PromptTokens > 0 {
 		return
@@ -29,7 +28,7 @@ func (r *run) measure() {
 	}
 }
 
-// measureTools counts what the tools that are offered take, unless that is known.
+// measureTools counts the descriptions of offered tools, unless their size is known.
 func (r *run) measureTools() {
 	switch {
 	case r.Window == 0:
@@ -40,31 +39,30 @@ func (r *run) measureTools() {
 	}
 }
 
-// weigh counts a message of this turn again that was shortened.
+// weigh counts a shortened message of this turn again.
 func (r *run) weigh(i int) {
 	if r.Window > 0 {
 		r.sizes[i-r.base] = r.sizeOf(r.prompt[i])
 	}
 }
 
-// sizeOf is how many tokens a message takes of a request.
+// sizeOf returns the tokens of a message in a request.
 func (r *run) sizeOf(m core.ModelMessage) int {
 	n := messageTokens + r.Tokenizer.Count(m.Content) + len(m.Images)*ImageTokens
 	for _, call := range m.ToolCalls {
-		n += WishTokens + r.Tokenizer.Count(call.Name) + r.Tokenizer.Count(call.Arguments)
+		n += CallTokens + r.Tokenizer.Count(call.Name) + r.Tokenizer.Count(call.Arguments)
 	}
 	return n
 }
 
-// WishTokens is what the form around a call takes, its id and the marks in its arguments
-// included.
-const WishTokens = 40
+// CallTokens is the overhead of a tool call: its id, and the syntax around it and in its
+// arguments.
+const CallTokens = 40
 
-// ImageTokens is what a picture takes of a window: as much as the usual models make of a
-// large one.
+// ImageTokens is the size of a picture in a window: what usual models count for a large one.
 const ImageTokens = 1100
 
-// over is by how much a request would pass the window.
+// over returns by how much a request would exceed the window.
 func (r *run) over(schemas int) int {
 	n := r.PromptTokens + r.MaxOutputTokens + schemas - r.Window
 	for _, size := range r.sizes {
@@ -73,10 +71,9 @@ func (r *run) over(schemas int) int {
 	return n
 }
 
-// fit makes a request with tools, all that are offered or none, fit the window: the results
-// of tools are shortened, oldest first, then words and arguments of earlier calls, of all
-// steps but the newest, then of this one. It reports whether the request fits. What is
-// stored of calls stays whole.
+// fit shortens a request with tools, all that are offered or none, to the window, and
+// reports whether it fits. It shortens tool results, oldest first, then the text and the
+// arguments of the turn's calls, which are stored whole nevertheless.
 func (r *run) fit(tools []core.ToolSpec) bool {
 	if r.Window == 0 {
 		return true
@@ -107,7 +104,7 @@ func (r *run) fit(tools []core.ToolSpec) bool {
 	return r.over(schemas) <= 0
 }
 
-// trimWords shortens what the model said itself in this turn, as it is shown to it.
+// trimWords shortens a message of the model in this turn, in the prompt only.
 func (r *run) trimWords(i int) {
 	m := r.prompt[i]
 	if m.Role != core.RoleAssistant {

@@ -23,8 +23,8 @@ func sizeOf(r core.ModelRequest, t core.Tokenizer) int {
 	return n
 }
 
-// However much tools return and a model says beside its calls, no request passes the
-// window, every call has its result, and what is stored of calls is whole.
+// However much tools return and a model writes beside its calls, no request exceeds the
+// window, every call has its result, and calls are stored whole.
 func TestNoRequestPassesTheWindow(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
@@ -121,8 +121,8 @@ func TestDescriptionsAreShortenedBeforeToolsAreLeftOut(t *testing.T) {
 	}
 }
 
-// What a model is not told of it gets by name, and calls by name; what was called before is
-// told of again, in place of what is less useful.
+// A model gets and calls tools that it is not offered by name. Tools called before are
+// offered again, in place of less useful ones.
 func TestToolsThatAreLeftOutComeBack(t *testing.T) {
 	t.Parallel()
 	s := shelf(t, 220)

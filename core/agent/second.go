@@ -9,26 +9,26 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// second is what the model would do if it had not read the words that the person
-// did not write. A call that it makes then, too, is the person's wish and not that
-// of the author of these words.
-type second struct {
+// counterfactual holds the calls that the model would make if it had not read foreign
+// words. A call that it makes in both cases is the person's wish, and not that of the author
+// of these words.
+type counterfactual struct {
 	mu    sync.Mutex
-	asked int             // step, from 1, that calls are of; 0: none yet
-	calls []core.ToolCall // of that step, that were not matched yet
-	made  map[string]bool // by their canonical form, in the whole turn
+	asked int             // step of calls, from 1; 0: none yet
+	calls []core.ToolCall // of that step
+	made  map[string]bool // matched calls of the whole turn, in canonical form
 }
 
-// leftOut stands in place of words that the person did not write.
+// leftOut replaces foreign words.
 const leftOut = "[Words that are not the user's are left out here.]"
 
-// own reports whether the model makes a call also without such words. Each is the
-// person's wish once in a turn.
+// own reports whether the model makes a call without foreign words, too. A call is the
+// person's wish only once in a turn.
 func (r *run) own(ctx context.Context, call core.ToolCall) bool {
 	if r.Foreign == nil {
 		return false
 	}
-	s := &r.second
+	s := &r.without
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at := r.step - r.firstStep + 1; s.asked != at {
@@ -46,10 +46,10 @@ func (r *run) own(ctx context.Context, call core.ToolCall) bool {
 	return true
 }
 
-// askWithout asks the model once without words that the person did not write, and
-// returns the calls that it wants. Where that fails there are none.
+// askWithout calls the model once without foreign words, and returns its tool calls; none
+// after an error.
 func (r *run) askWithout(ctx context.Context) []core.ToolCall {
-	request := core.ModelRequest{Messages: r.without(), Tools: r.specs, MaxTokens: r.MaxOutputTokens, User: r.Call.User}
+	request := core.ModelRequest{Messages: r.ownPrompt(), Tools: r.specs, MaxTokens: r.MaxOutputTokens, User: r.Call.User}
 	if r.More != nil {
 		if ok, err := r.More(ctx, request); err != nil || !ok {
 			return nil
@@ -74,10 +74,9 @@ func (r *run) askWithout(ctx context.Context) []core.ToolCall {
 	return last.ToolCalls
 }
 
-// without is the prompt without words that the person did not write: calls that
-// were made after reading such words are gone with their results, all else of it is
-// left out.
-func (r *run) without() []core.ModelMessage {
+// ownPrompt returns the prompt without foreign words: it drops tool calls that were made
+// after reading such words, with their results, and replaces other foreign messages.
+func (r *run) ownPrompt() []core.ModelMessage {
 	var out []core.ModelMessage
 	for i := 0; i < len(r.prompt); i++ {
 		m := r.prompt[i]
@@ -96,7 +95,7 @@ func (r *run) without() []core.ModelMessage {
 	return out
 }
 
-// canonical is a call by its name and what its arguments say.
+// canonical returns a call as its name and its arguments in normal form.
 func canonical(call core.ToolCall) string {
 	var v any
 	if json.Unmarshal([]byte(call.Arguments), &v) != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// obedient calls whatever it reads an order for, once.
+// obedient makes every call that it reads an order for, once.
 func obedient() *llmtest.Model {
 	return llmtest.Replies().Script(func(req core.ModelRequest) llmtest.Reply {
 		done := map[string]bool{}
@@ -96,8 +96,7 @@ func TestACallIsThePersonsIfItIsMadeWithoutForeignWords(t *testing.T) {
 	}
 }
 
-// What the model asks for after it read words of others is marked, with what it
-// writes then; what it asked for before is not.
+// Calls and texts of the model after it read foreign words are marked; earlier ones are not.
 func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 	t.Parallel()
 	add := func(name string) fakeTool {

@@ -10,29 +10,29 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// MoreTools is the tool by which a model gets those that it was not told of.
+// MoreTools is the tool by which a model gets tools that it was not offered.
 const MoreTools = "tools_more"
 
-// Selection chooses which tools of a set a model is told of, where the descriptions of all
-// have no room. What it is not told of can be called all the same, and is had by MoreTools.
+// Selection chooses the tools of a set that a model is offered if there is no room for all
+// descriptions. The other tools can be called, too, and MoreTools describes them.
 type Selection struct {
 	all    *Registry
 	order  []choice // the most useful first
 	budget int
-	tokens int // of all descriptions, as they are told
+	tokens int // of all descriptions
 	whole  *Registry
 	size   func(core.ToolSpec) int
 }
 
-// choice is a tool as it may be told.
+// choice is a tool with the size of its description.
 type choice struct {
 	core.ToolSpec
 	tokens int
 }
 
-// Select returns the selection of a set whose descriptions may take budget tokens; 0: as
-// many as they do. Where they take more, those of outside tools are shortened, then all,
-// then the least useful are left out. rank is lower for more useful ones.
+// Select returns the selection of a set whose descriptions may take budget tokens; 0: no
+// bound. If they take more, it shortens those of outside tools, then all, then leaves out
+// the least useful. Rank is lower for more useful tools.
 func Select(all *Registry, budget int, rank func(core.Tool) int, t core.Tokenizer) *Selection {
 	s := &Selection{all: all, budget: budget,
 		size: func(spec core.ToolSpec) int { return specsTokens([]core.ToolSpec{spec}, t) }}
@@ -64,10 +64,10 @@ func Select(all *Registry, budget int, rank func(core.Tool) int, t core.Tokenize
 	return s
 }
 
-// Whole reports whether the model is told of every tool.
+// Whole reports whether the model is offered every tool.
 func (s *Selection) Whole() bool { return s.budget == 0 || s.tokens <= s.budget }
 
-// Tokens is what the descriptions take at most.
+// Tokens bounds the tokens of the descriptions.
 func (s *Selection) Tokens() int {
 	if s.Whole() {
 		return s.tokens
@@ -75,11 +75,10 @@ func (s *Selection) Tokens() int {
 	return s.budget
 }
 
-// Set is all tools.
+// Set returns all tools.
 func (s *Selection) Set() *Registry { return s.all }
 
-// Tools returns the set as the model is told of it. Tools of the names in needed are told
-// before others.
+// Tools returns the set as the model is offered it. Tools named in needed come before others.
 func (s *Selection) Tools(needed ...string) *Registry {
 	if s.Whole() {
 		return s.whole
@@ -110,10 +109,10 @@ func (s *Selection) Tools(needed ...string) *Registry {
 	return out
 }
 
-// moreNames is how many tokens the names of tools take at most that are not told of.
+// moreNames bounds the tokens of the names of tools that are not offered.
 const moreNames = 80
 
-// moreOf describes MoreTools with as many names as there is room for.
+// moreOf describes MoreTools with as many names as have room.
 func (s *Selection) moreOf(left []core.ToolSpec) core.ToolSpec {
 	n := len(left)
 	for most := s.size(moreSpec(nil)) + moreNames; n > 0 && s.size(moreSpec(left[:n])) > most; {
@@ -133,11 +132,11 @@ func moreSpec(tools []core.ToolSpec) core.ToolSpec {
 			`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`)}
 }
 
-// shortWords is how many bytes a short description has at most.
+// shortWords bounds the bytes of a short description.
 const shortWords = 160
 
-// short is a tool in few words: the first sentence of its description, and a schema
-// without remarks.
+// short shortens the description of a tool to its first sentence, and removes the remarks
+// of its schema.
 func short(spec core.ToolSpec) core.ToolSpec {
 	if first, _, ok := strings.Cut(spec.Description, ". "); ok {
 		spec.Description = first + "."
@@ -156,8 +155,8 @@ func short(spec core.ToolSpec) core.ToolSpec {
 	return spec
 }
 
-// plain takes remarks out of a schema. What is named by the schema's author, such as a
-// property with the name title, stays.
+// plain removes the remarks of a schema, but not names of its author, such as a property
+// title.
 func plain(schema map[string]any) {
 	for _, remark := range []string{"description", "title", "examples", "$schema", "$comment"} {
 		delete(schema, remark)
@@ -184,8 +183,7 @@ func plain(schema map[string]any) {
 	}
 }
 
-// more answers a call of MoreTools: the tools that it names can be used from the next
-// request on.
+// more answers a call of MoreTools: the next request offers the tools that it names.
 func (r *run) more(call core.ToolCall) done {
 	var args struct {
 		Names []string `json:"names"`
@@ -207,8 +205,8 @@ func (r *run) more(call core.ToolCall) done {
 	return out
 }
 
-// gain tells the model of more tools from the next request on, as long as they leave
-// room for results.
+// gain offers the model more tools from the next request on, while they leave room for
+// results.
 func (r *run) gain(specs []core.ToolSpec) {
 	for _, spec := range specs {
 		known := slices.ContainsFunc(r.specs, func(s core.ToolSpec) bool { return s.Name == spec.Name })

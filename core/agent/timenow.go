@@ -23,7 +23,7 @@ func (TimeNow) Spec() core.ToolSpec {
 	}
 }
 
-// Call returns the time of the call in the user's zone, in JSON.
+// Use returns the time of the call in the user's zone, in JSON.
 func (TimeNow) Use(_ context.Context, call core.ToolUse) (core.ToolResult, error) {
 	location := call.Location
 	if location == nil {

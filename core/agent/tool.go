@@ -11,28 +11,28 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Journal remembers the results of outside tools, so that a re-run of a turn
-// does not call them again.
+// Journal stores the results of outside tools, so that a re-run of a turn does not call
+// them again.
 type Journal interface {
-	// Lookup returns what was recorded for a call of a turn.
+	// Lookup returns the recorded text of a call.
 	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)
-	// Record remembers text, in place of what was recorded before.
+	// Record stores a call, and replaces its earlier record.
 	Record(ctx context.Context, user core.UserID, r core.CallRecord) error
 }
 
 // Registry is a set of tools, ordered by name. Nil is the empty one.
 type Registry struct {
 	tools map[string]core.Tool
-	specs []core.ToolSpec // that a model is told of
+	specs []core.ToolSpec // that a model is offered
 	rest  []core.ToolSpec // that it gets by MoreTools
-	// tokens is what specs take, as long as a Selection has counted that; else 0.
+	// tokens is the size of specs if a Selection has counted it, else 0.
 	tokens int
 }
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// NewRegistry returns the set of tools. Two tools of one name, a name that
-// models do not accept and a schema that is not a JSON object are errors.
+// NewRegistry returns the set of tools. Two tools with the same name, an invalid name and a
+// schema that is not a JSON object are errors.
 func NewRegistry(tools ...core.Tool) (*Registry, error) {
 	r := &Registry{tools: make(map[string]core.Tool, len(tools))}
 	for _, tool := range tools {
@@ -46,8 +46,7 @@ func NewRegistry(tools ...core.Tool) (*Registry, error) {
 	return r, nil
 }
 
-// With returns the set with more tools. Those with a name that is taken or not
-// accepted, or without a proper schema, are left out.
+// With returns the set with more tools, without those that NewRegistry would refuse.
 func (r *Registry) With(more ...core.Tool) *Registry {
 	if len(more) == 0 {
 		return r
@@ -107,8 +106,7 @@ func (r *Registry) Specs() []core.ToolSpec {
 	return r.specs
 }
 
-// Tokens returns about how many tokens the descriptions take in a prompt, where
-// 3,000 are for them.
+// Tokens estimates the tokens of the descriptions in a prompt, which reserves 3,000.
 func (r *Registry) Tokens(t core.Tokenizer) int { return specsTokens(r.Specs(), t) }
 
 func specsTokens(specs []core.ToolSpec, t core.Tokenizer) int {
@@ -119,7 +117,7 @@ func specsTokens(specs []core.ToolSpec, t core.Tokenizer) int {
 	return total
 }
 
-// specTokens is what the form around a description takes.
+// specTokens is the overhead of a description.
 const specTokens = 12
 
 func (r *Registry) tool(name string) (core.Tool, bool) {
@@ -130,13 +128,13 @@ func (r *Registry) tool(name string) (core.Tool, bool) {
 	return tool, ok
 }
 
-// has reports whether a model may call a tool of a name.
+// has reports whether a model may call the tool name.
 func (r *Registry) has(name string) bool {
 	_, ok := r.tool(name)
 	return ok || name == MoreTools && r != nil && len(r.rest) > 0
 }
 
-// names lists the tools, for a model that asked for another one.
+// names lists the tools, for a model that called an unknown one.
 func (r *Registry) names() string {
 	var names []string
 	for _, spec := range r.Specs() {

@@ -7,9 +7,9 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Truncate returns s if it has at most maxTokens, else its head and tail
-// around [… N tokens of tool output trimmed], at most maxTokens in all. Where not
-// even the mark fits, it returns nothing.
+// Truncate returns s if it has at most maxTokens, else its beginning and end around
+// [… N tokens of tool output trimmed], at most maxTokens in all. If not even the mark fits,
+// it returns nothing.
 func Truncate(s string, maxTokens int, t core.Tokenizer) string {
 	if len(s) <= maxTokens { // a token has at least one byte
 		return s
@@ -18,8 +18,8 @@ func Truncate(s string, maxTokens int, t core.Tokenizer) string {
 	if total <= maxTokens {
 		return s
 	}
-	// Twice as long as the room is at the mean length of a token, so that the loop
-	// comes down to the bound from above, in small steps.
+	// Begin with twice the length of the room at the mean length of a token, so that the
+	// loop approaches the bound from above, in small steps.
 	room := maxTokens - t.Count(trimmed(total)) - 2
 	for keep := len(s) / total * room * 2; room > 0 && keep > 0; keep = keep * 7 / 8 {
 		keep = min(keep, len(s)-1)
@@ -43,8 +43,8 @@ func trimmed(tokens int) string {
 	return fmt.Sprintf("\n[… %d tokens of tool output trimmed]\n", tokens)
 }
 
-// shrink shortens results, oldest first, until all of the turn's fit in
-// ToolTokens. Each keeps a little, so that the model knows what it saw.
+// shrink shortens results, oldest first, until all of the turn fit into ToolTokens. Each
+// keeps a little, so that the model knows what it saw.
 func (r *run) shrink() {
 	over := -r.ToolTokens
 	for _, res := range r.results {
@@ -58,14 +58,14 @@ func (r *run) shrink() {
 	}
 }
 
-// shorten takes up to over tokens off a result and returns how many.
+// shorten cuts up to over tokens from a result, and returns how many it cut.
 func (r *run) shorten(res result, over int) int {
 	const least = 64
 	before := r.out.Messages[res.message].Tokens
 	return before - r.shortenTo(res, max(before-over, min(least, r.ToolTokens/len(r.results))))
 }
 
-// shortenTo shortens a result to at most so many tokens and returns how many it has.
+// shortenTo shortens a result to at most keep tokens, and returns how many it has.
 func (r *run) shortenTo(res result, keep int) int {
 	stored := &r.out.Messages[res.message]
 	if keep >= stored.Tokens {

@@ -1,23 +1,23 @@
-// Package backup writes everything that a gateway keeps into one file, while the
-// gateway works, and puts it back.
+// Package backup writes all data of a gateway into one file, while the gateway
+// works, and restores it.
 //
-// A backup is a tar archive, compressed with zstd, that anybody's tools can open:
+// A backup is a tar archive, compressed with zstd, for standard tools:
 //
-//	manifest.json        what this is: format, program, schema, engine, time
+//	manifest.json        format, program, schema, engine, time
 //	everthread.db        the embedded database; or
-//	tables/007/000001    the rows of table 7 of the manifest, as COPY writes them
+//	tables/007/000001    the rows of table 7 of the manifest, in the form of COPY
 //	secret_key           the key file, if there is one
 //	media/…              the attachments
 //	contents/000001.jsonl  name, size, SHA-256 and rows of the entries before it
-//	end.json             how many entries there are
+//	end.json             the number of entries
 //
-// It holds everything that anybody ever said, and what is needed to read stored
-// keys: its holder has all of it.
+// It holds all conversations, and the key to stored secrets: its holder can read
+// everything.
 //
-// Writing needs little memory, whatever the size. A backup appears under its name
-// only after it was read back whole; what a killed one leaves is removed by the
-// next. Restoring prepares everything beside its place first, so that a folder
-// that was not restored whole is known by its name, and nothing works in it.
+// Writing needs little memory, whatever the size. A backup gets its name only after
+// it was read back completely; the next backup removes the files of a killed one.
+// Restoring first unpacks everything in a separate folder, whose name marks an
+// unfinished restore: nothing works in a data folder that has it.
 package backup
 
 import (
@@ -33,7 +33,7 @@ import (
 // format is the version of the archive's layout.
 const format = 1
 
-// Engines, as a manifest names them.
+// Engines in a manifest.
 const (
 	SQLite   = "sqlite"
 	Postgres = "postgres"
@@ -48,18 +48,18 @@ const (
 	endName      = "end.json"
 )
 
-// Manifest says what a backup is. It is its first entry.
+// Manifest describes a backup. It is its first entry.
 type Manifest struct {
 	Format  int          `json:"format"`
 	Program string       `json:"program"`
 	Schema  int64        `json:"schema"`
 	Engine  string       `json:"engine"`
 	Made    time.Time    `json:"made"`
-	Key     string       `json:"key,omitempty"` // id of the secret key that stored values are encrypted with
+	Key     string       `json:"key,omitempty"` // id of the secret key of stored values
 	Tables  []core.Table `json:"tables,omitempty"`
 }
 
-// Entry is one file of an archive. Rows are of the tables that it holds.
+// Entry is one file of an archive. Rows counts the rows of its tables.
 type Entry struct {
 	Name   string           `json:"name"`
 	Size   int64            `json:"size"`
@@ -73,29 +73,29 @@ type totals struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// FileStore is a store that is one file.
+// FileStore is a store in one file.
 type FileStore interface {
-	// Image passes the database as of one moment to read, as a file of size bytes.
-	// Nobody waits for it meanwhile. It returns how many rows the tables have.
+	// Image passes the database as of one moment to read, as a file of size bytes,
+	// without blocking writers. It returns the numbers of rows of the tables.
 	Image(ctx context.Context, read func(schema, size int64, r io.Reader) error) (rows map[string]int64, err error)
 }
 
-// TableStore is a store of tables on a server.
+// TableStore is a store on a server.
 type TableStore interface {
 	// Unload passes all tables to sink, as of one moment.
 	Unload(ctx context.Context, sink core.TableSink) error
 }
 
-// Loader puts tables into an empty database.
+// Loader loads tables into an empty database.
 type Loader interface {
-	// Load makes the schema of a version and fills it, whole or not at all. Tables that
-	// neither it nor a library of ours makes are left out, and listed with the reason.
+	// Load makes the schema of a version and fills it, completely or not at all. Tables
+	// that neither the schema nor a library has are left out, and listed with the reason.
 	Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) (left []string, err error)
 }
 
-// Damaged is the error of an archive that is not what was written.
+// Damaged is the error of an archive that differs from the one written.
 type Damaged struct {
-	Entry string // the entry that is damaged, or the last one that was begun
+	Entry string // the damaged entry, or the last one that was begun
 	Err   error
 }
 
@@ -107,9 +107,9 @@ func (d *Damaged) Error() string {
 // Unwrap returns the cause.
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// What is wrong with an archive.
+// Faults of an archive.
 var (
-	errNotOurs = errors.New("this is no backup of everthread")
+	errNotOurs = errors.New("this is not a backup of everthread")
 	errCut     = errors.New("the file ends too early")
 	errOther   = errors.New("it is not what was written")
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// oneFile is a store that is one file.
+// oneFile is a store in one file.
 type oneFile struct {
 	data []byte
 	err  error // of reading its second half
@@ -88,13 +88,13 @@ func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 409
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// lists is how many attachments more than one list of contents takes.
+// lists is a number of attachments that needs more than one list of contents.
 func lists() int { return fulltest.Size(520, 1100) }
 
-// attachments is how many a data folder has.
+// attachments is the number of attachments in a data folder.
 func attachments() int { return fulltest.Size(20, 1100) }
 
-// kept is a data folder with a key and attachments.
+// kept makes a data folder with a key and attachments.
 func kept(t testing.TB) string { return keptOf(t, attachments()) }
 
 func keptOf(t testing.TB, attachments int) string {
@@ -153,7 +153,7 @@ func restorer(dir string) *backup.Restorer {
 		Sync: func(string) error { return nil }, Crash: func(string) {}}
 }
 
-// made is the path of a backup of a folder.
+// made returns the path of a backup of a folder.
 func made(t testing.TB, m *backup.Maker) string {
 	t.Helper()
 	res, err := m.Make(t.Context(), t.TempDir(), 0)
@@ -255,7 +255,7 @@ func TestOnlyWhatFitsIsRestored(t *testing.T) {
 	}
 }
 
-// Whatever is damaged is refused with the entry's name, and nothing is left.
+// A damaged archive is refused with the entry's name, and nothing is restored.
 func TestADamagedBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	m := maker(t, kept(t))
@@ -303,7 +303,7 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// noise is what no compression makes smaller.
+// noise returns incompressible bytes.
 func noise(n int) []byte {
 	out, x := make([]byte, n), uint64(88172645463325252)
 	for i := range out {

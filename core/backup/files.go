@@ -19,15 +19,15 @@ import (
 	"github.com/everthread/everthread/core/disk"
 )
 
-// writeFiles adds the key file and the attachments. What is removed meanwhile is
-// left out; what came after the database was read is there in vain.
+// writeFiles adds the key file and the attachments. Files removed meanwhile are left
+// out; those newer than the database's image are superfluous.
 func (m *Maker) writeFiles(ctx context.Context, w *writer) error {
 	root, err := os.OpenRoot(m.Data)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if m.File != nil { // beside a server the configuration holds the key
+	if m.File != nil { // with a server, the configuration has the key
 		if err := addFile(ctx, w, root, secretName); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (m *Maker) writeFiles(ctx context.Context, w *writer) error {
 			return nil
 		case err != nil:
 			return err
-		case !e.Type().IsRegular() || strings.HasPrefix(path.Base(name), "."): // a download that is under way
+		case !e.Type().IsRegular() || strings.HasPrefix(path.Base(name), "."): // an unfinished download
 			return nil
 		}
 		return addFile(ctx, w, root, name)
@@ -63,13 +63,13 @@ func addFile(ctx context.Context, w *writer, root *os.Root, name string) error {
 		return err
 	}
 	if !validName(name) {
-		return fmt.Errorf("%q has a name that not every system takes; rename it", name)
+		return fmt.Errorf("%q has a name that not every system accepts; rename it", name)
 	}
 	return w.add(name, info.Size(), limited{ctx, f})
 }
 
-// steady writes to a file a little at a time: others that wait for the disk, as a
-// reply does that is being stored, waits for little of ours.
+// steady writes to a file a little at a time: other writers to the disk, such as a
+// reply that is being stored, wait only for a short time.
 type steady struct {
 	file  disk.File
 	ctx   context.Context
@@ -78,13 +78,12 @@ type steady struct {
 	dirty int64
 }
 
-// How much is written at once, and how long the disk is others' afterwards at most.
 const (
-	dirtyMost = 2 << 20
-	restMost  = 50 * time.Millisecond
+	dirtyMost = 2 << 20               // bytes between two syncs
+	restMost  = 50 * time.Millisecond // longest pause after one
 )
 
-// Write writes, and syncs now and then: then it rests for as long as that took.
+// Write writes. It syncs regularly, and then pauses for as long as that took.
 func (s *steady) Write(b []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
@@ -103,7 +102,7 @@ func (s *steady) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// verify reads a draft back whole, and looks through the database in it.
+// verify reads a whole draft back, and checks the database in it.
 func (m *Maker) verify(ctx context.Context, d *draft) error {
 	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -128,7 +127,7 @@ func (m *Maker) verify(ctx context.Context, d *draft) error {
 	}
 }
 
-// verifyDatabase unpacks a database for a moment to look through it.
+// verifyDatabase checks a database in a temporary file.
 func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) error {
 	f, err := os.CreateTemp(dir, partialPattern)
 	if err != nil {
@@ -148,7 +147,7 @@ func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) 
 	return m.Check(ctx, f.Name())
 }
 
-// Names of what we write into a folder.
+// Names of files in a folder of backups.
 const (
 	partialPrefix  = ".everthread-backup-"
 	partialPattern = partialPrefix + "*.partial"
@@ -158,7 +157,7 @@ const (
 
 var ours = regexp.MustCompile(`^everthread-[0-9]{8}-[0-9]{6}(-[0-9]+)?\.tar\.zst$`)
 
-// freeName is a name by the time that comes after all of the same second.
+// freeName returns a name by the time, after those of all backups of the same second.
 func freeName(dir string, now time.Time) (string, error) {
 	all, err := backups(dir)
 	if err != nil {
@@ -176,7 +175,7 @@ func freeName(dir string, now time.Time) (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%s-%d%s", base, last+1, suffix)), nil
 }
 
-// backups lists the backups of a folder, oldest first.
+// backups returns the backups in a folder, oldest first.
 func backups(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -196,7 +195,7 @@ func backups(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Newest is when the newest backup in a folder was made; zero: there is none.
+// Newest returns the time of the newest backup in a folder, zero if there is none.
 func Newest(dir string) (time.Time, error) {
 	names, err := backups(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
@@ -207,22 +206,6 @@ func Newest(dir string) (time.Time, error) {
 	}
 	second, _ := moment(names[len(names)-1])
 	return time.Parse(namePattern, second)
-}
-
-// sweep removes what backups that were killed left in a folder.
-func (m *Maker) sweep(dir string) {
-	left, err := filepath.Glob(filepath.Join(dir, partialPattern) + "*") // with what the database engine left beside
-	if err != nil {
-		return // the folder's name is a pattern: what is left stays
-	}
-	for _, path := range left {
-		unlock, err := m.Lock(path)
-		if err != nil {
-			continue // it is being written
-		}
-		unlock()
-		_ = os.Remove(path)
-	}
 }
 
 // prune removes the oldest backups of a folder until keep are left.
@@ -241,17 +224,17 @@ func prune(dir string, keep int) ([]string, error) {
 	return removed, nil
 }
 
-// moment is when a backup was made by its name: the second, and its number in it.
+// moment returns the time of a backup by its name: the second, and its number in it.
 func moment(name string) (second string, n int) {
 	name = strings.TrimSuffix(name, suffix)
 	n = 1
 	if len(name) > len(namePattern) {
-		n, _ = strconv.Atoi(name[len(namePattern)+1:]) // digits, as the pattern says
+		n, _ = strconv.Atoi(name[len(namePattern)+1:]) // the pattern allows only digits
 	}
 	return name[:len(namePattern)], n
 }
 
-// SyncDir makes the names in a folder last. Not every system can.
+// SyncDir makes the names in a folder durable, if the system can.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // smallDisk has room for left more bytes, or fails otherwise.
 type smallDisk struct {
 	left        int64
-	silent      bool // what has no room is left out, and nobody is told
+	silent      bool // it drops bytes without room, and reports no error
 	sync, close error
 	took        int64
 }
@@ -49,7 +49,7 @@ func (f onDisk) Close() error { return errors.Join(f.File.Close(), f.disk.close)
 
 const endless = 1 << 40
 
-// faults are disks that fail, of which a whole one takes so many bytes.
+// faults returns failing disks, for data of so many bytes.
 func faults(whole int64) map[string]*smallDisk {
 	out := map[string]*smallDisk{
 		"sync":  {left: endless, sync: syscall.EIO},
@@ -65,7 +65,7 @@ func faults(whole int64) map[string]*smallDisk {
 	return out
 }
 
-// said is what an error of a disk has to say.
+// said is the required text of an error of a disk.
 func (d *smallDisk) said(dir string) string {
 	switch {
 	case errors.Is(d.sync, syscall.EIO):
@@ -76,7 +76,7 @@ func (d *smallDisk) said(dir string) string {
 	return "there is no room in " + dir
 }
 
-// engine is a maker on a store, and who restores what it makes.
+// engine is a maker on a store, and a restorer for its backups.
 func engine(t *testing.T, tables bool) (*backup.Maker, func(dir string) *backup.Restorer) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret_key"), "a secret")
@@ -134,7 +134,7 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-// What cannot get its name is removed.
+// A draft that cannot be renamed is removed.
 func TestABackupThatGetsNoName(t *testing.T) {
 	t.Parallel()
 	m, _ := engine(t, false)
@@ -199,7 +199,7 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-// What was written may still not reach the disk.
+// Written data may still not reach the disk.
 func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
@@ -240,7 +240,7 @@ func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
 	}
 }
 
-// What was moved aside comes back if nothing can take its place.
+// Old data is moved back if the new data cannot take its place.
 func TestWhatWasMovedAsideComesBack(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
@@ -276,7 +276,7 @@ func TestWhatWasMovedAsideComesBack(t *testing.T) {
 	}
 }
 
-// A database that was unpacked has no room to be brought up to date, or the server none.
+// There is no room to migrate the unpacked database, or on the server.
 func TestADatabaseWithoutRoom(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)

@@ -20,44 +20,43 @@ type Maker struct {
 	File   FileStore
 	Tables TableStore
 
-	Data    string // the data folder: of it the key file and the attachments
+	Data    string // the data folder, with the key file and the attachments
 	Program string // the program's version
 	Key     string // id of the secret key
-	// Check looks through a database file that was read back; for File.
+	// Check checks a database file that was read back; for File.
 	Check func(ctx context.Context, path string) error
-	// Lock locks a file until unlock, or fails at once: somebody else writes it.
+	// Lock locks a file until unlock. It fails immediately if another process writes it.
 	Lock func(path string) (unlock func(), err error)
 	Now  func() time.Time
-	// Wait waits, or until ctx ends: the disk has time for others after each bit that
-	// is written, and a server is asked for no more than rate bytes a second.
+	// Wait waits for d, or until ctx ends. It leaves the disk to others after each bit
+	// that is written, and limits the load of a server to rate.
 	Wait func(ctx context.Context, d time.Duration)
-	// Progress is told, now and then, how many bytes were read; nil: nobody asks.
+	// Progress is called from time to time with the number of read bytes; may be nil.
 	Progress func(bytes int64)
-	// Crash is told each step, for tests that die there.
+	// Crash is called at each step, for tests that end the process there.
 	Crash func(step string)
-	// Disk stands before what is written, for tests; nil: nothing does.
+	// Disk wraps the files that are written, for tests; may be nil.
 	Disk disk.Wrap
 }
 
-// Result is a backup that was made.
+// Result describes a new backup.
 type Result struct {
 	File    string           `json:"file"`
 	Size    int64            `json:"size"`    // of the file
-	Bytes   int64            `json:"bytes"`   // that are in it
+	Bytes   int64            `json:"bytes"`   // of its contents
 	Entries int64            `json:"entries"` // attachments and pieces of tables
 	Rows    map[string]int64 `json:"rows"`    // by table
 	Removed []string         `json:"removed,omitempty"`
 }
 
-// Make writes a backup to a file that must not be there, or into a folder, under
-// a name by its time. There, with keep above 0, the oldest are removed until keep
-// are left: after the new one was verified, and no files but backups. Others come first
-// where the system can see to that.
+// Make writes a backup to a new file, or into a folder under a name by its time. There,
+// if keep is above 0, it removes the oldest backups until keep are left, once the new one
+// is verified. It works with a low priority, if the system supports that.
 func (m *Maker) Make(ctx context.Context, to string, keep int) (res Result, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with the work
+		runtime.LockOSThread() // without unlock: the thread ends with the work
 		yieldToOthers()
 		res, err = m.make(ctx, to, keep)
 	}()
@@ -70,7 +69,8 @@ func (m *Maker) make(ctx context.Context, to string, keep int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	m.sweep(dir)
+	// The database engine leaves files beside an unpacked database.
+	disk.Sweep(filepath.Join(dir, partialPattern)+"*", m.Lock)
 	out, err := m.partial(ctx, dir)
 	if err != nil {
 		return Result{}, err
@@ -86,7 +86,7 @@ func (m *Maker) make(ctx context.Context, to string, keep int) (Result, error) {
 	return res, err
 }
 
-// place says where the backup goes, and in which folder it is written.
+// place returns the folder and the path of the backup.
 func (m *Maker) place(to string) (dir, path string, err error) {
 	info, err := os.Stat(to)
 	switch {
@@ -104,7 +104,7 @@ func (m *Maker) place(to string) (dir, path string, err error) {
 	return filepath.Dir(to), to, nil
 }
 
-// draft is a backup that has no name yet.
+// draft is a backup without its final name.
 type draft struct {
 	file   *os.File
 	unlock func()
@@ -143,7 +143,7 @@ func (m *Maker) partial(ctx context.Context, dir string) (*draft, error) {
 	return d, nil
 }
 
-// publish gives a draft its name.
+// publish renames a draft to its final name.
 func (m *Maker) publish(d *draft, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		d.drop()
@@ -189,7 +189,7 @@ func (m *Maker) manifest(engine string, schema int64, tables []core.Table) Manif
 		Made: m.Now().UTC().Truncate(time.Second), Key: m.Key, Tables: tables}
 }
 
-// writeFile begins an archive with a database that is one file.
+// writeFile begins an archive with an embedded database.
 func (m *Maker) writeFile(ctx context.Context, out io.Writer) (w *writer, err error) {
 	rows, err := m.File.Image(ctx, func(schema, size int64, r io.Reader) error {
 		if w, err = newWriter(out, m.manifest(SQLite, schema, nil)); err != nil {
@@ -244,7 +244,7 @@ func (t *tables) Table(n int, copy func(w io.Writer) (int64, error)) error {
 	return err
 }
 
-// watchedWriter tells how far the writing is.
+// watchedWriter reports progress and limits the rate.
 type watchedWriter struct {
 	io.Writer
 	t *tables
@@ -261,10 +261,9 @@ func (w watchedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// How fast tables are read, in bytes a second, and how long a pause is at least.
 const (
-	rate   = 80 << 20
-	breath = 20 * time.Millisecond
+	rate   = 80 << 20              // of reading tables, in bytes a second
+	breath = 20 * time.Millisecond // shortest pause
 )
 
 func (m *Maker) progress(bytes int64) {
@@ -273,7 +272,7 @@ func (m *Maker) progress(bytes int64) {
 	}
 }
 
-// watched tells how far the reading is, and ends with ctx.
+// watched returns a reader that reports progress and ends with ctx.
 func (m *Maker) watched(ctx context.Context, r io.Reader) io.Reader {
 	var done int64
 	return limited{ctx, readFunc(func(b []byte) (int, error) {

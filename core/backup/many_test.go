@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// many writes an archive of n empty files, each in a folder of its own.
+// many writes an archive of n empty files, each in its own folder.
 func many(out io.Writer, n int) error {
 	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -48,7 +48,7 @@ func many(out io.Writer, n int) error {
 }
 
 // TestVeryManyEntries reads an archive of very many files in little memory. It is
-// not parallel: it looks at the memory of the process.
+// not parallel: it measures the memory of the process.
 func TestVeryManyEntries(t *testing.T) {
 	n := fulltest.Size(20_000, 200_000)
 	r, w := io.Pipe()

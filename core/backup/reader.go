@@ -22,11 +22,11 @@ import (
 // Reader reads an archive from its beginning to its end, and trusts none of it.
 type Reader struct {
 	Manifest Manifest
-	Rows     map[string]int64 // of tables, as far as lists were read
+	Rows     map[string]int64 // of tables, by the lists so far
 
 	zstd   *zstd.Decoder
 	tar    *tar.Reader
-	name   string // the entry that is read
+	name   string // the current entry
 	body   io.Reader
 	sum    hash.Hash
 	size   int64
@@ -36,8 +36,8 @@ type Reader struct {
 	ended  bool
 }
 
-// NewReader reads the manifest of an archive. What is no archive of ours, or of a
-// format that is not known yet, is an error that says so.
+// NewReader reads the manifest of an archive. A file that is no backup, or has a newer
+// format, is an error that says so.
 func NewReader(r io.Reader) (*Reader, error) {
 	z, err := zstd.NewReader(bufio.NewReaderSize(r, 1<<20), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
@@ -76,8 +76,8 @@ func (m Manifest) check() error {
 // Close ends the reading.
 func (a *Reader) Close() { a.zstd.Close() }
 
-// Next goes to the next entry; what was not read of the last one is read first.
-// After the last entry it is io.EOF, and everything was whole.
+// Next goes to the next entry, after reading the rest of the current one. io.EOF
+// after the last entry means that the archive is complete and undamaged.
 func (a *Reader) Next() (Entry, io.Reader, error) {
 	for !a.ended {
 		if err := a.finish(); err != nil {
@@ -97,7 +97,7 @@ func (a *Reader) Next() (Entry, io.Reader, error) {
 			a.sum = sha256.New()
 			return Entry{Name: h.Name, Size: h.Size}, a.body, nil
 		default:
-			err = errors.New("no backup of everthread has such an entry")
+			err = errors.New("a backup of everthread has no such entry")
 		}
 		if err != nil {
 			return Entry{}, nil, a.damaged(err)
@@ -113,7 +113,7 @@ func (a *Reader) header() (*tar.Header, error) {
 		return nil, err
 	}
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
-		return nil, fmt.Errorf("%.80q is no plain file", h.Name)
+		return nil, fmt.Errorf("%.80q is not a regular file", h.Name)
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse") {
@@ -128,10 +128,10 @@ func (a *Reader) begin(h *tar.Header) {
 	a.body = entryReader{a}
 }
 
-// entryReader reads the body of the entry of the moment.
+// entryReader reads the body of the current entry.
 type entryReader struct{ a *Reader }
 
-// Read reads, and says where the archive is damaged.
+// Read reads. Its errors are *Damaged.
 func (e entryReader) Read(p []byte) (int, error) {
 	n, err := e.a.tar.Read(p)
 	if e.a.sum != nil {
@@ -143,7 +143,7 @@ func (e entryReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged is an error about the entry of the moment.
+// damaged returns an error about the current entry.
 func (a *Reader) damaged(err error) error {
 	var known *Damaged
 	switch {
@@ -155,7 +155,7 @@ func (a *Reader) damaged(err error) error {
 	return &Damaged{Entry: a.name, Err: err}
 }
 
-// finish reads the rest of an entry and remembers what it was.
+// finish reads the rest of an entry and records its digest.
 func (a *Reader) finish() error {
 	if a.sum == nil {
 		return nil
@@ -173,7 +173,7 @@ func (a *Reader) finish() error {
 	return nil
 }
 
-// text reads an entry of our own.
+// text decodes a control entry.
 func (a *Reader) text(v any) error {
 	b, err := a.all()
 	if err == nil {
@@ -189,7 +189,7 @@ func (a *Reader) all() ([]byte, error) {
 	return io.ReadAll(a.body)
 }
 
-// list compares the entries since the last list with what was written.
+// list compares the entries since the last list with this one.
 func (a *Reader) list() error {
 	b, err := a.all()
 	if err != nil {
@@ -229,7 +229,7 @@ func (a *Reader) end() error {
 		return errors.New("entries are missing")
 	}
 	if _, err := a.tar.Next(); err != io.EOF {
-		return errors.New("something follows the end")
+		return errors.New("there is data after the end")
 	}
 	if n, err := io.Copy(io.Discard, a.zstd); err != nil || n > tarPadding {
 		return errors.Join(err, errOther)
@@ -238,11 +238,11 @@ func (a *Reader) end() error {
 	return nil
 }
 
-// tarPadding is what may follow the end of a tar archive.
+// tarPadding bounds the padding at the end of a tar archive, in bytes.
 const tarPadding = 20 * 512
 
-// validName reports whether an entry may have a name: it stays below the folder
-// that it is unpacked into, on every system.
+// validName reports whether an entry may have a name: it stays within the target
+// folder on every system.
 func validName(name string) bool {
 	switch name {
 	case databaseName, secretName:

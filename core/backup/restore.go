@@ -16,11 +16,11 @@ import (
 	"github.com/everthread/everthread/core/disk"
 )
 
-// Unfinished is the folder in a data folder that stands for a restore that was
-// not finished: nothing may work there while it exists.
+// Unfinished is the folder in a data folder that marks an unfinished restore: nothing
+// may work there while it exists.
 const Unfinished = "restore.unfinished"
 
-// Whole returns core.ErrUnfinished if a restore into a data folder was not finished.
+// Whole returns core.ErrUnfinished if a data folder has an unfinished restore.
 func Whole(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, Unfinished)); err == nil {
 		return fmt.Errorf("%w (%s)", core.ErrUnfinished, dir)
@@ -28,44 +28,44 @@ func Whole(dir string) error {
 	return nil
 }
 
-// placing, in it, says that what was in the way is gone: whatever stands in the
-// data folder now came from the backup.
-const placing = "placing"
+// Names of a mark in Unfinished. It is made as unpacked; once it is renamed to placing,
+// the old data was moved aside and everything in the data folder is from the backup.
+const (
+	unpacked = "unpacked"
+	placing  = "placing"
+)
 
-// unpacked, in it, is what placing is called before.
-const unpacked = "unpacked"
-
-// Restorer puts a backup into a data folder, and into a database if Tables is set.
-// Nobody else may work in either; see Unfinished.
+// Restorer restores a backup into a data folder, and into a database if Tables is set.
+// No other process may work in either; see Unfinished.
 type Restorer struct {
 	Data   string
-	Engine string // SQLite or Postgres, as it is configured
-	Schema int64  // that this program knows
+	Engine string // SQLite or Postgres, by the configuration
+	Schema int64  // the newest that this program knows
 	Key    string // id of the secret key of the configuration; empty: the key file counts
 
-	// Prepare brings a database file that was unpacked into a folder up to date.
+	// Prepare migrates a database file that was unpacked into a folder.
 	Prepare func(ctx context.Context, dir string) error
 	Tables  Loader
-	// Force moves what is in the data folder aside.
+	// Force moves existing data aside.
 	Force bool
 	Now   func() time.Time
-	// Progress is told how many bytes are unpacked; nil: nobody asks.
+	// Progress is called with the number of unpacked bytes; may be nil.
 	Progress func(bytes int64)
-	// Sync writes what was written below a folder to its disk; see SyncDisk.
+	// Sync flushes all data below a folder to its disk; see SyncDisk.
 	Sync func(dir string) error
-	// Crash is told each step, for tests that die there.
+	// Crash is called at each step, for tests that end the process there.
 	Crash func(step string)
-	// Disk stands before what is written, for tests; nil: nothing does.
+	// Disk wraps the files that are written, for tests; may be nil.
 	Disk disk.Wrap
 
 	root  *os.Root
-	dir   string // that was made last
+	dir   string // the last folder that was made
 	done  int64
 	files int64
-	bytes int64 // that it takes, as far as is known
+	bytes int64 // needed for the entries so far
 }
 
-// Restored says what was restored.
+// Restored describes a restored backup.
 type Restored struct {
 	Manifest Manifest         `json:"-"`
 	Made     time.Time        `json:"made"`
@@ -74,12 +74,12 @@ type Restored struct {
 	Files    int64            `json:"files"` // attachments
 	Aside    string           `json:"aside,omitempty"`
 	OtherKey bool             `json:"other_key"`      // stored keys were encrypted with another secret key
-	Left     []string         `json:"left,omitempty"` // tables that were left out, and why
+	Left     []string         `json:"left,omitempty"` // omitted tables, and why
 }
 
-// Restore puts a backup in its place. Nothing is changed if the backup is of
-// another engine, newer than the program, or if something is there already and
-// nobody forces it. What is killed half-way is started over by the next.
+// Restore restores a backup. It changes nothing if the backup is of another engine or
+// newer than the program, or if there is data already and Force is not set. A killed
+// restore is started over by the next.
 func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	return out, r.root.RemoveAll(Unfinished)
 }
 
-// fits refuses what cannot be restored here.
+// fits refuses a backup that cannot be restored here.
 func (r *Restorer) fits(m Manifest) error {
 	names := map[string]string{SQLite: "the embedded database", Postgres: "PostgreSQL"}
 	switch {
@@ -128,7 +128,7 @@ func (r *Restorer) fits(m Manifest) error {
 	return nil
 }
 
-// placed are the names in a data folder that a backup brings.
+// placed returns the names in a data folder that a backup provides.
 func (r *Restorer) placed() []string {
 	if r.Engine == Postgres {
 		return []string{mediaName}
@@ -136,7 +136,7 @@ func (r *Restorer) placed() []string {
 	return []string{mediaName, secretName, databaseName}
 }
 
-// inTheWay are the names that a backup would stand beside.
+// inTheWay returns the names that must not exist in the data folder.
 func (r *Restorer) inTheWay() []string {
 	if r.Engine == Postgres {
 		return r.placed()
@@ -144,7 +144,7 @@ func (r *Restorer) inTheWay() []string {
 	return append(r.placed(), databaseName+"-wal", databaseName+"-shm", databaseName+"-journal")
 }
 
-// begin clears away what an unfinished restore left, and checks that the place is empty.
+// begin removes the remains of an unfinished restore, and checks that there is no data.
 func (r *Restorer) begin() error {
 	if _, err := r.root.Stat(path.Join(Unfinished, placing)); err == nil {
 		for _, name := range r.inTheWay() {
@@ -161,7 +161,7 @@ func (r *Restorer) begin() error {
 		return err
 	}
 	if len(there) > 0 && !r.Force {
-		return fmt.Errorf("%s has data already (%s); restore into another folder, or move what is there aside with --force",
+		return fmt.Errorf("%s has data already (%s); restore into another folder, or move the old data aside with --force",
 			r.Data, strings.Join(there, ", "))
 	}
 	if err := r.root.Mkdir(Unfinished, 0o700); err != nil {
@@ -170,7 +170,7 @@ func (r *Restorer) begin() error {
 	return SyncDir(r.Data)
 }
 
-// there lists what is in the way. An empty folder is not.
+// there returns the existing names of inTheWay, without empty folders.
 func (r *Restorer) there() ([]string, error) {
 	var out []string
 	for _, name := range r.inTheWay() {
@@ -179,12 +179,12 @@ func (r *Restorer) there() ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("look into the data folder: %w", err)
+			return nil, fmt.Errorf("read the data folder: %w", err)
 		}
 		if info.IsDir() {
 			entries, err := fs.ReadDir(r.root.FS(), name)
 			if err != nil {
-				return nil, fmt.Errorf("look into the data folder: %w", err)
+				return nil, fmt.Errorf("read the data folder: %w", err)
 			}
 			if len(entries) == 0 {
 				continue
@@ -195,7 +195,7 @@ func (r *Restorer) there() ([]string, error) {
 	return out, nil
 }
 
-// undo removes what was unpacked after an error, as long as nothing was placed.
+// undo removes the unpacked files after an error, unless placing has begun.
 func (r *Restorer) undo() error {
 	if _, err := r.root.Stat(path.Join(Unfinished, placing)); err == nil {
 		return errors.New("the data folder is not complete; run the same command again")
@@ -232,11 +232,11 @@ func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
 	return place()
 }
 
-// file unpacks an entry, which must not be there.
+// file unpacks an entry, which must not exist.
 func (r *Restorer) file(e Entry, body io.Reader) error {
 	r.count(e)
 	name := path.Join(Unfinished, e.Name)
-	if dir := path.Dir(name); dir != r.dir { // those of a folder come one after another
+	if dir := path.Dir(name); dir != r.dir { // entries of a folder are consecutive
 		if err := r.root.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("unpack %s: %w", e.Name, err)
 		}
@@ -271,15 +271,14 @@ func (r *Restorer) watched(body io.Reader) io.Reader {
 	})
 }
 
-// place moves what is in the way aside and what was unpacked into its place, the
-// database last. What was moved comes back if the rest cannot be begun.
+// place moves the old data aside and the unpacked files into their place, the database
+// last. The old data is moved back if placing cannot begin.
 func (r *Restorer) place(out *Restored) error {
-	if err := r.Sync(r.Data); err != nil {
-		return fmt.Errorf("write to the disk: %w", err)
+	if err := r.synced("restore unpacked"); err != nil {
+		return err
 	}
-	r.Crash("restore unpacked")
 	there, err := r.there()
-	if err == nil { // a name that waits needs no room when it counts
+	if err == nil { // the later rename of the mark needs no room on the disk
 		err = r.root.WriteFile(path.Join(Unfinished, unpacked), nil, 0o600)
 	}
 	if err != nil {
@@ -291,23 +290,27 @@ func (r *Restorer) place(out *Restored) error {
 	if err := r.root.Rename(path.Join(Unfinished, unpacked), path.Join(Unfinished, placing)); err != nil {
 		return fmt.Errorf("put the data in its place: %w", errors.Join(err, r.back(out, there)))
 	}
-	if err := r.Sync(r.Data); err != nil {
-		return fmt.Errorf("write to the disk: %w", err)
+	if err := r.synced("restore aside"); err != nil {
+		return err
 	}
-	r.Crash("restore aside")
 	for _, name := range r.placed() {
 		if err := r.put(name); err != nil {
 			return fmt.Errorf("put the data in its place: %w", err)
 		}
 	}
+	return r.synced("restore placed")
+}
+
+// synced ends a step: everything that it wrote is on the disk.
+func (r *Restorer) synced(step string) error {
 	if err := r.Sync(r.Data); err != nil {
 		return fmt.Errorf("write to the disk: %w", err)
 	}
-	r.Crash("restore placed")
+	r.Crash(step)
 	return nil
 }
 
-// back moves what was moved aside to where it was.
+// back moves the old data back to its place.
 func (r *Restorer) back(out *Restored, there []string) error {
 	if out.Aside == "" {
 		return nil
@@ -322,7 +325,7 @@ func (r *Restorer) back(out *Restored, there []string) error {
 	return err
 }
 
-// aside moves what is in the way into a folder of its own, which it returns.
+// aside moves the old data into a new folder, which it returns.
 func (r *Restorer) aside(there []string) (dir string, err error) {
 	if len(there) == 0 {
 		return "", nil
@@ -343,7 +346,7 @@ func (r *Restorer) aside(there []string) (dir string, err error) {
 	return dir, err
 }
 
-// put moves one of what was unpacked into its place, if it is there.
+// put moves an unpacked file or folder into its place, if it exists.
 func (r *Restorer) put(name string) error {
 	if _, err := r.root.Stat(path.Join(Unfinished, name)); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -12,20 +12,20 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// noRoom says what a backup takes, if err says that there was no room for it.
+// noRoom adds the room that a backup needs to the error of a full disk.
 func (m *Maker) noRoom(err error, d *draft) error {
 	switch {
 	case !disk.Full(err):
 		return err
-	case m.File == nil: // only the server knows how much its tables are
+	case m.File == nil: // only the server knows the size of its tables
 		return fmt.Errorf("%w (%s were written until then)", disk.NoRoom(err, filepath.Dir(d.file.Name()), 0),
 			text.Bytes(d.result.Size))
 	}
 	return disk.NoRoom(err, filepath.Dir(d.file.Name()), m.wants())
 }
 
-// wants is how many bytes a backup takes at most while it is made: whatever is
-// backed up, and a copy of the database that is looked through.
+// wants returns the most bytes that making a backup takes: those of all its files, and
+// of a copy of the database for verification.
 func (m *Maker) wants() (total int64) {
 	for _, name := range []string{databaseName, databaseName, secretName} {
 		if info, err := os.Stat(filepath.Join(m.Data, name)); err == nil {
@@ -34,7 +34,7 @@ func (m *Maker) wants() (total int64) {
 	}
 	_ = filepath.WalkDir(filepath.Join(m.Data, mediaName), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read is not counted
+			return nil // unreadable files are not counted
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			total += info.Size()
@@ -44,14 +44,14 @@ func (m *Maker) wants() (total int64) {
 	return total
 }
 
-// noRoom says what a backup takes when it is unpacked, if err says that there was
-// no room for it. undone is what came of clearing away.
+// noRoom adds the room that unpacking a backup needs to the error of a full disk, and
+// joins the error of undo.
 func (r *Restorer) noRoom(err error, a *Reader, undone error) error {
 	full, server := disk.StoreFull(err)
 	switch {
 	case full && server:
 		err = fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
-	case full: // it was unpacked, and could not be brought up to date
+	case full: // it was unpacked, but could not be migrated
 		err = disk.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), r.Data, r.wants(a))
 	case disk.Full(err):
 		err = disk.NoRoom(err, r.Data, r.wants(a))
@@ -59,8 +59,8 @@ func (r *Restorer) noRoom(err error, a *Reader, undone error) error {
 	return errors.Join(err, undone)
 }
 
-// wants is how many bytes a backup takes at most when it is unpacked: it is read
-// to its end for that. A database is brought up to date, which may take as much again.
+// wants returns the most bytes that unpacking a backup takes. It reads the backup to its
+// end. A database counts twice, since its migration may take as much again.
 func (r *Restorer) wants(a *Reader) int64 {
 	for {
 		e, _, err := a.Next()

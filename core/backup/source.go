@@ -9,21 +9,21 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// source is a core.TableSource over an archive, and unpacks what is no table.
+// source is a core.TableSource over an archive, which also unpacks the files.
 type source struct {
 	r     *Restorer
 	a     *Reader
 	place func() error
 
 	entry Entry
-	body  io.Reader // of an entry that was read ahead; nil: there is none
-	next  []int     // numbers of tables that came
+	body  io.Reader // of an entry that was read ahead; nil: none
+	seen  []int     // numbers of earlier tables
 }
 
 var _ core.TableSource = (*source)(nil)
 
-// Next returns the next table. After the last one, what is no table is put in its
-// place, so that the database need only commit.
+// Next returns the next table. After the last one it puts the files in their place, so
+// that the database only has to commit.
 func (s *source) Next() (int, io.Reader, error) {
 	for {
 		err := s.ahead()
@@ -37,10 +37,10 @@ func (s *source) Next() (int, io.Reader, error) {
 			return 0, nil, err
 		}
 		if table, ok := s.table(); ok {
-			if slices.Contains(s.next, table) || table >= len(s.a.Manifest.Tables) {
+			if slices.Contains(s.seen, table) || table >= len(s.a.Manifest.Tables) {
 				return 0, nil, &Damaged{Entry: s.entry.Name, Err: errOther}
 			}
-			s.next = append(s.next, table)
+			s.seen = append(s.seen, table)
 			return table, s.r.watched(&rows{s: s, table: table, piece: 1}), nil
 		}
 		if err := s.r.file(s.entry, s.body); err != nil {
@@ -50,7 +50,7 @@ func (s *source) Next() (int, io.Reader, error) {
 	}
 }
 
-// ahead reads the next entry, unless there is one that nobody took.
+// ahead reads the next entry, unless one is pending.
 func (s *source) ahead() (err error) {
 	if s.body == nil {
 		s.entry, s.body, err = s.a.Next()
@@ -58,7 +58,7 @@ func (s *source) ahead() (err error) {
 	return err
 }
 
-// table is the number of the table that the entry is a piece of.
+// table returns the table of which the entry is a piece.
 func (s *source) table() (n int, ok bool) {
 	if !pieceNames.MatchString(s.entry.Name) {
 		return 0, false

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// archive makes an archive of entries, as somebody else might.
+// archive makes an archive of entries, like another program.
 func archive(t testing.TB, entries ...*tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -74,13 +74,13 @@ func TestStrangeEntriesAreRefused(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "b")
 		write(t, file, text)
 		if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil ||
-			!strings.Contains(err.Error(), "no backup of everthread") {
+			!strings.Contains(err.Error(), "a backup of everthread") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// repacked is an archive with other entries, each as whole as tar and zstd can tell.
+// repacked returns an archive with other entries, valid for tar and zstd.
 func repacked(t testing.TB, whole []byte, change func(name string, body []byte) (string, []byte)) []byte {
 	t.Helper()
 	from, err := zstd.NewReader(bytes.NewReader(whole))
@@ -123,7 +123,7 @@ func repacked(t testing.TB, whole []byte, change func(name string, body []byte) 
 	return out.Bytes()
 }
 
-// What tar and zstd take for whole is held against the lists of contents.
+// An archive that is valid for tar and zstd is checked against the lists of contents.
 func TestAChangedArchiveIsRefused(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile(made(t, maker(t, keptOf(t, lists()))))
@@ -166,7 +166,7 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 	}
 }
 
-// A restore that dies at any step is known by its folder, and begun again.
+// A restore that is killed at any step is recognised by its folder, and started over.
 func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	from := kept(t)

@@ -4,5 +4,5 @@ package backup
 
 import "syscall"
 
-// SyncDisk writes everything that was written to the disks.
+// SyncDisk flushes all written data to the disks.
 func SyncDisk(string) error { return syscall.Sync() }

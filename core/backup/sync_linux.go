@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SyncDisk writes everything that was written to the disk of a folder. An error
-// is of any file there that could not be written.
+// SyncDisk flushes all written data to the disk of a folder. An error may be about any
+// file there.
 func SyncDisk(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 const (
 	pieceSize  = 4 << 20  // of a table's rows
 	windowSize = 4 << 20  // of the compression
-	maxWindow  = 64 << 20 // that is accepted
+	maxWindow  = 64 << 20 // of the compression, when reading
 	listLength = 512      // entries of a list of contents
-	frameSize  = 1 << 20  // after which what is damaged is told from what comes next
+	frameSize  = 1 << 20  // least size of a frame with its own checksum
 	maxText    = 16 << 20 // of a manifest or a list
-	maxTables  = 10_000   // whose rows are counted
+	maxTables  = 10_000   // with counted rows
 )
 
 // writer writes an archive.
@@ -49,7 +49,7 @@ func newWriter(out io.Writer, m Manifest) (*writer, error) {
 	return w, w.cut(frameSize)
 }
 
-// json writes an entry of our own, which is in no list.
+// json writes a control entry, which is in no list.
 func (w *writer) json(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *writer) add(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// rows says how many rows of tables the last entry completes.
+// rows sets the numbers of rows of the tables that the last entry completes.
 func (w *writer) rows(rows map[string]int64) {
 	if len(w.listed) > 0 {
 		w.listed[len(w.listed)-1].Rows = rows
@@ -119,8 +119,8 @@ func (w *writer) write(name string, size int64, r io.Reader) error {
 	return w.cut(size)
 }
 
-// cut begins a new frame now and then: each has a checksum of its own, so that a
-// damage is known where it is.
+// cut begins a new frame if this one is large enough. Each frame has its own checksum,
+// so that damage can be located.
 func (w *writer) cut(size int64) error {
 	if w.frame += size; w.frame < frameSize {
 		return nil
@@ -168,7 +168,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what was collected, as one more entry.
+// flush writes the collected rows as another entry.
 func (p *pieces) flush() error {
 	p.n++
 	err := p.w.add(pieceName(p.table, p.n), int64(p.buf.Len()), &p.buf)

@@ -2,5 +2,5 @@
 
 package backup
 
-// yieldToOthers does nothing: priorities are of whole processes here.
+// yieldToOthers does nothing: here only processes have priorities.
 func yieldToOthers() {}

@@ -1,5 +1,5 @@
-// Package channel is what channels of other services are made of, and what they share:
-// their configuration, which makes them, and the process that they run in.
+// Package channel defines how channels of other services are configured and opened, the
+// process that hosts them, and code that they share.
 package channel
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/everthread/everthread/core/intake"
 )
 
-// Config is a channel's section of the configuration, and makes the channel. What else
-// there is to know of a channel it says by optional interfaces: Tabler and KeyChecker
-// here, and those of core.Channel.
+// Config is a channel's section of the configuration, and opens the channel. Optional
+// interfaces describe further capabilities: Tabler, KeyChecker and Guided here, and those of
+// core.Channel.
 type Config interface {
 	section.Section
 	// On reports whether the channel is configured.
 	On() bool
-	// Open makes the channel, without use of the network. It is ErrNoStore if it needs
-	// one and h has none. The database that it opened belongs to h.
+	// Open returns the channel, without using the network. It returns ErrNoStore if it needs
+	// a store and h has none. The database that it opens belongs to h.
 	Open(ctx context.Context, h Host) (core.Channel, error)
 }
 
-// On are the channels of a configuration that are on.
+// On returns the channels of a configuration that are on.
 func On(sections []section.Section) []Config {
 	var out []Config
 	for _, s := range sections {
@@ -40,53 +40,54 @@ func On(sections []section.Section) []Config {
 	return out
 }
 
-// ErrNoStore means that a channel keeps something and there is no store yet.
+// ErrNoStore means that a channel needs a store and there is none yet.
 var ErrNoStore = errors.New("there is no database yet")
 
-// Host is what a channel is given by the process that it runs in.
+// Host provides a channel with the resources of its process.
 type Host struct {
 	PublicURL string                                 // of http.public_url
-	Client    func(addresses ...string) *http.Client // reaches these addresses of the configuration, and what is public
-	Intake    *intake.Budget                         // of what is posted to us
+	Client    func(addresses ...string) *http.Client // reaches these configured addresses, and public ones
+	Intake    *intake.Budget                         // for webhooks
 	Log       *zap.Logger                            // of the channel
 	Now       func() time.Time
 	Rand      io.Reader
 	Store     Store // nil: there is none yet
 }
 
-// Store keeps what a channel has to know after a restart.
+// Store stores a channel's state across restarts.
 type Store interface {
-	// Keeper keeps the state of an account.
+	// Keeper returns the state of an account.
 	Keeper(account string) core.Keeper
-	// Secret returns a random secret of an account, made at the first call.
+	// Secret returns a random secret of an account, generated at the first call.
 	Secret(ctx context.Context, account, name string, bytes int) ([]byte, error)
-	// Lease runs run while this process holds an account, and ends its context when it no
-	// longer does. It waits for run. It returns when ctx ends, when run returned, or at
-	// once if another process holds the account.
+	// Lease runs run while this process holds an account, and cancels its context when it
+	// loses the account. It waits for run. It returns immediately if another process holds
+	// the account.
 	Lease(ctx context.Context, account string, run func(ctx context.Context) error) error
-	// Database is a connection of its own to the database, for tables of a Tabler, and
-	// its dialect: sqlite3 or postgres.
+	// Database returns a separate connection to the database, for the tables of a Tabler,
+	// and its dialect: sqlite3 or postgres.
 	Database() (db *sql.DB, dialect string, err error)
-	// Keys are the keys of people's own accounts.
+	// Keys returns the keys of users' own accounts.
 	Keys(ctx context.Context) ([]Key, error)
 }
 
 // Key opens an account of one user. The account of its addresses is ID in decimal.
 type Key struct {
 	ID        int64
-	User      core.UserID // whose account it is
+	User      core.UserID // the owning user
 	Secret    string
-	CreatedAt time.Time // messages from before are not acted on
+	CreatedAt time.Time // older messages are ignored
 }
 
-// Tabler is an optional interface of a Config whose channel keeps tables of a library
-// in the database. They are made as that library makes them today.
+// Tabler is an optional interface of a Config whose channel has tables of a library in the
+// database.
 type Tabler interface {
+	// MakeTables creates the tables as the current version of the library does.
 	MakeTables(ctx context.Context, db *sql.DB, dialect string) error
 }
 
-// KeyChecker is an optional interface of a Config with people's own accounts.
+// KeyChecker is an optional interface of a Config with users' own accounts.
 type KeyChecker interface {
-	// CheckKey tries a key with the service, and says what to do if it is not valid.
+	// CheckKey tests a key with the service. Its error says what to do.
 	CheckKey(ctx context.Context, h Host, key string) error
 }

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Watch notes in left whether a request with the context that it returns may have been
-// sent. Each attempt of the transport begins again; it makes another one only if nothing
-// was sent.
+// Watch returns a context, and sets left to whether a request with it may have been sent. Each
+// attempt of the transport resets left; it retries only if nothing was sent.
 func Watch(ctx context.Context, left *atomic.Bool) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { left.Store(false) },
@@ -30,8 +29,8 @@ const (
 // Backoff is the growing pause between attempts. The zero value is ready.
 type Backoff struct{ next time.Duration }
 
-// Wait waits as long as the service asks for, else (0) a pause that doubles each time,
-// and returns early when ctx ends.
+// Wait waits for asked, which the service requested; if that is 0, for a pause that doubles
+// each time. It returns early when ctx ends.
 func (b *Backoff) Wait(ctx context.Context, asked time.Duration) {
 	b.next = min(max(2*b.next, firstPause), lastPause)
 	if asked <= 0 {
@@ -40,7 +39,7 @@ func (b *Backoff) Wait(ctx context.Context, asked time.Duration) {
 	_ = Pause(ctx, asked)
 }
 
-// Pause waits for d, or until ctx ends, with its error.
+// Pause waits for d. If ctx ends before, it returns the error of ctx.
 func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -12,29 +12,29 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// NetError is a request without an answer. Left reports whether it may have reached the
-// service.
+// NetError is the error of a request without an answer. Left means that the request may have
+// reached the service.
 type NetError struct {
 	Op   string
 	Left bool
 	Err  error
 }
 
-// Error returns what was asked for and why there is no answer.
+// Error returns the operation and the cause.
 func (e *NetError) Error() string { return e.Op + ": " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *NetError) Unwrap() error { return e.Err }
 
-// Answer is what a service answered.
+// Answer is the response of a service.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do makes a request and reads at most max bytes of the answer. Its errors are *NetError
-// and never hold the secret.
+// Do makes a request and reads at most max bytes of the response. Its errors are *NetError
+// and never contain the secret.
 func Do(client *http.Client, req *http.Request, op, secret string, max int64) (Answer, error) {
 	var left atomic.Bool
 	resp, err := client.Do(req.WithContext(Watch(req.Context(), &left)))
@@ -49,7 +49,7 @@ func Do(client *http.Client, req *http.Request, op, secret string, max int64) (A
 	return Answer{resp.StatusCode, resp.Header, raw}, nil
 }
 
-// Clean takes the URL and a secret out of an error of net/http.
+// Clean removes the URL and a secret from an error of net/http.
 func Clean(err error, secret string) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -61,7 +61,7 @@ func Clean(err error, secret string) error {
 	return err
 }
 
-// TooLarge is the error of a file of more than max bytes.
+// TooLarge returns the error of a file of more than max bytes.
 func TooLarge(max int64) error {
 	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
 }

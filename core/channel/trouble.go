@@ -5,11 +5,11 @@ import "errors"
 // english is the language of the log.
 const english = "en"
 
-// Trouble is an error that the owner has to do something about, and says what in their
-// language. Its text is in English, for the log.
+// Trouble is an error that the owner must fix. It has advice in their language; its text is
+// in English, for the log.
 type Trouble struct {
 	Advice func(language string) string // a sentence without its full stop
-	Err    error                        // what the service said
+	Err    error                        // of the service
 }
 
 // Error returns the advice and the cause.
@@ -18,8 +18,8 @@ func (t *Trouble) Error() string { return t.Advice(english) + ": " + t.Err.Error
 // Unwrap returns the cause.
 func (t *Trouble) Unwrap() error { return t.Err }
 
-// Said is an error as somebody reads it in a language: of a Trouble the advice, and what
-// the service said in its own words; else its text.
+// Said returns an error as people read it in a language: the advice of a Trouble with the
+// service's own words, else the error's text.
 func Said(err error, language string) string {
 	var t *Trouble
 	if errors.As(err, &t) {

@@ -14,18 +14,17 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Account is the account of the addresses of all programs.
+// Account is the account in the addresses of all programs.
 const Account = "local"
 
-// People is what Join needs of a store.
+// People is the part of a store that Join uses.
 type People interface {
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error)
 	MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error
 }
 
-// Address is where a key's program speaks from on a channel: each key has an
-// address of its own.
+// Address returns the address of a key's program on a channel. Each key has its own.
 func (c Caller) Address(channel string) core.Address {
 	return core.Address{Channel: channel, Account: Account, External: ofKey + strconv.FormatInt(c.Key.ID, 10)}
 }
@@ -33,7 +32,7 @@ func (c Caller) Address(channel string) core.Address {
 // ofKey begins the address of a key.
 const ofKey = "key-"
 
-// KeyOf returns whose address an address is, if it is a key's.
+// KeyOf returns the key of an address, if it has one.
 func KeyOf(a core.Address) (id int64, ok bool) {
 	number, ok := strings.CutPrefix(a.External, ofKey)
 	if !ok || a.Account != Account {
@@ -43,9 +42,9 @@ func KeyOf(a core.Address) (id int64, ok bool) {
 	return id, err == nil
 }
 
-// Join returns the identity of a program on a channel, made at its first
-// message. It is always that of the key's user: if it went elsewhere, with what
-// came through it, it is taken back, and what came through it stays where it is.
+// Join returns the identity of a program on a channel, and creates it at its first message.
+// The identity always belongs to the key's user: if it was moved to another user, it is
+// moved back, without its messages.
 func Join(ctx context.Context, p People, c Caller, channel string, now time.Time) (core.Identity, error) {
 	a := c.Address(channel)
 	i, _, err := p.Identify(ctx, a)
@@ -69,17 +68,18 @@ func Join(ctx context.Context, p People, c Caller, channel string, now time.Time
 	return i, nil
 }
 
-// Threads is what Place needs of a store.
+// Threads is the part of a store that Place uses.
 type Threads interface {
-	// Thread returns a thread, 0: the continuous one.
+	// Thread returns a thread; 0: the continuous one.
 	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
-	// ThreadNamed returns the plain thread that a client calls name, made if there is none.
+	// ThreadNamed returns the plain thread that a client calls name, and creates it if there
+	// is none.
 	ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error)
 }
 
-// Place puts messages into the plain thread of a name, or, without one, into the
-// continuous thread, and returns where that is (0: the continuous one). A program
-// says with each message where it goes; /thread moves nothing for it.
+// Place puts messages into the plain thread with a name, or without a name into the
+// continuous thread, and returns that thread (0: the continuous one). A program chooses the
+// thread with each message; /thread does not apply to it.
 func Place(ctx context.Context, s Threads, i core.Identity, name string, in []core.Inbound,
 	now time.Time) (core.ThreadID, error) {
 	if name == "" && i.Thread == 0 {
@@ -99,9 +99,9 @@ func Place(ctx context.Context, s Threads, i core.Identity, name string, in []co
 	return t.ID, nil
 }
 
-// AddressBehind returns where a request comes from, for a Guard: the connection,
-// or, if that is one of these proxies (addresses, or networks such as 10.0.0.0/8),
-// the last address of X-Forwarded-For that is none of them.
+// AddressBehind returns a function that returns the origin of a request, for a Guard: the
+// address of the connection or, if that is one of these proxies (addresses, or networks such
+// as 10.0.0.0/8), the last address of X-Forwarded-For that is none of them.
 func AddressBehind(proxies []string) (func(r *http.Request) string, error) {
 	var trusted []netip.Prefix
 	for _, p := range proxies {

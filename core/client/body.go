@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// BadBody is the error of a body that cannot be used. Message is a plain
-// sentence; Param is the field that is wrong, if it is one.
+// BadBody is the error of an invalid body. Message is a sentence; Param is the invalid field,
+// if there is one.
 type BadBody struct {
 	Status  int // 400 or 413
 	Param   string
@@ -29,11 +29,11 @@ func bad(param, format string, args ...any) error {
 	return &BadBody{Status: http.StatusBadRequest, Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// maxDepth is how deep JSON may nest.
+// maxDepth bounds the nesting of JSON.
 const maxDepth = 64
 
-// ReadJSON reads the body of a request: one JSON object of at most max bytes,
-// nested at most 64 deep, in which no key stands twice. The error is a *BadBody.
+// ReadJSON reads the body of a request: one JSON object of at most max bytes, nested at most
+// maxDepth deep, without duplicate keys. The error is a *BadBody.
 func ReadJSON(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
 	var large *http.MaxBytesError
@@ -51,13 +51,13 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error)
 	return data, checkJSON(data)
 }
 
-// level is one object or array that is open.
+// level is an open object or array.
 type level struct {
 	keys map[string]bool // of an object; nil: an array
 	key  bool            // the next string is a key
 }
 
-// checkJSON tells what is wrong with a JSON object as such.
+// checkJSON returns an error unless data is a valid JSON object.
 func checkJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -104,7 +104,7 @@ func enter(open []level, t json.Token) ([]level, error) {
 	return append(open, level{}), nil
 }
 
-// value notes that a value ended: in an object, a key follows.
+// value records that a value ended: in an object, a key follows.
 func value(open []level) []level {
 	if n := len(open); n > 0 {
 		open[n-1].key = open[n-1].keys != nil
@@ -112,9 +112,8 @@ func value(open []level) []level {
 	return open
 }
 
-// Decode reads JSON that ReadJSON returned, or a piece of it, into a struct. What
-// is of another type is a *BadBody that names the field, below path; so is a field
-// that into does not have, if strict.
+// Decode decodes JSON from ReadJSON, or a part of it, into a struct. A value of a wrong type
+// is a *BadBody that names the field, below path; with strict so is an unknown field.
 func Decode(data []byte, into any, path string, strict bool) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if strict {
@@ -146,7 +145,7 @@ func or(s, other string) string {
 	return text.Within(s, shown)
 }
 
-// wanted is the JSON type of a Go type, in words.
+// wanted returns the JSON type of a Go type, in words.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -173,5 +172,5 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// shown is how many characters an error repeats of a body.
+// shown bounds the characters of a body that an error repeats.
 const shown = 80

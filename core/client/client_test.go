@@ -74,7 +74,7 @@ func TestNewKeyRefuses(t *testing.T) {
 	}
 }
 
-// keys is a store of keys, and counts what is asked of it.
+// keys is a store of keys that counts its calls.
 type keys struct {
 	mu    sync.Mutex
 	all   map[string]core.APIKey
@@ -220,8 +220,7 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 	}
 }
 
-// TestRevokedKeys: a key that was good is refused at once, and counts as wrong
-// from then on.
+// TestRevokedKeys: a revoked key is refused immediately, and counts as wrong from then on.
 func TestRevokedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -365,7 +364,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON: what is read is one object without doubles, and nothing panics.
+// FuzzReadJSON: every accepted body is one object without duplicate keys, and nothing panics.
 func FuzzReadJSON(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[{"b":null}]}`, `{"a":1,"a":2}`, `[[]]`, `{"a"}`, `{]`,
 		`{"a":{}}}`, `{"":{"":[]}}`} {

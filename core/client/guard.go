@@ -22,34 +22,34 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// KeyStore is what a Guard needs of a store.
+// KeyStore is the part of a store that a Guard uses.
 type KeyStore interface {
-	// APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
+	// APIKey returns the key with a hash and its user, or core.ErrNotFound.
 	APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error)
-	// UseAPIKey records when a key was used last.
+	// UseAPIKey records the last use of a key.
 	UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error
 }
 
 // GuardOptions configure a Guard. Store is required.
 type GuardOptions struct {
 	Store     KeyStore
-	PerMinute int // wrong keys of one address before it has to wait; 0: 10
-	// Address is where a request comes from; nil: its connection.
+	PerMinute int // wrong keys of one address before it must wait; 0: 10
+	// Address returns the origin of a request; nil: that of its connection.
 	Address func(r *http.Request) string
 	Log     *zap.Logger      // nil: none
 	Now     func() time.Time // nil: time.Now
 }
 
-// Guard tells whose API key a request brings. It is safe for concurrent use.
+// Guard authenticates requests by their API key. It is safe for concurrent use.
 //
-// An address that brought too many wrong keys within a minute is refused without
-// a look at the store, but for keys that were good here before: programs behind
-// one proxy do not lock each other out.
+// After too many wrong keys within a minute an address is refused without reading the store,
+// except for keys that were valid here before: programs behind one proxy do not lock each
+// other out.
 type Guard struct {
 	GuardOptions
 	mu    sync.Mutex
 	wrong map[string][]time.Time // by address, within the last minute
-	used  map[string]time.Time   // by hash of a good key: when its use was recorded
+	used  map[string]time.Time   // by hash of a valid key: when its use was recorded
 }
 
 // NewGuard returns a guard.
@@ -67,7 +67,7 @@ func NewGuard(o GuardOptions) *Guard {
 	return &Guard{GuardOptions: o, wrong: map[string][]time.Time{}, used: map[string]time.Time{}}
 }
 
-// peer is the address of the other side of a request's connection.
+// peer returns the remote address of a request's connection.
 func peer(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -82,19 +82,19 @@ type Caller struct {
 	User core.User
 }
 
-// Refusal is the error of a request that is not let in, or not answered. Message is a
-// plain sentence for the author of the program.
+// Refusal is the error of a request that is not admitted, or not answered. Message is a
+// sentence for the author of the program.
 type Refusal struct {
 	Status  int
 	Code    string
 	Message string
-	After   time.Duration // how long to wait; 0: it is not said
+	After   time.Duration // how long to wait; 0: unknown
 }
 
 // Error returns the message.
 func (e *Refusal) Error() string { return e.Message }
 
-// Head sets the headers that go with a refusal of a status.
+// Head sets the headers of a refusal with a status.
 func Head(w http.ResponseWriter, status int, after time.Duration) {
 	if after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
@@ -104,8 +104,7 @@ func Head(w http.ResponseWriter, status int, after time.Duration) {
 	}
 }
 
-// Event is the id of a request: with a key, which comes with each repeat of a request, it
-// is always the same.
+// Event returns the id of a request. With an idempotency key it is the same for every repeat.
 func (c Caller) Event(random io.Reader, key string) (string, error) {
 	if key != "" {
 		sum := sha256.Sum256([]byte(key))
@@ -121,14 +120,13 @@ func (c Caller) Event(random io.Reader, key string) (string, error) {
 // usedEvery is how often the use of a key is recorded.
 const usedEvery = time.Minute
 
-// Acting returns a request in whose context the store writes down that the program
-// acts.
+// Acting returns a request whose context names the program as the actor for the store.
 func (c Caller) Acting(r *http.Request, now time.Time) *http.Request {
 	return r.WithContext(core.WithActor(r.Context(), core.Actor{Via: core.ViaKey, ID: c.Key.ID, At: now}))
 }
 
-// Admit returns who sent a request that needs a scope. Errors are *Refusal, and
-// the store's.
+// Admit returns the caller of a request that needs a scope. Errors are a *Refusal, or the
+// store's.
 func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	c, err := g.Identify(r)
 	if err == nil && !c.Allows(scope) {
@@ -139,13 +137,13 @@ func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	return c, err
 }
 
-// Allows reports whether a program may do what needs a scope. Only the owner's
-// keys are worth something with core.CanAdmin.
+// Allows reports whether a program has a scope. Only the owner's keys can have
+// core.CanAdmin.
 func (c Caller) Allows(s core.Capability) bool {
 	return c.Key.Allows(s) && (s != core.CanAdmin || c.User.Role == core.RoleOwner)
 }
 
-// Identify returns who sent a request, whatever they may do.
+// Identify returns the caller of a request, whatever its scopes.
 func (g *Guard) Identify(r *http.Request) (Caller, error) {
 	secret, ok := bearer(r)
 	if !ok {
@@ -182,14 +180,14 @@ func (g *Guard) find(ctx context.Context, secret, hash string) (core.APIKey, cor
 	return k, u, err
 }
 
-// bearer returns the key that a request brings.
+// bearer returns the key of a request.
 func bearer(r *http.Request) (string, bool) {
 	kind, key, ok := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	key = strings.TrimSpace(key)
 	return key, ok && strings.EqualFold(kind, "Bearer") && key != ""
 }
 
-// locked is how long an address has to wait; 0: not at all.
+// locked returns how long an address must wait.
 func (g *Guard) locked(from, hash string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,15 +201,15 @@ func (g *Guard) locked(from, hash string, now time.Time) time.Duration {
 	return recent[len(recent)-g.PerMinute].Add(time.Minute).Sub(now)
 }
 
-// recent are the wrong keys of an address within the last minute.
+// recent returns the times of an address's wrong keys within the last minute.
 func (g *Guard) recent(from string, now time.Time) []time.Time {
 	return slices.DeleteFunc(g.wrong[from], func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 }
 
-// maxKnown bounds what is remembered of addresses and of keys.
+// maxKnown bounds the addresses and the keys in memory.
 const maxKnown = 10_000
 
-// miss notes a wrong key, and forgets what is a minute old.
+// miss records a wrong key, and forgets those older than a minute.
 func (g *Guard) miss(from, hash string, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,12 +222,12 @@ func (g *Guard) miss(from, hash string, now time.Time) {
 		}
 	}
 	if len(g.wrong) >= maxKnown {
-		clear(g.wrong) // so many at once are no guesses of one address
+		clear(g.wrong) // so many addresses are not guesses of one
 	}
 	g.wrong[from] = append(g.recent(from, now), now)
 }
 
-// record notes the use of a key, in the store at most once a minute.
+// record records the use of a key, in the store at most once a minute.
 func (g *Guard) record(ctx context.Context, k core.APIKey, now time.Time) {
 	g.mu.Lock()
 	last, known := g.used[k.Hash]
@@ -245,6 +243,6 @@ func (g *Guard) record(ctx context.Context, k core.APIKey, now time.Time) {
 		return
 	}
 	if err := g.Store.UseAPIKey(ctx, k.User, k.ID, now); err != nil && ctx.Err() == nil {
-		g.Log.Warn("record the use of an API key", zap.Int64("user", int64(k.User)), zap.Error(err))
+		g.Log.Warn("use of an API key not recorded", zap.Int64("user", int64(k.User)), zap.Error(err))
 	}
 }

@@ -1,6 +1,5 @@
-// Package client is what the interfaces for programs share: which user a
-// program acts for (API keys), as which address it speaks, and how its JSON is
-// read.
+// Package client holds what the interfaces for programs share: authentication by API keys,
+// the addresses of programs, and the decoding of their JSON.
 package client
 
 import (
@@ -19,19 +18,19 @@ import (
 const (
 	prefix  = "et_"
 	signs   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	length  = 40 // random signs
-	hint    = 7  // signs that are shown in lists
+	length  = 40 // random characters
+	hint    = 7  // characters that lists show
 	maxName = 100
 )
 
-// NewKey makes an API key of a user from random bytes. secret is the key itself,
-// which is told once and stored nowhere. scopes are names; core.ErrRefused: one is
-// not known, or not for this user, or the name is no name.
+// NewKey returns a new API key of a user. secret is the key itself, which is shown once and
+// stored nowhere. scopes are names. It returns core.ErrRefused if a scope is unknown or not
+// for this user, or the name is invalid.
 func NewKey(random io.Reader, u core.User, name string, scopes []string,
 	now time.Time) (k core.APIKey, secret string, err error) {
 	name = strings.Join(strings.Fields(name), " ")
 	if name == "" || len(name) > maxName {
-		return k, "", fault(fmt.Sprintf("a key has a name of 1 to %d bytes, such as the program that it is for", maxName))
+		return k, "", core.Refuse("a key has a name of 1 to %d bytes, such as the program that it is for", maxName)
 	}
 	granted, err := readScopes(u, scopes)
 	if err != nil {
@@ -45,13 +44,13 @@ func NewKey(random io.Reader, u core.User, name string, scopes []string,
 		secret, nil
 }
 
-// Hash is how an API key is stored: hex SHA-256.
+// Hash returns the stored form of an API key: hex SHA-256.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// Scopes are all scopes, in the order in which they are shown.
+// Scopes returns all scopes, in the order in which they are shown.
 func Scopes() []core.Capability {
 	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAdmin}
 }
@@ -64,19 +63,19 @@ func readScopes(u core.User, names []string) ([]core.Capability, error) {
 			names[i], n = string(core.CanTalk), string(core.CanTalk)
 		}
 		if !slices.Contains(Scopes(), core.Capability(n)) {
-			return nil, fault(fmt.Sprintf("%q is no scope; there are talk (or chat), read, memory and admin", n))
+			return nil, core.Refuse("%q is no scope; there are talk (or chat), read, memory and admin", n)
 		}
 	}
 	if len(names) == 0 {
-		return nil, fault("a key wants at least one scope: talk, read, memory or admin")
+		return nil, core.Refuse("a key needs at least one scope: talk, read, memory or admin")
 	}
 	if slices.Contains(names, string(core.CanAdmin)) && u.Role != core.RoleOwner {
-		return nil, fault("only the owner's keys may have the scope admin")
+		return nil, core.Refuse("only the owner's keys may have the scope admin")
 	}
 	return slices.DeleteFunc(Scopes(), func(s core.Capability) bool { return !slices.Contains(names, string(s)) }), nil
 }
 
-// newSecret returns a key. Bytes that would make some signs likelier are left out.
+// newSecret returns a key. It skips bytes that would bias the characters.
 func newSecret(random io.Reader) (string, error) {
 	const fair = 256 - 256%len(signs)
 	out := []byte(prefix)
@@ -97,12 +96,3 @@ func isKey(s string) bool {
 	return ok && len(rest) == length && !strings.ContainsFunc(rest,
 		func(r rune) bool { return !strings.ContainsRune(signs, r) })
 }
-
-// fault is what is wrong with a wish, in plain words. It is core.ErrRefused.
-type fault string
-
-// Error returns the words.
-func (f fault) Error() string { return string(f) }
-
-// Is makes every fault a core.ErrRefused.
-func (f fault) Is(target error) bool { return target == core.ErrRefused }

@@ -11,13 +11,12 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Standing is what commands read and set of what a person wants always.
+// Standing reads and prepares standing instructions.
 type Standing interface {
-	// List returns standing instructions in order: those that count, and those that
-	// there is no room for.
+	// List returns standing instructions in order: active ones, and those without room.
 	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
-	// Add prepares one; add is nil if same says it already. What cannot be kept is a
-	// plain sentence in language, core.ErrRefused.
+	// Add prepares an instruction; add is nil if same has the same meaning. A refusal is a
+	// sentence in language that wraps core.ErrRefused.
 	Add(ctx context.Context, user core.UserID, language, wish string,
 		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
 	// AddAll prepares several, all or none.
@@ -25,7 +24,7 @@ type Standing interface {
 		now time.Time) ([]core.AddInstruction, error)
 }
 
-// always lists, adds and removes what the person wants always.
+// always lists, adds and removes standing instructions.
 func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error) {
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
@@ -95,7 +94,7 @@ func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval
 		return core.Outcome{}, err
 	}
 	switch {
-	case c.Standing == nil || len(s.Texts) == 0: // it was forgotten meanwhile
+	case c.Standing == nil || len(s.Texts) == 0: // the proposal was redacted
 		return r.say(r.words.Unavailable), nil
 	case !yes:
 		return r.say(r.words.AlwaysDeclined), nil
@@ -107,11 +106,7 @@ func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	shown := make([]string, len(s.Texts))
-	for n, t := range s.Texts {
-		shown[n] = escaper.Replace(t)
-	}
-	out := r.sayf(r.words.AlwaysAdded, strings.Join(shown, "; "))
+	out := r.sayf(r.words.AlwaysAdded, escaper.Replace(strings.Join(s.Texts, "; ")))
 	for _, add := range adds {
 		add.Instruction.Noted, add.Instruction.Source = true, s.Source
 		out.Effects = append(out.Effects, add)

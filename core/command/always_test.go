@@ -95,7 +95,7 @@ func TestAProposalCountsAfterAYes(t *testing.T) {
 	}
 }
 
-// What was proposed is marked so, and goes with the message that led to it.
+// A proposed instruction is marked, and is removed with the message that led to it.
 func TestWhatWasProposedRestsOnWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")

@@ -26,8 +26,8 @@ We planned the **garden** and the trip to Lyon. [#1]
 ## Decisions
 - Tomatoes go along the south wall [#1, #2]`
 
-// answers are commands in a prepared world; what is answered stands in testdata,
-// in both languages, with what each changes.
+// answers are commands in a prepared world; testdata has their answers in both languages,
+// with their effects.
 var answers = map[string]struct {
 	prepare  func(w *world)
 	who      string // a member if "bo"
@@ -173,7 +173,7 @@ func linking(w *world) {
 	w.options.NewCode = func() (string, error) { return "CODE2222", nil }
 }
 
-// code is a valid code of somebody else's.
+// code is a valid code of another user.
 func (w *world) code(a core.Address, code string) {
 	w.t.Helper()
 	_, u := w.identify(a)
@@ -216,8 +216,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// record sends a command and writes down its answer and effects. reply:ID is
-// what it replies to; LOOP and THREAD stand for the newest ones.
+// record sends a command and records its answer and effects. reply:ID is the message that it
+// replies to; LOOP and THREAD are replaced by the newest ones.
 func (w *world) record(who core.Address, text string) string {
 	if ref, rest, ok := strings.Cut(text, " "); ok && strings.HasPrefix(ref, "reply:") {
 		w.quote = &core.Quote{NativeID: strings.TrimPrefix(ref, "reply:"), Text: "what was said"}
@@ -244,7 +244,7 @@ func (w *world) record(who core.Address, text string) string {
 	return numbered.ReplaceAllString(b.String(), "${1}N")
 }
 
-// named fills in the numbers of an item, a reminder, and of what is another's.
+// named replaces the placeholders of an item, a reminder, and those of another user.
 func (w *world) named(user core.UserID, text string) string {
 	w.t.Helper()
 	items, err := w.Store.Items(w.ctx, core.ItemQuery{User: user, Status: core.ItemActive, Limit: 1})
@@ -341,7 +341,7 @@ func TestTerminalIsNoHome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	at := w.person("Eve", core.RoleMember, "terminal", "eve")
-	if out, _ := w.ask(at, "/home"); len(out.Effects) != 0 || !strings.Contains(out.Text, "cannot") {
+	if out, _ := w.ask(at, "/home"); len(out.Effects) != 0 || !strings.Contains(out.Text, "can't") {
 		t.Errorf("got %+v", out)
 	}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Approvals is what answers to questions read.
+// Approvals reads open questions.
 type Approvals interface {
 	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
 		now time.Time) (open []core.Approval, newest core.MessageID, err error)
@@ -28,14 +27,14 @@ type reply struct {
 	typed   string // the text itself, in capitals
 }
 
-// yesWords and noWords answer a question, too, in languages that are not spoken.
+// yesWords and noWords are answers in languages without a catalogue.
 var (
 	yesWords = []string{"si", "sim"}
 	noWords  = []string{"nao"}
 )
 
-// Answers reports whether a text may answer a question: a word that says yes or
-// no, or one that has to be typed. It costs nothing, so it is asked of every text.
+// Answers reports whether a text may answer a question: yes, no, or a word that must be
+// typed. It is cheap enough for every text.
 func (c *Commands) Answers(text string) bool {
 	_, ok := readReply(text)
 	return ok
@@ -60,8 +59,8 @@ func readReply(said string) (reply, bool) {
 	return r, r.yes || r.no || r.typed == trust.OwnerWord
 }
 
-// answer takes a text as the answer to an open question. ok is false if there is
-// none that it can be meant for: it is conversation then.
+// answer takes a text as the answer to an open question. ok is false if it answers none:
+// it is conversation then.
 func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Outcome, ok bool, err error) {
 	open, newest, err := c.Store.OpenApprovals(ctx, r.user.ID, r.at.ID, r.at.Thread, r.now)
 	if err != nil {
@@ -78,34 +77,30 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 		return r.sayf(r.words.ApprovalType, q.Word), true, nil
 	}
 	yes := !a.no
-	decide := core.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
 	switch q.Kind {
 	case core.ApproveCall:
-		out = core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes}}
+		return core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes}}, true, nil
 	case core.ApproveAccount:
 		out = r.say(r.words.AccountNo)
 		if yes {
 			out = r.say(r.words.AccountYes)
 		}
-		out.Effects = []core.Effect{decide}
 	case core.ApproveStanding:
 		out, err = c.acceptAlways(ctx, r, q, yes)
-		out.Effects = append([]core.Effect{decide}, out.Effects...)
 	case core.ApproveTask, core.ApproveResume:
 		out, err = c.acceptTask(ctx, r, q, yes)
-		out.Effects = append([]core.Effect{decide}, out.Effects...)
 	case core.ApproveJoin:
 		out, err = c.join(r, q, yes)
-		out.Effects = append([]core.Effect{decide}, out.Effects...)
 	case core.ApproveLink:
 		out, err = c.acceptLink(r, q, yes)
-		out.Effects = append([]core.Effect{decide}, out.Effects...)
 	}
+	decide := core.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
+	out.Effects = append([]core.Effect{decide}, out.Effects...)
 	return out, true, err
 }
 
-// meant returns the question that an answer is for: the one that it names, or the
-// only one, if nothing was said since it was asked.
+// meant returns the question that a reply answers: the one that it names, or the only one,
+// if there was no message since it was asked.
 func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (core.Approval, bool) {
 	if a.code != "" {
 		n := slices.IndexFunc(open, func(q core.Approval) bool { return strings.EqualFold(q.Code, a.code) })
@@ -114,7 +109,7 @@ func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (
 		}
 		return open[n], true
 	}
-	typed := !a.yes && !a.no // a word that means nothing else
+	typed := !a.yes && !a.no // the word that a question requires
 	if typed {
 		open = slices.DeleteFunc(slices.Clone(open), func(q core.Approval) bool { return q.Word != a.typed })
 	}
@@ -124,13 +119,13 @@ func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (
 	return open[0], true
 }
 
-// subject is what a question is about.
+// subject decodes the subject of a question.
 func subject[T any](q core.Approval) (about T, err error) {
 	err = json.Unmarshal([]byte(q.Subject), &about)
 	return about, err
 }
 
-// join goes on with a code after its user was told what that means.
+// join uses a code after its user confirmed the merge.
 func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, error) {
 	if !yes {
 		return r.say(r.words.LinkDeclined), nil
@@ -146,7 +141,7 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 	return out, nil
 }
 
-// acceptLink makes the other side of a code the person's, or does not.
+// acceptLink links the address that used a code, or merges its user, after a yes.
 func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outcome, error) {
 	l, err := subject[core.LinkSubject](q)
 	if err != nil {
@@ -167,8 +162,7 @@ func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outco
 	return out, nil
 }
 
-// askJoin asks somebody with a conversation of their own whether they mean to
-// become one with who made a code.
+// askJoin asks a user who used a code whether to merge with the user who made it.
 func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, error) {
 	owner := l.Owner || r.user.Role == core.RoleOwner
 	s := core.LinkSubject{Hash: hash, User: l.User, Address: l.Made, Name: l.Name, Owner: owner}
@@ -182,8 +176,11 @@ func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, 
 	out := r.sayf(r.words.JoinAsk, who, who)
 	if owner {
 		a.Word = trust.OwnerWord
-		gateway := cmp.Or(map[bool]string{true: r.words.JoinOwnerYou}[r.user.Role == core.RoleOwner], r.words.JoinOwnerThem)
-		out.Text += "\n\n" + fmt.Sprintf(gateway, trust.OwnerWord)
+		warning := r.words.JoinOwnerThem
+		if r.user.Role == core.RoleOwner {
+			warning = r.words.JoinOwnerYou
+		}
+		out.Text += "\n\n" + fmt.Sprintf(warning, trust.OwnerWord)
 	} else {
 		out.Text += "\n\n" + r.words.SayYesNo
 	}

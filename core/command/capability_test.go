@@ -35,7 +35,7 @@ func TestAProgramDoesWhatItsKeyMay(t *testing.T) {
 				t.Fatalf("%s: %v %v", need.What, ok, err)
 			}
 			may := slices.Contains(grants, need.Capability) && need.Capability != core.CanAccount
-			if refused := strings.Contains(out.Text, "A program cannot do"); refused == may || refused && changes(out.Effects) {
+			if refused := strings.Contains(out.Text, "A program can't use"); refused == may || refused && changes(out.Effects) {
 				t.Errorf("%s with %v: %q", need.What, grants, out.Text)
 			}
 		}

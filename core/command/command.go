@@ -1,9 +1,10 @@
-// Package command answers slash commands, the same on every channel and in every
-// language that is spoken. A command reads the store, and returns what it answers and
-// what it changes; the gateway stores both at once.
+// Package command answers slash commands, the same on every channel and in every language
+// with a catalogue. A command reads the store, and returns its answer and its effects; the
+// gateway stores both in one transaction.
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Store is what commands read.
+// Store is the part of a store that commands use.
 type Store interface {
 	Days
 	Links
@@ -36,7 +37,7 @@ type Store interface {
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 }
 
-// Days is what commands read of days.
+// Days reads days and their summaries.
 type Days interface {
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
@@ -45,18 +46,17 @@ type Days interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
-// Options are what commands are made of. All but NewCode, Search,
-// Memory, Standing, Reminders and Tasks are required.
+// Options are the dependencies of commands. All are required unless they say otherwise.
 type Options struct {
 	Store    Store
 	Calendar day.Calendar
 	Channels core.Channels
-	// NewCode makes a code for /link; nil: there are none.
+	// NewCode returns a code for /link; nil: linking is not available.
 	NewCode func() (string, error)
-	// NewWebLink makes a link that signs a user in to the web page, and what is to be
-	// stored of it; nil: there is no web page.
+	// NewWebLink returns a link that signs a user in to the web page, and its code to
+	// store; nil: there is no web page.
 	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
-	// Without one of these its commands say that they are not available.
+	// If one of these is nil, its commands answer that they are not available.
 	Search    Searcher
 	Memory    Memory
 	Standing  Standing
@@ -65,7 +65,7 @@ type Options struct {
 	Defaults  Defaults
 }
 
-// Defaults hold for people who chose nothing.
+// Defaults apply to people who chose nothing.
 type Defaults struct {
 	Language     string
 	TokensPerDay int // budget of a user; 0: none
@@ -82,14 +82,14 @@ type Commands struct {
 	list []command
 }
 
-// command is a command, what it does and which capability it needs.
+// command is one command, with the capability that it needs.
 type command struct {
 	name  string
 	needs core.Capability
 	run   func(ctx context.Context, r *request) (core.Outcome, error)
 }
 
-// owners reports whether only the owner may give the command.
+// owners reports whether the command is for the owner only.
 func (c command) owners() bool { return c.needs == core.CanAdmin }
 
 // New returns the commands.
@@ -99,7 +99,7 @@ func New(o Options) *Commands {
 	return c
 }
 
-// commands are all commands in the order in which they are shown.
+// commands returns all commands in the order in which they are shown.
 func (c *Commands) commands() []command {
 	return []command{
 		{"start", core.CanTalk, c.start},
@@ -142,7 +142,7 @@ func (c *Commands) commands() []command {
 	}
 }
 
-// Needs lists what each command needs.
+// Needs lists the capabilities that commands need.
 func Needs() []trust.Need {
 	var out []trust.Need
 	for _, c := range (&Commands{}).commands() {
@@ -180,12 +180,12 @@ type request struct {
 	in    core.Inbound
 	now   time.Time
 	today core.Day
-	arg   string // what follows the command's name, trimmed
+	arg   string // the text after the command's name, trimmed
 	lang  string // one of words.Languages
 	words *texts
 }
 
-// Command answers a command. ok is false if the text is none: it is conversation.
+// Command answers a command or a question. ok is false if the text is conversation.
 func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound,
 	now time.Time) (out core.Outcome, ok bool, err error) {
 	if in.ForwardedFrom != "" {
@@ -217,13 +217,7 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 
 func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now time.Time) *request {
 	r := &request{user: u, at: i, in: in, now: now, today: c.Calendar.Day(u.Settings, now)}
-	for _, tag := range []string{u.Settings.Language, in.Language, c.Defaults.Language} {
-		if tag != "" {
-			r.speak(tag)
-			return r
-		}
-	}
-	r.speak("en")
+	r.speak(cmp.Or(u.Settings.Language, in.Language, c.Defaults.Language, "en"))
 	return r
 }
 
@@ -248,8 +242,8 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 	return out, nil
 }
 
-// nearest is the command that a word is nearest to, of those that the role has.
-// The beginning of a name is as near as two slips.
+// nearest returns the command with the smallest distance to a word, of those that the role
+// has. A prefix of a name has a distance of at most two.
 func (c *Commands) nearest(word string, role core.UserRole) (name string, d int) {
 	for _, cmd := range c.list {
 		if cmd.owners() && role != core.RoleOwner {
@@ -290,7 +284,7 @@ func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
 	return core.Outcome{Text: text + "\n\n" + r.words.HelpMore}, nil
 }
 
-// helpOn tells more about one command, or about the one that was probably meant.
+// helpOn explains one command, or the one that was probably meant.
 func (c *Commands) helpOn(r *request) core.Outcome {
 	word := strings.ToLower(strings.TrimLeft(strings.Fields(r.arg)[0], "/!"))
 	name, d := c.nearest(word, r.user.Role)
@@ -308,12 +302,12 @@ func (r *request) speak(tag string) {
 // say answers with a text.
 func (r *request) say(text string) core.Outcome { return core.Outcome{Text: text} }
 
-// sayf answers with a text whose verbs are filled in.
+// sayf answers with a formatted text.
 func (r *request) sayf(format string, args ...any) core.Outcome {
 	return core.Outcome{Text: fmt.Sprintf(format, args...)}
 }
 
-// refused answers with why something cannot be, in plain words; any other error stays one.
+// refused answers with the reason of a refusal; it returns any other error.
 func refused(err error) (core.Outcome, error) {
 	if errors.Is(err, core.ErrRefused) {
 		return core.Outcome{Text: sentence(err.Error())}, nil
@@ -321,7 +315,7 @@ func refused(err error) (core.Outcome, error) {
 	return core.Outcome{}, err
 }
 
-// sentence is words with a capital and a full stop.
+// sentence returns words with a capital and a full stop.
 func sentence(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	s = string(unicode.ToUpper(first)) + s[n:]
@@ -331,8 +325,8 @@ func sentence(s string) string {
 	return s
 }
 
-// each answers with a line for each of ids, and has done what one returns for it. What is
-// not there is told with none.
+// each answers with a line for each of ids, and collects the effects that one returns. The
+// line of a missing object is none.
 func (r *request) each(ids []int64, none string,
 	one func(id int64) (line string, e core.Effect, err error)) (core.Outcome, error) {
 	var out core.Outcome
@@ -353,7 +347,7 @@ func (r *request) each(ids []int64, none string,
 	return out, nil
 }
 
-// pick is the one of a list that has a number, or core.ErrNotFound.
+// pick returns the element of a list with a number, or core.ErrNotFound.
 func pick[T any, ID ~int64](list []T, number int64, of func(T) ID) (found T, err error) {
 	for _, x := range list {
 		if int64(of(x)) == number {
@@ -363,8 +357,8 @@ func pick[T any, ID ~int64](list []T, number int64, of func(T) ID) (found T, err
 	return found, core.ErrNotFound
 }
 
-// usage is how a command is written, as Markdown: without arguments it is plain,
-// so that chat apps make it something to tap on.
+// usage returns a command with its arguments as Markdown. Without arguments it is plain, so
+// that chat apps make it a link.
 func (r *request) usage(name string) string {
 	if args := r.words.Args[name]; args != "" {
 		return "`/" + name + " " + args + "`"
@@ -372,7 +366,7 @@ func (r *request) usage(name string) string {
 	return "/" + name
 }
 
-// location is the time zone of the person.
+// location returns the time zone of the person.
 func (c *Commands) location(r *request) *time.Location {
 	return r.user.Settings.Location(c.Calendar.Zone)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -23,7 +22,7 @@ func (c *Commands) yesterday(ctx context.Context, r *request) (core.Outcome, err
 	return c.showDay(ctx, r, c.dayBefore(r))
 }
 
-// dayBefore is the label of the day before today. A zone may skip a date.
+// dayBefore returns the label of the day before today. A zone may skip a date.
 func (c *Commands) dayBefore(r *request) string {
 	return c.Calendar.Day(r.user.Settings, r.today.Start.Add(-time.Nanosecond)).Label
 }
@@ -39,16 +38,12 @@ func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
 	return c.showDay(ctx, r, label)
 }
 
-// label reads a date as people write it.
+// label parses a date as people write it.
 func (c *Commands) label(r *request, s string) (string, bool) {
-	w, ok := when.Date(s, r.today.Label)
-	if ok && w == when.Yesterday {
-		w = c.dayBefore(r)
-	}
-	return w, ok
+	return c.Calendar.Label(r.user.Settings, r.today.Start, s)
 }
 
-// showDay answers with a day's summary and how much was said.
+// showDay answers with a day's summary and its number of messages.
 func (c *Commands) showDay(ctx context.Context, r *request, label string) (core.Outcome, error) {
 	g, err := c.Store.Day(ctx, r.user.ID, label)
 	if missing(err) {
@@ -61,7 +56,7 @@ func (c *Commands) showDay(ctx context.Context, r *request, label string) (core.
 	return core.Outcome{Text: text}, err
 }
 
-// summaryText is a day's summary with its title, or why there is none.
+// summaryText returns a day's summary with its title, or why there is none.
 func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) (string, error) {
 	parts := []string{fmt.Sprintf(r.words.DayTitle, c.name(r, g.Day.Label), r.words.Messages.Of(g.Messages))}
 	s, err := c.newest(ctx, g)
@@ -77,7 +72,7 @@ func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) 
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// summaryNote says what else is to be known about a day's summary.
+// summaryNote returns a note on the state of a day's summary; empty: none.
 func (c *Commands) summaryNote(r *request, g core.Segment, shown bool) string {
 	again := "/summary"
 	if g.Day.Label != r.today.Label {
@@ -98,7 +93,7 @@ func (c *Commands) summaryNote(r *request, g core.Segment, shown bool) string {
 	return ""
 }
 
-// newest is a day's summary, nil if there is none to show.
+// newest returns a day's summary, nil if there is none to show.
 func (c *Commands) newest(ctx context.Context, g core.Segment) (*core.Summary, error) {
 	if g.SummaryVersion == 0 || g.Hidden {
 		return nil, nil
@@ -114,8 +109,7 @@ func (c *Commands) name(r *request, label string) string {
 	return day.Name(label, r.today.Label, r.lang)
 }
 
-// noDay says that nothing was said on a day, and names the nearest days with
-// something.
+// noDay answers that a day has no messages, and names the nearest days that do.
 func (c *Commands) noDay(ctx context.Context, r *request, label string) (core.Outcome, error) {
 	before, err := c.Store.Days(ctx, r.user.ID, label, 1)
 	if err != nil {
@@ -143,8 +137,8 @@ func (c *Commands) noDay(ctx context.Context, r *request, label string) (core.Ou
 	return core.Outcome{Text: text}, nil
 }
 
-// dayAfter is the first day with messages after label, or "". The store lists
-// days backwards, so it is found by halving what lies between.
+// dayAfter returns the first day with messages after label, or "". The store lists days
+// backwards, so it is a binary search.
 func (c *Commands) dayAfter(ctx context.Context, user core.UserID, label string) (string, error) {
 	newest, err := c.Store.Days(ctx, user, "", 1)
 	if err != nil || len(newest) == 0 || newest[0].Day.Label <= label {
@@ -160,7 +154,7 @@ func (c *Commands) dayAfter(ctx context.Context, user core.UserID, label string)
 	return from.AddDate(0, 0, n+1).Format(time.DateOnly), err
 }
 
-// summary has a day's summary rewritten and shows the current one.
+// summary requests a new summary of a day and shows the current one.
 func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error) {
 	label := r.today.Label
 	if r.arg != "" {
@@ -180,7 +174,7 @@ func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error
 	return core.Outcome{Text: text, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: r.now}}}, err
 }
 
-// renewed says that a summary is on its way and shows the one that there is.
+// renewed returns the text that a summary is being written, with the current one.
 func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (string, error) {
 	see := "/today"
 	if g.Day.Label != r.today.Label {

@@ -70,8 +70,8 @@ func secretive(w *world) {
 	}
 }
 
-// TestForgetLeavesNothing: neither the messages nor what was made of them, the
-// answers that showed it, or the reply that asked for it.
+// TestForgetLeavesNothing: neither the messages nor data derived from them, the answers that
+// showed them, or the reply that requested it.
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("a day", func(t *testing.T) {
@@ -251,8 +251,7 @@ func (w *world) state(a core.Address) string {
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v\n%+v\n%+v\n%+v", i, u, history, loops, threads, days, turns)
 }
 
-// TestAnotherUsersIds: every command with ids of somebody else's finds nothing
-// and changes nothing of theirs.
+// TestAnotherUsersIds: no command finds or changes objects of another user by their ids.
 func TestAnotherUsersIds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -267,15 +266,15 @@ func TestAnotherUsersIds(t *testing.T) {
 	w.stranger("Cléo", "333", "ABCD2345")
 	before := w.state(w.ada)
 	for _, c := range [][2]string{
-		{"/today", "not talked yet"}, {"/yesterday", "not talked yet"}, {"/day 2026-11-16", "not talked yet"},
-		{"/summary 2026-11-16", "not talked yet"},
+		{"/today", "haven't talked yet"}, {"/yesterday", "haven't talked yet"}, {"/day 2026-11-16", "haven't talked yet"},
+		{"/summary 2026-11-16", "haven't talked yet"},
 		{"/loops", "Nothing is open"}, {"/threads", "no threads"}, {"/stop", "Nothing was running"},
-		{"/retry", "Nothing waits"}, {"/usage", "0 tokens"},
-		{fmt.Sprintf("/done %d", loops[0].ID), "There is no open loop"},
-		{fmt.Sprintf("/thread %d", threads[0].ID), "There is no thread"},
-		{"/forget 2026-11-16 yes", "not talked yet"}, {"/forget monday", "not talked yet"},
+		{"/retry", "Nothing is waiting"}, {"/usage", "0 tokens"},
+		{fmt.Sprintf("/done %d", loops[0].ID), "There's no open loop"},
+		{fmt.Sprintf("/thread %d", threads[0].ID), "There's no thread"},
+		{"/forget 2026-11-16 yes", "haven't talked yet"}, {"/forget monday", "haven't talked yet"},
 		{"/approve ABCD2345", "Only the owner"}, {"/deny ABCD2345", "Only the owner"}, {"/pair", "Only the owner"},
-		{"m1 /forget", "cannot find"}, {"n1 /forget", "cannot find"},
+		{"m1 /forget", "can't find"}, {"n1 /forget", "can't find"},
 		{"/timezone Tokyo", "Tokyo"}, {"/pause", "Paused"}, {"/continuous", "continuous"}, {"/home", "home"},
 	} {
 		text, want := c[0], c[1]

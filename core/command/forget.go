@@ -29,7 +29,7 @@ func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome,
 	return r.say(r.words.Forgotten).With(core.Redact{Message: m, At: r.now}), nil
 }
 
-// forgetDay asks first: a day goes only if the date is followed by yes.
+// forgetDay removes a day only if the date is followed by yes; else it asks.
 func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, error) {
 	date, sure := confirmed(r.arg)
 	label, ok := c.label(r, date)
@@ -62,7 +62,7 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 	return out, nil
 }
 
-// confirmed takes a yes off the end of an argument.
+// confirmed removes a yes from the end of an argument.
 func confirmed(arg string) (rest string, sure bool) {
 	f := strings.Fields(arg)
 	if !means(f[len(f)-1], yes) {
@@ -71,8 +71,8 @@ func confirmed(arg string) (rest string, sure bool) {
 	return strings.Join(f[:len(f)-1], " "), true
 }
 
-// left are the messages of a day that still say something, and how many of them
-// the person saw (calls of tools are not shown).
+// left returns the messages of a day that are not redacted, and how many of them the person
+// saw (tool calls are not shown).
 func (c *Commands) left(ctx context.Context, g core.Segment) (all []core.MessageID, shown int, err error) {
 	const page = 500
 	for after := core.MessageID(0); ; {

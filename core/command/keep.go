@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// loops lists open loops, those apart that nobody mentioned for long.
+// loops lists open loops, stale ones separately.
 func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) {
 	open, err := c.Store.Loops(ctx, r.user.ID, listed)
 	if err != nil {
@@ -45,10 +45,10 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// oneLine is the Markdown of a loop as an item of a list.
+// oneLine returns a text as one line of at most 300 characters.
 func oneLine(s string) string { return text.Shorten(text.OneLine(s), 300) }
 
-// mostLoops is how many open loops are looked through for the one that is done.
+// mostLoops bounds the open loops that are searched for a number.
 const mostLoops = 1000
 
 // done closes loops by the numbers that /loops shows.
@@ -67,7 +67,7 @@ func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	})
 }
 
-// numbers reads at least one number and at most ten, each once.
+// numbers parses one to ten different numbers.
 func numbers(s string) ([]int64, bool) {
 	var out []int64
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '#' }) {
@@ -82,7 +82,7 @@ func numbers(s string) ([]int64, bool) {
 	return out, len(out) > 0 && len(out) <= 10
 }
 
-// usage tells what was used of the day's budget.
+// usage shows how much of the day's budget is used.
 func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) {
 	used, reserved, err := c.Store.UsageOf(ctx, r.user.ID, r.today.Label)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 	return core.Outcome{Text: text + all}, nil
 }
 
-// usageOfTasks is a line of what tasks took of the day, if they took any.
+// usageOfTasks returns a line with the day's tokens of tasks, if there are any.
 func (c *Commands) usageOfTasks(ctx context.Context, r *request) (string, error) {
 	days, err := c.Store.UsageDays(ctx, r.user.ID, r.today.Label, r.today.Label)
 	if err != nil || len(days) == 0 || days[0].Tasks == 0 {
@@ -121,7 +121,8 @@ func (c *Commands) usageOfTasks(ctx context.Context, r *request) (string, error)
 	return "\n" + fmt.Sprintf(r.words.UsageOfTasks, words.Number(r.lang, days[0].Tasks)), nil
 }
 
-// usageOfAll is a line of what everybody used together, for an owner, if that has a limit.
+// usageOfAll returns a line with the day's tokens of all users, for the owner, if they have
+// a limit.
 func (c *Commands) usageOfAll(ctx context.Context, r *request) (string, error) {
 	limit := c.Defaults.AllTokensPerDay
 	if limit <= 0 || r.user.Role != core.RoleOwner || r.in.Program && !trust.Allows(r.in.Grants, core.CanAdmin) {

@@ -37,7 +37,7 @@ func TestRememberAnAnswer(t *testing.T) {
 		fmt.Sprint("n", w.n-1)} {
 		w.quote = &core.Quote{NativeID: native, Text: "Used today"}
 		if out, _ := w.ask(w.ada, "/remember"); len(out.Effects) != 0 ||
-			!strings.Contains(out.Text, "cannot find that message") {
+			!strings.Contains(out.Text, "can't find that message") {
 			t.Errorf("%s: %+v", native, out)
 		}
 	}
@@ -84,7 +84,7 @@ func TestArchivedItemIsGone(t *testing.T) {
 	text := w.named(u.ID, "/memory archive ITEM")
 	w.send(w.ada, text)
 	if out, _ := w.send(w.ada, text); len(out.Effects) != 0 ||
-		!strings.Contains(out.Text, "I keep nothing with the number") {
+		!strings.Contains(out.Text, "I don't remember anything with the number") {
 		t.Errorf("got %+v", out)
 	}
 }
@@ -110,14 +110,14 @@ type reminders = command.Reminders
 func TestReceiptSaysMost(t *testing.T) {
 	t.Parallel()
 	for want, states := range map[string][]core.DeliveryState{
-		"read":                              {core.DeliveryFailed, core.DeliveryRead, core.DeliverySent},
-		"delivered":                         {core.DeliveryDelivered, core.DeliveryPending},
-		"sent":                              {core.DeliverySent, core.DeliveryFailed},
-		"sent, perhaps":                     {core.DeliveryUnknown, core.DeliveryExpired},
-		"waiting":                           {core.DeliveryFailed, core.DeliverySending},
-		"waiting until the app can receive": {core.DeliveryParked},
-		"failed":                            {core.DeliveryExpired, core.DeliveryFailed},
-		"in the conversation only":          nil,
+		"read":                                 {core.DeliveryFailed, core.DeliveryRead, core.DeliverySent},
+		"delivered":                            {core.DeliveryDelivered, core.DeliveryPending},
+		"sent":                                 {core.DeliverySent, core.DeliveryFailed},
+		"possibly sent":                        {core.DeliveryUnknown, core.DeliveryExpired},
+		"waiting":                              {core.DeliveryFailed, core.DeliverySending},
+		"waiting until the app can receive it": {core.DeliveryParked},
+		"failed":                               {core.DeliveryExpired, core.DeliveryFailed},
+		"in the conversation only":             nil,
 	} {
 		w := newWorld(t, "en")
 		r := told{reminders: w.options.Reminders}
@@ -150,7 +150,7 @@ func TestRecurringInItsZone(t *testing.T) {
 
 func TestUsageOfAllIsForOwners(t *testing.T) {
 	t.Parallel()
-	for language, want := range map[string]string{"en": "Everybody together, today (UTC): 250 of 1,000 tokens (25%).",
+	for language, want := range map[string]string{"en": "Everyone together, today (UTC): 250 of 1,000 tokens (25%).",
 		"fr": "aujourd’hui (UTC)\u00a0: 250 jetons sur 1\u202f000 (25\u202f%)."} {
 		w := newWorld(t, language)
 		_, err := w.Grant(w.ctx, core.Grant{Day: w.now.UTC().Format(time.DateOnly), Worker: "w", Used: 250, Want: 50,

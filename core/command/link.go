@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -14,13 +15,13 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Links is what /link and /unlink read.
+// Links reads codes of /link and identities.
 type Links interface {
 	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// link gives a code, or uses one.
+// link answers with a new code, or uses one.
 func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
 		return c.newLink(r)
@@ -53,10 +54,10 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	return out, nil
 }
 
-// minutes is a wait in whole minutes, at least one.
+// minutes returns a wait in whole minutes, at least one.
 func minutes(d time.Duration) int { return max(1, int(d.Round(time.Minute).Minutes())) }
 
-// web gives a link to the web page.
+// web answers with a link that signs in to the web page.
 func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	if c.NewWebLink == nil {
 		return r.say(r.words.Unavailable), nil
@@ -71,8 +72,8 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	return out, nil
 }
 
-// export answers with a link that signs in and then gives out everything, where
-// one leads anywhere.
+// export answers with a link that signs in and downloads the export, if the link can work
+// where the person is.
 func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	if c.NewWebLink == nil {
 		return r.sayf(r.words.ExportNoPage, r.user.ID), nil
@@ -97,7 +98,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	return out, nil
 }
 
-// here reports whether a host is the machine itself: from a phone it leads nowhere.
+// here reports whether a host is the local machine, which a phone cannot reach.
 func here(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
@@ -117,8 +118,8 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	return out, nil
 }
 
-// unlink detaches an address: this one, or one of the list that it shows. The
-// last one goes only if that was said twice, and with --split its history goes.
+// unlink detaches an address: this one, or one of the list that it shows. The last one
+// needs a confirmation. With --split the address takes its history along.
 func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error) {
 	all, err := c.Store.Identities(ctx, r.user.ID)
 	if err != nil {
@@ -143,10 +144,10 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	return r.sayf(r.words.Unlinked, placeName(i)).With(core.Unlink{Identity: i.ID, At: r.now}), nil
 }
 
-// unlinking is what follows /unlink.
+// unlinking holds the arguments of /unlink.
 type unlinking struct {
 	list, split, sure bool
-	which             string // a number or name; empty: this one
+	which             string // a number or name; empty: this address
 }
 
 func readUnlink(arg string) unlinking {
@@ -202,11 +203,8 @@ func (c *Commands) linkedList(r *request, all []core.Identity) core.Outcome {
 	return core.Outcome{Text: strings.Join(append(lines, "", r.words.LinkedMore), "\n")}
 }
 
-// placeName is an address as it is shown: the channel, and whose it is there.
+// placeName returns an address as it is shown: the channel, and the name or address there.
 func placeName(i core.Identity) string {
-	who := title(i.Name)
-	if who == "" {
-		who = i.Address.External
-	}
+	who := cmp.Or(title(i.Name), i.Address.External)
 	return bold(i.Address.Channel) + " (" + strings.ReplaceAll(who, "`", "'") + ")"
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Memory is what commands read and keep of memory.
+// Memory reads and prepares memory items.
 type Memory interface {
 	// Themes lists themes, those with most active items first.
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
@@ -24,12 +24,12 @@ type Memory interface {
 	// Find returns the active items that match words, best first.
 	Find(ctx context.Context, user core.UserID, words string, limit int,
 		now time.Time) (items []core.Item, mode string, err error)
-	// Keep prepares an item; if one says the same, that one is returned and
-	// nothing is to be added. core.ErrRefused: it has no words or too many.
+	// Keep prepares an item; add is nil if same has the same meaning. The error is
+	// core.ErrRefused if the item has no words or too many.
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
 }
 
-// memory lists, searches and archives what is kept.
+// memory lists, searches and archives memory items.
 func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error) {
 	if c.Memory == nil {
 		return r.say(r.words.Unavailable), nil
@@ -61,7 +61,7 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// switchMemory takes memory from the model, or gives it back. What is kept stays.
+// switchMemory switches memory off or on for the model. Items stay.
 func (c *Commands) switchMemory(r *request, off bool) core.Outcome {
 	s := r.user.Settings
 	s.MemoryOff = off
@@ -109,7 +109,7 @@ func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, erro
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// mostThemes is how many themes are looked through.
+// mostThemes bounds the themes that are read.
 const mostThemes = 1000
 
 // item shows an item with its number and day.
@@ -118,7 +118,7 @@ func (c *Commands) item(r *request, i core.Item) string {
 		c.name(r, c.Calendar.Day(r.user.Settings, i.CreatedAt).Label) + r.origin(i.Tainted)
 }
 
-// origin says of something that words went into it which are not the person's.
+// origin returns a note if foreign words went into something.
 func (r *request) origin(tainted bool) string {
 	if !tainted {
 		return ""
@@ -136,7 +136,7 @@ func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.O
 	})
 }
 
-// remember keeps a text, or the message that the command replies to.
+// remember stores a text, or the message that the command replies to.
 func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, error) {
 	i := core.Item{User: r.user.ID, Type: core.ItemFact, Theme: core.DefaultTheme, Content: r.arg}
 	switch {
@@ -163,7 +163,7 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 	return r.sayf(r.words.Remembered, plainLine(add.Item.Content), add.Item.ID).With(*add), nil
 }
 
-// referred is the number of the message that the command replies to; 0: it is not known.
+// referred returns the message that the command replies to; 0: it is not known.
 func (c *Commands) referred(ctx context.Context, r *request) (core.MessageID, error) {
 	q := r.in.Quote
 	if q.Message != 0 || q.NativeID == "" {
@@ -176,8 +176,8 @@ func (c *Commands) referred(ctx context.Context, r *request) (core.MessageID, er
 	return id, err
 }
 
-// quoted is the message that the command replies to; a zero one if it is not
-// known, or no more than an answer to a command.
+// quoted returns the message that the command replies to; a zero one if it is not known, or
+// is a command, an answer to one or redacted.
 func (c *Commands) quoted(ctx context.Context, r *request) (core.Message, error) {
 	id, err := c.referred(ctx, r)
 	if err != nil || id == 0 {

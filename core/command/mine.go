@@ -8,15 +8,15 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Audits is what /mine reads.
+// Audits reads the audit.
 type Audits interface {
 	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
 }
 
-// mineShown is how many rows /mine shows.
+// mineShown bounds the rows of /mine.
 const mineShown = 20
 
-// mine shows what was done with the person's account, newest first.
+// mine shows the audit of the person's account, newest first.
 func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Limit: mineShown})
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	lines := []string{r.words.MineTitle, ""}
 	for _, row := range rows {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		lines = append(lines, "- "+at+" · "+trust.Told(r.lang, row)+" · "+trust.Through(r.lang, row, names[row.ViaID]))
+		lines = append(lines, "- "+at+" · "+trust.AuditLine(r.lang, row)+" · "+trust.Through(r.lang, row, names[row.ViaID]))
 	}
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// pair lists who asks to be let in.
+// pair lists strangers who ask to be admitted.
 func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	lines := []string{r.words.RequestsTitle, ""}
 	for _, code := range codes {
-		until := code.Expires.In(r.user.Settings.Location(c.Calendar.Zone)).Format("15:04")
+		until := code.Expires.In(c.location(r)).Format("15:04")
 		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+fmt.Sprintf(r.words.RequestUntil,
 			code.Address.Channel, until))
 	}
@@ -29,7 +29,7 @@ func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// who is the sender of a request by name, or by address.
+// who returns the stranger's name, or address.
 func who(c core.Code) string { return bold(cmp.Or(title(c.Name), c.Address.External)) }
 
 func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error) {
@@ -50,8 +50,8 @@ func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
 	return r.sayf(r.words.Denied, who(*code)).With(core.Deny{CodeHash: code.Hash, At: r.now}), nil
 }
 
-// requested returns the request whose code the argument begins with, and the
-// rest of it; nil if there is none.
+// requested returns the request whose code begins the argument, and the rest of the
+// argument; nil if there is none.
 func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, string, error) {
 	f := strings.Fields(r.arg)
 	if len(f) == 0 {
@@ -66,7 +66,7 @@ func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, strin
 	return nil, "", err
 }
 
-// noCode says what was wrong with the code of a command.
+// noCode answers what is wrong with the code of a command.
 func (r *request) noCode(name string) core.Outcome {
 	if r.arg == "" {
 		return r.sayf(r.words.CodeWhich, r.usage(name))

@@ -15,7 +15,7 @@ type line struct {
 	arg  string // the rest, trimmed
 }
 
-// parse reads a text that begins with / or ! and a letter.
+// parse parses a text that begins with / or ! and a letter.
 func parse(text string) (line, bool) {
 	text = strings.TrimSpace(clean(text))
 	if len(text) < 2 || text[0] != '/' && text[0] != '!' {
@@ -33,15 +33,15 @@ func parse(text string) (line, bool) {
 	return l, true
 }
 
-// clean is a text that every store takes.
+// clean returns a text that every store accepts.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// talk reports whether a line that names no command is conversation, given its
-// nearest command and how far that is. A word near a command is a slip of the
-// pen; else /word is somebody looking for a command, and what holds more than
-// letters (a path) or begins with ! (an exclamation) is not.
+// talk reports whether a line that names no command is conversation, given its nearest
+// command and the distance to it. A word near a command is a typing error. Otherwise /word
+// is an attempt to find a command, while a word with more than letters (a path) or after !
+// (an exclamation) is conversation.
 func (l line) talk(nearest string, d int) bool {
 	if l.sign == '!' {
 		return d > 1 || len(nearest) < 4
@@ -49,7 +49,8 @@ func (l line) talk(nearest string, d int) bool {
 	return d > near(nearest) && strings.ContainsFunc(l.word, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// near is how many slips still mean a command: two, but only one in a short name.
+// near returns the distance within which a word means a command: two, but one for a short
+// name.
 func near(name string) int {
 	if len(name) < 4 {
 		return 1
@@ -57,11 +58,11 @@ func near(name string) int {
 	return 2
 }
 
-// shown is the word as it can be quoted in code.
+// shown returns the word for quoting in code style.
 func (l line) shown() string { return text.Shorten(strings.ReplaceAll(l.word, "`", "'"), 32) }
 
-// distance is how many letters must be put in, taken out, replaced or swapped
-// with their neighbour to make b of a.
+// distance returns the number of insertions, deletions, substitutions and transpositions
+// of neighbours that turn a into b.
 func distance(a, b string) int {
 	x, y := []rune(text.Shorten(a, 64)), []rune(text.Shorten(b, 64))
 	rows := make([][]int, len(x)+1)
@@ -87,12 +88,12 @@ func distance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// title is free text as one line of at most 80 letters.
-func title(s string) string { return text.Shorten(strings.Join(strings.Fields(s), " "), 80) }
+// title returns a text as one line of at most 80 characters.
+func title(s string) string { return text.Shorten(text.OneLine(s), 80) }
 
-// escaper takes the meaning from signs that are Markdown.
+// escaper escapes Markdown.
 var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">",
 	`\>`, "~", `\~`, "#", `\#`, "|", `\|`, "$", `\$`)
 
-// bold is free text in bold.
+// bold returns a text in bold.
 func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }

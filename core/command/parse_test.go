@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// decide tells what a text is to a member: a command's name, "?nearest" for an
+// decide returns how a member's text is understood: a command's name, "?nearest" for an
 // unknown command, or "" for conversation.
 func decide(c *Commands, text string) (string, string) {
 	l, ok := parse(text)

@@ -52,8 +52,8 @@ func (w *world) keep(who core.Address, text, theme string) {
 	must(w.t, err)
 }
 
-// tainted is what turns made and ended that had read words of others: 901 to 903 are
-// there, 911 to 913 are ended, and so is 914, whose time is over.
+// tainted are objects that tainted turns made or ended: 901 to 903 exist, 911 to 913 are
+// ended, and so is 914, a reminder whose time has passed.
 func tainted(w *world) {
 	i, u := w.identify(w.ada)
 	act := func(effects ...core.Effect) {

@@ -11,20 +11,20 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reminders is what commands read and set of reminders.
+// Reminders reads and prepares reminders.
 type Reminders interface {
-	// New prepares a reminder from words that say when and of what. What is wrong
-	// with them is a plain sentence in use.Language, core.ErrRefused.
+	// New prepares a reminder from words with its time and text. A refusal is a sentence
+	// in use.Language that wraps core.ErrRefused.
 	New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error)
 	// Reminders lists active ones, soonest first.
 	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
 	// DeliveriesOf lists the deliveries of a message.
 	DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error)
-	// Describe says a cron expression in words.
+	// Describe returns a cron expression in words.
 	Describe(expression, language string) string
 }
 
-// mostReminders is how many active reminders are looked through.
+// mostReminders bounds the active reminders that are read.
 const mostReminders = 1000
 
 // remind lists, sets and cancels reminders.
@@ -49,8 +49,8 @@ func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error)
 	return out.With(core.SetReminder{Reminder: x, At: r.now}), nil
 }
 
-// when says the next time of a reminder or task by the clock of its person, and how it
-// recurs by its own.
+// when returns the next time of a reminder or task in the person's zone. A recurring one has
+// its own zone, and its recurrence is described.
 func (c *Commands) when(r *request, due time.Time, cron, own string) string {
 	zone := c.location(r)
 	if cron != "" {
@@ -86,13 +86,12 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 	return r.endPlanned(lines, len(active), fmt.Sprintf(r.words.RemindersMore, active[0].ID)), nil
 }
 
-// planned is a reminder or a task as an item of a list.
+// planned returns a reminder or task as an item of a list.
 func planned(id int64, text, more string) string {
 	return "- **" + strconv.FormatInt(id, 10) + "** " + oneLine(text) + " · " + more
 }
 
-// endPlanned says below a list of reminders or tasks how many of all it leaves out, and
-// what can be done with them.
+// endPlanned ends a list of reminders or tasks with the number of hidden ones, and with more.
 func (r *request) endPlanned(lines []string, all int, more string) core.Outcome {
 	lines = append(lines, "")
 	if all > listed {
@@ -101,7 +100,7 @@ func (r *request) endPlanned(lines []string, all int, more string) core.Outcome 
 	return core.Outcome{Text: strings.Join(append(lines, more), "\n")}
 }
 
-// receipt says what became of the last time that a reminder was told.
+// receipt returns the best delivery state of a reminder's last message.
 func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (string, error) {
 	if x.Message == 0 {
 		return "", nil
@@ -122,7 +121,7 @@ func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (st
 		nil
 }
 
-// byReceipt are the states of deliveries from what says least to what says most.
+// byReceipt returns the states of deliveries, the best last.
 func byReceipt() []core.DeliveryState {
 	return []core.DeliveryState{core.DeliveryExpired, core.DeliveryFailed, core.DeliveryParked, core.DeliveryPending,
 		core.DeliverySending, core.DeliveryUnknown, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}

@@ -14,10 +14,10 @@ type Searcher interface {
 	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
 }
 
-// found is how many hits of a search are shown at most.
+// found bounds the hits of a search that are shown.
 const found = 6
 
-// search finds what was said.
+// search searches the continuous thread.
 func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error) {
 	switch {
 	case c.Search == nil:
@@ -46,7 +46,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// hit shows when something was said, by whom, and what, and what was said beside it.
+// hit shows a hit with its time, author and text, and with the messages around it.
 func (c *Commands) hit(r *request, h core.Hit) string {
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
@@ -67,7 +67,7 @@ func (c *Commands) hit(r *request, h core.Hit) string {
 	return strings.Join(lines, "\n")
 }
 
-// said shows by whom something was said, and what.
+// said shows the author and the text of a message.
 func said(r *request, role core.Role, text string) string {
 	who := map[core.Role]string{core.RoleUser: r.words.FromYou, core.RoleAssistant: r.words.FromMe}[role]
 	switch {
@@ -79,5 +79,5 @@ func said(r *request, role core.Role, text string) string {
 	return who + ": " + plainLine(text)
 }
 
-// plainLine is free text as one line of Markdown that shows it as it is.
+// plainLine returns a text as one line of Markdown that shows it verbatim.
 func plainLine(s string) string { return escaper.Replace(oneLine(s)) }

@@ -15,7 +15,7 @@ import (
 
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
-		zone := r.user.Settings.Location(c.Calendar.Zone)
+		zone := c.location(r)
 		clock, date := c.clock(r, zone)
 		return r.sayf(r.words.ZoneIs, zone, clock, date), nil
 	}
@@ -29,7 +29,7 @@ func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error)
 	return r.sayf(r.words.ZoneSet, name, clock, date).With(core.SetSettings{Settings: s}), nil
 }
 
-// clock is the time that a zone shows, and its weekday and date.
+// clock returns the time in a zone, and its weekday and date.
 func (c *Commands) clock(r *request, zone *time.Location) (clock, date string) {
 	t := r.now.In(zone)
 	return t.Format("15:04"), day.Name(t.Format(time.DateOnly), "", r.lang)
@@ -47,7 +47,7 @@ func (c *Commands) noZone(r *request) core.Outcome {
 	return core.Outcome{Text: text}
 }
 
-// language is answered in the language that was chosen.
+// language shows or sets the language; it answers in the new one.
 func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
 		return r.sayf(r.words.LanguageIs, languages(r.lang)), nil
@@ -62,7 +62,7 @@ func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error)
 	return r.say(r.words.LanguageSet).With(core.SetSettings{Settings: s}), nil
 }
 
-// named is the language that somebody means by its code or a name of it, or nothing.
+// named returns the language with a code or name; empty: there is none.
 func named(s string) string {
 	tag, _, _ := strings.Cut(text.Fold(s), "-")
 	tag = strings.TrimSpace(tag)
@@ -74,7 +74,7 @@ func named(s string) string {
 	return ""
 }
 
-// languages says how each language but one is chosen.
+// languages returns the commands that choose each language but one.
 func languages(but string) string {
 	var out []string
 	for _, l := range words.Languages() {
@@ -85,7 +85,7 @@ func languages(but string) string {
 	return strings.Join(out, ", ")
 }
 
-// home makes the identity that the command came from the first to be written to.
+// home makes the identity that sent the command the home.
 func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
 	if !c.Channels.Capabilities(r.at.Address.Channel).Push {
 		return r.say(r.words.HomeCannot), nil
@@ -119,7 +119,7 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 	return r.sayf(r.words.SummariesSet, r.posts(s.Summaries)).With(core.SetSettings{Settings: s}), nil
 }
 
-// posts says in words where summaries are posted.
+// posts describes where summaries are posted.
 func (r *request) posts(forward string) string {
 	switch forward {
 	case "off":
@@ -130,7 +130,7 @@ func (r *request) posts(forward string) string {
 	return r.words.PostsHome
 }
 
-// strategy chooses what the model sees.
+// strategy shows or sets what the model sees.
 func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	if r.arg == "" {
@@ -149,7 +149,7 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 	return r.sayf(r.words.StrategySet, r.sees(s.Strategy)).With(core.SetSettings{Settings: s}), nil
 }
 
-// sees says in words what the model is shown.
+// sees describes what the model sees.
 func (r *request) sees(strategy string) string {
 	switch strategy {
 	case "long":
@@ -160,7 +160,7 @@ func (r *request) sees(strategy string) string {
 	return r.words.SeesDays
 }
 
-// pause keeps messages unanswered, or goes on with what was kept.
+// pause stops answering messages, or resumes with those that are pending.
 func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	s.Paused = !s.Paused

@@ -7,8 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// takeBack undoes what answers did that had read words of others, by the numbers
-// that stand below them.
+// takeBack undoes changes of tainted turns, by the numbers below their answers.
 func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
 	return r.each(ids, r.words.TakenNothing, func(id int64) (string, core.Effect, error) {
 		x, err := c.Store.Undoable(ctx, r.user.ID, id, r.now)

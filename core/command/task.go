@@ -10,20 +10,20 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Tasks is what commands read and set of tasks. What cannot be is a plain sentence in
-// use.Language, core.ErrRefused.
+// Tasks reads and prepares tasks. A refusal is a sentence in use.Language that wraps
+// core.ErrRefused.
 type Tasks interface {
-	// New prepares a task from words that say when and what to do.
+	// New prepares a task from words with its time and text.
 	New(ctx context.Context, use core.ToolUse, words string) (core.SetTask, error)
-	// Accept prepares the tasks of a question that was answered with yes, all or none.
+	// Accept prepares the proposed tasks after a yes, all or none.
 	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]core.SetTask, error)
-	// Resume prepares that a task which stands still goes on.
+	// Resume prepares the resumption of a paused task.
 	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
-	// Tasks lists those that are to come or stand still, soonest first.
+	// Tasks lists pending and paused tasks, soonest first.
 	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
 }
 
-// mostTasks is how many tasks are looked through.
+// mostTasks bounds the tasks that are read.
 const mostTasks = 1000
 
 // task lists, sets, cancels and resumes tasks.
@@ -76,7 +76,7 @@ func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) 
 	return r.endPlanned(lines, len(list), fmt.Sprintf(r.words.TasksMore, list[0].ID)), nil
 }
 
-// lastRun says what became of the last time of a task.
+// lastRun returns the result of a task's last run.
 func (c *Commands) lastRun(r *request, k core.Task) string {
 	if k.Last.Due.IsZero() {
 		return ""
@@ -109,14 +109,15 @@ func (c *Commands) resumeTask(ctx context.Context, r *request, id core.TaskID) (
 	return r.sayf(r.words.TaskResumed, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text)).With(resume), nil
 }
 
-// acceptTask answers a proposal of the assistant, or whether a task that failed goes on.
+// acceptTask answers a proposal of the assistant, or the question whether to resume a
+// failed task.
 func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
 	s, err := subject[core.TaskSubject](q)
 	if err != nil {
 		return core.Outcome{}, err
 	}
 	switch {
-	case c.Tasks == nil || len(s.Tasks) == 0 && s.Resume == 0: // it was forgotten meanwhile
+	case c.Tasks == nil || len(s.Tasks) == 0 && s.Resume == 0: // the proposal was redacted
 		return r.say(r.words.Unavailable), nil
 	case s.Resume != 0 && !yes:
 		return r.sayf(r.words.TaskStays, s.Resume, s.Resume), nil

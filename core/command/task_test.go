@@ -48,11 +48,11 @@ func TestAProposedTaskIsSetByAYes(t *testing.T) {
 		after      time.Duration
 		set        int
 	}{
-		"yes":               {said: "yes", want: "They are set", set: 2},
-		"no":                {said: "no", want: "it is not set"},
-		"when one is over":  {said: "yes", after: 50 * time.Minute, want: "Its time is over"},
-		"when it expired":   {said: "/yes P1", after: 2 * time.Hour, want: "its time is over"},
-		"by its own button": {said: "/yes P1", want: "They are set", set: 2},
+		"yes":               {said: "yes", want: "They're set", set: 2},
+		"no":                {said: "no", want: "I won't set it"},
+		"when one is over":  {said: "yes", after: 50 * time.Minute, want: "Its time has passed"},
+		"when it expired":   {said: "/yes P1", after: 2 * time.Hour, want: "its time is up"},
+		"by its own button": {said: "/yes P1", want: "They're set", set: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,7 @@ func TestAProposedTaskIsSetByAYes(t *testing.T) {
 	}
 }
 
-// What stands still goes on by a yes; after a no it keeps standing still, and can go on later.
+// A yes resumes a paused task; after a no it stays paused, and can be resumed later.
 func TestATaskGoesOnByAYes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -92,15 +92,15 @@ func TestATaskGoesOnByAYes(t *testing.T) {
 		Effects: []core.Effect{core.PauseTask{Task: k.ID, At: w.now}}})
 	must(t, err)
 	w.proposeTasks(w.bo, core.TaskSubject{Resume: k.ID}, core.ApproveResume)
-	if out := w.said(w.bo, "no"); !strings.Contains(out, "keeps standing still") {
+	if out := w.said(w.bo, "no"); !strings.Contains(out, "stays paused") {
 		t.Errorf("no: %q", out)
 	}
-	if list := w.said(w.bo, "/task"); !strings.Contains(list, "stands still") ||
+	if list := w.said(w.bo, "/task"); !strings.Contains(list, "paused") ||
 		w.tasksOf(w.bo)[0].State != core.TaskPaused {
 		t.Errorf("after a no: %q", list)
 	}
 	w.proposeTasks(w.bo, core.TaskSubject{Resume: k.ID}, core.ApproveResume)
-	if out := w.said(w.bo, "yes"); !strings.Contains(out, "It goes on") || w.tasksOf(w.bo)[0].State != core.TaskActive {
+	if out := w.said(w.bo, "yes"); !strings.Contains(out, "Resumed:") || w.tasksOf(w.bo)[0].State != core.TaskActive {
 		t.Errorf("yes: %q", out)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// listed is how many threads or loops are shown at most.
+// listed bounds the items of a list.
 const listed = 30
 
 func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error) {
@@ -30,7 +30,7 @@ func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// here marks the thread that is current where the command came from.
+// here marks the current thread of the identity that sent the command.
 func (r *request) here(t core.ThreadID) string {
 	if r.at.Thread != t {
 		return ""
@@ -38,7 +38,7 @@ func (r *request) here(t core.ThreadID) string {
 	return " · " + r.words.Here
 }
 
-// thread goes to a thread by its number, or opens one with a title.
+// thread switches to a thread by its number, or opens one with a title.
 func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
 		return c.whichThread(ctx, r)
@@ -57,7 +57,7 @@ func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error)
 	return out.With(core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}), nil
 }
 
-// whichThread says in which thread the person is.
+// whichThread answers with the current thread.
 func (c *Commands) whichThread(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.at.Thread == 0 {
 		return r.say(r.words.InContinuous), nil
@@ -87,7 +87,7 @@ func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, erro
 	return r.say(r.words.BackContinuous).With(core.UseThread{Identity: r.at.ID}), nil
 }
 
-// retry has what waits for an answer answered now.
+// retry starts the turn of pending messages now.
 func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.user.Settings.Paused {
 		return r.say(r.words.RetryPaused), nil
@@ -107,8 +107,8 @@ func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) 
 	return out, nil
 }
 
-// stop stops the turn that runs here. It asks for it in any case: one may have
-// begun since the look.
+// stop stops the running turn of this thread. It requests that in any case, because a turn
+// may have begun since the check.
 func (c *Commands) stop(ctx context.Context, r *request) (core.Outcome, error) {
 	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
 	if err != nil {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,21 +12,21 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Undoes is what /undo reads.
+// Undoes reads changes that /undo can undo.
 type Undoes interface {
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
 	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
 }
 
-// undoable is an account change with what undoes it.
+// undoable is an account change with the effects that undo it.
 type undoable struct {
 	row     core.AuditRow
 	effects []core.Effect
 }
 
-// undo lists the account changes of the last day that can be undone, or undoes one,
-// or what answers did that had read words of others.
+// undo lists the account changes of the last day that can be undone, or undoes one of them,
+// or changes of tainted turns.
 func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	all, err := c.undoables(ctx, r)
 	if err != nil {
@@ -37,7 +38,7 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64)
 	for _, u := range all {
 		if err == nil && int64(u.row.ID) == n {
-			out := r.sayf(r.words.Undone, trust.Told(r.lang, u.row))
+			out := r.sayf(r.words.Undone, trust.AuditLine(r.lang, u.row))
 			out.Effects, out.Others = u.effects, out.Text
 			return out, nil
 		}
@@ -55,12 +56,12 @@ func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
 	lines := []string{r.words.UndoTitle, ""}
 	for _, u := range all {
 		at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		lines = append(lines, "- `/undo "+strconv.FormatInt(int64(u.row.ID), 10)+"` · "+at+" · "+trust.Told(r.lang, u.row))
+		lines = append(lines, fmt.Sprintf("- `/undo %d` · %s · %s", u.row.ID, at, trust.AuditLine(r.lang, u.row)))
 	}
 	return core.Outcome{Text: strings.Join(lines, "\n")}
 }
 
-// undoables are the changes that are still as they were made.
+// undoables returns the changes that are still in effect.
 func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error) {
 	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Since: r.now.Add(-core.UndoLife), Limit: 500})
 	if err != nil {

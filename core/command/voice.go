@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// voice shows or sets when answers are spoken, too. What went wrong with the last one that
-// was to be spoken is told here, and nowhere else in a chat.
+// voice shows or sets when answers are also spoken. In a chat, only it reports why the last
+// answer was not spoken.
 func (c *Commands) voice(ctx context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	if r.arg == "" {
@@ -30,7 +30,7 @@ func (c *Commands) voice(ctx context.Context, r *request) (core.Outcome, error) 
 	return r.say(r.spoken(s.Voice) + c.mute(r)).With(core.SetSettings{Settings: s}), nil
 }
 
-// voiceIs says what was chosen, and why the last answer was not spoken.
+// voiceIs shows the choice, and why the last answer was not spoken.
 func (c *Commands) voiceIs(ctx context.Context, r *request) (core.Outcome, error) {
 	said := r.spoken(r.user.Settings.Voice) + "\n" + r.words.VoiceChange + c.mute(r)
 	cause, since, err := c.Store.SpeechTrouble(ctx, r.user.ID)
@@ -47,7 +47,7 @@ func (c *Commands) voiceIs(ctx context.Context, r *request) (core.Outcome, error
 	return r.say(said), nil
 }
 
-// spoken says in words when answers are spoken.
+// spoken describes when answers are spoken.
 func (r *request) spoken(v core.VoiceChoice) string {
 	switch v {
 	case core.VoiceOn:
@@ -58,7 +58,7 @@ func (r *request) spoken(v core.VoiceChoice) string {
 	return r.words.VoiceAuto
 }
 
-// mute adds that nobody speaks, where that is so.
+// mute returns a note if no service that speaks is configured.
 func (c *Commands) mute(r *request) string {
 	if c.Defaults.Voice {
 		return ""

@@ -8,13 +8,12 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// typed are the words that people type behind a command, folded.
+// typed holds the words that people type after a command, folded.
 type typed struct {
 	Yes, No, Cancel, Resume, Remove, Archive, List, Split, All, Days, Long, Newest []string
 }
 
-// means reports whether somebody typed one of the words that some language has for
-// something.
+// means reports whether s is one of the words of any language.
 func means(s string, of func(*typed) []string) bool {
 	s = text.Fold(s)
 	return slices.ContainsFunc(words.Languages(), func(l string) bool { return slices.Contains(of(&say(l).Typed), s) })
@@ -23,17 +22,17 @@ func means(s string, of func(*typed) []string) bool {
 func yes(t *typed) []string { return t.Yes }
 func no(t *typed) []string  { return t.No }
 
-// taken says that something that had been made, or ended, is taken back.
+// taken holds the texts for undoing the creation, or the end, of an object.
 type taken struct{ Made, Ended string } // text
 
-// say returns what commands say in a language.
+// say returns the texts of commands in a language.
 var say = words.In[texts]("command")
 
-// texts are all that commands say in one language. Verbs are filled in the
-// order in which they stand in the comments.
+// texts are the answers of commands in one language. Comments list the arguments of their
+// formats, in order.
 type texts struct {
 	Typed typed
-	// By the command's name: its arguments, a line for menus, and more for those who ask.
+	// By the command's name: its arguments, a line for menus, and details for /help.
 	Args, Lines, More map[string]string
 
 	Welcome, HelpTitle, HelpOwner, HelpMore string

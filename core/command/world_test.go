@@ -123,8 +123,8 @@ func (w *world) say(a core.Address, text string, claim bool) core.Appended {
 	return out
 }
 
-// talk is a message and its delivered answer, whose native id is returned. text
-// is said by both.
+// talk stores a message and its delivered answer, both with text, and returns the answer's
+// native id.
 func (w *world) talk(a core.Address, text string) string {
 	w.t.Helper()
 	turn := w.say(a, text, true).Turn

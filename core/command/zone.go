@@ -11,12 +11,12 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// zoneNames is every zone of the IANA database, one a line.
+// zoneNames lists every zone of the IANA database, one a line.
 //
 //go:embed zones.txt
 var zoneNames string
 
-// cities are big places that no zone is named after, folded.
+// cities maps cities without a zone of their name, folded, to their zones.
 var cities = map[string]string{
 	"abu dhabi": "Asia/Dubai", "ankara": "Europe/Istanbul", "antwerp": "Europe/Brussels", "atlanta": "America/New_York",
 	"austin": "America/Chicago", "bangalore": "Asia/Kolkata", "barcelona": "Europe/Madrid", "basel": "Europe/Zurich",
@@ -40,8 +40,8 @@ var cities = map[string]string{
 	"venice": "Europe/Rome", "washington": "America/New_York", "wellington": "Pacific/Auckland",
 }
 
-// zoneKeys is every way to write a zone, folded, with the zones that it means:
-// full names, their last parts and cities.
+// zoneKeys maps every way to write a zone, folded, to the zones that it means: full names,
+// their last parts and cities.
 var zoneKeys = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	add := func(key, zone string) {
@@ -61,13 +61,13 @@ var zoneKeys = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// zoneKey is a zone's name as it is compared.
+// zoneKey returns the form of a zone's name that is compared.
 func zoneKey(s string) string {
-	return strings.Join(strings.Fields(strings.NewReplacer("_", " ", "-", " ").Replace(text.Fold(s))), " ")
+	return text.OneLine(strings.NewReplacer("_", " ", "-", " ").Replace(text.Fold(s)))
 }
 
-// findZone returns the zone that s names, by its full name or by a city. Zones
-// that share a name and their clocks in now's year are one.
+// findZone returns the zone that s names, by its full name or by a city. Zones with the same
+// name and the same clock in now's year are equivalent.
 func findZone(s string, now time.Time) (string, *time.Location, bool) {
 	found := zoneKeys()[zoneKey(s)]
 	if len(found) == 0 {
@@ -88,7 +88,7 @@ func findZone(s string, now time.Time) (string, *time.Location, bool) {
 	return found[0], first, true
 }
 
-// sameClock reports whether two zones show the same time now and in half a year.
+// sameClock reports whether two zones have the same time now and in half a year.
 func sameClock(a, b *time.Location, now time.Time) bool {
 	for _, t := range []time.Time{now, now.AddDate(0, 6, 0)} {
 		_, x := t.In(a).Zone()
@@ -100,18 +100,17 @@ func sameClock(a, b *time.Location, now time.Time) bool {
 	return true
 }
 
-// Zones lists every time zone that a person can choose, in the order of the
-// alphabet.
+// Zones lists every time zone that a person can choose, in alphabetical order.
 func Zones() []string { return strings.Fields(zoneNames) }
 
-// Zone returns the name of the zone that a person means by s: its IANA name, or
-// a city. False: there is none, or there are several.
+// Zone returns the name of the zone that s names: its IANA name, or a city. It returns false
+// if there is none, or if there are several.
 func Zone(s string, now time.Time) (string, bool) {
 	name, _, ok := findZone(s, now)
 	return name, ok
 }
 
-// NearZones returns at most three zones whose names are near s, nearest first.
+// NearZones returns at most three zones with names similar to s, the most similar first.
 func NearZones(s string) []string {
 	type hit struct {
 		zone string

@@ -2,25 +2,26 @@
 // the same arguments give the same result in any process.
 //
 // A wall time on a date means the first instant at which the zone's clock shows
-// it or a later one. So one that does not exist is the end of the gap, one that
-// comes twice is its first, and a later wall time is never an earlier instant:
+// it or a later one. So a wall time that does not exist is the end of the gap, one that
+// occurs twice is the first, and a later wall time is never an earlier instant:
 // whatever a zone did to its clocks, days tile the line of time.
 package day
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// At returns the day that t belongs to. zone nil is UTC. startsAt (0 up to 24 h,
-// day.starts_at) moves the boundary: with 4 h, what is said at 02:00 belongs to
-// the day before. End is the first instant of the next day that exists.
+// At returns the day of t. zone nil is UTC. startsAt (0 up to 24 h,
+// day.starts_at) moves the boundary: with 4 h, 02:00 belongs to the day before. End is
+// the first instant of the next day that exists.
 // Finalize is finalizeAt on the calendar day that follows, or End if that is
 // later; Post is postAt on that day, or Finalize if that is later. All are UTC.
 func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Duration) core.Day {
-	zone = known(zone)
+	zone = cmp.Or(zone, time.UTC)
 	d := of(t, zone, startsAt)
 	next := d.following(zone)
 	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: next.at(startsAt, zone)}
@@ -29,8 +30,8 @@ func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Dura
 	return out
 }
 
-// Parse returns midnight UTC of a label. Anything but YYYY-MM-DD of a date of
-// the calendar is an error that says so.
+// Parse returns midnight UTC of a label. Anything but an existing date as YYYY-MM-DD is
+// an error for people.
 func Parse(label string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, label)
 	if err != nil {
@@ -49,7 +50,7 @@ func Clock(s string) (time.Duration, error) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
 
-// Calendar is when days begin, are finalized and posted, each a time since
+// Calendar holds the times at which days begin, are finalized and posted, each since
 // midnight, and the zone of users who chose none (nil: UTC).
 type Calendar struct {
 	Zone                   *time.Location
@@ -64,9 +65,8 @@ func (c Calendar) Day(s core.Settings, t time.Time) core.Day {
 // date is a calendar date: its midnight as if the zone were UTC.
 type date struct{ midnight time.Time }
 
-// of returns the newest date whose day has begun at t. That may be the one
-// after the local date: where clocks went back over midnight, the new day had
-// begun already.
+// of returns the newest date whose day has begun at t. It may be the day after the
+// local date: if clocks went back over midnight, the new day had begun already.
 func of(t time.Time, zone *time.Location, startsAt time.Duration) date {
 	y, m, n := t.In(zone).Date()
 	d := date{time.Date(y, m, n+1, 0, 0, 0, 0, time.UTC)}
@@ -98,8 +98,8 @@ func (d date) following(zone *time.Location) date {
 // at returns the first instant at which the zone's clock shows d at clock, or
 // later. No zone is as much as a day ahead of or behind UTC.
 //
-// ZoneBounds ends the 366th day of a leap year before it begins (Go 1.26): such
-// a bound is passed by an hour at a time.
+// ZoneBounds ends the 366th day of a leap year before it begins (Go 1.26): at skips such
+// a bound by an hour at a time.
 func (d date) at(clock time.Duration, zone *time.Location) time.Time {
 	wall := d.midnight.Add(clock)
 	t := wall.Add(-24 * time.Hour)
@@ -123,11 +123,4 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-func known(zone *time.Location) *time.Location {
-	if zone == nil {
-		return time.UTC
-	}
-	return zone
 }

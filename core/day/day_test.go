@@ -94,8 +94,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestDaysOfEveryZone: wherever and whenever, t lies in its day, days tile the
-// line, labels grow and are dates that the zone knows.
+// TestDaysOfEveryZone checks for any zone and time that t lies in its day, days tile the
+// line of time, and labels increase and are dates that exist in the zone.
 func TestDaysOfEveryZone(t *testing.T) {
 	t.Parallel()
 	var zones []*time.Location
@@ -115,7 +115,7 @@ func TestDaysOfEveryZone(t *testing.T) {
 	})
 }
 
-// tile follows days from at on.
+// tile checks the days from at on.
 func tile(t *rapid.T, at time.Time, zone *time.Location, starts, finalize, post time.Duration) {
 	d := day.At(at, zone, starts, finalize, post)
 	check(t, d, at)

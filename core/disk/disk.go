@@ -1,5 +1,5 @@
-// Package disk is what programs must know of disks that are full: whether an error
-// means that, how much room there is, and how tests play it.
+// Package disk handles full disks: it recognises their errors, reports the room that
+// is left, and lets tests simulate them. It also removes abandoned files.
 package disk
 
 import (
@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/everthread/everthread/core/text"
@@ -20,11 +23,11 @@ type File interface {
 	Close() error
 }
 
-// Wrap stands between a program and the files that it writes, for tests of disks
-// that are full or fail; nil: nothing does.
+// Wrap wraps the files that a program writes, for tests of full or failing disks. Nil
+// wraps nothing.
 type Wrap func(f File) File
 
-// Take returns the file that is written to instead of f.
+// Take returns the file to write to instead of f.
 func (w Wrap) Take(f File) File {
 	if w == nil {
 		return f
@@ -32,21 +35,34 @@ func (w Wrap) Take(f File) File {
 	return w(f)
 }
 
+// Sweep removes the files of a pattern that no process has locked: those of killed
+// writers.
+func Sweep(pattern string, lock func(path string) (unlock func(), err error)) {
+	abandoned, _ := filepath.Glob(pattern) // none if a folder's name makes it a bad pattern
+	for _, path := range abandoned {
+		unlock, err := lock(path)
+		if err != nil {
+			continue // it is being written
+		}
+		unlock()
+		_ = os.Remove(path)
+	}
+}
+
 // Full reports whether err means that a disk has no room: it is full, or a quota or
 // a limit of size was reached.
 func Full(err error) bool {
-	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, no) {
-			return true
-		}
+	means := func(no error) bool { return errors.Is(err, no) }
+	if slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, means) {
+		return true
 	}
 	var code syscall.Errno
 	const handleDiskFull, diskFull = 39, 112 // ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL
 	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == handleDiskFull || code == diskFull)
 }
 
-// StoreFull reports whether err means that a database could not grow; server: that
-// of a server.
+// StoreFull reports whether err means that a database could not grow, and whether it
+// is on a server.
 func StoreFull(err error) (full, server bool) {
 	var coded interface{ SQLState() string }
 	if errors.As(err, &coded) {
@@ -58,9 +74,21 @@ func StoreFull(err error) (full, server bool) {
 	return errors.As(err, &file) && (file.Code() == diskFull || file.Code() == writeFailed), false
 }
 
-// NoRoom says of an error of a full disk where room is needed, and how much: in
-// all it takes wants bytes in dir, if that is known (above 0). Any other error
-// stays as it is.
+// NoRoomInStore adds to the error of a store whose disk is full where room is needed: on the
+// database server, or in the folder dir of the embedded store. It returns other errors unchanged.
+func NoRoomInStore(err error, dir string) error {
+	full, server := StoreFull(err)
+	switch {
+	case full && server:
+		return fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
+	case full:
+		return NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), dir, 0)
+	}
+	return err
+}
+
+// NoRoom adds to the error of a full disk where room is needed, and how much: wants
+// bytes in all in dir, if known (above 0). It returns other errors unchanged.
 func NoRoom(err error, dir string, wants int64) error {
 	if !Full(err) {
 		return err
@@ -82,7 +110,7 @@ func NoRoom(err error, dir string, wants int64) error {
 	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, cause(err), said)
 }
 
-// cause is what an error about a path is about.
+// cause returns the cause of an error about a path.
 func cause(err error) error {
 	var about *fs.PathError
 	if errors.As(err, &about) {

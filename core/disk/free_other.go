@@ -2,5 +2,5 @@
 
 package disk
 
-// freeBytes does not know how much may be written.
+// freeBytes is unknown on this system.
 func freeBytes(string) (n int64, known bool) { return 0, false }

@@ -4,7 +4,7 @@ package disk
 
 import "syscall"
 
-// freeBytes is how much this process may still write below dir.
+// freeBytes returns the bytes that this process may still write below dir.
 func freeBytes(dir string) (n int64, known bool) {
 	var s syscall.Statfs_t
 	if syscall.Statfs(dir, &s) != nil {

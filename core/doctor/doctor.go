@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 )
@@ -28,7 +29,7 @@ type Doctor struct {
 	Version  string
 	Now      func() time.Time
 	Opener   Opener
-	Only     string // the channel that is looked at; empty: all
+	Lent     Store  // open already, and left open; nil: Opener opens one
 	Hint     string // how an app is set up by hand
 }
 
@@ -48,8 +49,9 @@ type Store interface {
 type examination struct {
 	*Doctor
 	*texts
-	store  Store // nil: there is none, or it cannot be used
-	schema bool  // it has the schema of this program
+	store  Store  // nil: there is none, or it cannot be used
+	schema bool   // it has the schema of this program
+	only   string // the channel that is examined; empty: all
 	out    []core.Finding
 }
 
@@ -67,14 +69,18 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	return e.found()
 }
 
-// ExamineChannels has the channels that are on look at all they need.
-func (d *Doctor) ExamineChannels(ctx context.Context) []core.Finding {
-	e := &examination{Doctor: d, texts: say(d.Language)}
+// ExamineChannel has a channel check everything it needs; core.ErrNotFound: it is off.
+func (d *Doctor) ExamineChannel(ctx context.Context, key string) ([]core.Finding, error) {
+	is := func(c channel.Config) bool { return c.Key() == key }
+	if !slices.ContainsFunc(channel.On(d.Config.Channels.Sections), is) {
+		return nil, core.ErrNotFound
+	}
+	e := &examination{Doctor: d, texts: say(d.Language), only: key}
 	e.open(ctx)
 	e.out = nil
 	defer e.close()
 	e.channels(ctx)
-	return e.found()
+	return e.found(), nil
 }
 
 // ExamineKept looks at what is kept: the data folder, the store and its backups.
@@ -87,10 +93,16 @@ func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	return e.found()
 }
 
-// close closes the store, if it was opened.
+// close closes the store, if it was opened here.
 func (e *examination) close() {
 	if e.store != nil {
-		_ = e.store.Close() // nothing was written
+		e.release(e.store)
+	}
+}
+
+func (e *examination) release(st Store) {
+	if e.Lent == nil {
+		_ = st.Close() // nothing was written
 	}
 }
 
@@ -149,7 +161,10 @@ func (e *examination) open(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	st, err := e.Opener.Open(ctx, e.Config)
+	st, err := e.Lent, error(nil)
+	if st == nil {
+		st, err = e.Opener.Open(ctx, e.Config)
+	}
 	if err != nil {
 		e.problem("database", e.unusable(err))
 		return
@@ -163,7 +178,7 @@ func (e *examination) open(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		_ = st.Close()
+		e.release(st)
 		e.problem("database", "%s", e.unusable(err))
 		return
 	case s.Current < s.Target:

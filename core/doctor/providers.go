@@ -132,7 +132,7 @@ func (e *examination) channels(ctx context.Context) {
 	defer host.Close()
 	before := len(e.out)
 	for _, c := range channel.On(e.Config.Channels.Sections) {
-		if e.Only != "" && c.Key() != e.Only {
+		if e.only != "" && c.Key() != e.only {
 			continue
 		}
 		ch, err := host.Open(ctx, c)

@@ -19,7 +19,7 @@ func (e *examination) window(outside []core.Tool) {
 	r := c.Room()
 	number := func(n int) string { return words.Number(e.Language, n) }
 	key, wanted := asked(c)
-	told, all, err := engine.Told(c, outside, tokens.New())
+	told, all, err := engine.Offered(c, outside, tokens.New())
 	switch {
 	case err != nil:
 		e.problem("context window", "%s", err.Error())

@@ -36,11 +36,11 @@ func TestTheWindowIsSaidInPlainWords(t *testing.T) {
 		want    string
 	}{
 		"small": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192"}, nil, true,
-			"reads 8,192 tokens at a time: a prompt gets up to 3,756 of them, results of tools at least 1,365, the answer 1,024; 19 of 19 tools"},
+			"reads 8,192 tokens at a time: a prompt gets up to 3,756 of them, tool results at least 1,365, the answer 1,024; 19 of 19 tools"},
 		"many tools": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192"}, many, true, " of 49 tools are offered"},
-		"large":      {nil, nil, true, "128,000 tokens at a time: a prompt gets up to 6,150 of them, results of tools at least 8,000"},
+		"large":      {nil, nil, true, "128,000 tokens at a time: a prompt gets up to 6,150 of them, tool results at least 8,000"},
 		"configured": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192", "EVERTHREAD_CONTEXT_TOTAL_TOKENS=6150"}, nil, false,
-			"context.total_tokens is 6,150, but llm.context_window is 8,192, where 3,756 have room"},
+			"context.total_tokens is 6,150, but llm.context_window is 8,192, which leaves room for 3,756"},
 		"truncate": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192", "EVERTHREAD_CONTEXT_STRATEGY=truncate",
 			"EVERTHREAD_CONTEXT_MAX_CONTEXT_TOKENS=6000"}, nil, false, "context.max_context_tokens is 6,000"},
 		"long": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192", "EVERTHREAD_CONTEXT_STRATEGY=long"}, nil, true,

@@ -2,5 +2,5 @@
 
 package document
 
-// bound does nothing here: the watch within the process is what bounds its memory.
+// bound does nothing here: watchMemory alone bounds the memory.
 func bound(int64) {}

@@ -1,9 +1,9 @@
-// Package document reads the files that people send: it takes the text out of them, page
-// by page, and gives it to the model on demand.
+// Package document reads the files that users send: it extracts their text, page by
+// page, and gives it to the model on demand.
 //
-// Readers run in a process of their own, the same binary started again (Serve), with a
-// bound on time, memory and output (Reader). A hostile file ends that process and nothing
-// else. The text is its author's data, never an instruction.
+// Readers run in a separate process, the same binary started again (Serve), with bounds
+// on time, memory and output (Reader). A hostile file ends only that process. The text is
+// its author's data, never an instruction.
 package document
 
 import (
@@ -14,25 +14,20 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Limits bound how a file is read.
+// Limits bound the reading of one file.
 type Limits struct {
-	Pages  int           `json:"pages"`  // that are read of a file
-	Time   time.Duration `json:"time"`   // a file takes at most
-	Memory int64         `json:"memory"` // bytes that reading a file takes at most
+	Pages  int           `json:"pages"`
+	Time   time.Duration `json:"time"`
+	Memory int64         `json:"memory"` // bytes
 }
 
-// Bounds that no file has a reason to pass.
+// Bounds that no honest file exceeds.
 const (
-	// maxInflated is how many bytes of a zipped file are inflated, over all its parts.
-	maxInflated = 200 << 20
-	// maxParts is how many parts a zipped file has at most.
-	maxParts = 20_000
-	// maxPage is how many bytes of text a page keeps.
-	maxPage = 100_000
-	// maxText is how many bytes of text a file keeps, over all pages.
-	maxText = 16 << 20
-	// maxDepth is how deep elements of a page nest.
-	maxDepth = 500
+	maxInflated = 200 << 20 // bytes of a zipped file that are inflated, over all its parts
+	maxParts    = 20_000    // parts of a zipped file
+	maxPage     = 100_000   // bytes of text of a page
+	maxText     = 16 << 20  // bytes of text of a file, over all pages
+	maxDepth    = 500       // nested elements of a page
 )
 
 // Page is the text of one page, slide, sheet or chapter.
@@ -42,13 +37,13 @@ type Page struct {
 	Text   string `json:"text"`
 }
 
-// Fault is why a file, or the rest of it, was not read.
+// Fault is the reason why a file, or the rest of it, was not read.
 type Fault struct {
 	Problem core.DocumentProblem
 	Err     error // for the log; may be nil
 }
 
-// Error says it for the log.
+// Error returns the reason for the log.
 func (f *Fault) Error() string {
 	if f.Err == nil {
 		return string(f.Problem)
@@ -56,10 +51,10 @@ func (f *Fault) Error() string {
 	return string(f.Problem) + ": " + f.Err.Error()
 }
 
-// Unwrap returns what it was.
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// fault is an error as a Fault; one that is none yet has the problem given.
+// fault returns an error as a Fault; an error that is none yet gets problem p.
 func fault(p core.DocumentProblem, err error) *Fault {
 	var f *Fault
 	if errors.As(err, &f) {
@@ -68,10 +63,10 @@ func fault(p core.DocumentProblem, err error) *Fault {
 	return &Fault{Problem: p, Err: err}
 }
 
-// errEnough ends a file whose pages or text are as many as are read.
+// errEnough ends the reading of a file that exceeds the limits of pages or text.
 var errEnough = &Fault{Problem: core.DocumentLong}
 
-// sink takes the pages of a file, within the limits.
+// sink receives the pages of a file, within the limits.
 type sink struct {
 	limits Limits
 	put    func(Page) error
@@ -80,7 +75,7 @@ type sink struct {
 	words  bool // some page has text
 }
 
-// page hands a page on that has a number of its own in the file.
+// page passes on the next page of the file.
 func (s *sink) page(p Page) error {
 	if s.pages >= s.limits.Pages || s.bytes >= maxText {
 		return errEnough
@@ -97,8 +92,8 @@ func (s *sink) page(p Page) error {
 	return s.put(p)
 }
 
-// flow hands on text that has no pages of its own, as pages of about pageSize bytes
-// that end with a line, or else a word.
+// flow passes on text without pages as pages of about pageSize bytes, cut after a line
+// or else a word.
 func (s *sink) flow(title, text string) error {
 	text = tidy(text)
 	for text != "" {
@@ -111,30 +106,23 @@ func (s *sink) flow(title, text string) error {
 	return nil
 }
 
-// pageSize is about how many bytes a page of flowing text has: 500 to 800 tokens.
+// pageSize is the approximate size of a page of flowing text in bytes: 500 to 800 tokens.
 const pageSize = 3000
 
-// cut returns where the first page of a text ends.
-func cut(text string) int {
-	if len(text) <= pageSize*5/4 {
-		return len(text)
+// cut returns the end of the first page of s, which is valid UTF-8.
+func cut(s string) int {
+	if len(s) <= pageSize*5/4 {
+		return len(s)
 	}
 	for _, end := range []string{"\n\n", "\n", ". ", " "} {
-		if n := strings.LastIndex(text[:pageSize], end); n > pageSize/2 {
+		if n := strings.LastIndex(s[:pageSize], end); n > pageSize/2 {
 			return n + len(end)
 		}
 	}
-	n := pageSize
-	for n > 0 && text[n]&0xC0 == 0x80 { // within a character
-		n--
-	}
-	if n == 0 {
-		return pageSize
-	}
-	return n
+	return len(clip(s, pageSize))
 }
 
-// clip shortens a text to n bytes, at a character.
+// clip shortens a text to n bytes, between characters.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

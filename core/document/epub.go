@@ -10,16 +10,16 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// maxChapter is how many bytes a chapter of a book has at most.
+// maxChapter bounds a chapter of a book, in bytes.
 const maxChapter = 8 << 20
 
-// readEPUB reads the chapters of a book in the order in which they are read.
+// readEPUB reads the chapters of a book in reading order.
 func readEPUB(data []byte, s *sink) error {
 	a, err := openArchive(data)
 	if err != nil {
 		return err
 	}
-	if a.files["META-INF/rights.xml"] != nil { // of a shop that sells it with a lock
+	if a.files["META-INF/rights.xml"] != nil { // the shop's copy protection
 		return &Fault{Problem: core.DocumentEncrypted}
 	}
 	chapters, err := spine(a)
@@ -48,8 +48,8 @@ func readEPUB(data []byte, s *sink) error {
 	return nil
 }
 
-// heading is what a chapter is called: its first line if that is short, else the title
-// of its file.
+// heading returns the title of a chapter: its first line if that is short, else the
+// title of its file.
 func heading(title, text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if len(first) <= 100 {
@@ -58,7 +58,7 @@ func heading(title, text string) string {
 	return title
 }
 
-// spine lists the files of the chapters.
+// spine returns the files of the chapters.
 func spine(a *archive) ([]string, error) {
 	root := ""
 	err := a.elements("META-INF/container.xml", func(t xml.Token) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// fuzzed reads what was made up, within this process, and looks at what came out.
+// fuzzed reads an input in this process, and checks the result.
 func fuzzed(t *testing.T, name string, data []byte) {
 	l := Limits{Pages: 20, Time: time.Second, Memory: 256 << 20}
 	n := 0
@@ -48,7 +48,7 @@ func FuzzTexts(f *testing.F) {
 	})
 }
 
-// FuzzParts reads zipped documents of every kind around parts that are made up.
+// FuzzParts reads zipped documents of every kind with fuzzed parts.
 func FuzzParts(f *testing.F) {
 	for i, seed := range []string{`<w:p><w:r><w:t>a</w:t><w:br w:type="page"/></w:r></w:p><w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>`,
 		`<office:spreadsheet><table:table table:name="S"><table:table-row table:number-rows-repeated="9"><table:table-cell><text:p>x`,
@@ -68,8 +68,7 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// FuzzFiles reads files whose bytes were changed. PDF is read by a library, in memory of
-// its own.
+// FuzzFiles reads files with changed bytes. PDF is read by a library in separate memory.
 func FuzzFiles(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil {
@@ -92,7 +91,7 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// FuzzFileRef reads references to attachments back as they were written.
+// FuzzFileRef checks that references to attachments survive a round trip.
 func FuzzFileRef(f *testing.F) {
 	f.Add("12.2")
 	f.Add("#1")

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// readHTML reads a page of the web: what is shown of it, without scripts.
+// readHTML reads the visible text of a web page.
 func readHTML(data []byte, s *sink) error {
 	title, text, err := webText(decoded(data, "text/html"))
 	if err != nil {
@@ -26,22 +26,21 @@ var unseen = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Templa
 	atom.Iframe: true, atom.Object: true, atom.Svg: true, atom.Head: true, atom.Select: true, atom.Textarea: true,
 	atom.Title: true}
 
-// blocks are elements that stand on lines of their own.
+// blocks are elements on their own lines.
 var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Br: true, atom.Li: true, atom.Ul: true,
-	atom.Ol: true,
-	atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Table: true,
-	atom.Tr:      true,
-	atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true, atom.Blockquote: true, atom.Pre: true,
-	atom.Hr: true, atom.Dt: true, atom.Dd: true, atom.Figcaption: true, atom.Main: true, atom.Nav: true, atom.Aside: true}
+	atom.Ol: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true,
+	atom.Table: true, atom.Tr: true, atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true,
+	atom.Blockquote: true, atom.Pre: true, atom.Hr: true, atom.Dt: true, atom.Dd: true, atom.Figcaption: true,
+	atom.Main: true, atom.Nav: true, atom.Aside: true}
 
-// web takes the text out of tokens of HTML, which no depth of nesting makes expensive.
+// web extracts text from tokens of HTML: deep nesting costs nothing.
 type web struct {
 	out    strings.Builder
 	title  strings.Builder
-	hidden []atom.Atom // elements that are open and not shown
+	hidden []atom.Atom // open elements that are not shown
 	named  bool        // within the title
 	cells  int         // of the row so far
-	gap    bool        // white space was left out
+	gap    bool        // white space is pending
 }
 
 // webText returns the title and the text of HTML.

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// readODF reads a text, sheets or slides of OpenDocument.
+// readODF reads an OpenDocument text, spreadsheet or presentation.
 func readODF(data []byte, s *sink) error {
 	a, err := openArchive(data)
 	if err != nil {
@@ -34,24 +34,24 @@ func readODF(data []byte, s *sink) error {
 	return o.flow("", o.text.take())
 }
 
-// open is an OpenDocument under way.
+// open reads an OpenDocument file.
 type open struct {
 	*sink
 	text   prose
-	sheet  *table // of a spreadsheet; nil: there is none
-	breaks map[string]bool
+	sheet  *table          // of a spreadsheet; nil outside
+	breaks map[string]bool // styles with a page break before
 	style  string
-	calc   bool
-	inside int // of paragraphs and headings
-	quiet  int // of annotations and what was deleted
-	repeat int // of the cell
+	calc   bool // a spreadsheet
+	inside int  // depth of paragraphs and headings
+	quiet  int  // depth of annotations and tracked deletions
+	repeat int  // of the cell
 	cells  []string
-	blank  int // empty cells that may be followed by others
+	blank  int // pending empty cells
 	slide  string
-	again  int // of the row
+	again  int // repetitions of the row
 }
 
-// Repeated rows and cells fill a sheet to its end; no more of them than these count.
+// Bounds of repeated cells and rows, which may fill a sheet to its end.
 const (
 	mostCells = 1000
 	mostRows  = 50
@@ -142,7 +142,7 @@ func (o *open) end(name xml.Name) error {
 	return nil
 }
 
-// endCell adds a cell as often as it stands there.
+// endCell adds a cell with its repetitions.
 func (o *open) endCell() {
 	if o.text.table > 1 {
 		o.text.cell.WriteByte(' ')

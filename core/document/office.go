@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// prose takes the text out of the XML of office programs: paragraphs on lines of their
-// own, a row of a table on one.
+// prose extracts text from the XML of office programs: a line for each paragraph and
+// each row of a table.
 type prose struct {
 	out   strings.Builder
 	cell  strings.Builder
 	cells []string
-	table int // how deep
+	table int // depth
 	size  int
-	text  bool // within a text
+	text  bool // within a text element
 }
 
-// token takes one token of what is the same in texts of Word and on slides: texts, and the
-// paragraphs and tables that they stand in.
+// token reads a token of the elements that Word and slides share: texts, paragraphs and
+// tables.
 func (p *prose) token(t xml.Token) {
 	switch e := t.(type) {
 	case xml.StartElement:
@@ -51,7 +51,7 @@ func (p *prose) token(t xml.Token) {
 	}
 }
 
-// add adds to what is written now.
+// add adds text to the current cell or paragraph.
 func (p *prose) add(text string) {
 	if p.size += len(text); p.size > maxText {
 		return
@@ -89,15 +89,15 @@ func (p *prose) endRow() {
 	p.cells = nil
 }
 
-// take returns what was written since the last call.
+// take returns the text since the last call.
 func (p *prose) take() string {
 	out := p.out.String()
 	p.out.Reset()
 	return out
 }
 
-// readDOCX reads a text of Word. A page is what Word broke last when it was saved, or
-// else about as much as one holds.
+// readDOCX reads a Word document. Its pages are those of the last rendering before it was
+// saved, or else of about pageSize.
 func readDOCX(data []byte, s *sink) error {
 	a, err := openArchive(data)
 	if err != nil {
@@ -126,14 +126,14 @@ func readDOCX(data []byte, s *sink) error {
 	return nil
 }
 
-// word is a text of Word under way.
+// word reads a Word document.
 type word struct {
 	*sink
 	text    prose
-	deleted int // within what was deleted, as tracked
+	deleted int // depth of tracked deletions
 }
 
-// token takes one token of the text.
+// token reads a token of the document.
 func (w *word) token(t xml.Token) error {
 	switch e := t.(type) {
 	case xml.StartElement:
@@ -164,7 +164,7 @@ func (w *word) token(t xml.Token) error {
 	return nil
 }
 
-// turn turns the page, unless there is next to nothing on it or a table goes on.
+// turn ends the page, unless it is empty or within a table.
 func (w *word) turn() error {
 	if w.text.table > 0 || strings.TrimSpace(w.text.out.String()) == "" {
 		return nil
@@ -229,7 +229,7 @@ func readSlide(a *archive, name string, s *sink) error {
 	return s.page(Page{Title: clip(title, 120), Text: text})
 }
 
-// drawn is the text of a slide.
+// drawn returns the text of a slide.
 func drawn(a *archive, name string) (string, error) {
 	var p prose
 	err := a.elements(name, func(t xml.Token) error {

@@ -17,12 +17,12 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// wasmPage is the size of a page of memory of WebAssembly.
+// wasmPage is the size of a WebAssembly memory page.
 const wasmPage = 64 << 10
 
-// openPDFium starts PDFium, which is WebAssembly: it has the memory that it is given,
-// and neither files nor a network. Its machine code is kept in the folder cache, where
-// another process finds it; empty: nowhere.
+// openPDFium starts PDFium, which is WebAssembly: it has bounded memory, and neither
+// files nor a network. Its machine code is cached in the folder cache for other
+// processes; empty: nowhere.
 func openPDFium(ctx context.Context, cache string, memory int64) (pdfium.Pool, error) {
 	pages := uint32(min(max(memory, 64<<20)/wasmPage, 65536)) //nolint:gosec // it is bounded
 	c := wazero.NewRuntimeConfig().WithMemoryLimitPages(pages).WithCloseOnContextDone(false).
@@ -65,7 +65,7 @@ func readPDF(ctx context.Context, data []byte, cache string, s *sink) error {
 		text, err := p.GetPageText(&requests.GetPageText{Page: requests.Page{
 			ByIndex: &requests.PageByIndex{Document: doc.Document, Index: i}}})
 		page := Page{}
-		if err == nil { // else that page alone is broken
+		if err == nil { // else only that page is broken
 			page.Text = strings.ReplaceAll(text.Text, "\x00", "")
 		}
 		if err := s.page(page); err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// reserved is the memory of reading beside that of PDFium.
+// reserved is the memory of reading besides that of PDFium.
 const reserved = 96 << 20
 
-// Source is a file to be read.
+// Source describes a file to read.
 type Source struct {
 	Name  string `json:"name"`
-	Media string `json:"media"` // what its sender says that it is
-	Cache string `json:"cache"` // a folder for the machine code of PDFium
+	Media string `json:"media"` // the sender's content type
+	Cache string `json:"cache"` // the folder for the machine code of PDFium
 }
 
-// read takes the text out of a file and hands it to put, page by page. An error of it is
-// a Fault, also where a reader panics; what was put before it stands.
+// read extracts the text of a file and passes it to put, page by page. Its errors are
+// Faults, even if a reader panics; earlier pages remain valid.
 func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page) error) (kind string, err error) {
 	s := &sink{limits: l, put: put}
 	defer func() {

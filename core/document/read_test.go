@@ -16,13 +16,13 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// TestMain is the process that reads, too: Reader starts the test binary again.
+// TestMain is also the reading process: Reader starts the test binary again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "read-document" {
 		os.Exit(Serve(os.Stdin, os.Stdout))
 	}
 	os.Exit(func() int {
-		// Making the code takes seconds: a plain run keeps it for the next one.
+		// Compiling takes seconds: a plain run keeps the code for the next one.
 		if user, err := os.UserCacheDir(); err == nil && !fulltest.Asked() {
 			machineCode = filepath.Join(user, "everthread", "test-pdfium")
 			return m.Run()
@@ -49,7 +49,7 @@ func reader(t testing.TB, change func(*Limits)) *Reader {
 	return &Reader{Command: []string{os.Args[0], "read-document"}, Cache: machineCode, Limits: l}
 }
 
-// got is what was read of a file.
+// got is the result of reading a file.
 type got struct {
 	kind    string
 	pages   []Page
@@ -74,7 +74,7 @@ func readFile(t testing.TB, r *Reader, name string, data []byte) got {
 	return g
 }
 
-// texts are the pages of what was read, one string each.
+// texts returns the texts of the pages.
 func (g got) texts() []string {
 	var out []string
 	for _, p := range g.pages {
@@ -83,7 +83,7 @@ func (g got) texts() []string {
 	return out
 }
 
-// TestReaders reads what other programs wrote.
+// TestReaders reads files of other programs.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)
@@ -146,7 +146,7 @@ func TestTablesKeepTheirRows(t *testing.T) {
 	}
 }
 
-// TestTexts reads what is text already.
+// TestTexts reads text files.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)
@@ -182,7 +182,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// zipOf is a zipped file with parts, given as pairs of a name and its content.
+// zipOf returns a zipped file with parts, given as pairs of a name and its content.
 func zipOf(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -202,7 +202,7 @@ func zipOf(t testing.TB, parts ...string) []byte {
 	return b.Bytes()
 }
 
-// pdfOf is a PDF of so many pages, each with a word of its own.
+// pdfOf returns a PDF of so many pages, each with its own word.
 func pdfOf(pages int, content func(page int) string) []byte {
 	var b bytes.Buffer
 	var at []int
@@ -233,8 +233,8 @@ func pdfOf(pages int, content func(page int) string) []byte {
 	return b.Bytes()
 }
 
-// TestHostileFiles reads what was made to harm. Each ends alone and says what it was, and
-// the next file is read.
+// TestHostileFiles reads hostile files. Each ends with its own problem, and the next file
+// is still read.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
 	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
@@ -325,7 +325,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestProcessThatCannotStart says so, and not that the file is bad.
+// TestProcessThatCannotStart checks that the file is not blamed.
 func TestProcessThatCannotStart(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)

@@ -18,11 +18,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reader reads files, each in a process of its own. It is safe for concurrent use.
+// Reader reads files, each in its own process. It is safe for concurrent use.
 type Reader struct {
 	// Command starts a process that calls Serve.
 	Command []string
-	// Cache is a folder for the machine code of PDFium, which is made once.
+	// Cache is the folder for the machine code of PDFium, which is compiled once.
 	Cache  string
 	Limits Limits
 
@@ -30,18 +30,18 @@ type Reader struct {
 	prepared bool
 }
 
-// How the machine code of PDFium is made: by no file, so it has limits of its own.
+// Limits for compiling PDFium.
 const (
 	prepareTime   = 3 * time.Minute
 	prepareMemory = 640 << 20
 )
 
-// Read takes the text out of a file and hands it to put, page by page, until ctx ends. The
-// error is a *Fault, or that of put or ctx; the pages before it were read.
+// Read extracts the text of a file and passes it to put, page by page, until ctx ends. The
+// error is a *Fault, or that of put or ctx; earlier pages remain valid.
 func (r *Reader) Read(ctx context.Context, src Source, data []byte, put func(Page) error) (kind string, err error) {
 	kind = Kind(src.Name, src.Media, data)
 	if len(r.Command) == 0 {
-		return kind, &Fault{Problem: core.DocumentUnread, Err: errors.New("documents are not read here")}
+		return kind, &Fault{Problem: core.DocumentUnread, Err: errors.New("no reading process is configured")}
 	}
 	if kind == PDF {
 		if err := r.prepare(ctx); err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) Read(ctx context.Context, src Source, data []byte, put func(Pag
 	return kind, err
 }
 
-// prepare makes the machine code of PDFium, once.
+// prepare compiles PDFium, once.
 func (r *Reader) prepare(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *Reader) prepare(ctx context.Context) error {
 	if err := r.run(ctx, o, nil, nil); err != nil {
 		var f *Fault
 		if errors.As(err, &f) {
-			return &Fault{Problem: core.DocumentUnread, Err: fmt.Errorf("prepare the reader of PDF: %w", f)}
+			return &Fault{Problem: core.DocumentUnread, Err: fmt.Errorf("prepare the PDF reader: %w", f)}
 		}
 		return err
 	}
@@ -75,7 +75,7 @@ func (r *Reader) prepare(ctx context.Context) error {
 	return nil
 }
 
-// run starts the process and takes what it says.
+// run starts the process and reads its output.
 func (r *Reader) run(ctx context.Context, o order, data []byte, put func(Page) error) error {
 	first, err := json.Marshal(o)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Reader) run(ctx context.Context, o order, data []byte, put func(Page) e
 	cmd := exec.CommandContext(within, r.Command[0], r.Command[1:]...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(dir), time.Second
 	cmd.Stdin = io.MultiReader(bytes.NewReader(append(first, '\n')), bytes.NewReader(data))
-	said := &tail{}
+	said := &head{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Reader) run(ctx context.Context, o order, data []byte, put func(Page) e
 	}
 	end, err := take(out, put)
 	late := within.Err() != nil
-	cancel() // whatever it still does is not wanted
+	cancel() // its further work is not needed
 	ended := cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
@@ -117,16 +117,16 @@ func (r *Reader) run(ctx context.Context, o order, data []byte, put func(Page) e
 	return died(late, ended, said.String())
 }
 
-// environment is that of the process: nothing of the gateway's own.
+// environment returns the environment of the process: it has no variable of the gateway.
 func environment(dir string) []string {
 	env := []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir, "HOME=" + dir}
-	if root := os.Getenv("SYSTEMROOT"); root != "" { // nothing starts without it on Windows
+	if root := os.Getenv("SYSTEMROOT"); root != "" { // required on Windows
 		env = append(env, "SYSTEMROOT="+root)
 	}
 	return env
 }
 
-// died says why a process ended without saying so.
+// died returns the fault of a process that ended without an answer.
 func died(late bool, ended error, said string) error {
 	problem := core.DocumentDamaged
 	var exit *exec.ExitError
@@ -142,23 +142,23 @@ func died(late bool, ended error, said string) error {
 	case code == exitUsage || exit == nil && ended != nil:
 		problem = core.DocumentUnread
 	}
-	return &Fault{Problem: problem, Err: fmt.Errorf("the process that reads ended: %w: %s", ended, said)}
+	return &Fault{Problem: problem, Err: fmt.Errorf("the reading process ended: %w: %s", ended, said)}
 }
 
-// outOfMemory reports whether the runtime says that the limit of memory ended a process: the
-// stack of a thread needs some, too.
+// outOfMemory reports whether a process ended at its memory limit, by its output. The
+// stack of a thread needs memory too.
 func outOfMemory(said string) bool {
 	return slices.ContainsFunc([]string{"out of memory", "cannot allocate memory", "pthread_create failed",
 		"failed to create new OS thread"}, func(sign string) bool { return strings.Contains(said, sign) })
 }
 
-// errCut: the output ended before the end was said.
-var errCut = errors.New("the output breaks off")
+// errCut means that the output ended before the last answer.
+var errCut = errors.New("the output is cut off")
 
-// maxLine is how many bytes a line of output has at most.
+// maxLine bounds a line of output, in bytes.
 const maxLine = 8*maxPage + 10_000
 
-// take reads the output of the process. What passes its own bounds ends it.
+// take reads the output of the process, within bounds.
 func take(out io.Reader, put func(Page) error) (*answer, error) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -186,23 +186,23 @@ func take(out io.Reader, put func(Page) error) (*answer, error) {
 	return nil, errCut
 }
 
-// tail keeps the beginning of what a process says on its standard error.
-type tail struct {
+// head keeps the beginning of the standard error of a process.
+type head struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
 // Write keeps the first bytes.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf.Write(p[:min(len(p), max(0, 2000-t.buf.Len()))])
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.buf.Write(p[:min(len(p), max(0, 2000-h.buf.Len()))])
 	return len(p), nil
 }
 
-// String is what was kept, on one line.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(strings.Fields(t.buf.String()), " ")
+// String returns it on one line.
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(strings.Fields(h.buf.String()), " ")
 }

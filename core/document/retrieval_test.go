@@ -17,13 +17,13 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
-// asked is a question, and where its answer stands.
+// asked is a question, and the place of its answer.
 type asked struct {
 	question, file string
 	page           int
 }
 
-// corpus makes documents of ten kinds whose pages speak of the same things and places,
+// corpus makes documents of ten kinds whose pages mention the same things and places,
 // and questions that only one page answers.
 type corpus struct {
 	rand *rand.Rand
@@ -66,7 +66,7 @@ func (c *corpus) words(n int) string {
 	return strings.Join(out, " ") + "."
 }
 
-// pages are those of a document, with a fact on some.
+// pages returns the pages of a document, some with a fact.
 func (c *corpus) pages(file string) []string {
 	out := make([]string, 4)
 	first := c.rand.IntN(4)
@@ -79,7 +79,7 @@ func (c *corpus) pages(file string) []string {
 	return out
 }
 
-// write makes a document of a kind; each page of it is one of those that are read.
+// write makes a document of a kind, whose pages are those that a reader returns.
 func (c *corpus) write(t *testing.T, kind, name string) []byte {
 	pages := c.pages(name)
 	join := func(before, after string) string {
@@ -121,7 +121,7 @@ func (c *corpus) write(t *testing.T, kind, name string) []byte {
 	case "xlsx":
 		return workbook(t, pages)
 	}
-	// The others have pages by their length: what fills one is written between.
+	// The others have pages by their length: filler between them makes each full.
 	var b strings.Builder
 	for i, p := range pages {
 		text := p + " " + c.words(600)
@@ -140,7 +140,7 @@ func (c *corpus) write(t *testing.T, kind, name string) []byte {
 	return []byte(b.String())
 }
 
-// workbook is a workbook with a sheet for each page.
+// workbook returns a workbook with a sheet for each page.
 func workbook(t *testing.T, pages []string) []byte {
 	book := excelize.NewFile()
 	defer book.Close()
@@ -165,8 +165,8 @@ func workbook(t *testing.T, pages []string) []byte {
 	return b.Bytes()
 }
 
-// TestTheRightPageIsFound asks questions of documents of ten kinds: the page that
-// answers is among the first five hits for 95 of 100.
+// TestTheRightPageIsFound asks questions about documents of ten kinds: the answering page
+// is among the first five hits for 95 of 100.
 func TestTheRightPageIsFound(t *testing.T) {
 	t.Parallel()
 	c := &corpus{rand: rand.New(rand.NewPCG(7, 7)), used: map[string]bool{}}
@@ -212,7 +212,7 @@ func TestTheRightPageIsFound(t *testing.T) {
 
 var noon = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
 
-// keep puts what was read of a file into a store, as a message of its first user.
+// keep stores the pages of a file as a message of the first user.
 func keep(t *testing.T, st core.Store, name string, g got) {
 	t.Helper()
 	ctx := t.Context()

@@ -15,15 +15,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// order is what the process that reads is told, as the first line of its input. The
-// file follows it.
+// order is the first line of the input of the reading process. The file follows.
 type order struct {
 	Source  Source `json:"source"`
 	Limits  Limits `json:"limits"`
-	Prepare bool   `json:"prepare,omitempty"` // only make the machine code of PDFium
+	Prepare bool   `json:"prepare,omitempty"` // only compile PDFium
 }
 
-// answer is a line of its output: a page, or the end.
+// answer is a line of the output: a page, or the end.
 type answer struct {
 	Page    *Page                `json:"page,omitempty"`
 	End     bool                 `json:"end,omitempty"`
@@ -32,16 +31,16 @@ type answer struct {
 	Error   string               `json:"error,omitempty"`
 }
 
-// Exit codes of the process that reads, for what it ends of itself.
+// Exit codes of the reading process when it ends itself.
 const (
 	exitMemory = 71
 	exitTime   = 72
 	exitUsage  = 73
 )
 
-// Serve reads one file from in and writes its pages to out: the whole life of the process
-// that reads. It returns the exit code. Where it takes more memory or time than it may,
-// the process ends within.
+// Serve is the main function of the reading process: it reads one file from in and writes
+// its pages to out. It returns the exit code. If it exceeds its memory or time, it ends
+// the process.
 func Serve(in io.Reader, out io.Writer) int {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')
@@ -84,7 +83,7 @@ func prepare(o order) error {
 	return pool.Close()
 }
 
-// watchMemory ends the process once it takes more memory than it may.
+// watchMemory ends the process once it takes more than most bytes of memory.
 func watchMemory(most int64) {
 	debug.SetMemoryLimit(most * 3 / 4)
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}

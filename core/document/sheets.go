@@ -9,13 +9,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// readXLSX reads the sheets of a workbook, with cells as they are shown.
+// readXLSX reads the sheets of a workbook, with cells as displayed.
 func readXLSX(data []byte, s *sink) error {
 	a, err := openArchive(data)
 	if err != nil {
 		return err
 	}
-	for _, f := range a.files { // what it says of itself; the library counts what comes
+	for _, f := range a.files { // the stated sizes; the library counts the real ones
 		if a.left -= int64(min(f.UncompressedSize64, maxInflated+1)); a.left < 0 {
 			return &Fault{Problem: core.DocumentBomb}
 		}
@@ -28,7 +28,7 @@ func readXLSX(data []byte, s *sink) error {
 	case err != nil:
 		return fault(core.DocumentDamaged, err)
 	}
-	defer func() { _ = book.Close() }() // what it leaves is in a folder that goes
+	defer func() { _ = book.Close() }() // its files are in the process's temporary folder
 	for _, name := range book.GetSheetList() {
 		if err := readSheet(book, name, s); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of documents, as people and models read them.
+// Kinds of documents, as shown to people and models.
 const (
 	PDF      = "pdf"
 	DOCX     = "docx"
@@ -29,7 +29,7 @@ const (
 	Code     = "code"
 )
 
-// names are the endings of files that are text, and what kind each is.
+// names are the kinds of text files by their endings.
 var names = map[string]string{".csv": CSV, ".tsv": CSV, ".md": Markdown, ".markdown": Markdown, ".html": HTML,
 	".htm": HTML, ".xhtml": HTML, ".txt": Text, ".text": Text, ".log": Text, ".rst": Text, ".tex": Text, ".org": Text,
 	".srt": Text, ".vtt": Text, ".ics": Text, ".vcf": Text, ".eml": Text}
@@ -41,8 +41,8 @@ var programs = []string{".go", ".py", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".ja
 	".diff", ".patch", ".proto", ".tf", ".nix", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".vue", ".svelte",
 	".asm", ".s", ".zig", ".bat", ".cmake", ".gradle", ".properties", ".env"}
 
-// Kind says what kind of document a file is, by its content first and then by its name
-// and type; empty: none that can be read.
+// Kind returns the kind of document of a file, by its content first and then by its name
+// and type; empty: it is not supported.
 func Kind(name, media string, data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -70,7 +70,8 @@ func Kind(name, media string, data []byte) string {
 	return byType(media, seen)
 }
 
-// byType is the kind of a text whose name says nothing.
+// byType returns the kind of a text without a known ending, by its stated type and its
+// content's.
 func byType(media, seen string) string {
 	base, _, _ := mime.ParseMediaType(media)
 	switch {
@@ -87,7 +88,7 @@ func byType(media, seen string) string {
 	return Text
 }
 
-// zipped says what kind of document a zipped file is, by its parts.
+// zipped returns the kind of a zipped file, by its parts.
 func zipped(data []byte) string {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -108,7 +109,8 @@ func zipped(data []byte) string {
 	return ""
 }
 
-// broken is the kind of a zipped file whose list of parts is gone, by what its bytes name.
+// broken returns the kind of a zipped file without its list of parts, by the names in its
+// bytes.
 func broken(data []byte) string {
 	for kind, part := range map[string]string{DOCX: "word/document.xml", PPTX: "ppt/slides/", XLSX: "xl/worksheets/",
 		ODT: "application/vnd.oasis.opendocument.text", ODS: "application/vnd.oasis.opendocument.spreadsheet",
@@ -143,8 +145,8 @@ func ofMimetype(f *zip.File) string {
 	return ""
 }
 
-// container is the kind of an office document with a password, which is wrapped in the
-// container of older formats. Those formats themselves are not read.
+// container returns the kind of an office document with a password, which is wrapped in
+// the container of older formats. Those formats themselves are not supported.
 func container(name string, data []byte) string {
 	if !bytes.Contains(data, utf16("EncryptedPackage")) {
 		return ""
@@ -166,8 +168,8 @@ func utf16(s string) []byte {
 	return out
 }
 
-// textual reports whether data is text in an encoding that is read: UTF-8, UTF-16 with
-// a mark, or one of a byte a character.
+// textual reports whether data is text in a supported encoding: UTF-8, UTF-16 with a
+// mark, or one with single bytes.
 func textual(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xFF, 0xFE}) || bytes.HasPrefix(data, []byte{0xFE, 0xFF}) {
 		return true

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// soakInputs is how many damaged files are read; `make soak` asks for more.
+// soakInputs is the number of damaged files; `make soak` sets a larger one.
 var soakInputs = flag.Int("soak.inputs", 20000, "how many damaged files are read")
 
-// damaged is a file with some of its bytes changed, lost, repeated or put elsewhere.
+// damaged returns a file with some bytes changed, removed, repeated or moved.
 func damaged(rnd *rand.Rand, file []byte) []byte {
 	out := bytes.Clone(file)
 	for range 1 + rnd.IntN(8) {
@@ -41,8 +41,8 @@ func damaged(rnd *rand.Rand, file []byte) []byte {
 	return out
 }
 
-// Whatever is left of a file, reading it ends, and ends well. The bytes of a packed
-// document's parts are damaged before they are packed, as else nothing would unpack.
+// Reading any damaged file ends, without a panic. The parts of a zipped document are
+// damaged before they are zipped, since nothing would unzip otherwise.
 func TestDamagedFilesAreRead(t *testing.T) {
 	t.Parallel()
 	var files [][]byte

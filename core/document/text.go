@@ -12,24 +12,23 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// decoded is a text in UTF-8, whatever encoding it came in.
+// decoded returns a text of any encoding in UTF-8.
 func decoded(data []byte, media string) string {
 	r, err := charset.NewReader(bytes.NewReader(data), media)
-	if err != nil {
-		return strings.ToValidUTF8(string(data), "\uFFFD")
+	if err == nil {
+		var out []byte
+		if out, err = io.ReadAll(io.LimitReader(r, maxText+1)); err == nil {
+			return string(out)
+		}
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxText+1))
-	if err != nil {
-		return strings.ToValidUTF8(string(data), "\uFFFD")
-	}
-	return string(out)
+	return strings.ToValidUTF8(string(data), "\uFFFD")
 }
 
-// readText reads what is text already.
+// readText reads plain text.
 func readText(data []byte, s *sink) error { return s.flow("", decoded(data, "text/plain")) }
 
-// readMarkdown reads Markdown as it is, a page for as many sections as fit one; each is
-// called by the heading that it begins below.
+// readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of
+// a page is its first heading.
 func readMarkdown(data []byte, s *sink) error {
 	var page strings.Builder
 	title, next := "", ""
@@ -77,7 +76,7 @@ func readCSV(data []byte, s *sink) error {
 		if errors.Is(err, io.EOF) {
 			return t.end()
 		}
-		if err != nil { // it is no table after all
+		if err != nil { // it is no table
 			if t.rows == 0 {
 				return readText(data, s)
 			}
@@ -89,7 +88,7 @@ func readCSV(data []byte, s *sink) error {
 	}
 }
 
-// table is a sheet whose rows are put on pages, each below the first row.
+// table puts the rows of a sheet on pages, each below the first row.
 type table struct {
 	*sink
 	title string
@@ -124,7 +123,7 @@ func (t *table) flush() error {
 	return err
 }
 
-// end hands on what is left. A sheet without rows is an empty page.
+// end passes on the last page. A sheet without rows is an empty page.
 func (t *table) end() error {
 	if t.rows == 0 && t.title != "" {
 		return t.page(Page{Title: t.title})

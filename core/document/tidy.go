@@ -5,13 +5,14 @@ import (
 	"unicode"
 )
 
-// ligatures are what old fonts of TeX write at the places of control characters.
+// ligatures are the texts of ligatures, also of old TeX fonts, which have them at control
+// characters.
 var ligatures = map[rune]string{0x10: "“", 0x11: "”", 0x15: "–", 0x16: "—", 0x1B: "ff", 0x1C: "fi", 0x1D: "fl",
 	0x1E: "ffi", 0x1F: "ffl", 'ﬀ': "ff", 'ﬁ': "fi", 'ﬂ': "fl", 'ﬃ': "ffi", 'ﬄ': "ffl",
 	0x02: ""} // a hyphen at the end of a line, between the halves of a word
 
-// tidy is a text without what is not shown: control characters and marks of direction,
-// white space at the ends of lines, more than one empty line.
+// tidy removes invisible parts of a text: control characters and marks of direction,
+// white space at the ends of lines, and repeated empty lines.
 func tidy(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	var b strings.Builder
@@ -54,7 +55,7 @@ func tidyLine(line string) string {
 	return strings.TrimRight(b.String(), " \t")
 }
 
-// row joins the cells of a row of a table; empty ones at the end are left out.
+// row joins the cells of a row; empty ones at the end are left out. It changes cells.
 func row(cells []string) string {
 	for i, c := range cells {
 		cells[i] = strings.Join(strings.Fields(strings.ReplaceAll(c, "|", "¦")), " ")

@@ -21,11 +21,11 @@ type readTool struct {
 	tokens core.Tokenizer
 }
 
-// resultTokens is how much text of pages one call returns.
-const resultTokens = 3600
-
-// mostPages is how many pages one call looks at.
-const mostPages = 100
+// Bounds of one call.
+const (
+	resultTokens = 3600 // of the text of pages
+	mostPages    = 100
+)
 
 // Spec describes file_read.
 func (readTool) Spec() core.ToolSpec {
@@ -36,7 +36,7 @@ func (readTool) Spec() core.ToolSpec {
 			`"from_page":{"type":"integer"},"to_page":{"type":"integer"}},"required":["attachment"]}`)}
 }
 
-// input is what file_read takes.
+// input holds the arguments of file_read.
 type input struct {
 	Attachment reference `json:"attachment"`
 	From       int       `json:"from_page"`
@@ -52,7 +52,7 @@ func (r *reference) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// output is what file_read returns.
+// output is the result of file_read.
 type output struct {
 	Attachment string         `json:"attachment"`
 	Message    core.MessageID `json:"message_id"`
@@ -64,7 +64,7 @@ type output struct {
 	Note       string         `json:"note,omitempty"`
 }
 
-// pageView is a page in it.
+// pageView is a page in an output.
 type pageView struct {
 	Page  int    `json:"page"`
 	Title string `json:"title,omitempty"`
@@ -104,7 +104,7 @@ func (t readTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	return r, err
 }
 
-// fill adds pages as far as there is room.
+// fill adds as many pages as fit.
 func (t readTool) fill(ctx context.Context, user core.UserID, ref core.FileRef, in input, out *output) error {
 	from := max(1, in.From)
 	to := min(cmp.Or(in.To, from+mostPages-1), from+mostPages-1)

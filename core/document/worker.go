@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Store is what documents are kept in.
+// Store holds documents.
 type Store interface {
 	core.DocumentStore
 	core.MediaStore
@@ -42,7 +42,7 @@ type Worker struct {
 	Now     func() time.Time
 }
 
-// maxAttempts is how often reading is tried where it is not the file that is at fault.
+// maxAttempts bounds the attempts at reading a file that is not itself at fault.
 const maxAttempts = 4
 
 // Take claims the job of a document and reads it.
@@ -64,7 +64,7 @@ func (w *Worker) read(ctx context.Context, j *core.Job) error {
 	}
 	a := ms[0].Attachments[part]
 	got, err := w.pages(ctx, j, file, a)
-	if errors.Is(err, core.ErrNotFound) { // it was redacted while it was read
+	if errors.Is(err, core.ErrNotFound) { // it was redacted meanwhile
 		return w.Jobs.Store.Finish(ctx, j.User, j.Lease, "")
 	}
 	if err != nil {
@@ -79,11 +79,12 @@ func (w *Worker) read(ctx context.Context, j *core.Job) error {
 	return err
 }
 
-// pages reads a file and stores its pages as they come. The error is none of the file's.
+// pages reads a file and stores its pages in batches. A fault of the file is in the
+// result, not an error.
 func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a core.Attachment) (*core.Document, error) {
 	config, err := w.Embed.Name(ctx, j.User)
 	if err != nil {
-		w.Log.Warn("the embedder was not found", zap.Int64("user", int64(j.User)), zap.Error(err))
+		w.Log.Warn("embedding settings were not read", zap.Int64("user", int64(j.User)), zap.Error(err))
 	}
 	data, err := w.Files.Read(a.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +93,7 @@ func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a co
 	if err != nil {
 		return nil, fmt.Errorf("read the file of a message: %w", err)
 	}
-	p := &putting{Worker: w, ctx: ctx, user: j.User, next: core.PutFilePages{User: j.User, File: file, First: true,
+	p := &pageWriter{Worker: w, ctx: ctx, user: j.User, next: core.PutFilePages{User: j.User, File: file, First: true,
 		Config: config, Lease: j.Lease, Now: w.Now()}, name: a.Name, kind: a.Document.Kind}
 	began := w.Now()
 	kind, err := w.Reader.Read(ctx, Source{Name: a.Name, Media: a.MIME}, data, p.add)
@@ -118,8 +119,8 @@ func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a co
 	return out, nil
 }
 
-// putting stores pages in batches.
-type putting struct {
+// pageWriter stores pages in batches.
+type pageWriter struct {
 	*Worker
 	ctx        context.Context
 	user       core.UserID
@@ -130,13 +131,13 @@ type putting struct {
 	preview    strings.Builder
 }
 
-// One transaction stores about so many pages, or bytes: other writes wait meanwhile.
+// Approximate bounds of one transaction, during which other writes wait.
 const (
 	batchPages = 40
 	batchBytes = 200_000
 )
 
-func (p *putting) add(page Page) error {
+func (p *pageWriter) add(page Page) error {
 	p.count++
 	if p.preview.Len() < 16*p.Preview {
 		p.preview.WriteString(clip(page.Text, 16*p.Preview) + "\n")
@@ -149,7 +150,7 @@ func (p *putting) add(page Page) error {
 	return p.flush()
 }
 
-func (p *putting) flush() error {
+func (p *pageWriter) flush() error {
 	if len(p.next.Pages) == 0 && !p.next.First {
 		return nil
 	}
@@ -160,7 +161,7 @@ func (p *putting) flush() error {
 	return nil
 }
 
-// firstTokens is the beginning of a text, at most n tokens of it.
+// firstTokens returns the beginning of a text, at most n tokens of it.
 func firstTokens(text string, n int, t core.Tokenizer) string {
 	text = strings.TrimSpace(text)
 	if n <= 0 {

@@ -70,7 +70,7 @@ func (s *shelf) FilePagesOf(context.Context, core.UserID, []int64) ([]core.FileP
 }
 func (s *shelf) HasFilePages(context.Context, core.UserID) (bool, error) { return true, nil }
 
-// folder is a folder of files.
+// folder holds files.
 type folder string
 
 func (f folder) Read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(string(f), name)) }
@@ -81,12 +81,12 @@ func (s *shelf) worker(t *testing.T, files Files) *Worker {
 		Embed: embedded{}, Meter: uncounted{}}
 }
 
-// embedded has the same configuration for everybody.
+// embedded has the same configuration for all users.
 type embedded struct{}
 
 func (embedded) Name(context.Context, core.UserID) (string, error) { return "c", nil }
 
-// shelfOf holds a message with a file that is to be read.
+// shelfOf returns a store of a message with an unread file.
 func shelfOf(name string) *shelf {
 	return &shelf{message: core.Message{ID: 12, Attachments: []core.Attachment{{Kind: "photo"}, {Kind: "document",
 		Name: name, Path: name, Document: &core.Document{Kind: "x", State: core.DocumentReading}}}}}
@@ -112,8 +112,7 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestWorkerFaults tells what becomes of a file that cannot be read, and of a store that
-// fails.
+// TestWorkerFaults checks the results for unreadable files and failing stores.
 func TestWorkerFaults(t *testing.T) {
 	t.Parallel()
 	s := shelfOf("lease-locked.pdf")

@@ -13,10 +13,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// archive is a zipped document whose parts are inflated within a bound over all of them.
+// archive is a zipped document. One bound applies to the inflated size of all its parts.
 type archive struct {
 	files map[string]*zip.File
-	left  int64 // bytes that may still be inflated
+	left  int64 // bytes
 }
 
 func openArchive(data []byte) (*archive, error) {
@@ -45,7 +45,7 @@ func openArchive(data []byte) (*archive, error) {
 // errPart is the error of a part that a document does not have.
 var errPart = errors.New("a part is missing")
 
-// part opens a part; reading more of it than is left ends with DocumentBomb.
+// part opens a part; reading beyond the bound ends with DocumentBomb.
 func (a *archive) part(name string) (io.ReadCloser, error) {
 	f := a.files[strings.TrimPrefix(path.Clean("/"+name), "/")]
 	if f == nil {
@@ -58,7 +58,7 @@ func (a *archive) part(name string) (io.ReadCloser, error) {
 	return &bounded{ReadCloser: r, archive: a}, nil
 }
 
-// bytes reads a part whole, at most max bytes of it.
+// bytes returns a whole part of at most most bytes.
 func (a *archive) bytes(name string, most int64) ([]byte, error) {
 	r, err := a.part(name)
 	if err != nil {
@@ -75,13 +75,13 @@ func (a *archive) bytes(name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// bounded counts what is inflated.
+// bounded counts the inflated bytes.
 type bounded struct {
 	io.ReadCloser
 	archive *archive
 }
 
-// Read reads on, or says that it is too much.
+// Read reads within the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.archive.left <= 0 {
 		return 0, &Fault{Problem: core.DocumentBomb}
@@ -91,8 +91,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// elements walks through the XML of a part, without entities of its own. See is asked
-// about each token, with how deep it stands.
+// elements calls see for each token of the XML of a part, without resolving its own
+// entities.
 func (a *archive) elements(name string, see func(xml.Token) error) error {
 	r, err := a.part(name)
 	if err != nil {
@@ -106,7 +106,7 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.CharsetReader = func(string, io.Reader) (io.Reader, error) {
-		return nil, errors.New("an encoding that is not UTF-8")
+		return nil, errors.New("the encoding is not UTF-8")
 	}
 	depth := 0
 	for {
@@ -120,7 +120,7 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 		switch t.(type) {
 		case xml.StartElement:
 			if depth++; depth > 10*maxDepth {
-				return &Fault{Problem: core.DocumentDamaged, Err: errors.New("elements nest too deep")}
+				return &Fault{Problem: core.DocumentDamaged, Err: errors.New("elements are nested too deeply")}
 			}
 		case xml.EndElement:
 			depth--
@@ -131,7 +131,8 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 	}
 }
 
-// attribute is that of an element by its name without a prefix.
+// attribute returns an attribute of an element by its name without a prefix, empty if
+// there is none.
 func attribute(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
@@ -141,7 +142,7 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// relations are the targets of a part's relations, by their ids.
+// relations returns the targets of a part's relations, by their ids.
 func (a *archive) relations(of string) (map[string]string, error) {
 	dir, file := path.Split(of)
 	out := map[string]string{}

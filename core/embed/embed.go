@@ -1,16 +1,14 @@
-// Package embed gives windows of the conversation and memory items their
-// vectors, in the background.
+// Package embed computes the vectors of windows and memory items in the background.
 //
-// Policy. One job a user does all that waits: it cuts the messages that are in
-// no window yet into windows, then embeds what has no vector, in batches. It
-// yields while replies are written. When the provider is down the job goes back
-// and waits, longer each time, and never gives up: what is not embedded is
-// found by its words. What somebody has to mend, such as a refused key or vectors
-// that are too long, is shown as an error of all that waits, and tried again as
-// rarely, or at once by an embedder of another fingerprint. A window is stored with the vectors of its
-// passages, or not at all. A text that the provider refuses by itself is marked with the reason, and
-// the others go on; but if the provider refuses a plain sentence too, the fault is not the text's.
-// Tokens are not charged.
+// Policy. One job for each user does all pending work: it cuts new messages into
+// windows, then embeds texts without vectors in batches. It yields while replies are
+// written. When the provider is down the job is retried, with growing delays and without
+// end: texts without vectors are found by their words. A fault that somebody must fix,
+// such as a refused key or vectors that are too long, is shown as the error of all pending
+// texts, and retried as rarely, or immediately by an embedder of another fingerprint. A
+// window is stored with the vectors of its passages, or not at all. A text that the
+// provider refuses is marked with the reason, and the others go on, unless the provider
+// refuses a plain sentence too. Tokens are not charged.
 package embed
 
 import (
@@ -25,7 +23,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Store is what is embedded and where vectors go.
+// Store holds texts and their vectors.
 type Store interface {
 	Unwindowed(ctx context.Context, user core.UserID, limit int) (core.SegmentID, []core.Message, bool, error)
 	PutWindows(ctx context.Context, p core.PutWindows) error
@@ -37,18 +35,18 @@ type Store interface {
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
 }
 
-// Windows are the stretches of a conversation that get vectors. Its methods are pure.
+// Windows cuts a conversation into texts for embedding. Its methods are pure.
 type Windows interface {
-	// Cut makes windows of a day's messages, and tells through which message they
-	// are in windows; 0: through none of them.
+	// Cut makes windows of a day's messages, and returns the last message that is in
+	// one; 0: none is.
 	Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID)
-	// Text is what of a window's messages is embedded; empty: nothing is.
+	// Text returns the text of a window to embed; empty: none.
 	Text(messages []core.Message) string
-	// Passages are the stretches of a window's messages that get vectors, too.
+	// Passages returns the stretches of a window's messages that get vectors too.
 	Passages(messages []core.Message) []core.Passage
 }
 
-// Worker does the jobs of core.QueueEmbed. All fields are required. It is
+// Worker runs the jobs of core.QueueEmbed. All fields are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Store     Store
@@ -60,13 +58,13 @@ type Worker struct {
 	Now       func() time.Time
 }
 
-// Take claims a due job and does it.
+// Take claims a due job and runs it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
 	w.Jobs.Yield(ctx)
 	w.Jobs.Take(ctx, ref, w.do)
 }
 
-// do embeds what waits of a user, and ends the job.
+// do embeds a user's pending texts, and ends the job.
 func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	err := w.work(ctx, j.User)
 	if err == nil {
@@ -74,14 +72,14 @@ func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	}
 	switch {
 	case errors.Is(err, core.ErrChanged):
-		return &job.Later{At: w.Now().Add(time.Second)} // somebody may be in the middle of it
+		return &job.Later{At: w.Now().Add(time.Second)} // the day may still be changing
 	case ctx.Err() == nil:
 		w.Meter.Count("everthread_embedding_failures_total", 1)
 	}
 	return err
 }
 
-// work embeds what waits of a user. Without an embedder nothing does.
+// work embeds a user's pending texts. Without an embedder it does nothing.
 func (w *Worker) work(ctx context.Context, user core.UserID) error {
 	e, config, err := w.Embedders(ctx, user)
 	if err != nil || e == nil {
@@ -89,7 +87,7 @@ func (w *Worker) work(ctx context.Context, user core.UserID) error {
 	}
 	r := &round{Worker: w, user: user, embedder: e, config: config, tried: core.FingerprintOf(e, config)}
 	if err := w.Store.RetryEmbeddings(ctx, user, r.tried, w.Now()); err != nil {
-		return wrap("try again what failed", err)
+		return wrap("retry failed texts", err)
 	}
 	if err := r.windows(ctx); err != nil {
 		return err
@@ -97,19 +95,19 @@ func (w *Worker) work(ctx context.Context, user core.UserID) error {
 	return r.fail(ctx, r.vectors(ctx))
 }
 
-// fail marks what waits where nothing can be embedded until somebody changes
-// something, so that it is seen why.
+// fail marks the pending texts with an error that only a person can fix, so that it
+// is visible.
 func (r *round) fail(ctx context.Context, err error) error {
 	var m *core.ModelError
 	if !errors.As(err, &m) || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {
 		return err
 	}
-	return errors.Join(err, wrap("mark what cannot be embedded", r.Store.FailEmbeddings(ctx, r.user, r.tried,
-		m.Err.Error(), r.Now())))
+	return errors.Join(err, wrap("mark failed texts", r.Store.FailEmbeddings(ctx, r.user, r.tried, m.Err.Error(),
+		r.Now())))
 }
 
-// Rebuild marks everything of a user, archived items included, to be embedded
-// again and returns how much that is; unless it is confirmed it only counts.
+// Rebuild marks all texts of a user, archived items included, to be embedded again, and
+// returns their number. Unless confirmed, it only counts.
 func (w *Worker) Rebuild(ctx context.Context, user core.UserID, confirm bool) (int, error) {
 	now := w.Now()
 	e, config, err := w.Embedders(ctx, user)

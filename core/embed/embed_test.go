@@ -140,7 +140,7 @@ func TestWorkThatDoesNotGetAheadGoesBack(t *testing.T) {
 	}
 }
 
-// forgetful keeps nothing that it is given.
+// forgetful is a store that keeps nothing.
 type forgetful struct{ *world }
 
 func (forgetful) PutWindows(context.Context, core.PutWindows) error { return nil }
@@ -270,7 +270,7 @@ func TestWhatSomebodyHasToMendIsAnErrorUntilItIs(t *testing.T) {
 			len(w.queue) != 1 {
 			t.Errorf("%s: %v, %q", kind, w.states(), w.items[0].cause)
 		}
-		w.queue[0].RunAt = wk.Now() // the same is tried again, rarely
+		w.queue[0].RunAt = wk.Now() // the rare retry
 		w.run(t, wk)
 		if len(p.calls) != 2 || w.states()[core.EmbeddingError] != 2 {
 			t.Errorf("%s: %v after %d calls", kind, w.states(), len(p.calls))

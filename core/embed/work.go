@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	pageOfMessages = 500    // read at once for windows
-	mostMessages   = 64_000 // that may be read for one window
-	batchTexts     = 32     // windows and items that are embedded at once
-	batchPassages  = 256    // passages that are embedded at once, but for a single window's
-	mostChanges    = 5      // how often in a row a day may change while it is cut
+	pageOfMessages = 500    // messages in a read for windows
+	mostMessages   = 64_000 // messages in the largest read for one window
+	batchTexts     = 32     // windows and items in a request
+	batchPassages  = 256    // passages in a request, unless a single window has more
+	mostChanges    = 5      // changes in a row of a day while it is cut
 )
 
-// errStuck means that work which was done is asked for again.
-var errStuck = errors.New("the store asks for the same again")
+// errStuck means that the store returned finished work again.
+var errStuck = errors.New("the store returned the same work again")
 
-// place reports whether cutting gets ahead.
+// place is the position of cutting. Two equal ones in a row are no progress.
 type place struct {
 	segment core.SegmentID
 	first   core.MessageID
@@ -31,7 +31,7 @@ type place struct {
 	closed  bool
 }
 
-// windows cuts what is in no window yet, day by day.
+// windows cuts the messages that are in no window yet, day by day.
 func (r *round) windows(ctx context.Context) error {
 	limit, changes := pageOfMessages, 0
 	var before place
@@ -78,17 +78,17 @@ type round struct {
 	config   string
 	tried    string // fingerprint of the embedder
 	sound    bool   // the provider embedded something in this job
-	length   int    // of the provider's vectors; 0: not known yet
+	length   int    // of the provider's vectors; 0: unknown
 }
 
-// vectors embeds what waits, batch by batch.
+// vectors embeds pending texts, batch by batch.
 func (r *round) vectors(ctx context.Context) error {
 	var before core.Embeddable
 	for {
 		r.Jobs.Yield(ctx)
 		waiting, err := r.Store.PendingEmbeddings(ctx, r.user, r.config, batchTexts)
 		if err != nil {
-			return fmt.Errorf("read what waits: %w", err)
+			return fmt.Errorf("read pending texts: %w", err)
 		}
 		if len(waiting) == 0 {
 			return nil
@@ -103,15 +103,14 @@ func (r *round) vectors(ctx context.Context) error {
 	}
 }
 
-// wanted is something that is to get a vector.
+// wanted is a text that needs a vector.
 type wanted struct {
 	core.EmbeddingResult
 	text     string
 	passages []core.Passage
 }
 
-// batch embeds things and stores their vectors. Those without any text are
-// marked as such.
+// batch embeds texts and stores their vectors. Empty ones are marked as such.
 func (r *round) batch(ctx context.Context, waiting []core.Embeddable) error {
 	var list []wanted
 	var empty []core.EmbeddingResult
@@ -133,8 +132,8 @@ func (r *round) batch(ctx context.Context, waiting []core.Embeddable) error {
 	return r.embed(ctx, list)
 }
 
-// embed embeds texts and stores what came of them. If they are refused they are
-// tried apart, so that the one at fault is found.
+// embed embeds texts and stores the results. If the provider refuses them, each half is
+// tried alone, until the text at fault is found.
 func (r *round) embed(ctx context.Context, list []wanted) error {
 	if len(list) == 0 {
 		return nil
@@ -152,7 +151,7 @@ func (r *round) embed(ctx context.Context, list []wanted) error {
 		}
 		return r.embed(ctx, list[half:])
 	case refused(err):
-		return r.condemn(ctx, list[0].EmbeddingResult, err)
+		return r.markRefused(ctx, list[0].EmbeddingResult, err)
 	case err != nil:
 		return err
 	}
@@ -165,27 +164,28 @@ func (r *round) embed(ctx context.Context, list []wanted) error {
 	return r.store(ctx, list)
 }
 
-// ask embeds texts: one vector for each, all of one length in a job, or an error.
+// ask embeds texts. It returns one vector for each, of the same length throughout a job,
+// or an error.
 func (r *round) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := r.embedder.Embed(ctx, texts)
 	if err != nil {
 		return nil, err
 	}
 	if len(vectors) != len(texts) {
-		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("the provider gave %d vectors for %d texts",
-			len(vectors), len(texts))}
+		return nil, &core.ModelError{Kind: core.ModelConfig,
+			Err: fmt.Errorf("the provider returned %d vectors for %d texts", len(vectors), len(texts))}
 	}
 	for _, v := range vectors {
 		if r.length = cmp.Or(r.length, len(v)); len(v) == 0 || len(v) != r.length {
 			return nil, &core.ModelError{Kind: core.ModelConfig,
-				Err: errors.New("the provider gave vectors of different lengths, or empty ones")}
+				Err: errors.New("the provider returned vectors of different lengths, or empty ones")}
 		}
 	}
 	return vectors, nil
 }
 
-// store embeds the passages of what has its vectors, as many as fit into a batch
-// at a time, and stores it.
+// store embeds the passages of texts that have their vectors, as many as fit into a
+// batch at a time, and stores both.
 func (r *round) store(ctx context.Context, list []wanted) error {
 	for len(list) > 0 {
 		n, passages := 1, list[0].passages
@@ -213,8 +213,8 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 	return nil
 }
 
-// passages returns the vectors of passages. One that is refused has no values: its
-// message is found by its words.
+// passages returns the vectors of passages. A refused one has no values: its message is
+// found by its words only.
 func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.PassageVector, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -252,9 +252,9 @@ func refused(err error) bool {
 	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
 }
 
-// condemn marks a text that is refused, unless the provider refuses a plain
-// sentence as well: then that is the error, and the text goes on waiting.
-func (r *round) condemn(ctx context.Context, e core.EmbeddingResult, cause error) error {
+// markRefused marks a refused text, unless the provider refuses a plain sentence too: then
+// it returns that error, and the text stays pending.
+func (r *round) markRefused(ctx context.Context, e core.EmbeddingResult, cause error) error {
 	if !r.sound {
 		if _, err := r.embedder.Embed(ctx, []string{"The cat sleeps on the sofa."}); err != nil {
 			return fmt.Errorf("embed a plain sentence: %w", err)

@@ -67,7 +67,7 @@ func (w *world) say(segment core.SegmentID, texts ...string) {
 	}
 }
 
-// remember adds a memory item that waits.
+// remember adds a pending memory item.
 func (w *world) remember(texts ...string) {
 	for _, text := range texts {
 		e := core.Embeddable{Kind: core.VectorItem, ID: int64(len(w.items) + 1000), Text: text}
@@ -269,7 +269,7 @@ func (w *world) states() map[core.EmbeddingState]int {
 	return out
 }
 
-// provider is an embedder that does what do says.
+// provider is an embedder that calls do.
 type provider struct {
 	mu    sync.Mutex
 	calls [][]string
@@ -319,7 +319,7 @@ func joined(messages []core.Message) string {
 	return strings.Join(texts, " ")
 }
 
-// each is a passage for each message.
+// each returns a passage for each message.
 func each(messages []core.Message) []core.Passage {
 	var out []core.Passage
 	for _, m := range messages {
@@ -330,8 +330,8 @@ func each(messages []core.Message) []core.Passage {
 	return out
 }
 
-// threes are windows of three messages, or as cut says, with passages of one, or as
-// passages says.
+// threes makes windows of three messages, or by cut, with passages of one, or by
+// passages.
 type threes struct {
 	cut      func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
 	passages func(messages []core.Message) []core.Passage
@@ -353,7 +353,7 @@ func (t threes) Passages(messages []core.Message) []core.Passage {
 	return each(messages)
 }
 
-// worker works in w with p, and logs into the observer.
+// worker returns a worker on w with p, which logs to the observer.
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
@@ -364,7 +364,7 @@ func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	}, seen
 }
 
-// run enqueues a job and does it, and the ones that follow, until none is due.
+// run enqueues a job and runs it, and the next ones, until none is due.
 func (w *world) run(t *testing.T, wk *Worker) {
 	t.Helper()
 	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now(),
@@ -380,7 +380,7 @@ func (w *world) run(t *testing.T, wk *Worker) {
 	t.Error("the job does not end")
 }
 
-// once enqueues a job and does it one time.
+// once enqueues a job and runs it once.
 func (w *world) once(t *testing.T, wk *Worker) {
 	t.Helper()
 	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey,
@@ -390,7 +390,7 @@ func (w *world) once(t *testing.T, wk *Worker) {
 	wk.Take(t.Context(), core.JobRef{User: ada, ID: w.queue[0].ID})
 }
 
-// fixed is everybody's embedder.
+// fixed returns the same embedder for all users.
 func fixed(e core.Embedder, config string) core.EmbedderOf {
 	return func(context.Context, core.UserID) (core.Embedder, string, error) { return e, config, nil }
 }

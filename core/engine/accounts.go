@@ -10,16 +10,16 @@ import (
 	"github.com/everthread/everthread/core/people"
 )
 
-// Delete removes a user with their files, and lists what is left of them.
+// Delete removes a user with their files, and returns what is left of them.
 func (e *Engine) Delete(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error) {
 	if err := e.Deleter.Delete(ctx, user, tell); err != nil {
 		return nil, err
 	}
-	e.RefreshAccounts() // theirs end
+	e.RefreshAccounts()
 	return e.Deleter.Left(ctx, user, tell)
 }
 
-// RefreshAccounts has channels take up accounts of users that were added or removed.
+// RefreshAccounts has channels reload the accounts of users.
 func (e *Engine) RefreshAccounts() {
 	for _, ch := range e.Channels {
 		if r, ok := ch.(core.AccountChecker); ok {
@@ -28,9 +28,9 @@ func (e *Engine) RefreshAccounts() {
 	}
 }
 
-// Traces lists where a text still stands of a user, and reports whether it looked through
-// the files of the database, too. The file of the embedded store holds what everybody
-// said, so it is looked through only for who is alone on it.
+// Traces lists where a text of a user is still stored, and reports whether it searched the
+// database's files, too. The file of the embedded store holds the texts of all users, so
+// it is searched only if the user is the only one.
 func (e *Engine) Traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, all bool, err error) {
 	if e.Config.DatabaseURL == "" {
 		users, err := e.Store.Users(ctx)
@@ -51,26 +51,24 @@ func (e *Engine) Traces(ctx context.Context, user core.UserID, text string) (fou
 	return found, all, err
 }
 
-// Traces lists where a text still stands of a user: as it is, and as it is written in
-// JSON, which some of what is kept is.
+// Traces lists where a text of a user is still stored, verbatim or escaped for JSON.
 func Traces(ctx context.Context, st core.Janitor, user core.UserID, text string) ([]core.Trace, error) {
 	var out []core.Trace
-	seen := map[core.Trace]bool{}
 	for _, form := range forms(text) {
 		found, err := st.Traces(ctx, user, form)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range found {
-			if !seen[t] {
-				seen[t], out = true, append(out, t)
+			if !slices.Contains(out, t) {
+				out = append(out, t)
 			}
 		}
 	}
 	return out, nil
 }
 
-// forms are the ways in which a text is written, each once.
+// forms returns a text verbatim and escaped for JSON, each form once.
 func forms(text string) []string {
 	out := []string{text}
 	for _, safe := range []bool{true, false} {

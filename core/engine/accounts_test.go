@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestATextHasSeveralForms: it may stand in JSON.
+// A text may be stored in JSON, too.
 func TestATextHasSeveralForms(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

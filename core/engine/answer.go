@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Answer runs the loop of one turn.
+// Answer runs the model and its tools for one turn.
 func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt,
 	onText func(string)) (core.Answer, error) {
 	ctx, end := span(ctx, "answer", t)
@@ -24,7 +24,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	c := ts.Config.Agent
 	ts.reachServers(ctx)
-	tools, guard := ts.told(u, p), agent.Promise
+	tools, guard := ts.offered(u, p), agent.Promise
 	asked := core.Request{}
 	if p.Request != nil {
 		asked = *p.Request
@@ -37,7 +37,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		model, call.Reserve, more = reserved.Model(ts.Model), reserved.Take, reserved.Affords
 		if ok, err := ts.several(ctx, t, u, reserved); err != nil {
 			return core.Answer{}, err
-		} else if !ok { // the day's budget has one call left
+		} else if !ok { // the day's budget allows one more call
 			tools, guard, asked.Tools = nil, nil, nil
 		}
 	}
@@ -53,7 +53,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
 		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
-	if rejected(err) && blind(req.Messages) { // or a picture would cost every answer from now on
+	if rejected(err) && blind(req.Messages) { // otherwise the picture would fail every later answer
 		used := out.Usage
 		out, err = agent.Run(ctx, req)
 		out.Usage = out.Usage.Add(used)
@@ -63,7 +63,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		Tainted: out.Tainted}, err
 }
 
-// through is through whom a turn came: the key of a program, or an identity.
+// through returns the actor of a turn: the key of a program, or an identity.
 func through(t *core.Turn) core.Actor {
 	if key, ok := client.KeyOf(t.Address); ok {
 		return core.Actor{Via: core.ViaKey, ID: key}
@@ -74,8 +74,8 @@ func through(t *core.Turn) core.Actor {
 	return core.Actor{Via: core.ViaIdentity, ID: int64(t.Identity)}
 }
 
-// permit decides about calls of outside tools: what the operator allowed runs, but
-// in a tainted turn only what reads; all else asks the person.
+// permit decides about calls of outside tools. Tools that the operator allowed run, in a
+// tainted turn only if they are read-only; all others ask the person.
 func permit(tool core.Tool, tainted bool) agent.Verdict {
 	g, ok := tool.(core.GuardedTool)
 	if !ok {
@@ -87,7 +87,7 @@ func permit(tool core.Tool, tainted bool) agent.Verdict {
 	return agent.Ask
 }
 
-// decided is the call that a turn goes on with; nil: none.
+// decided returns the call that a person decided about; nil: none.
 func (ts *Turns) decided(ctx context.Context, user core.UserID, d *core.Decision) (*agent.Decided, error) {
 	if d == nil {
 		return nil, nil
@@ -101,12 +101,12 @@ func (ts *Turns) decided(ctx context.Context, user core.UserID, d *core.Decision
 	}
 	var s core.CallSubject
 	if err := json.Unmarshal([]byte(a.Subject), &s); err != nil || s.Call.Name == "" {
-		return nil, err // it was forgotten meanwhile
+		return nil, err // its subject was redacted
 	}
 	return &agent.Decided{Call: s.Call, Yes: a.State == core.ApprovalYes}, nil
 }
 
-// maxOutput bounds an answer: a client may ask for less than is configured.
+// maxOutput bounds the tokens of an answer: a client may request fewer than configured.
 func (ts *Turns) maxOutput(r core.Request) int {
 	c := ts.Config.LLM.MaxOutputTokens
 	if r.MaxTokens > 0 && (c == 0 || r.MaxTokens < c) {
@@ -115,7 +115,7 @@ func (ts *Turns) maxOutput(r core.Request) int {
 	return c
 }
 
-// reserved is what is reserved of a person's day for their turn; nil: it has no bound.
+// reserved returns the reservation of a turn; nil: the user's day has no limit.
 func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
 	limit, tasks := ts.Config.Limits.TokensPerDay, 0
 	if t.Task != 0 {
@@ -131,9 +131,8 @@ func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservat
 		}}
 }
 
-// several reports whether a turn has tokens for more than one call. What attempts of
-// it took before is reserved again first; the error is an OverCap where not even one
-// call is left.
+// several reports whether a turn has tokens for more than one call. It first reserves again
+// what earlier attempts used. The error wraps a trust.OverCap if not even one call is left.
 func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
 	full, least := ts.Reserve(u.Settings)
 	if t.Lease.Attempt <= 1 && t.Used == (core.Usage{}) {
@@ -149,25 +148,25 @@ func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trus
 	return false, err
 }
 
-// rejected reports whether a server did not take a request, and never will.
+// rejected reports whether the model's server refused a request permanently.
 func rejected(err error) bool {
 	var m *core.ModelError
 	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
 }
 
-// promptTokens is what a prompt takes of a window, with its pictures and the form of calls.
+// promptTokens returns the size of a prompt in tokens, with its pictures and tool calls.
 func promptTokens(p core.Prompt) int {
 	n := p.Snapshot.Total + p.Snapshot.ClientTokens
 	for _, m := range p.Messages {
-		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.WishTokens
+		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.CallTokens
 	}
 	return n
 }
 
-// unseen stands for pictures that the model's server refused.
+// unseen replaces pictures that the model's server refused.
 const unseen = "[The model's server did not take the picture, so you cannot see it. Say so.]"
 
-// blind takes the pictures out of messages, and reports whether there were any.
+// blind removes the pictures from messages, and reports whether there were any.
 func blind(ms []core.ModelMessage) (had bool) {
 	for i := range ms {
 		had = hide(&ms[i], unseen) || had
@@ -175,7 +174,7 @@ func blind(ms []core.ModelMessage) (had bool) {
 	return had
 }
 
-// hide takes the pictures out of a message, and reports whether there were any.
+// hide replaces the pictures of a message with why, and reports whether there were any.
 func hide(m *core.ModelMessage, why string) bool {
 	if len(m.Images) == 0 {
 		return false
@@ -184,7 +183,7 @@ func hide(m *core.ModelMessage, why string) bool {
 	return true
 }
 
-// tooLarge stands for pictures that have no room in the window.
+// tooLarge replaces pictures that do not fit into the window.
 const tooLarge = "[The pictures have no room in what you can read at once, so you cannot see them. Say so.]"
 
 // addImages puts the pictures of the turn's inputs into the prompt.
@@ -199,7 +198,7 @@ func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) er
 		}
 	}
 	output := ts.maxOutput(core.Request{})
-	for i := range p.Messages { // the oldest give way
+	for i := range p.Messages { // the oldest pictures go first
 		if over := promptTokens(*p) + p.Snapshot.ToolTokens + output + leastResults - ts.Config.LLM.Usable(); over > 0 {
 			hide(&p.Messages[i], tooLarge)
 		}

@@ -19,7 +19,7 @@ import (
 // mediaDir is the folder of attachments.
 func mediaDir(c configs.Config) string { return filepath.Join(c.DataDir, "media") }
 
-// BackupDir is the folder of the backups.
+// BackupDir returns the folder of the backups.
 func BackupDir(c configs.Config) string {
 	if c.Backup.Dir != "" {
 		return c.Backup.Dir
@@ -27,24 +27,23 @@ func BackupDir(c configs.Config) string {
 	return filepath.Join(c.DataDir, "backups")
 }
 
-// backupState is where the time of the last backup by the clock is kept, for all
-// processes.
+// The state that stores the time of the last scheduled backup, for all processes.
 const (
 	backupState = "backup"
 	backupMade  = "made"
 	backupRetry = 15 * time.Minute
 )
 
-// backups makes backups by the clock.
+// backups makes scheduled backups.
 type backups struct {
 	*Process
 	maker *backup.Maker // nil: none is made
 	meter core.Counter
-	next  time.Time // when one that failed is tried again
+	next  time.Time // of a retry
 }
 
-// run makes a backup if one is due, in one process at a time. One that failed is tried
-// again after a while.
+// run makes a backup if one is due, in one process at a time. It retries a failed one after
+// backupRetry.
 func (b *backups) run(ctx context.Context) error {
 	if b.maker == nil || b.Config.Backup.Cron == "" || b.Now().Before(b.next) {
 		return nil
@@ -71,7 +70,7 @@ func (b *backups) run(ctx context.Context) error {
 	})
 }
 
-// make makes one, and returns what the log says of it.
+// make makes a backup, and returns the fields of its log entry.
 func (b *backups) make(ctx context.Context) ([]zap.Field, error) {
 	dir := BackupDir(b.Config)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,7 +82,7 @@ func (b *backups) make(ctx context.Context) ([]zap.Field, error) {
 		zap.Duration("took", b.Now().Sub(began)), zap.Strings("removed", res.Removed)}, err
 }
 
-// BackupTimes are when the clock had the last backup made, zero for never, and when the
+// BackupTimes returns the time of the last scheduled backup, zero for none, and when the
 // next one is due.
 func BackupTimes(ctx context.Context, c configs.Config, st core.StateStore) (last, due time.Time, err error) {
 	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
@@ -94,7 +93,7 @@ func BackupTimes(ctx context.Context, c configs.Config, st core.StateStore) (las
 	if err != nil {
 		return last, due, err
 	}
-	if made, err := strconv.ParseInt(text, 10, 64); err == nil { // empty: there was none
+	if made, err := strconv.ParseInt(text, 10, 64); err == nil {
 		last = time.UnixMilli(made)
 	}
 	return last, schedule.Next(time.UnixMilli(max(0, last.UnixMilli()))), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// budgets bounds prompts as it is configured.
+// budgets returns the configured bounds of prompts.
 func budgets(c configs.Config) prompt.Budgets {
 	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens,
 		Last: c.Context.LastConversationTokens, Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens,
@@ -21,15 +21,15 @@ func budgets(c configs.Config) prompt.Budgets {
 		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
-// leastResults is what tools may return in any turn, and callTokens what a call of one
-// takes beside that.
+// leastResults is the number of tokens that tools may return in any turn, callTokens that
+// of a tool call itself.
 const (
 	leastResults = 200
 	callTokens   = 40
 )
 
-// results is what the tools of a turn may return: what is configured, or what its prompt
-// leaves of the window.
+// results bounds the tokens that the tools of a turn may return: the configured number, or
+// what its prompt leaves of the window.
 func (ts *Turns) results(p core.Prompt, output int) int {
 	c := ts.Config.Agent
 	left := ts.Config.LLM.Usable() - promptTokens(p) - p.Snapshot.ToolTokens - output -
@@ -39,7 +39,7 @@ func (ts *Turns) results(p core.Prompt, output int) int {
 
 const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
 
-// step is how many tokens one call of the model may take: prompt and answer.
+// step bounds the tokens of one call of the model, prompt and answer.
 func step(c configs.Config, s core.Settings) int {
 	most := c.Context.TotalTokens
 	if strategy(c, s) == prompt.Long {
@@ -48,13 +48,13 @@ func step(c configs.Config, s core.Settings) int {
 	return most + c.LLM.MaxOutputTokens + maxSchema
 }
 
-// Reserve is what a turn reserves of the day's budget before its first call: that
-// call, and a last one with the results of its tools; or at least the one.
+// Reserve returns what a turn reserves of the day's budget before its first call: full is
+// that call, and a last one with the results of its tools; least is one call.
 func (ts *Turns) Reserve(s core.Settings) (full, least int) {
 	return 2*step(ts.Config, s) + ts.Config.Agent.ToolTokens, step(ts.Config, s)
 }
 
-// TaskBudget is what the turn of a task reserves when it is due, and of how much.
+// TaskBudget returns the budget that bounds the turn of a task when it is due.
 func (ts *Turns) TaskBudget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: ts.Config.Limits.TokensPerDay, TaskTokensPerDay: ts.Config.Limits.TaskTokensPerDay,
 		Closed: ts.Closed(s), Day: ts.Calendar.Day(s, now).Label}
@@ -65,8 +65,8 @@ func (ts *Turns) TaskBudget(s core.Settings, now time.Time) core.Budget {
 // maxSchema bounds the descriptions of tools, in tokens.
 const maxSchema = 3000
 
-// LongBudget is what a prompt of the strategy long may take of the models' windows,
-// and of a day's tokens, so that these are enough for some turns.
+// LongBudget bounds the tokens of a prompt of the strategy long, by the models' windows and
+// by the day's tokens, so that these suffice for several turns.
 func LongBudget(c configs.Config) int {
 	most := min(c.Context.Long.Budget, c.LLM.Smallest()-maxSchema-c.LLM.MaxOutputTokens)
 	if r := c.Room(); r.Short() {
@@ -78,9 +78,9 @@ func LongBudget(c configs.Config) int {
 	return max(most, c.Context.TotalTokens)
 }
 
-// LongRaw is how many of the newest tokens stay as they are. What is configured
-// holds within four fifths of where compression starts; the default is at most a
-// third of it, so that small budgets are shared as large ones are.
+// LongRaw returns how many of the newest tokens are never compressed: the configured
+// number, at most four fifths of where compression starts. The default is at most a third
+// of that, so that small budgets are divided as large ones are.
 func LongRaw(c configs.Config) int {
 	x := c.Context.Long
 	starts := int(float64(LongBudget(c)) * x.CompressThreshold)
@@ -94,12 +94,12 @@ func strategy(c configs.Config, s core.Settings) string {
 	return cmp.Or(s.Strategy, c.Context.Strategy)
 }
 
-// Closed is until when the tokens of all are used up; zero: they are not.
+// Closed returns until when the tokens of all users are used up; zero: they are not.
 func (ts *Turns) Closed(s core.Settings) time.Time {
 	return ts.Ledger.Closed(context.Background(), step(ts.Config, s))
 }
 
-// Over is until when the budget of a user's day is used up; zero: it is not.
+// Over returns until when the budget of a user's day is used up; zero: it is not.
 func (ts *Turns) Over(ctx context.Context, user core.UserID) (time.Time, error) {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {

@@ -2,16 +2,19 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 )
 
-// runChannel runs a channel; one that has an account only while this process holds it.
-// What is wrong with one channel stops no other.
+// runChannel runs a channel until ctx ends, and restarts it after errors. A channel with an
+// account runs only while this process holds its lease.
 func (e *Engine) runChannel(ctx context.Context, ch core.Channel) error {
 	log := e.Log.With(zap.String("channel", ch.Name()))
 	for ctx.Err() == nil {
@@ -25,25 +28,20 @@ func (e *Engine) runChannel(ctx context.Context, ch core.Channel) error {
 			return nil
 		}
 		if err != nil {
-			log.Error("channel stopped; it is tried again", zap.Error(err))
+			log.Error("channel stopped; it is restarted", zap.Error(err))
 		}
 		job.Wait(ctx, job.Renew)
 	}
 	return nil
 }
 
-// attend runs a channel, and sends on it and on those that it carries if only the
-// process that runs it may.
+// attend runs a channel. If it is a OneProcess channel, it also takes the deliveries of the
+// channel and of those that it carries.
 func (e *Engine) attend(ctx context.Context, ch core.Channel) error {
 	if !e.Channels.Capabilities(ch.Name()).OneProcess {
 		return ch.Run(ctx, e.Gateway)
 	}
-	names := []string{ch.Name()}
-	if carrier, ok := ch.(core.Carrier); ok {
-		for _, other := range carrier.Carries() {
-			names = append(names, other.Name())
-		}
-	}
+	names := slices.Sorted(maps.Keys(gateway.NewChannels(ch)))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)

@@ -19,7 +19,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	ctx, end := span(ctx, "build context", t)
 	defer end()
 	if ts.Config.Transcription.Model != "" ||
-		ts.Config.LLM.Vision { // what is heard stands in the prompt, what is seen goes with it
+		ts.Config.LLM.Vision { // the prompt contains transcripts and pictures
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
 			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}
@@ -39,7 +39,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		p, err = ts.buildAs(ctx, in)
 	}
 	switch {
-	case always.err != nil: // no prompt goes out without what the person wants always
+	case always.err != nil: // no prompt without the standing instructions
 		err = always.err
 	case errors.Is(err, prompt.ErrNoInput):
 		err = fmt.Errorf("%w: %w", core.ErrNotFound, err)
@@ -51,7 +51,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	return core.Prompt(p), err
 }
 
-// parts are those of a prompt that do not depend on the conversation.
+// parts returns the parts of a prompt that do not depend on the conversation.
 func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) []prompt.Static {
 	parts := ts.first(u)
 	if !u.Settings.MemoryOff {
@@ -66,10 +66,10 @@ func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) [
 	return parts
 }
 
-// nonce is what the fences of an epoch are named by: 50 bits that nobody can guess.
+// nonce returns the name of an epoch's fences: 50 bits that nobody can guess.
 func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
-// buildAs builds a prompt by a strategy.
+// buildAs builds a prompt, and once more in a new epoch if the current one is stale.
 func (ts *Turns) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, error) {
 	q, waited := prompt.Query(in), false
 	p, err := ts.build(ctx, in, q, &waited)
@@ -79,7 +79,7 @@ func (ts *Turns) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, e
 	return p, err
 }
 
-// unread reports whether a document of the turn's inputs is not read yet.
+// unread reports whether a document of the turn's inputs has not been read yet.
 func (ts *Turns) unread(in prompt.Input) bool {
 	for _, m := range slices.Backward(in.Window.Messages) { // the inputs are the last
 		if len(m.Attachments) > 0 && slices.Contains(in.Turn.Inputs, m.ID) && ts.Files.Unread(m.Attachments) {
@@ -89,7 +89,7 @@ func (ts *Turns) unread(in prompt.Input) bool {
 	return false
 }
 
-// build builds a prompt. Documents of the turn's inputs are waited for, once a turn.
+// build builds a prompt. It waits for the documents of the turn's inputs, once a turn.
 func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery, waited *bool) (prompt.Prompt, error) {
 	var err error
 	if in.Window, err = ts.Store.Window(ctx, &in.Turn, q); err != nil {
@@ -107,7 +107,7 @@ func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery,
 	return prompt.Build(in)
 }
 
-// hints is the part of a prompt that tells how to use memory, and what it is about.
+// hints returns the part of a prompt that lists the themes of memory.
 func (ts *Turns) hints(ctx context.Context, user core.UserID) prompt.Static {
 	return prompt.Static{Name: "themes", Load: func() (text string, tainted bool, err error) {
 		themes, err := ts.Memory.Themes(ctx, user, hintedThemes)
@@ -115,6 +115,6 @@ func (ts *Turns) hints(ctx context.Context, user core.UserID) prompt.Static {
 	}}
 }
 
-// hintedThemes is one more theme than hints show, so that they can say that
-// there are more.
+// hintedThemes is one theme more than the hints list, so that they can mention that there
+// are more.
 const hintedThemes = 11

@@ -12,7 +12,8 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Afford takes tokens of a user's day before a call.
+// Afford reserves tokens of a user's day for a call. The caller settles it with the usage.
+// The error is a live.OverBudget if the day has too few.
 func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Usage) error, error) {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {
@@ -22,14 +23,15 @@ func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func
 	if until := ts.Ledger.Closed(ctx, tokens); !until.IsZero() {
 		return nil, &live.OverBudget{Until: until}
 	}
-	ok, err := ts.Store.ReserveCall(ctx, user, today.Label, tokens, ts.Config.Limits.TokensPerDay)
+	limit := ts.Config.Limits.TokensPerDay
+	ok, err := ts.Store.ReserveCall(ctx, user, today.Label, tokens, limit)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
 		return nil, &live.OverBudget{Until: today.End}
 	}
-	if ts.Config.Limits.TokensPerDay == 0 {
+	if limit == 0 {
 		tokens = 0 // nothing was reserved
 	}
 	return func(took core.Usage) error {
@@ -37,8 +39,8 @@ func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func
 	}, nil
 }
 
-// Direct asks once. What it may take is reserved before, and what it takes is
-// charged, whatever comes of it.
+// Direct calls the model once, outside a turn. It reserves the tokens before, and charges
+// those that were used, also after an error.
 func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {
 	var err error
 	if req.Messages, err = ts.withStanding(ctx, user, req.Messages); err != nil {
@@ -65,13 +67,13 @@ func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 		err = &live.OverBudget{Until: over.Until}
 	}
 	if err == nil && out.Finish == "" {
-		err = &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
+		err = &core.ModelError{Kind: core.ModelDown, Err: ErrCutOff}
 	}
 	return out, cmp.Or(err, settle(ts.took(req, out)))
 }
 
-// within shortens messages in their middle, the longest first, until all take at most so
-// many tokens. Of very many the oldest are left out.
+// within shortens messages in the middle, the longest first, until all have at most most
+// tokens. Of very many it drops the oldest.
 func (ts *Turns) within(ms []core.ModelMessage, most int) []core.ModelMessage {
 	const form, least = 8, 24 // of a message
 	size := func(m core.ModelMessage) int { return ts.Tokens.Count(m.Content) + form }
@@ -97,14 +99,14 @@ func (ts *Turns) within(ms []core.ModelMessage, most int) []core.ModelMessage {
 		ms[longest].Content = prompt.Middle(ms[longest].Content, keep, ts.Tokens)
 		now := ts.Tokens.Count(ms[longest].Content) + form
 		if now >= sizes[longest] {
-			break // nothing is left to give
+			break // it cannot be shortened further
 		}
 		total, sizes[longest] = total-sizes[longest]+now, now
 	}
 	return ms
 }
 
-// promptTokens counts what a request shows the model.
+// promptTokens counts the tokens of a request's messages.
 func (ts *Turns) promptTokens(req core.ModelRequest) (n int) {
 	for _, m := range req.Messages {
 		n += ts.Tokens.Count(m.Content)
@@ -112,7 +114,7 @@ func (ts *Turns) promptTokens(req core.ModelRequest) (n int) {
 	return n
 }
 
-// took is what a call took, counted here if the model did not say.
+// took returns the usage of a call, counted here if the model did not report it.
 func (ts *Turns) took(req core.ModelRequest, out core.Delta) core.Usage {
 	switch {
 	case out.Usage != nil:

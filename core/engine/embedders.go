@@ -12,16 +12,16 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// OwnKey is what the key of a user's own embeddings is sealed as.
+// OwnKey is the name under which the key of a user's own embeddings is sealed.
 const OwnKey = "embeddings of a user"
 
-// Embedders finds whose vectors count for a user: those of the configuration,
-// else of their own settings. It is safe for concurrent use.
+// Embedders returns the embedder of a user: that of the configuration, else that of their
+// own settings. It is safe for concurrent use.
 type Embedders struct {
 	process *Process
 	system  core.Embedder // nil: everybody may have their own
 	config  string
-	tried   string        // fingerprint of system
+	tried   string        // fingerprint of system; texts that failed with it are not retried
 	ledger  *trust.Ledger // nil: nothing is counted
 
 	mu  sync.Mutex
@@ -34,7 +34,7 @@ type ownEmbedder struct {
 	config string
 }
 
-// NewEmbedders returns the embedders of a process, counted by a ledger; nil: by none.
+// NewEmbedders returns the embedders of a process. A ledger counts their calls, unless nil.
 func NewEmbedders(p *Process, ledger *trust.Ledger) (*Embedders, error) {
 	e, config, err := Embedder(p.Config, p.Way)
 	out := &Embedders{process: p, system: e, config: config, ledger: ledger, own: map[core.UserID]ownEmbedder{}}
@@ -59,7 +59,7 @@ func Embedder(c configs.Config, way *egress.Gate) (core.Embedder, string, error)
 	return out, llmembed.Config(e.Provider, e.Model, e.Dimensions), nil
 }
 
-// counted is an embedder for a user, whose calls the ledger counts.
+// counted returns an embedder whose calls count as a user's.
 func (e *Embedders) counted(one core.Embedder, config string, user core.UserID) core.Embedder {
 	one = behalf{one, config, user}
 	if e.ledger == nil {
@@ -68,7 +68,8 @@ func (e *Embedders) counted(one core.Embedder, config string, user core.UserID) 
 	return e.ledger.Embedder(one, user)
 }
 
-// Of is a core.EmbedderOf.
+// Of returns the embedder of a user and the name of its configuration. It is a
+// core.EmbedderOf.
 func (e *Embedders) Of(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
 	if e.system != nil {
 		return e.counted(e.system, e.config, user), e.config, nil
@@ -92,22 +93,22 @@ func (e *Embedders) Of(ctx context.Context, user core.UserID) (core.Embedder, st
 	return e.counted(made, config, user), config, nil
 }
 
-// behalf is an embedder whose calls count as a user's.
+// behalf is an embedder that calls its service on behalf of a user.
 type behalf struct {
 	core.Embedder
 	config string
 	user   core.UserID
 }
 
-// Embed embeds.
+// Embed implements core.Embedder.
 func (b behalf) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return b.Embedder.Embed(egress.For(ctx, b.user), texts)
 }
 
-// Fingerprint is that of the embedder.
+// Fingerprint returns that of the embedder.
 func (b behalf) Fingerprint() string { return core.FingerprintOf(b.Embedder, b.config) }
 
-// Open makes the embedder of a choice. Its calls are not counted.
+// Open returns the embedder of a choice. Its calls are not counted.
 func (e *Embedders) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 	var key string
 	if c.Sealed != "" {
@@ -123,7 +124,7 @@ func (e *Embedders) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 		Dimensions: c.Dimensions, Timeout: e.process.Config.Embeddings.Timeout, Way: e.process.Way})
 }
 
-// Seal encrypts a key as it is stored in a choice; empty for none.
+// Seal encrypts a key for storage in a choice. An empty key stays empty.
 func (e *Embedders) Seal(key string) (string, error) {
 	if key == "" {
 		return "", nil
@@ -135,20 +136,20 @@ func (e *Embedders) Seal(key string) (string, error) {
 	return s.Seal(OwnKey, key)
 }
 
-// System names the configuration that holds for everybody, empty if there is none.
+// System returns the name of the configuration that applies to all users; empty: none.
 func (e *Embedders) System() string { return e.config }
 
-// Name is the name of the configuration for a user, empty if there is none.
+// Name returns the name of a user's configuration; empty: none.
 func (e *Embedders) Name(ctx context.Context, user core.UserID) (string, error) {
 	_, config, err := e.Of(ctx, user)
 	return config, err
 }
 
-// Shared is the embedder of the configuration for work that is nobody's, counted; nil:
+// Shared returns the configured embedder for work that belongs to no user, counted; nil:
 // there is none.
 func (e *Embedders) Shared() core.Embedder { return e.ledger.Embedder(e.system, 0) }
 
-// want enqueues the work of users who have something to be embedded.
+// want enqueues a job for every user with texts to embed.
 func (e *Embedders) want(ctx context.Context) error {
 	const page = 500
 	for after := core.UserID(0); ; {
@@ -159,7 +160,7 @@ func (e *Embedders) want(ctx context.Context) error {
 		for _, u := range users {
 			after = u
 			if config, err := e.Name(ctx, u); err != nil || config == "" {
-				continue // the job would only say why, again and again
+				continue // the job would only fail, repeatedly
 			}
 			err := e.process.Store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey,
 				RunAt: e.process.Now(), Unique: true})

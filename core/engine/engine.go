@@ -1,8 +1,7 @@
-// Package engine is the core engine: it makes the features of a process and plugs them
-// into one turn, from the window of messages through the prompt to the model and its
-// tools, and runs what goes on beside turns: the index, the leases of channels, what the
-// clock asks for. It is the one package of core that knows the features; stores, channels
-// and doors come in through ports.
+// Package engine is the core engine. It constructs the features of a process, plugs them
+// into turns, from the window of messages through the prompt to the model and its tools,
+// and runs background work: the index, the leases of channels, scheduled tasks. It is the
+// only package of core that knows the features; stores, channels and doors are passed in.
 package engine
 
 import (
@@ -10,7 +9,6 @@ import (
 	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -38,22 +36,22 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Options are what an engine is made of, beside its process.
+// Options are the dependencies of an engine, beside its process.
 type Options struct {
-	Channels []core.Channel // that it serves
-	Version  string         // of the program
+	Channels []core.Channel
+	Version  string // of the program
 	Ticks    Ticks
-	Backup   *backup.Maker     // of backups by the clock; nil: none is made
-	Crash    func(step string) // dies on demand at a step, in tests
-	// ReadDocument starts a process that calls document.Serve; nil: documents are not read.
+	Backup   *backup.Maker     // of scheduled backups; nil: none is made
+	Crash    func(step string) // ends the process at a step, in tests
+	// ReadDocument is the command of a process that calls document.Serve; nil: documents
+	// are not read.
 	ReadDocument []string
 }
 
-// Ticks are how often the scheduler asks what is due, as cron expressions.
+// Ticks are the intervals of the scheduler, as cron expressions.
 type Ticks struct{ Usual, Reminders, Embeddings string }
 
-// Engine is the heart of a process. Its fields are for doors, which show what the
-// features know and take in what people write there.
+// Engine holds the features of a process and runs them. Its exported fields are for doors.
 type Engine struct {
 	*Process
 	Channels  gateway.Channels
@@ -92,7 +90,7 @@ type Engine struct {
 	apps      apps
 }
 
-// New makes the features of a process. It receives at once, and works from Run on.
+// New returns the engine of a process. It can receive immediately; work waits for Run.
 func New(p *Process, o Options) (*Engine, error) {
 	c := p.Config
 	calendar, err := NewCalendar(c)
@@ -139,8 +137,8 @@ func New(p *Process, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// busy reports whether background work is to hold back: replies are being written, or
-// the day has no tokens left for it.
+// busy reports whether background work must yield: replies are being written, or the day
+// has no tokens left.
 func (e *Engine) busy() bool {
 	return e.slots.Busy() || !e.Ledger.Closed(context.Background(), step(e.Config, core.Settings{})).IsZero()
 }
@@ -152,7 +150,7 @@ func (e *Engine) newPeople() *people.People {
 			CodeLife: a.CodeLife, MaxCodes: a.MaxCodes, MaxOrigin: a.MaxCodesOrigin, Language: e.Config.DefaultLanguage}}
 }
 
-// newFiles keeps the attachments of all channels.
+// newFiles returns the attachments of all channels.
 func (e *Engine) newFiles() *media.Files {
 	c, fetchers := e.Config, map[string]core.Fetcher{}
 	var doors []string
@@ -166,7 +164,7 @@ func (e *Engine) newFiles() *media.Files {
 	}
 	files := &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Doors: doors,
 		Transcriber: e.transcriber(), Longest: c.Transcription.MaxDuration, Tokens: e.Tokens,
-		Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes),
+		Dir: mediaDir(c), Max: int64(c.Media.MaxBytes),
 		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Log: e.Log.Named("media"), Now: e.Now}
 	if e.options.ReadDocument != nil {
 		files.Kind = document.Kind
@@ -174,7 +172,7 @@ func (e *Engine) newFiles() *media.Files {
 	return files
 }
 
-// newTurns makes what answers turns, with the tools of the features.
+// newTurns returns the turns, with the tools of the features and of MCP servers.
 func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version,
 		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
@@ -198,7 +196,7 @@ func (e *Engine) newGateway() *gateway.Gateway {
 	})
 }
 
-// limiter is the process's own with the embedded store, else shared by all.
+// limiter returns one for this process with the embedded store, else the shared one.
 func (e *Engine) limiter() gateway.Limiter {
 	if e.Config.DatabaseURL == "" {
 		return gateway.NewMemoryLimiter()
@@ -206,7 +204,6 @@ func (e *Engine) limiter() gateway.Limiter {
 	return e.Store
 }
 
-// newCommands makes the slash commands.
 func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{

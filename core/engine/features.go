@@ -27,10 +27,10 @@ import (
 	"github.com/everthread/everthread/core/task"
 )
 
-// channelNames are the names under which messages come and go.
+// channelNames returns the names of the channels, sorted.
 func (e *Engine) channelNames() []string { return slices.Sorted(maps.Keys(e.Channels)) }
 
-// NewAnalyzer is the analyzer of the full-text index.
+// NewAnalyzer returns the analyzer of the full-text index.
 func NewAnalyzer(c configs.Config) (*recall.Analyzer, error) {
 	a, err := recall.NewAnalyzer(c.Recall.Languages)
 	if err != nil {
@@ -39,7 +39,7 @@ func NewAnalyzer(c configs.Config) (*recall.Analyzer, error) {
 	return a, nil
 }
 
-// NewSearcher returns what searches a store; embedders may be nil.
+// NewSearcher returns the searcher of a store; embedders may be nil.
 func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t core.Tokenizer,
 	log *zap.Logger) (*recall.Searcher, error) {
 	analyzer, err := NewAnalyzer(c)
@@ -54,19 +54,19 @@ func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t c
 		Settings: s, Log: log}, nil
 }
 
-// NewMemory returns the memory that a store keeps.
+// NewMemory returns the memory in a store.
 func NewMemory(c configs.Config, st core.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
 	return &memory.Memory{Store: st, Signals: search, Embed: embedders,
 		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight,
 			Candidates: c.Recall.Candidates}}
 }
 
-// NewDeleter returns what deletes accounts of a store.
+// NewDeleter returns the deleter of accounts in a store.
 func NewDeleter(c configs.Config, st Store, crash func(step string)) *people.Deleter {
 	return &people.Deleter{Store: st, Media: mediaDir(c), Crash: crash}
 }
 
-// newRecall makes search, embeddings and memory.
+// newRecall sets search, embeddings, memory and documents.
 func (e *Engine) newRecall() (err error) {
 	if e.Embedders, err = NewEmbedders(e.Process, e.Ledger); err != nil {
 		return err
@@ -81,7 +81,6 @@ func (e *Engine) newRecall() (err error) {
 	return nil
 }
 
-// newDocuments makes what reads documents.
 func (e *Engine) newDocuments() *document.Worker {
 	c := e.Config.Documents
 	return &document.Worker{Store: e.Store, Jobs: e.jobs, Files: e.Files, Tokens: e.Tokens, Embed: e.Embedders,
@@ -91,7 +90,7 @@ func (e *Engine) newDocuments() *document.Worker {
 		Preview: c.PreviewTokens, Meter: e.Meter, Log: e.Log.Named("documents"), Now: e.Now}
 }
 
-// newSpeech makes what has answers spoken; nil: nobody speaks.
+// newSpeech returns the worker that speaks answers; nil: none is configured.
 func (e *Engine) newSpeech() *speech.Worker {
 	s := e.speaker()
 	if s == nil {
@@ -118,15 +117,14 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 	return nil
 }
 
-// newTaskFirer makes what begins the turns of tasks.
 func (e *Engine) newTaskFirer(planner gateway.Planner) *task.Firer {
 	return &task.Firer{Tasks: e.Tasks, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
 		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter,
 		Log: e.Log.Named("tasks")}
 }
 
-// newSummaries makes what writes summaries and compresses old pages, by a model of
-// their own if one is configured.
+// newSummaries sets the workers that summarise days and compress old pages. They use the
+// model of summary_llm if one is configured.
 func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err error) {
 	c, m, llm := e.Config, chat, e.Config.LLM
 	if c.SummaryLLM.Provider != "" {
@@ -154,29 +152,28 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	return nil
 }
 
-// newMover makes what merges and splits people.
 func (e *Engine) newMover() *people.Mover {
 	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage,
 		Released: e.receiveApproved, Poll: movePoll, Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now,
 		Standing: e.Standing, Crash: e.options.Crash}
 }
 
-// ownTools are the tools of the features.
+// ownTools returns the tools of the features.
 func (e *Engine) ownTools() []core.Tool {
 	tools := append(e.ReadingTools(), (&loops.Loops{Store: e.Store}).Tools()...)
 	return slices.Concat(tools, document.Tools(e.Store, e.Tokens), e.Standing.Tools(), e.Reminders.Tools(),
 		e.Tasks.Tools())
 }
 
-// ReadingTools are those of recall and memory.
+// ReadingTools returns the tools of recall and memory.
 func (e *Engine) ReadingTools() []core.Tool { return ReadingTools(e.Search, e.Memory, e.People) }
 
-// ReadingTools are the tools of a searcher and a memory of users.
+// ReadingTools returns the tools of a searcher and a memory.
 func ReadingTools(s *recall.Searcher, m *memory.Memory, users core.Users) []core.Tool {
 	return append(recall.Tools(s, recall.UserNames(users)), m.Tools()...)
 }
 
-// webLink is WebLink; nil: there is no web page.
+// webLink returns WebLink, or nil without a web page.
 func (e *Engine) webLink() func(core.UserID) (string, core.Code, error) {
 	if !e.Config.Channels.Web.Enabled {
 		return nil
@@ -184,13 +181,13 @@ func (e *Engine) webLink() func(core.UserID) (string, core.Code, error) {
 	return e.WebLink
 }
 
-// WebLink makes a link that signs a user in to the web page, and what is to be stored of it.
+// WebLink returns a link that signs a user in to the web page, and its code to store.
 func (e *Engine) WebLink(user core.UserID) (string, core.Code, error) {
 	code, stored, err := e.People.NewWebCode(user, e.Config.Channels.Web.LinkLife)
 	return SignIn(e.Config, code), stored, err
 }
 
-// SignIn is the address at which a code signs somebody in to the web page.
+// SignIn returns the URL at which a code signs its user in to the web page.
 func SignIn(c configs.Config, code string) string {
 	return strings.TrimRight(c.HTTP.PublicURL, "/") + "/signin?code=" + code
 }

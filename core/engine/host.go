@@ -17,9 +17,8 @@ import (
 	"github.com/everthread/everthread/core/seal"
 )
 
-// NewServing returns a process in which what goes out for a user counts as theirs, and
-// which is on the clock of a database that it may share with others. wall is what that
-// is compared with.
+// NewServing returns a process that counts outgoing connections for the user who causes
+// them, and that uses the clock of a shared database. Wall is compared with that clock.
 func NewServing(ctx context.Context, c configs.Config, st Store, log *zap.Logger,
 	now, wall func() time.Time) (*Process, error) {
 	var agreed *Clock
@@ -34,13 +33,13 @@ func NewServing(ctx context.Context, c configs.Config, st Store, log *zap.Logger
 	return NewProcess(c, st, log, now, way, agreed), err
 }
 
-// Hosting opens the channels of a process, and keeps what they opened until it is closed.
+// Hosting opens the channels of a process, and closes the databases that they opened.
 type Hosting struct {
 	*Process
 	databases []*sql.DB
 }
 
-// OpenAll opens the channels that are configured. After an error nothing is open.
+// OpenAll opens the configured channels. After an error nothing is open.
 func (h *Hosting) OpenAll(ctx context.Context) ([]core.Channel, error) {
 	var out []core.Channel
 	for _, c := range channel.On(h.Config.Channels.Sections) {
@@ -64,32 +63,32 @@ func (h *Hosting) Open(ctx context.Context, c channel.Config) (core.Channel, err
 	return c.Open(ctx, host)
 }
 
-// Close closes what the channels opened. They have ended.
+// Close closes the databases that the channels opened. The channels must have ended.
 func (h *Hosting) Close() {
 	for _, db := range h.databases {
 		if err := db.Close(); err != nil {
-			h.Log.Warn("close the database of a channel", zap.Error(err))
+			h.Log.Warn("database of a channel not closed", zap.Error(err))
 		}
 	}
 }
 
-// channelStore is what a channel keeps.
+// channelStore is the storage of one channel. It implements channel.Store.
 type channelStore struct {
 	*Hosting
 	channel string
 }
 
-// Keeper keeps the state of an account.
+// Keeper returns the state of an account.
 func (s channelStore) Keeper(account string) core.Keeper {
 	return s.Process.Keeper(AccountName(s.channel, account))
 }
 
-// Lease runs f while this process holds an account.
+// Lease runs f while this process holds the lease of an account.
 func (s channelStore) Lease(ctx context.Context, account string, f func(context.Context) error) error {
 	return s.While(ctx, AccountName(s.channel, account), f)
 }
 
-// Database opens the database once more.
+// Database opens the database once more. Hosting closes it.
 func (s channelStore) Database() (*sql.DB, string, error) {
 	db, dialect, err := s.Store.Beside()
 	if err == nil {
@@ -98,7 +97,7 @@ func (s channelStore) Database() (*sql.DB, string, error) {
 	return db, dialect, err
 }
 
-// Secret returns a secret of an account, made once and kept encrypted.
+// Secret returns a secret of an account, generated once and stored encrypted.
 func (s channelStore) Secret(ctx context.Context, account, name string, bytes int) ([]byte, error) {
 	account, name = AccountName(s.channel, account), "secret."+name
 	text, err := s.Process.Keeper(account).State(ctx, name)
@@ -120,11 +119,11 @@ func (s channelStore) Secret(ctx context.Context, account, name string, bytes in
 	if err != nil {
 		return nil, err
 	}
-	// Unfenced: it is made before anybody holds the account.
+	// Unfenced: it is generated before anybody holds the account.
 	return raw, s.Store.SetState(ctx, account, map[string]string{name: sealed}, core.Fence{})
 }
 
-// Keys returns the keys that can be opened; the others are logged.
+// Keys returns the keys that can be decrypted, and logs the others.
 func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 	stored, err := s.Store.AgentKeys(ctx)
 	if err != nil || len(stored) == 0 {
@@ -138,8 +137,8 @@ func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 	for _, k := range stored {
 		secret, err := by.Open(agentName(k.ID), k.Sealed)
 		if err != nil {
-			s.Log.Warn("the key of a personal agent cannot be read; remove it and add it again", zap.Int64("agent",
-				k.ID), zap.Error(err))
+			s.Log.Warn("key of a personal agent not decrypted; remove it and add it again",
+				zap.Int64("agent", k.ID), zap.Error(err))
 			continue
 		}
 		out = append(out, channel.Key{ID: k.ID, User: k.User, Secret: secret, CreatedAt: k.CreatedAt})
@@ -147,7 +146,7 @@ func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 	return out, nil
 }
 
-// agentName is what the key of a personal agent is sealed as.
+// agentName returns the name under which the key of a personal agent is sealed.
 func agentName(id int64) string { return "agent key " + strconv.FormatInt(id, 10) }
 
 // AddAgentKey stores the key of a user's own agent, encrypted.
@@ -160,7 +159,7 @@ func AddAgentKey(ctx context.Context, c configs.Config, st core.AgentKeyStore, k
 	return st.AddAgentKey(ctx, k, func(id int64) (string, error) { return s.Seal(agentName(id), key) })
 }
 
-// Resealed encrypts with the present key what was encrypted with another.
+// Resealed returns a function that encrypts sealed values with the current key.
 func Resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
 	return func(v core.Sealed) (string, error) {
 		if s.Current(v.Text) {
@@ -175,7 +174,7 @@ func Resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
 	}
 }
 
-// sealedAs is what a stored value was encrypted as.
+// sealedAs returns the name under which a stored value was sealed.
 func sealedAs(v core.Sealed) string {
 	switch v.Kind {
 	case core.SealedAgent:

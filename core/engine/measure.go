@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Health says of every channel what is wrong with it, or nil; of one
-// with many accounts one by one.
+// Health returns the error of every channel, or nil; of a channel with many accounts one
+// error each.
 func (e *Engine) Health() map[string]error {
 	out := map[string]error{}
 	for name, ch := range e.Channels {
@@ -27,13 +27,13 @@ func (e *Engine) Health() map[string]error {
 	return out
 }
 
-// Metrics serves the metrics. What stands in the store is read at each scrape; ready
-// reports whether messages can be taken.
+// Metrics serves the metrics, and reads those of the store at each scrape. Ready reports
+// whether messages can be received.
 func (e *Engine) Metrics(ready func(context.Context) bool) http.Handler {
 	return e.Meter.Handler(func(ctx context.Context) { e.measure(ctx, ready(ctx)) })
 }
 
-// measure reads the gauges. What cannot be read is left out.
+// measure sets the gauges, without those that cannot be read.
 func (e *Engine) measure(ctx context.Context, ready bool) {
 	m, truth := e.Meter, map[bool]float64{true: 1}
 	database := "sqlite"
@@ -61,7 +61,7 @@ func (e *Engine) measure(ctx context.Context, ready bool) {
 	m.Set("everthread_backup_last_timestamp_seconds", max(0, float64(last.Unix())))
 }
 
-// measureDay tells how much of the day's tokens is used.
+// measureDay sets the gauges of the day's tokens.
 func (e *Engine) measureDay(ctx context.Context) {
 	used, granted, err := e.Store.SpentAll(ctx, e.Now().UTC().Format(time.DateOnly), e.Now())
 	if e.Ledger.PerDay <= 0 || err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Models returns the configured model with its fallbacks. Its calls are not counted:
-// see trust.Ledger.
+// Models returns the configured model with its fallbacks. Its calls are not counted; see
+// trust.Ledger.
 func Models(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error) {
 	first, err := Model(c, t, way)
 	if err != nil {
@@ -59,10 +59,10 @@ func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
 }
 
-// ErrCutOff means that the answer of a model had no end.
+// ErrCutOff means that a model's answer ended without a finish reason.
 var ErrCutOff = errors.New("the answer was cut off")
 
-// TryModel has a configured model say a word.
+// TryModel checks that a configured model answers.
 func TryModel(ctx context.Context, c configs.LLM) error {
 	m, err := Model(c, tokens.New(), nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func TryModel(ctx context.Context, c configs.LLM) error {
 	return err
 }
 
-// DatabaseName is how the configured database is called.
+// DatabaseName returns the name of the configured database for people.
 func DatabaseName(c configs.Config) string {
 	if c.DatabaseURL == "" {
 		return "sqlite in " + c.DataDir
@@ -92,7 +92,7 @@ func DatabaseName(c configs.Config) string {
 	return "postgres"
 }
 
-// Transcriber is the configured service that writes down voice notes, or nil.
+// Transcriber returns the configured service that transcribes voice notes, or nil.
 func Transcriber(t configs.Transcription, way *egress.Gate) media.Transcriber {
 	if t.Model == "" {
 		return nil
@@ -101,7 +101,7 @@ func Transcriber(t configs.Transcription, way *egress.Gate) media.Transcriber {
 		Timeout: t.Timeout, Way: way})
 }
 
-// Speaker is the configured service that speaks answers, or nil.
+// Speaker returns the configured service that speaks answers, or nil.
 func Speaker(s configs.Speech, way *egress.Gate) speech.Speaker {
 	if s.Model == "" {
 		return nil
@@ -110,10 +110,10 @@ func Speaker(s configs.Speech, way *egress.Gate) speech.Speaker {
 		Timeout: s.Timeout, MaxBytes: int64(s.MaxBytes), Way: way})
 }
 
-// ledgerLease is how long what a process was granted of a day is kept for it.
+// ledgerLease is how long a process keeps the tokens of a day that it was granted.
 const ledgerLease = 10 * time.Minute
 
-// newLedger makes the ledger through which all providers are asked.
+// newLedger returns the ledger that counts all calls of providers.
 func (e *Engine) newLedger() *trust.Ledger {
 	c := e.Config
 	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay,
@@ -121,7 +121,7 @@ func (e *Engine) newLedger() *trust.Ledger {
 		Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
 }
 
-// today tells a user's day of the moment.
+// today returns a function that returns a user's current day.
 func today(c day.Calendar, users core.Users,
 	now func() time.Time) func(context.Context, core.UserID) (core.Day, error) {
 	return func(ctx context.Context, user core.UserID) (core.Day, error) {
@@ -130,7 +130,7 @@ func today(c day.Calendar, users core.Users,
 	}
 }
 
-// AllTokensPerDay is how many tokens all users may use a day; 0: there is no limit.
+// AllTokensPerDay bounds the tokens that all users may use a day; 0: no limit.
 func AllTokensPerDay(c configs.Config) int {
 	switch n := c.Limits.AllTokensPerDay; {
 	case n < 0:
@@ -142,7 +142,7 @@ func AllTokensPerDay(c configs.Config) int {
 	}
 }
 
-// models is a configured model with its fallbacks, as the ledger counts it.
+// models returns a configured model with its fallbacks, counted by the ledger.
 func (e *Engine) models(c configs.LLM) (core.Model, error) {
 	m, err := Models(c, e.Tokens, e.Way)
 	if err != nil {
@@ -151,25 +151,19 @@ func (e *Engine) models(c configs.LLM) (core.Model, error) {
 	return e.Ledger.Model(m), nil
 }
 
-// transcriber is the configured one, as the ledger counts it; nil: there is none.
+// transcriber returns the configured one, counted by the ledger; nil: there is none.
 func (e *Engine) transcriber() media.Transcriber {
 	t := Transcriber(e.Config.Transcription, e.Way)
-	if t == nil {
-		return nil
-	}
 	return e.Ledger.Transcriber(t)
 }
 
-// speaker is the configured one, as the ledger counts it; nil: there is none.
+// speaker returns the configured one, counted by the ledger; nil: there is none.
 func (e *Engine) speaker() speech.Speaker {
 	s := Speaker(e.Config.Speech, e.Way)
-	if s == nil {
-		return nil
-	}
 	return e.Ledger.Speaker(s)
 }
 
-// Servers are the configured MCP servers.
+// Servers returns the configured MCP servers.
 func Servers(list []configs.MCPServer) []mcp.Server {
 	plain := func(m map[string]configs.Secret) map[string]string {
 		out := map[string]string{}

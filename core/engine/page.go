@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,17 +12,17 @@ import (
 	"github.com/everthread/everthread/core/export"
 )
 
-// askApps bounds how long services are asked: without an answer there is no link.
+// askApps is the timeout for all services together: an app without an answer gets no link.
 const askApps = 3 * time.Second
 
-// apps are the apps of channels that are known.
+// apps caches the apps of channels.
 type apps struct {
 	sync.Mutex
 	known map[string]core.App
 }
 
-// Apps are those in which the assistant can be written to, by what their services say of
-// it. What was learned is kept.
+// Apps returns the apps in which people can write to the assistant, as their services
+// describe it. Answers are cached.
 func (e *Engine) Apps(ctx context.Context) []core.App {
 	e.apps.Lock()
 	defer e.apps.Unlock()
@@ -34,7 +32,7 @@ func (e *Engine) Apps(ctx context.Context) []core.App {
 	ctx, cancel := context.WithTimeout(ctx, askApps)
 	defer cancel()
 	var out []core.App
-	for _, name := range slices.Sorted(maps.Keys(e.Channels)) {
+	for _, name := range e.channelNames() {
 		one, ok := e.Channels[name].(core.Linker)
 		if !ok {
 			continue
@@ -51,16 +49,16 @@ func (e *Engine) Apps(ctx context.Context) []core.App {
 	return out
 }
 
-// Running are the capabilities of a channel, and whether it is there.
+// Running returns the capabilities of a channel, and whether this process serves it.
 func (e *Engine) Running(channel string) (core.Capabilities, bool) {
 	_, ok := e.Channels[channel]
 	return e.Channels.Capabilities(channel), ok
 }
 
-// Resume goes on with deletions that a process did not finish.
+// Resume finishes account deletions that a process left unfinished.
 func (e *Engine) Resume(ctx context.Context) error { return e.Deleter.Resume(ctx) }
 
-// Export writes everything of a user, and that it left: that cannot be taken back.
+// Export writes the export of a user to w, after recording it in the audit.
 func (e *Engine) Export(ctx context.Context, w io.Writer, user core.UserID) error {
 	if err := e.Store.PutAudit(ctx, user, export.Done(user)); err != nil {
 		return err
@@ -72,7 +70,7 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, user core.UserID) erro
 	return x.Write(ctx, w, user, nil)
 }
 
-// NewExporter writes exports of a store.
+// NewExporter returns the exporter of a store.
 func NewExporter(c configs.Config, st Store, now func() time.Time) (*export.Exporter, error) {
 	calendar, err := NewCalendar(c)
 	return &export.Exporter{Store: st, Media: os.DirFS(mediaDir(c)), Zone: calendar.Zone,

@@ -23,29 +23,30 @@ import (
 // Store is a store of either engine.
 type Store interface {
 	core.Store
-	// Listen passes on what other processes announce, until ctx ends.
+	// Listen passes on the wake-ups of other processes until ctx ends.
 	Listen(ctx context.Context) error
-	// Beside opens the database once more, for tables of a library.
+	// Beside opens the database once more, for the tables of a library.
 	Beside() (db *sql.DB, dialect string, err error)
+	// Remains lists the tables with rows of a user, and their number.
 	Remains(ctx context.Context, user core.UserID) ([]string, error)
 }
 
-// Process is one process of the gateway: what its channels are made with, how it holds
-// their accounts, and what it keeps of them between processes.
+// Process holds the dependencies of one process of the gateway, its leases, and the stored
+// state of its accounts.
 type Process struct {
 	Config configs.Config
 	Store  Store
 	Log    *zap.Logger
 	Now    func() time.Time
 	Name   string         // of the process, in leases
-	Way    *egress.Gate   // of every connection that a user or a model can cause
-	Intake *intake.Budget // of bodies that nobody has authenticated; by the clock on the wall
-	Clock  *Clock         // agreed on with other processes; nil: there is only this one
+	Way    *egress.Gate   // for every connection that a user or a model can cause
+	Intake *intake.Budget // for unauthenticated bodies; by the wall clock
+	Clock  *Clock         // shared with other processes; nil: there is only this one
 	leases *job.Leases
 }
 
-// NewProcess returns a process, whose connections go out by way. agreed is the clock that it
-// shares with others; nil: it is the only one.
+// NewProcess returns a process that connects through way. agreed is the clock that it
+// shares with other processes; nil: there is only this one.
 func NewProcess(c configs.Config, st Store, log *zap.Logger, now func() time.Time, way *egress.Gate,
 	agreed *Clock) *Process {
 	name := processName()
@@ -54,7 +55,7 @@ func NewProcess(c configs.Config, st Store, log *zap.Logger, now func() time.Tim
 		leases: &job.Leases{Store: st, Worker: name, Now: now, Log: log}}
 }
 
-// processName tells processes apart in leases.
+// processName returns a name that is unique among processes, for leases.
 func processName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -63,11 +64,10 @@ func processName() string {
 	return fmt.Sprintf("%s-%d-%x", host, os.Getpid(), mrand.Uint32())
 }
 
-// WayOut is the way out of a configuration, which counts nothing, as for commands of
-// the operator.
+// WayOut returns a gate that counts nothing, for the operator's commands.
 func WayOut(c configs.Config) *egress.Gate { return egress.New(policy(c)) }
 
-// CountingWayOut counts what goes out for a user as theirs.
+// CountingWayOut returns a gate that counts connections for the user who causes them.
 func CountingWayOut(c configs.Config, st Store, now func() time.Time) (*egress.Gate, error) {
 	calendar, err := NewCalendar(c)
 	if err != nil {
@@ -83,18 +83,17 @@ func policy(c configs.Config) egress.Options {
 	return egress.Options{AllowHosts: c.Egress.AllowHosts, AllowPrivate: c.AllowPrivateURLs}
 }
 
-// account is an account of a channel, with what is kept of it.
+// account is the stored state of a channel's account. It implements core.Keeper.
 type account struct {
 	*Process
 	name string // of the lease and the state
 }
 
-// AccountName is what the lease and the state of a channel's account go by.
+// AccountName returns the name of the lease and the state of a channel's account.
 func AccountName(channel, name string) string { return "channel:" + channel + ":" + name }
 
-// While runs f while this process holds a name, such as that of an account. With the
-// embedded store the lock of the data folder is that lease, and nothing has to lapse
-// after a crash.
+// While runs f while this process holds the lease of a name. With the embedded store the
+// lock of the data folder is the lease, so none must expire after a crash.
 func (p *Process) While(ctx context.Context, name string, f func(context.Context) error) error {
 	if p.Config.DatabaseURL == "" {
 		return f(ctx)
@@ -102,8 +101,8 @@ func (p *Process) While(ctx context.Context, name string, f func(context.Context
 	return p.leases.While(ctx, name, f)
 }
 
-// Keeper keeps the state of one account. What is written is fenced where there are
-// several processes; values whose keys begin with "secret" are encrypted.
+// Keeper returns the state of one account. Writes are fenced on a shared database; values
+// whose keys begin with "secret" are encrypted.
 func (p *Process) Keeper(name string) core.Keeper { return account{p, name} }
 
 // State returns a value.
@@ -138,7 +137,7 @@ func (a account) SetState(ctx context.Context, values map[string]string) error {
 	return a.Store.SetState(ctx, a.name, stored, a.fence(a.name))
 }
 
-// fence is this process's hold of a name; none with the embedded store.
+// fence returns the fence of a lease; none with the embedded store.
 func (p *Process) fence(name string) core.Fence {
 	if p.Config.DatabaseURL == "" {
 		return core.Fence{}
@@ -146,10 +145,11 @@ func (p *Process) fence(name string) core.Fence {
 	return p.leases.Fence(name)
 }
 
-// Sealer encrypts with the secret key of the configuration.
+// Sealer returns the sealer of the configured secret key.
 func (p *Process) Sealer() (*seal.Sealer, error) { return NewSealer(p.Config) }
 
-// NewSealer encrypts with the secret key, and reads what the previous one encrypted.
+// NewSealer returns a sealer that encrypts with the secret key, and also decrypts with the
+// previous one.
 func NewSealer(c configs.Config) (*seal.Sealer, error) {
 	keys := []string{string(c.SecretKey)}
 	if c.PreviousKey != "" {

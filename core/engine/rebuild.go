@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// SnapshotStore is what prompts are rebuilt from.
+// SnapshotStore reads the contents of snapshots.
 type SnapshotStore interface {
 	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)

@@ -13,16 +13,16 @@ import (
 	"github.com/everthread/everthread/scheduler"
 )
 
-// How a process ends: SIGTERM to exit takes at most 10 s.
+// Grace periods of a stop: the process exits within 10 s of SIGTERM.
 const (
 	graceTurns = 7 * time.Second
 	graceWay   = time.Second
 )
 
-// Run runs everything until ctx ends, with the doors: first channels and doors stop
-// taking, then what runs is finished or handed back.
+// Run runs the engine and the doors until ctx ends. Channels and doors stop first; then
+// running work is finished or handed back.
 func (e *Engine) Run(ctx context.Context, doors ...func(context.Context) error) error {
-	ctx = core.WithActor(ctx, core.Actor{}) // what comes in names its own actor
+	ctx = core.WithActor(ctx, core.Actor{}) // every event names its own actor
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	inner, workCtx := errgroup.WithContext(work)
@@ -35,7 +35,7 @@ func (e *Engine) Run(ctx context.Context, doors ...func(context.Context) error) 
 	for _, run := range doors {
 		outer.Go(func() error { return run(ctx) })
 	}
-	outer.Go(func() error { // nothing is served if the work cannot go on
+	outer.Go(func() error { // stop serving if the work ends
 		select {
 		case <-ctx.Done():
 		case <-workCtx.Done():
@@ -50,21 +50,21 @@ func (e *Engine) Run(ctx context.Context, doors ...func(context.Context) error) 
 	return errors.Join(err, e.Way.Settle(end))
 }
 
-// TakeOver frees what a process that died on the embedded store had claimed: it was the
-// only server, as this one is now, so nothing has to lapse first.
+// TakeOver releases the claims of a process that died on the embedded store. It was the
+// only server, as this one is now, so no lease must expire first.
 func (e *Engine) TakeOver(ctx context.Context) error {
 	if e.Config.DatabaseURL != "" {
 		return nil
 	}
 	n, err := e.Store.Lapse(ctx)
 	if n > 0 {
-		e.Log.Info("going on with what was under way when the gateway ended", zap.Int("jobs", n))
+		e.Log.Info("interrupted jobs taken over", zap.Int("jobs", n))
 	}
 	return err
 }
 
-// Work does what is to be done until ctx ends: turns, deliveries and all that goes on
-// beside them. Turns that run then have grace to end.
+// Work runs turns, deliveries and background work until ctx ends. Running turns then have
+// grace to finish.
 func (e *Engine) Work(ctx context.Context, grace time.Duration) error {
 	defer e.join(ctx)()
 	group, ctx := errgroup.WithContext(ctx)
@@ -82,8 +82,8 @@ func (e *Engine) Work(ctx context.Context, grace time.Duration) error {
 	return ignoreCancel(group.Wait())
 }
 
-// join makes this process one of the live ones, where there are several. When ctx ends it
-// takes nothing more; leave says that it is done.
+// join registers this process as a member among several. After ctx it leaves new work to
+// the others; leave unregisters it.
 func (e *Engine) join(ctx context.Context) (leave func()) {
 	if e.members == nil {
 		return func() {}
@@ -97,7 +97,7 @@ func (e *Engine) join(ctx context.Context) (leave func()) {
 	return func() { end(); <-done }
 }
 
-// share is what this process takes first.
+// share returns the users whose work this process takes first.
 func (e *Engine) share() core.Share {
 	if e.members == nil {
 		return core.Share{}
@@ -112,24 +112,23 @@ func ignoreCancel(err error) error {
 	return err
 }
 
-// How many jobs of a kind are done at once.
+// The number of jobs of a queue that run at the same time.
 const (
 	summaryWorkers  = 16 // they yield to replies
 	compressWorkers = 1  // nobody waits for it
 	embedWorkers    = 2
 	documentWorkers = 2
 	downloadWorkers = 4
-	speechWorkers   = 16 // people wait for it, and it mostly waits itself
+	speechWorkers   = 16 // people wait for it, and it mostly waits for its service
 )
 
-// pollEvery is how often work is looked for when nothing wakes.
-const pollEvery = time.Second
+// Intervals at which jobs, and merges and splits, are polled without a wake-up.
+const (
+	pollEvery = time.Second
+	movePoll  = 2 * time.Second
+)
 
-// movePoll is how often merges and splits are looked for when nothing wakes.
-const movePoll = 2 * time.Second
-
-// beside runs what nobody waits for: background jobs, the index, merges, and what the
-// clock asks for.
+// beside runs background work until ctx ends: jobs, the index, merges and the scheduler.
 func (e *Engine) beside(ctx context.Context) error {
 	runner := func(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
 		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Share: e.share, Take: take,
@@ -165,7 +164,7 @@ func (e *Engine) beside(ctx context.Context) error {
 	return group.Wait()
 }
 
-// tasks are what the clock asks for. Each asks the store what is due.
+// tasks returns the scheduled tasks. Each asks the store what is due.
 func (e *Engine) tasks() []scheduler.Task {
 	often := e.options.Ticks
 	return []scheduler.Task{
@@ -185,8 +184,8 @@ func (e *Engine) tasks() []scheduler.Task {
 	}
 }
 
-// receiveApproved receives held messages whose sender has been let in, in case the
-// process that let them in died before it did.
+// receiveApproved receives held messages whose sender has been admitted, in case the
+// process that admitted them died before it did.
 func (e *Engine) receiveApproved(ctx context.Context) error {
 	held, err := e.Store.Approved(ctx, 100)
 	if err != nil || len(held) == 0 {
@@ -202,7 +201,7 @@ func (e *Engine) sweep(ctx context.Context) error {
 	return errors.Join(err, late)
 }
 
-// sharedHeads bounds the epochs of an earlier version that are looked at in a minute.
+// sharedHeads bounds the epochs of an earlier version that one run converts.
 const sharedHeads = 2000
 
 func (e *Engine) shareHeads(ctx context.Context) error {
@@ -210,25 +209,23 @@ func (e *Engine) shareHeads(ctx context.Context) error {
 	return err
 }
 
-// closeLate closes questions that nobody answered in time.
+// closeLate closes expired questions.
 func (e *Engine) closeLate(ctx context.Context) error {
 	_, err := e.Store.ExpireApprovals(ctx, e.Now())
 	return err
 }
 
-// How many users' new messages are indexed in one round, and how often new ones are
-// looked for.
 const (
-	indexUsers = 256
-	indexEvery = 2 * time.Second
+	indexUsers = 256             // whose new messages one round indexes
+	indexEvery = 2 * time.Second // while there are none
 )
 
-// index keeps the full-text index up to date until ctx ends.
+// index updates the full-text index until ctx ends.
 func (e *Engine) index(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := e.Store.Index(ctx, indexUsers, e.share())
 		if err != nil && ctx.Err() == nil {
-			e.Log.Warn("index", zap.Error(err))
+			e.Log.Warn("messages not indexed", zap.Error(err))
 		}
 		if n == 0 || err != nil || e.slots.Busy() {
 			job.Wait(ctx, indexEvery)

@@ -10,15 +10,14 @@ import (
 	"github.com/everthread/everthread/core/standing"
 )
 
-// newStanding keeps what people want always.
 func (e *Engine) newStanding() *standing.Standing {
 	c := e.Config.Standing
 	return &standing.Standing{Store: e.Store, Tokens: e.Tokens,
 		Settings: standing.Settings{MaxActive: c.MaxActive, MaxTokens: c.MaxTokens}}
 }
 
-// standingPart is the part of a prompt with what a person wants always. It is read when
-// an epoch begins; a change of it begins one.
+// standingPart is the part of a prompt with the standing instructions. It is read when an
+// epoch begins; a change of the instructions begins one.
 type standingPart struct {
 	ts   *Turns
 	user core.User
@@ -33,8 +32,8 @@ func (p *standingPart) static(ctx context.Context) prompt.Static {
 	return prompt.Static{Name: core.PartStanding, Text: fmt.Sprint(p.user.Standing), Load: load}
 }
 
-// StandingOf is what a user wants always, as it stands in prompts; empty: they never
-// wanted anything.
+// StandingOf returns a user's standing instructions as text of a prompt; empty: there never
+// were any.
 func (ts *Turns) StandingOf(ctx context.Context, user core.UserID) (string, error) {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil || u.Standing == 0 {
@@ -43,8 +42,8 @@ func (ts *Turns) StandingOf(ctx context.Context, user core.UserID) (string, erro
 	return ts.Standing.Prompt(ctx, user)
 }
 
-// withStanding puts what a user wants always behind the system messages of a request that
-// is no conversation.
+// withStanding inserts a user's standing instructions after the system messages of a
+// request outside the conversation.
 func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.ModelMessage) ([]core.ModelMessage,
 	error) {
 	always, err := ts.StandingOf(ctx, user)

@@ -114,7 +114,7 @@ func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) core.P
 	return p
 }
 
-// standingIn is the part of a request with what is wanted always, and where it stands.
+// standingIn returns the standing instructions in a request, and their position.
 func standingIn(ms []core.ModelMessage) (text string, at int) {
 	at = slices.IndexFunc(ms, func(m core.ModelMessage) bool {
 		return m.Role == core.RoleSystem && strings.HasPrefix(m.Content, "Standing instructions:")
@@ -131,9 +131,9 @@ func grew(before, after []core.ModelMessage) bool {
 		func(x, y core.ModelMessage) bool { return x.Role == y.Role && x.Content == y.Content })
 }
 
-// What is wanted always stands in each prompt of every strategy, after the tool hints;
-// what is wanted no longer stands in none. Prompts go on as they began but where that
-// changed, and nobody who wants nothing pays for it.
+// Standing instructions are in each prompt of every strategy, after the tool hints; removed
+// ones are in none. Prompts keep their beginning unless the instructions changed, and cost
+// nothing for users without any.
 func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"continuous", "truncate", "long"} {
@@ -189,9 +189,8 @@ func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 	}
 }
 
-// It stands there whatever the turn is: in a plain thread, asked by a program with its
-// own instructions and strategy, with memory switched off, and when something is
-// answered once more.
+// They are in the prompt of every turn: in a plain thread, for a program with its own
+// instructions and strategy, with memory switched off, and when a message is answered again.
 func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
@@ -260,7 +259,7 @@ func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
 	}
 }
 
-// A prompt is rebuilt with what was wanted then, and what was removed since is blank.
+// A rebuilt prompt has the instructions of its time; those removed since are blank.
 func TestAnEarlierPromptIsRebuiltWithWhatWasWantedThen(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")

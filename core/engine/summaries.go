@@ -9,11 +9,11 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Finalize closes the days whose time has come.
+// Finalize closes the days that are due.
 func (e *Engine) Finalize(ctx context.Context) error { return e.summary.Finalize(ctx) }
 
-// Summarize asks for the summary of a day and waits for it. It is written here, unless
-// another process is quicker.
+// Summarize requests the summary of a day and waits for it. This process writes it, unless
+// another is quicker.
 func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, error) {
 	now := e.Now()
 	_, err := e.Store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}},
@@ -27,19 +27,19 @@ func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, e
 		case err != nil:
 			return g, err
 		case g.SummaryError != "":
-			return g, fmt.Errorf("%s; it can be asked for again", g.SummaryError)
+			return g, fmt.Errorf("%s; it can be requested again", g.SummaryError)
 		case !g.Stale:
 			return g, nil
 		}
 		job.Wait(ctx, pollEvery/5)
 		if ctx.Err() != nil {
-			return g, errors.New("stopped waiting; a server goes on with it")
+			return g, errors.New("stopped waiting; a server continues")
 		}
 	}
 	return g, err
 }
 
-// summarizeDue does a user's summary jobs that are due.
+// summarizeDue runs a user's summary jobs that are due.
 func (e *Engine) summarizeDue(ctx context.Context, user core.UserID) error {
 	refs, _, err := e.Store.Due(ctx, []string{core.QueueSummarize}, e.Now(), 100, core.Share{})
 	for _, r := range refs {

@@ -20,10 +20,10 @@ import (
 	"github.com/everthread/everthread/core/task"
 )
 
-// toolbox is the set of tools of the moment. What a user may use of it is counted
-// again when it grows: the vocabulary is large.
+// toolbox holds the tools that are available now. It caches the selection of each user,
+// whose tokens are expensive to count, until the number of outside tools changes.
 type toolbox struct {
-	base      *agent.Registry // without those of memory for people who want none
+	base      *agent.Registry // the engine's own
 	outside   func() []core.Tool
 	tokenizer core.Tokenizer
 	room      configs.Room
@@ -33,8 +33,8 @@ type toolbox struct {
 	sets map[string]*agent.Selection // by the outside tools in it
 }
 
-// usefulness orders tools for models that cannot be told of all. The tools of MCP servers
-// stand after the first of them, other ones last.
+// usefulness orders tools for models whose window has no room for all. The empty name marks
+// the tools of MCP servers; tools without an entry come last.
 var usefulness = []string{"conversation_search", "reminder_set", "memory_search", "memory_add", "time_now", "file_read",
 	"conversation_get", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
 	"reminder_cancel", "memory_archive", "task_list", "task_cancel", "memory_get", "memory_list_themes", "delegate"}
@@ -51,7 +51,7 @@ func rank(tool core.Tool) int {
 	return len(usefulness)
 }
 
-// of returns the tools that a user has at the moment.
+// of returns the tools that a user has now.
 func (b *toolbox) of(u core.User) *agent.Selection {
 	all := b.outside()
 	var mine []core.Tool
@@ -80,8 +80,8 @@ func (b *toolbox) of(u core.User) *agent.Selection {
 	return s
 }
 
-// chosen is what a model is told of a set. In a small window a client's tools take their
-// part of the room.
+// chosen returns the selection of a set that a model is offered. In a small window a
+// client's tools reduce it by their tokens.
 func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 	budget := b.room.Schemas
 	if b.room.Tight() {
@@ -90,9 +90,9 @@ func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 	return agent.Select(all, budget, rank, b.tokenizer)
 }
 
-// told are the tools that the model is told of in a turn: those that the prompt shows calls
-// of stay.
-func (ts *Turns) told(u core.User, p core.Prompt) *agent.Registry {
+// offered returns the tools that the model is offered in a turn. They include those whose
+// calls are in the prompt.
+func (ts *Turns) offered(u core.User, p core.Prompt) *agent.Registry {
 	chosen := ts.tools.of(u)
 	if p.Request != nil && len(p.Request.Tools) > 0 {
 		chosen = ts.tools.chosen(chosen.Set(), prompt.ToolTokens(p.Request.Tools, ts.Tokens))
@@ -106,9 +106,9 @@ func (ts *Turns) told(u core.User, p core.Prompt) *agent.Registry {
 	return chosen.Tools(called...)
 }
 
-// Told is how many tools the model is told of, and how many somebody has who may use all of
-// outside.
-func Told(c configs.Config, outside []core.Tool, t core.Tokenizer) (told, all int, err error) {
+// Offered returns how many tools the model is offered, and how many there are, for a user
+// who may use all of outside.
+func Offered(c configs.Config, outside []core.Tool, t core.Tokenizer) (offered, all int, err error) {
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Standing: &standing.Standing{},
 		Reminders: &remind.Reminders{}, Tasks: &task.Tasks{}}
 	own, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)...)
@@ -117,15 +117,14 @@ func Told(c configs.Config, outside []core.Tool, t core.Tokenizer) (told, all in
 	}
 	set := own.With(outside...)
 	chosen := agent.Select(set, c.Room().Schemas, rank, t)
-	told = len(chosen.Tools().Specs())
+	offered = len(chosen.Tools().Specs())
 	if !chosen.Whole() {
-		told-- // agent.MoreTools
+		offered-- // agent.MoreTools
 	}
-	return told, len(set.Specs()), nil
+	return offered, len(set.Specs()), nil
 }
 
-// ToolsOf returns the tools that a user has at the moment; none if
-// the user is gone.
+// ToolsOf returns the tools that a user has now; nil if the user cannot be read.
 func (ts *Turns) ToolsOf(ctx context.Context, user core.UserID) *agent.Registry {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {
@@ -134,8 +133,8 @@ func (ts *Turns) ToolsOf(ctx context.Context, user core.UserID) *agent.Registry 
 	return ts.tools.of(u).Tools()
 }
 
-// reachServers waits, for a while after the start, until every MCP server has been
-// tried: a turn that goes on after a crash wants the tools that it had.
+// reachServers waits at most reachFor until every MCP server has been tried: a turn that
+// continues after a crash needs the tools that it had.
 func (ts *Turns) reachServers(ctx context.Context) {
 	untried := func(s mcp.Status) bool { return !s.Up && s.Error == "" }
 	ctx, cancel := context.WithTimeout(ctx, reachFor)

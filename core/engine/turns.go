@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// TurnStore is what a turn reads and reserves.
+// TurnStore is the part of a store that turns use.
 type TurnStore interface {
 	SnapshotStore
 	agent.Journal
@@ -31,7 +31,7 @@ type TurnStore interface {
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 }
 
-// TurnOptions are what turns are made of. All are required.
+// TurnOptions are the dependencies of Turns. All are required.
 type TurnOptions struct {
 	Config   configs.Config
 	Store    TurnStore
@@ -54,12 +54,11 @@ type Turns struct {
 	TurnOptions
 	tools   *toolbox
 	budgets prompt.Budgets // but ToolSchemaTokens
-	// static is what stands first in every prompt; forgetful is that of people who
-	// switched memory off.
+	// static begins every prompt; forgetful those of users who switched memory off.
 	static, forgetful []prompt.Static
 }
 
-// NewTurns returns what builds and answers turns. It fails if two tools have one name.
+// NewTurns returns an error if two tools have the same name.
 func NewTurns(o TurnOptions) (*Turns, error) {
 	ts := &Turns{TurnOptions: o, budgets: budgets(o.Config)}
 	c := o.Config.Agent
@@ -72,33 +71,27 @@ func NewTurns(o TurnOptions) (*Turns, error) {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
 	ts.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens, room: o.Config.Room()}
-	var names, others []string
-	for _, s := range base.Specs() {
-		names = append(names, s.Name)
-		if !memory.IsTool(s.Name) {
-			others = append(others, s.Name)
-		}
-	}
-	ts.static, ts.forgetful = ts.head(names), ts.head(others)
+	ts.static = ts.head(base)
+	ts.forgetful = ts.head(base.Only(func(name string) bool { return !memory.IsTool(name) }))
 	return ts, nil
 }
 
-// head is what stands first in a prompt whose model is told of tools.
-func (ts *Turns) head(tools []string) []prompt.Static {
+// head returns the first parts of a prompt whose model is offered tools.
+func (ts *Turns) head(tools *agent.Registry) []prompt.Static {
+	var names []string
+	for _, s := range tools.Specs() {
+		names = append(names, s.Name)
+	}
 	return []prompt.Static{{Name: "instructions", Text: cmp.Or(ts.Config.Agent.Instructions, defaultInstructions)},
-		{Name: "policy", Text: prompt.Policy(tools)}}
+		{Name: "policy", Text: prompt.Policy(names)}}
 }
 
-// first is what stands first in the prompts of a user.
+// first returns the first parts of a user's prompts.
 func (ts *Turns) first(u core.User) []prompt.Static {
 	chosen := ts.tools.of(u)
 	switch {
 	case !chosen.Whole():
-		var names []string
-		for _, s := range chosen.Tools().Specs() {
-			names = append(names, s.Name)
-		}
-		return ts.head(names)
+		return ts.head(chosen.Tools())
 	case u.Settings.MemoryOff:
 		return slices.Clone(ts.forgetful)
 	}

@@ -1,8 +1,9 @@
-// Package eval measures whether a gateway goes on with what was said: scenes of people
+// Package eval measures whether a gateway remembers a conversation, with scenes of users
 // who talk, go away, come back and ask.
 package eval
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,23 +32,23 @@ type Scene struct {
 	Name     string   `json:"name"`
 	Language string   `json:"language"`
 	Talk     []string `json:"talk"`   // on the first day
-	Filler   int      `json:"filler"` // messages about other things, before they go away
-	Away     string   `json:"away"`   // such as 168h
+	Filler   int      `json:"filler"` // messages about other things after it
+	Away     string   `json:"away"`   // duration, such as 168h
 	Days     int      `json:"days"`   // days of small talk meanwhile
 	Channel  string   `json:"channel,omitempty"`
 	Ask      string   `json:"ask"`
-	// Expect are groups of words of which the answer holds one each, compared
-	// without case and accents.
+	// Expect holds groups of words. A right answer has a word of each, regardless of
+	// case and accents.
 	Expect [][]string `json:"expect"`
 }
 
-// Scenes is the file of scenes: Fillers are by language.
+// Scenes is a file of scenes. Fillers are by language.
 type Scenes struct {
 	Fillers map[string][]string `json:"fillers"`
 	Scenes  []Scene             `json:"scenes"`
 }
 
-// ErrNoScene: no scene has a name that contains what was asked for.
+// ErrNoScene means that no scene has a matching name.
 var ErrNoScene = errors.New("no scene has such a name")
 
 // Load reads a file of scenes, or the built-in ones, and keeps those whose names contain
@@ -63,27 +65,21 @@ func Load(path, only string) (Scenes, error) {
 	if err := json.Unmarshal(data, &out); err != nil {
 		return out, fmt.Errorf("read scenes: %w", err)
 	}
-	var kept []Scene
-	for _, s := range out.Scenes {
-		if strings.Contains(s.Name, only) {
-			kept = append(kept, s)
-		}
-	}
-	out.Scenes = kept
-	if len(kept) == 0 {
+	out.Scenes = slices.DeleteFunc(out.Scenes, func(s Scene) bool { return !strings.Contains(s.Name, only) })
+	if len(out.Scenes) == 0 {
 		return out, ErrNoScene
 	}
 	return out, nil
 }
 
-// Report is what came of the scenes.
+// Report holds the results of the scenes.
 type Report struct {
 	Model  string   `json:"model"`
 	Score  float64  `json:"score"`
 	Scenes []Result `json:"scenes"`
 }
 
-// Result is what came of a scene.
+// Result is the result of a scene.
 type Result struct {
 	Name   string `json:"name"`
 	Right  bool   `json:"right"`
@@ -109,16 +105,16 @@ func (r Report) Write(w io.Writer) {
 	fmt.Fprintf(w, "%d of %d callbacks right (%.0f %%) with %s.\n", right, len(r.Scenes), 100*r.Score, r.Model)
 }
 
-// Gateway is what is measured.
+// Gateway is the gateway under measurement.
 type Gateway interface {
 	core.Receiver
-	// Work answers what was received until ctx ends.
+	// Work answers received messages until ctx ends.
 	Work(ctx context.Context, grace time.Duration) error
-	// Finalize closes the days whose time has come.
+	// Finalize finalizes the days that are due.
 	Finalize(ctx context.Context) error
 }
 
-// Store is what the scenes need of the gateway's store.
+// Store is the part of the gateway's store that scenes need.
 type Store interface {
 	AddUser(ctx context.Context, u core.User) (core.User, error)
 	AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error)
@@ -130,16 +126,14 @@ type Store interface {
 
 // Player plays scenes. All fields are required.
 type Player struct {
-	Model string // the name of who answers
+	Model string // its name
 	Store Store
-	// Open makes the gateway, with the channels that the scenes play and the clock that
-	// they move.
+	// Open makes the gateway, with channels and a clock that the scenes control.
 	Open     func(channels []core.Channel, now func() time.Time) (Gateway, error)
 	Progress io.Writer
 }
 
-// stage is a whole gateway with channels that are played by the scenes, and a clock that
-// they move.
+// stage is a whole gateway with channels and a clock that the scenes control.
 type stage struct {
 	Gateway
 	store    Store
@@ -151,7 +145,7 @@ type stage struct {
 	offset time.Duration
 }
 
-// fakeChannel is a channel that keeps what is sent.
+// fakeChannel is a channel that keeps sent parts.
 type fakeChannel struct {
 	name string
 	sent chan string
@@ -160,7 +154,7 @@ type fakeChannel struct {
 // Name is the channel's name.
 func (p *fakeChannel) Name() string { return p.name }
 
-// Run receives nothing: the stage hands messages in.
+// Run receives nothing: the stage calls Receive.
 func (p *fakeChannel) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
 
 // Send keeps a part.
@@ -178,12 +172,6 @@ func (s *stage) clock() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.start.Add(time.Since(s.start) + s.offset)
-}
-
-func (s *stage) wait(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.offset += d
 }
 
 // Play plays all scenes one after another.
@@ -217,13 +205,13 @@ func (p *Player) Play(ctx context.Context, list Scenes) (Report, error) {
 
 func (p *Player) stage() (*stage, error) {
 	s := &stage{store: p.Store, channels: map[string]*fakeChannel{}, start: time.Now()}
-	var props []core.Channel
+	var channels []core.Channel
 	for _, name := range []string{"telegram", "whatsapp"} {
 		s.channels[name] = &fakeChannel{name, make(chan string, 64)}
-		props = append(props, s.channels[name])
+		channels = append(channels, s.channels[name])
 	}
 	var err error
-	s.Gateway, err = p.Open(props, s.clock)
+	s.Gateway, err = p.Open(channels, s.clock)
 	return s, err
 }
 
@@ -256,21 +244,17 @@ func (s *stage) play(ctx context.Context, sc Scene, fillers []string) (string, e
 		}
 	}
 	for i := range sc.Days {
-		if err := s.goOn(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
+		if err := s.advance(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
 			return "", err
 		}
 		if _, err := s.say(ctx, at["telegram"], fillers[(sc.Filler+i)%len(fillers)]); err != nil {
 			return "", err
 		}
 	}
-	if err := s.goOn(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
+	if err := s.advance(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
 		return "", err
 	}
-	channel := "telegram"
-	if sc.Channel != "" {
-		channel = sc.Channel
-	}
-	return s.say(ctx, at[channel], sc.Ask)
+	return s.say(ctx, at[cmp.Or(sc.Channel, "telegram")], sc.Ask)
 }
 
 // sayFor bounds the wait for an answer.
@@ -301,7 +285,7 @@ func (s *stage) say(ctx context.Context, to core.Address, text string) (string, 
 	}
 }
 
-// quiet reports whether everything of an answer has been sent.
+// quiet reports whether all parts of an answer were sent.
 func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 	i, _, err := s.store.Identify(ctx, to)
 	if err != nil {
@@ -324,9 +308,11 @@ func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 	return false, ctx.Err()
 }
 
-// goOn lets time pass, and the days that ended be summarised.
-func (s *stage) goOn(ctx context.Context, user core.UserID, d time.Duration) error {
-	s.wait(d)
+// advance moves the clock, and waits for the summaries of the days that ended.
+func (s *stage) advance(ctx context.Context, user core.UserID, d time.Duration) error {
+	s.mu.Lock()
+	s.offset += d
+	s.mu.Unlock()
 	if err := s.Finalize(ctx); err != nil {
 		return err
 	}
@@ -360,14 +346,7 @@ func (s *stage) summarizing(ctx context.Context) (bool, error) {
 // holds reports whether an answer has a word of each group.
 func holds(answer string, groups [][]string) bool {
 	answer = text.Fold(answer)
-	for _, group := range groups {
-		found := false
-		for _, word := range group {
-			found = found || strings.Contains(answer, text.Fold(word))
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(groups, func(group []string) bool {
+		return !slices.ContainsFunc(group, func(word string) bool { return strings.Contains(answer, text.Fold(word)) })
+	})
 }

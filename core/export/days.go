@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,7 +110,7 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	return err
 }
 
-// threads writes the plain threads, and then every message of all.
+// threads writes the plain threads, and then every message of all threads.
 func (x *export) threads() error {
 	threads, err := x.Store.Threads(x.ctx, x.user.ID, all)
 	if err != nil {
@@ -122,12 +121,10 @@ func (x *export) threads() error {
 			return fmt.Errorf("thread %d: %w", t.ID, err)
 		}
 	}
-	f, err := x.file("messages.jsonl")
+	out, err := x.jsonLines("messages.jsonl")
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(f)
-	out.SetEscapeHTML(false)
 	for _, t := range append([]core.Thread{{}}, threads...) {
 		err = errors.Join(err, x.each(t.ID, func(m core.Message) error {
 			line, err := x.line(m)

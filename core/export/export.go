@@ -1,6 +1,6 @@
-// Package export writes everything of a user into one ZIP file: a
-// Markdown file for each day, to be read, JSON Lines of everything, to be
-// processed, and the attachments.
+// Package export writes everything of a user into one ZIP file: a Markdown file
+// for each day, for people, JSON Lines of everything, for programs, and the
+// attachments.
 package export
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/day"
 )
 
-// Store is what is exported.
+// Store holds the exported data.
 type Store interface {
 	core.ThreadReader
 	core.TimelineStore
@@ -36,25 +36,25 @@ type Store interface {
 type Exporter struct {
 	Store    Store
 	Media    fs.FS          // of data_dir/media
-	Language string         // of people who chose none
-	Zone     *time.Location // of people who chose none
+	Language string         // of users who chose none
+	Zone     *time.Location // of users who chose none
 	Now      func() time.Time
 }
 
-// pages are how much is read at once, and how much of what is never long.
 const (
-	page = 500
-	all  = 1_000_000
+	page        = 500       // rows of a read
+	all         = 1_000_000 // rows of a read of a short list
+	pagesAtOnce = 50        // pages of a document in a read
 )
 
-// Done is the row of an export, which the one who asks for it writes down.
+// Done returns the audit row of an export, which the caller of Write stores.
 func Done(user core.UserID) core.AuditRow {
 	return core.AuditRow{What: core.AuditExport, Object: "user", IDs: []int64{int64(user)}}
 }
 
-// Write writes the export of a user. progress, if it is not nil, is told now
-// and then, and at the end, how many messages are written. A file that is not there any more is left out and named
-// in missing.txt.
+// Write writes the export of a user. progress, if not nil, is called from time to time,
+// and at the end, with the number of written messages. Missing files are left out and
+// named in missing.txt.
 func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, progress func(messages int)) error {
 	u, err := e.Store.User(ctx, user)
 	if err != nil {
@@ -71,7 +71,7 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 	return x.zip.Close()
 }
 
-// export is one export under way.
+// export is one export.
 type export struct {
 	*Exporter
 	ctx      context.Context
@@ -83,7 +83,7 @@ type export struct {
 	messages int
 	labels   map[core.SegmentID]string // of days
 	paths    []string                  // of attachments
-	// documents are the attachments whose text was read.
+	// documents are the attachments with a known text.
 	documents []core.FileRef
 }
 
@@ -101,14 +101,23 @@ func (x *export) text(name, text string) error {
 	return err
 }
 
-// lines writes values as JSON Lines.
-func lines[T any](x *export, name string, values []T) error {
+// jsonLines begins a file of JSON Lines.
+func (x *export) jsonLines(name string) (*json.Encoder, error) {
 	f, err := x.file(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := json.NewEncoder(f)
 	out.SetEscapeHTML(false)
+	return out, nil
+}
+
+// lines writes values as JSON Lines.
+func lines[T any](x *export, name string, values []T) error {
+	out, err := x.jsonLines(name)
+	if err != nil {
+		return err
+	}
 	for _, v := range values {
 		if err := out.Encode(v); err != nil {
 			return err
@@ -123,7 +132,7 @@ func (x *export) readme() error {
 	return x.text("README.md", fmt.Sprintf(say(x.language).Readme, x.user.Name, at))
 }
 
-// address is an identity as it is exported.
+// address is an identity in an export.
 type address struct {
 	ID       core.IdentityID `json:"id"`
 	Channel  string          `json:"channel"`
@@ -217,12 +226,10 @@ func (x *export) audit() error {
 
 // pages writes the text of documents, page by page.
 func (x *export) pages() error {
-	f, err := x.file("files.jsonl")
+	out, err := x.jsonLines("files.jsonl")
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(f)
-	out.SetEscapeHTML(false)
 	for _, ref := range x.documents {
 		for from := 1; ; from += pagesAtOnce {
 			list, err := x.Store.FilePages(x.ctx, x.user.ID, ref, from, from+pagesAtOnce-1)
@@ -241,9 +248,6 @@ func (x *export) pages() error {
 	}
 	return nil
 }
-
-// pagesAtOnce is how many pages of a document are read at once.
-const pagesAtOnce = 50
 
 // files copies the attachments.
 func (x *export) files() error {

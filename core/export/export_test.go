@@ -165,8 +165,8 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 	}
 }
 
-// TestEveryTableOfWordsIsExported holds exports to the registry of tables: whatever
-// words stand in a table that names a file stand in that file.
+// TestEveryTableOfWordsIsExported checks exports against the registry of tables: the
+// file that a table names has all words of the table.
 func TestEveryTableOfWordsIsExported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -195,7 +195,7 @@ func TestEveryTableOfWordsIsExported(t *testing.T) {
 	}
 }
 
-// fill writes words into every table that is exported.
+// fill writes words into every exported table.
 func (w *world) fill(at core.Identity) {
 	w.t.Helper()
 	w.say(at, noon, core.NewMessage{Text: "a heffalump came", ForwardedFrom: "Pooh", Quote: &core.Quote{Text: "a woozle"}})
@@ -248,8 +248,8 @@ func (w *world) document(at core.Identity) {
 	}
 }
 
-// words are what stands in the columns of words of a user's rows of a table, the
-// strings of JSON one by one, written as in JSON.
+// words returns the contents of the columns of words in a user's rows of a table, with
+// strings of JSON one by one, encoded as in JSON.
 func (w *world) words(user core.UserID, table sqlstore.Table) (out []string) {
 	w.t.Helper()
 	owner := table.Owner
@@ -293,7 +293,7 @@ func leaves(text string) (out []string) {
 			}
 		case map[string]any:
 			for key, x := range v {
-				if key != "sealed" { // a key of theirs, which never leaves
+				if key != "sealed" { // a secret key, which is never exported
 					walk(x)
 				}
 			}

@@ -23,7 +23,7 @@ type messageLine struct {
 	ToolCalls   []core.ToolCall  `json:"tool_calls,omitempty"`
 	ToolCallID  string           `json:"tool_call_id,omitempty"`
 	ToolName    string           `json:"tool_name,omitempty"`
-	Task        *core.TaskMark   `json:"task,omitempty"` // nobody typed it: a task was due
+	Task        *core.TaskMark   `json:"task,omitempty"` // the text of a due task, not typed
 	Revisions   []revisionLine   `json:"revisions,omitempty"`
 }
 
@@ -112,5 +112,5 @@ type timedLine struct {
 	Source    core.MessageID `json:"source_message,omitempty"`
 	CreatedAt time.Time      `json:"created_at"`
 	FiredAt   time.Time      `json:"fired_at,omitzero"` // of a reminder
-	Message   core.MessageID `json:"message,omitempty"` // of the last time of a reminder
+	Message   core.MessageID `json:"message,omitempty"` // of the last firing of a reminder
 }

@@ -16,25 +16,25 @@ import (
 // Saver writes exports into files. All fields but Disk are required.
 type Saver struct {
 	*Exporter
-	// Lock locks a file until unlock, or fails at once: somebody else writes it.
+	// Lock locks a file until unlock. It fails immediately if another process writes it.
 	Lock func(path string) (unlock func(), err error)
-	// Crash is told each step, for tests that die there.
+	// Crash is called at each step, for tests that end the process there.
 	Crash func(step string)
-	// Disk stands before what is written, for tests; nil: nothing does.
+	// Disk wraps the files that are written, for tests; may be nil.
 	Disk disk.Wrap
 }
 
-// partialPattern is what a file is called that is not whole.
+// partialPattern matches incomplete files.
 const partialPattern = ".everthread-export-*.partial"
 
-// Save writes the export of a user, as Write does, to a file. It has its name when
-// it is whole, or never; what is there under that name stays, and is an error. What
-// exports that were killed left in the folder is removed.
+// Save writes the export of a user to a file; see Write. The file gets its name only
+// when it is complete. An existing file of that name stays, and is an error. Save also
+// removes the incomplete files of killed exports in the folder.
 func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progress func(messages int)) error {
 	dir := filepath.Dir(file)
-	s.sweep(dir)
+	disk.Sweep(filepath.Join(dir, partialPattern), s.Lock)
 	f, err := os.CreateTemp(dir, partialPattern)
-	var about *fs.PathError // whose path is of no use to anybody
+	var about *fs.PathError // whose path means nothing to the user
 	if errors.As(err, &about) {
 		err = about.Err
 	}
@@ -47,7 +47,7 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 	}
 	size, err := s.fill(ctx, s.Disk.Take(f), user, progress)
 	s.Crash("export written")
-	unlock() // a file that somebody has open cannot be renamed everywhere
+	unlock() // not every system can rename an open file
 	if err == nil {
 		err = place(f.Name(), file)
 	}
@@ -72,7 +72,7 @@ func (s *Saver) fill(ctx context.Context, f disk.File, user core.UserID, progres
 	return out.size, errors.Join(err, f.Close())
 }
 
-// counted counts what was written.
+// counted counts the written bytes.
 type counted struct {
 	disk.File
 	size int64
@@ -85,7 +85,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// place gives a file its name.
+// place renames a complete file to its name.
 func place(draft, file string) error {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("%s is there already; remove it, or give another name with --out", file)
@@ -98,20 +98,4 @@ func place(draft, file string) error {
 		_ = dir.Close()
 	}
 	return nil
-}
-
-// sweep removes what exports that were killed left in a folder.
-func (s *Saver) sweep(dir string) {
-	left, err := filepath.Glob(filepath.Join(dir, partialPattern))
-	if err != nil {
-		return // the folder's name is a pattern: what is left stays
-	}
-	for _, path := range left {
-		unlock, err := s.Lock(path)
-		if err != nil {
-			continue // it is being written
-		}
-		unlock()
-		_ = os.Remove(path)
-	}
 }

@@ -23,7 +23,7 @@ type smallDisk struct {
 	disk.File
 	left        int
 	took        int
-	silent      bool // what has no room is left out, and nobody is told
+	silent      bool // it drops bytes without room, and reports no error
 	sync, close error
 }
 
@@ -45,7 +45,7 @@ func (d *smallDisk) Write(p []byte) (int, error) {
 func (d *smallDisk) Sync() error  { return errors.Join(d.File.Sync(), d.sync) }
 func (d *smallDisk) Close() error { return errors.Join(d.File.Close(), d.close) }
 
-// saver writes exports of somebody who said something and sent a file.
+// saver writes exports of a user with a message and a file.
 func saver(t *testing.T) (*export.Saver, core.UserID) {
 	w := newWorld(t)
 	ada, at := w.person("Ada")
@@ -81,7 +81,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-// whole reports whether a file is a whole export.
+// whole reports whether a file is a complete export.
 func whole(t *testing.T, file string) bool {
 	t.Helper()
 	z, err := zip.OpenReader(file)
@@ -133,7 +133,7 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 	}
 }
 
-// An export that dies has no name, and the next one clears it away.
+// A killed export has no name, and the next one removes it.
 func TestAnExportThatDiesIsClearedAway(t *testing.T) {
 	t.Parallel()
 	s, user := saver(t)

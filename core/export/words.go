@@ -2,12 +2,12 @@ package export
 
 import "github.com/everthread/everthread/core/words"
 
-// texts are the words of the files that a person reads.
+// texts are the texts of the files for people.
 type texts struct {
-	Readme                           string // name of the user, when it was written
-	Zone                             string // of the times of a day
+	Readme                           string // name of the user, time of the export
+	Zone                             string // zone of the times of a day
 	Conversation, Deleted, Assistant string
-	Task                             string // whose
+	Task                             string // name of the user
 }
 
 var say = words.In[texts]("export")

@@ -1,5 +1,5 @@
-// Package folder looks after the data folder of a process: whether it can be written,
-// who serves it, whose it is, and the secret key that lies in it.
+// Package folder manages the data folder of a process: its access, lock and owner, and
+// the secret key in it.
 package folder
 
 import (
@@ -12,11 +12,11 @@ import (
 
 // Errors of locks.
 var (
-	ErrLocked = errors.New("it is locked") // by somebody else
+	ErrLocked = errors.New("it is locked") // by another process
 	ErrServed = errors.New("another everthread serves this data folder already")
 )
 
-// Make makes a folder that can be written, or says why there is none.
+// Make makes a folder if necessary, and checks that it can be written.
 func Make(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -28,7 +28,7 @@ func Make(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Cause is the cause of an error about a path.
+// Cause returns the cause of an error about a path.
 func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -37,7 +37,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Lock makes sure that one process serves a folder; ErrServed: another one does. The
+// Lock ensures that only one process serves a folder; ErrServed: another one does. The
 // lock ends with the process, however that ends.
 func Lock(dir string) (unlock func(), err error) {
 	unlock, err = LockFile(filepath.Join(dir, "serve.lock"))
@@ -59,8 +59,21 @@ func Served(dir string) bool {
 	return errors.Is(err, ErrServed)
 }
 
-// HasDatabase reports whether an embedded database lies in a folder.
+// database is the file of the embedded database.
+const database = "everthread.db"
+
+// HasDatabase reports whether a folder has an embedded database.
 func HasDatabase(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "everthread.db"))
+	_, err := os.Stat(filepath.Join(dir, database))
 	return err == nil
+}
+
+// DatabaseSize returns the bytes of the embedded database in a folder, with its log.
+func DatabaseSize(dir string) (bytes int64) {
+	for _, name := range []string{database, database + "-wal"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
 }

@@ -11,26 +11,25 @@ import (
 	"strings"
 )
 
-// The key file, and the key that is being changed to: as long as that is there, both
-// keys are known.
+// The files of the key and, during a change, of the next key.
 const (
 	keyFile  = "secret_key"
 	nextFile = keyFile + ".next"
 )
 
-// Key is the secret key in a folder, made if it is not there.
+// Key returns the secret key in a folder, and makes it if it does not exist.
 func Key(dir string) (string, error) { return made(filepath.Join(dir, keyFile)) }
 
-// NextKey is the key that is being changed to, made if it is not there.
+// NextKey returns the next key of a change, and makes it if it does not exist.
 func NextKey(dir string) (string, error) { return made(filepath.Join(dir, nextFile)) }
 
-// KnownKey is the secret key in a folder; empty: there is none.
+// KnownKey returns the secret key in a folder, empty if there is none.
 func KnownKey(dir string) (string, error) { return known(filepath.Join(dir, keyFile)) }
 
-// KnownNextKey is the key that a change which was killed was making for; empty: none was.
+// KnownNextKey returns the next key of an unfinished change, empty if there is none.
 func KnownNextKey(dir string) (string, error) { return known(filepath.Join(dir, nextFile)) }
 
-// ChangeKey puts the next key in the place of the key.
+// ChangeKey replaces the key by the next key.
 func ChangeKey(dir string) error {
 	if err := os.Rename(filepath.Join(dir, nextFile), filepath.Join(dir, keyFile)); err != nil {
 		return fmt.Errorf("replace the key file: %w; run the same command again", err)
@@ -38,7 +37,7 @@ func ChangeKey(dir string) error {
 	return nil
 }
 
-// NewKey is a new secret key.
+// NewKey returns a new secret key.
 func NewKey() (string, error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {

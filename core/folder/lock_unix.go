@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// LockFile locks a file, made if need be, until unlock or the end of the process,
-// however that ends. ErrLocked: somebody else has it.
+// LockFile locks a file, which it makes if necessary, until unlock or the end of the
+// process, however that ends. ErrLocked: another process has the lock.
 func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

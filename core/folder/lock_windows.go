@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// LockFile locks a file, made if need be, until unlock or the end of the process,
-// however that ends. ErrLocked: somebody else has it. Locks of this system keep
-// others from reading too, so it is a byte that no file has.
+// LockFile locks a file, which it makes if necessary, until unlock or the end of the
+// process, however that ends. ErrLocked: another process has the lock. On this system a
+// lock also prevents reading, so it is on a byte beyond the end of any file.
 func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

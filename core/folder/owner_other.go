@@ -2,5 +2,5 @@
 
 package folder
 
-// HandOver does nothing: files belong to folders here.
+// HandOver does nothing: here files inherit the access of their folder.
 func HandOver(string) error { return nil }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// HandOver gives what root left in the data folder of somebody else, such as that
-// of a service, to them: who serves it has to be able to read and write it.
+// HandOver gives root's files in the data folder of another account, such as that of a
+// service, to that account: its process must be able to read and write them.
 func HandOver(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -32,7 +32,7 @@ func HandOver(dir string) error {
 		return nil
 	}
 	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // who serves it works on
+		if errors.Is(err, fs.ErrNotExist) { // the serving process goes on
 			return nil
 		}
 		if err != nil {
@@ -42,7 +42,7 @@ func HandOver(dir string) error {
 		if err != nil {
 			return nil // gone
 		}
-		// A file of several names may be one of elsewhere.
+		// A file with several links may belong elsewhere.
 		if s := info.Sys().(*syscall.Stat_t); s.Uid != 0 || s.Nlink > 1 && !d.IsDir() {
 			return nil
 		}

@@ -1,5 +1,5 @@
-// Package fulltest says how much of the tests is to run. Plain `go test` leaves out
-// what takes long, or runs it at a smaller size; `make test` runs everything in full.
+// Package fulltest decides the size of tests. Plain `go test` skips long tests, or runs
+// them at a smaller size; `make test` runs everything in full.
 package fulltest
 
 import (
@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// variable asks for all tests, at their full size.
+// variable requests all tests, at their full size.
 const variable = "EVERTHREAD_TEST_ALL"
 
-// Asked reports whether all tests are asked for.
+// Asked reports whether all tests are requested.
 func Asked() bool { return os.Getenv(variable) != "" }
 
-// Only skips the rest of a test that takes long, unless all tests are asked for.
+// Only skips the rest of a long test, unless all tests are requested.
 func Only(t testing.TB) {
 	t.Helper()
 	if !Asked() {
@@ -21,7 +21,7 @@ func Only(t testing.TB) {
 	}
 }
 
-// Size returns full if all tests are asked for, else small.
+// Size returns full if all tests are requested, else small.
 func Size[N any](small, full N) N {
 	if Asked() {
 		return full

@@ -13,15 +13,15 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// decide stores the answer to a question of a turn, and starts the turn that goes
-// on with it. An answer that came too late, or twice, is told so.
+// decide stores the answer to a turn's question and starts the turn that continues with
+// it. A late or repeated answer is stored as refused, and its sender notified.
 func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e core.Inbound, d core.Decision,
 	now time.Time) error {
 	e.Text = say(g.language(u.Settings)).DecidedNo
 	if d.Yes {
 		e.Text = say(g.language(u.Settings)).DecidedYes
 	}
-	err := g.append(ctx, u, i, []core.Inbound{e}, said{decides: &d}, now)
+	err := g.append(ctx, u, i, []core.Inbound{e}, appendOptions{decides: &d}, now)
 	if !refused(err) {
 		return err
 	}
@@ -33,43 +33,48 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 	return err
 }
 
-// asking is a question on its way: what is stored with the turn's reply.
+// asking collects the questions that are stored with a turn's reply.
 type asking struct {
-	approvals []core.Approval // none: nothing is asked
-	buttons   []core.Button
-	elsewhere []core.NewDelivery // where it is asked, if not where the turn answers
+	approvals []core.Approval
+	buttons   []core.Button      // of the first question
+	elsewhere []core.NewDelivery // questions that another identity gets
 }
 
-// question makes the answer of a turn the question that it ends with. A program's
-// turn asks its person where something proactive goes.
+// newApproval returns a question of a turn. Prefix tells apart the codes of its questions.
+func newApproval(t *core.Turn, prefix string, kind core.ApprovalKind, subject any,
+	now time.Time) (core.Approval, error) {
+	s, err := json.Marshal(subject)
+	return core.Approval{Code: fmt.Sprintf("%s%d", prefix, t.ID), Kind: kind, Identity: t.Identity, Turn: t.ID,
+		Subject: string(s), AskedAt: now, Expires: now.Add(core.ApprovalLife)}, err
+}
+
+// question ends an answer with the question whether a tool call may run.
 func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *core.Answer,
 	now time.Time) (q asking, err error) {
 	if a.Question == nil {
 		return q, nil
 	}
-	subject, err := json.Marshal(core.CallSubject{Call: a.Question.Call})
+	ask, err := newApproval(t, "T", core.ApproveCall, core.CallSubject{Call: a.Question.Call}, now)
 	if err != nil {
 		return q, err
 	}
-	language := g.language(u.Settings)
-	text := questionText(language, *a.Question)
-	ask := &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID,
-		Subject: string(subject), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
-	if text, err = g.ask(ctx, t, u, &q, ask, text); err != nil {
+	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), *a.Question))
+	if err != nil {
 		return q, err
 	}
 	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: a.Tainted})
 	return q, nil
 }
 
-// ask adds a question to those of a turn, and returns what the turn's answer says of it.
-// A program's person is asked elsewhere, and where there is nobody to ask nothing is.
-func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a *core.Approval,
+// ask adds a question to those of a turn, and returns its text for the turn's answer. In a
+// program's turn the question goes to another identity of the user; without one it is
+// not asked.
+func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a core.Approval,
 	text string) (string, error) {
 	language := g.language(u.Settings)
 	buttons := trust.YesNo(language, a.Code, false)
 	if !g.Channels.Capabilities(t.Address.Channel).Program {
-		if q.approvals = append(q.approvals, *a); len(q.approvals) == 1 { // a second one is answered by its name
+		if q.approvals = append(q.approvals, a); len(q.approvals) == 1 { // others are answered by their codes
 			q.buttons = buttons
 		}
 		return text, nil
@@ -83,14 +88,14 @@ func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking,
 		return text + "\n\n" + say(language).AskNowhere, nil
 	}
 	a.Identity = at.ID
-	q.approvals = append(q.approvals, *a)
+	q.approvals = append(q.approvals, a)
 	parts := trust.WithButtons(g.parts(text, at.Address.Channel), buttons)
 	q.elsewhere = append(q.elsewhere, to.Delivery(core.DeliverReply, parts))
 	return text + "\n\n" + fmt.Sprintf(say(language).AskElsewhere, trust.AddressName(at.Address, "")), nil
 }
 
-// askedElsewhere is where a program's person is asked: where something proactive
-// goes, or on the web page.
+// askedElsewhere returns the target of a question in a program's turn: that of proactive
+// messages, else any identity that is not a program. It is zero if there is none.
 func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Target, error) {
 	targets, err := g.planner.Plan(ctx, u, false)
 	if err != nil {
@@ -108,7 +113,31 @@ func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Target,
 	return core.Target{}, err
 }
 
-// askIn stores the question with a reply, and puts the buttons below it.
+// askAlso adds a question about proposals to the end of an answer.
+func (g *Gateway) askAlso(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
+	ask core.Approval, text string) error {
+	if len(q.approvals) > 0 {
+		text += " " + fmt.Sprintf(say(g.language(u.Settings)).AskByName, ask.Code, ask.Code)
+	}
+	text, err := g.ask(ctx, t, u, q, ask, text)
+	if err == nil {
+		sayAlso(a, text, a.Tainted)
+	}
+	return err
+}
+
+// sayAlso adds a text to the last message of an answer.
+func sayAlso(a *core.Answer, text string, tainted bool) {
+	for i := len(a.Messages) - 1; i >= 0; i-- {
+		if m := &a.Messages[i]; m.Role == core.RoleAssistant {
+			m.Text, m.Tokens, m.Tainted = strings.TrimSpace(m.Text+"\n\n"+text), 0, m.Tainted || tainted
+			return
+		}
+	}
+	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: tainted})
+}
+
+// askIn stores the questions with a reply, and puts the buttons below it.
 func (q asking) askIn(r *core.Reply) {
 	for _, a := range q.approvals {
 		r.Effects = append(r.Effects, core.AskApproval{Approval: a})
@@ -119,7 +148,7 @@ func (q asking) askIn(r *core.Reply) {
 	r.Deliveries = append(r.Deliveries, q.elsewhere...)
 }
 
-// questionText says which call waits for a yes, with all of its arguments.
+// questionText renders the question about a call, with all of its arguments.
 func questionText(language string, q core.Question) string {
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, []byte(q.Call.Arguments), "", "  ") != nil {
@@ -139,6 +168,14 @@ func questionText(language string, q core.Question) string {
 	return text + w.AskYes
 }
 
+// lastInput returns the last message that a turn answers; 0: none.
+func lastInput(t *core.Turn) core.MessageID {
+	if len(t.Inputs) == 0 {
+		return 0
+	}
+	return t.Inputs[len(t.Inputs)-1]
+}
+
 // button puts buttons below a notice.
 func (g *Gateway) button(ds []core.NewDelivery, buttons []core.Button) {
 	if len(ds) == 0 || len(ds[0].Parts) == 0 {
@@ -147,8 +184,8 @@ func (g *Gateway) button(ds []core.NewDelivery, buttons []core.Button) {
 	ds[0].Parts[len(ds[0].Parts)-1].Buttons = buttons
 }
 
-// others adds deliveries of a text to all other identities that may be written to.
-func (g *Gateway) others(ctx context.Context, n *core.Note, u core.User, i core.Identity, text string) error {
+// notifyOthers adds deliveries of a text to all other identities of push channels.
+func (g *Gateway) notifyOthers(ctx context.Context, n *core.Note, u core.User, i core.Identity, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -163,9 +200,9 @@ func (g *Gateway) others(ctx context.Context, n *core.Note, u core.User, i core.
 	return err
 }
 
-// after does what follows from an answer to a command, beside what it stored: the
-// scheduler finds it again.
-func (g *Gateway) after(ctx context.Context, effects []core.Effect) {
+// followUp continues after the stored effects of a command. If the process dies before it,
+// the scheduler repeats it.
+func (g *Gateway) followUp(ctx context.Context, effects []core.Effect) {
 	if slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(core.UseLink); return ok }) {
 		g.logUnless(ctx, g.People.AskLinks(ctx), "ask about a linked address")
 	}

@@ -2,11 +2,11 @@ package gateway
 
 import "github.com/everthread/everthread/core"
 
-// Channels are those that a process serves, by their names, with those that they carry.
-// It implements core.Channels.
+// Channels holds the channels of a process and those that they carry, by name. It
+// implements core.Channels.
 type Channels map[string]core.Channel
 
-// NewChannels are the channels of a list and those that they carry.
+// NewChannels returns the channels of a list and those that they carry.
 func NewChannels(list ...core.Channel) Channels {
 	out := Channels{}
 	for _, c := range list {
@@ -20,7 +20,7 @@ func NewChannels(list ...core.Channel) Channels {
 	return out
 }
 
-// Capabilities are those of a channel; of one that is not there, none.
+// Capabilities returns those of a channel; none if the channel is unknown.
 func (c Channels) Capabilities(channel string) core.Capabilities {
 	if d, ok := c[channel].(core.Describer); ok {
 		return d.Capabilities()

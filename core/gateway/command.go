@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// command answers a slash command: what it changes and what it says are stored
-// together with the event.
+// command answers a slash command. Its effects and its answer are stored in one
+// transaction with the event.
 func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	if e.Thread != 0 {
 		i.Thread = e.Thread
@@ -22,7 +22,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		return err
 	}
 	if !ok {
-		return g.append(ctx, u, i, []core.Inbound{e}, said{}, now)
+		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
 	}
 	if out.Decides != nil {
 		return g.decide(ctx, u, i, e, *out.Decides, now)
@@ -34,7 +34,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if out.Text != "" {
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
 		g.button(n.Deliveries, out.Buttons)
-		if err := g.others(ctx, &n, u, i, out.Others); err != nil {
+		if err := g.notifyOthers(ctx, &n, u, i, out.Others); err != nil {
 			return err
 		}
 	}
@@ -54,14 +54,21 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if err != nil {
 		return err
 	}
-	g.after(ctx, n.Effects)
-	if err := g.Receive(ctx, noted.Released...); err != nil {
-		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
-	}
-	return g.Files.Remove(noted.Files)
+	g.Crash.At("noted")
+	g.followUp(ctx, n.Effects)
+	return g.finishNote(ctx, noted)
 }
 
-// changesAccount reports whether effects are of those that the audit tells of.
+// finishNote receives the messages that stored effects released, and removes the files
+// that they orphaned.
+func (g *Gateway) finishNote(ctx context.Context, n core.Noted) error {
+	if err := g.Receive(ctx, n.Released...); err != nil {
+		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
+	}
+	return g.Files.Remove(n.Files)
+}
+
+// changesAccount reports whether one of the effects is of a kind that the audit records.
 func changesAccount(effects []core.Effect) bool {
 	return slices.ContainsFunc(effects, func(e core.Effect) bool {
 		switch e.(type) {
@@ -72,7 +79,7 @@ func changesAccount(effects []core.Effect) bool {
 	})
 }
 
-// refused reports whether an effect met something that is not, or no longer, there.
+// refused reports whether an effect's object does not exist, or does not allow it any more.
 func refused(err error) bool {
 	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists)
 }

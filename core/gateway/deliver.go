@@ -12,17 +12,17 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// How long parts wait after errors.
+// Delays after errors of a delivery.
 const (
 	sendTimeout  = 30 * time.Second
 	sendBackoff  = 2 * time.Second // at first; it doubles
 	lastSend     = 5 * time.Minute
-	sendFor      = 14 * 24 * time.Hour // of temporary errors, then a delivery has failed
+	sendFor      = 14 * 24 * time.Hour // of temporary errors until a delivery fails
 	unknownDelay = 3 * time.Second
-	settleDelay  = time.Minute // for a service to tell what became of a part
+	settleDelay  = time.Minute // for a service to report the outcome of a part
 )
 
-// takeDelivery claims a due delivery, once its address may be sent to, and sends it.
+// takeDelivery waits for a slot of the address's rate, then claims and sends a due delivery.
 func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	if !g.begin(ref.User, ref.ID) {
 		return
@@ -32,7 +32,7 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	now := g.Now()
 	slot := now
 	if ok {
-		wait := g.turnToSend(ctx, to, now)
+		wait := g.sendDelay(ctx, to, now)
 		slot = now.Add(wait)
 		job.Wait(ctx, wait)
 	}
@@ -43,7 +43,7 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	g.uncertain(ref.User, err)
 	g.logUnless(ctx, err, "claim delivery", zap.Int64("user", int64(ref.User)))
 	if d == nil || err != nil {
-		if ok { // it was delivered meanwhile: the slot is the next one's
+		if ok { // another process has it: keep the slot for the next delivery
 			g.reserve(to, slot)
 		}
 		return
@@ -53,7 +53,8 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	g.send(g.ctx, d)
 }
 
-// send sends the parts of a claimed delivery in order, as far as it can.
+// send sends the parts of a claimed delivery in order, until one is not sent or the
+// delivery is handed back.
 func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 	for n := range d.Parts {
 		p := &d.Parts[n]
@@ -65,7 +66,8 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 		g.Crash.At("sent")
 		more, err := g.finishPart(ctx, d, n, r)
 		if err != nil {
-			g.logUnless(ctx, err, "finish part", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)))
+			g.logUnless(ctx, err, "outcome of a part not stored", zap.Int64("user", int64(d.User)),
+				zap.Int64("delivery", int64(d.ID)))
 			return
 		}
 		g.Crash.At("marked")
@@ -75,11 +77,11 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 	}
 }
 
-// finishPart stores a part's fate.
+// finishPart stores the outcome of a part, and reports whether the next one may be sent now.
 func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
 	if r.State == core.DeliverySent && n+1 < len(d.Parts) {
 		if g.stopping.Load() {
-			r.RetryAt = g.Now() // the next process goes on
+			r.RetryAt = g.Now() // the next process continues
 		} else if wait := g.rate(ctx, d.To, g.Now()); wait > 0 {
 			r.RetryAt = g.Now().Add(wait)
 			g.reserve(d.To, r.RetryAt)
@@ -93,7 +95,7 @@ func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r cor
 	return more, err
 }
 
-// sendPart sends one part and says what became of it.
+// sendPart sends one part and returns its outcome.
 func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.DeliveryPart) core.PartResult {
 	ch := g.Channels[d.To.Channel]
 	if ch == nil {
@@ -135,8 +137,8 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	return g.judge(ctx, d, err)
 }
 
-// unsettled says what becomes of a part that may have arrived and is not to be
-// sent again now; nil: it is.
+// unsettled returns the outcome of a part that may have arrived and must not be sent again
+// now; nil: it is sent again.
 func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartResult {
 	c := g.Channels.Capabilities(d.To.Channel)
 	if c.Idempotent {
@@ -155,8 +157,8 @@ func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartRe
 	return nil
 }
 
-// reopen parks a delivery to a person that may not be written to until they write,
-// after asking them once, where the channel can, whether they want it.
+// reopen parks a delivery to a person whose window is closed until they write. A channel
+// that can asks them once whether they want it.
 func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
 	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel +
 		" lets nobody be written to later than that after their last message"}
@@ -167,7 +169,7 @@ func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery,
 	_, err := reopener.Reopen(ctx, d.To, key)
 	var unknown *core.Unknown
 	if err != nil && !errors.As(err, &unknown) {
-		g.Log.Warn("the question whether to send what waits was not sent", zap.Int64("user", int64(d.User)),
+		g.Log.Warn("request to reopen the window not sent", zap.Int64("user", int64(d.User)),
 			zap.String("channel", d.To.Channel), zap.Error(err))
 		return parked
 	}
@@ -175,7 +177,7 @@ func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery,
 	return parked
 }
 
-// judge says what an error of Send means for the part.
+// judge returns the outcome of a part whose Send failed with err.
 func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) core.PartResult {
 	now := g.Now()
 	again := min(sendBackoff<<min(max(d.Lease.Attempt-1, 0), 10), lastSend)
@@ -204,8 +206,7 @@ func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) core.P
 
 func accountRate(a core.Address) string { return "rate:" + a.Channel + ":" + a.Account }
 
-// rate reserves a slot of the chat's and the account's rate and returns how long
-// to wait for it.
+// rate reserves a slot of the chat's and the account's rate, and returns the wait for it.
 func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time.Duration {
 	c := g.Channels.Capabilities(to.Channel)
 	wait := g.take(ctx, "rate:"+to.String(), c.RatePerChat, cmp.Or(c.BurstPerChat, 3), now)
@@ -216,18 +217,17 @@ func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time
 	return wait
 }
 
-// reserve keeps a slot of an address's rate for its next delivery.
+// reserve keeps a slot of an address's rate for its next delivery. The later slot wins.
 func (g *Gateway) reserve(to core.Address, slot time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if slot.After(g.reserved[to]) { // the later one keeps the rate
+	if slot.After(g.reserved[to]) {
 		g.reserved[to] = slot
 	}
 }
 
-// turnToSend is how long a delivery waits for its slot: the one that was kept
-// for it, or a new one.
-func (g *Gateway) turnToSend(ctx context.Context, to core.Address, now time.Time) time.Duration {
+// sendDelay returns how long a delivery waits for its slot: the reserved one, else a new one.
+func (g *Gateway) sendDelay(ctx context.Context, to core.Address, now time.Time) time.Duration {
 	g.mu.Lock()
 	slot, ok := g.reserved[to]
 	delete(g.reserved, to)

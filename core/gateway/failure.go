@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,8 +17,8 @@ const (
 	lastBackoff  = time.Minute
 )
 
-// failed decides what becomes of a turn after an error: it begins again, is
-// handed back to be tried later, or given up with an honest message.
+// failed decides how a turn continues after an error: it restarts, is handed back for a
+// later retry, or is given up with a message that says so.
 func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error) error {
 	t := r.turn
 	switch cause := context.Cause(ctx); {
@@ -43,20 +42,20 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	}
 	since := t.StartedAt
 	if t.Failures == 0 {
-		since = now // a turn that lay still while nobody ran gets its tries
+		since = now // a turn that waited while no process ran still gets its retries
 	}
 	if hopeless(m) || now.Add(wait).Sub(since) > g.Settings.GiveUpAfter {
 		g.Log.Error("turn given up", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.Error(err))
 		if err := g.giveUp(t, u, core.TurnFailed, err); err != nil {
 			return err
 		}
-		g.logUnless(g.ctx, g.tellOwner(context.WithoutCancel(g.ctx), u, m), "tell the owner what the model's server said")
+		g.logUnless(g.ctx, g.tellOwner(context.WithoutCancel(g.ctx), u, m), "owner not notified of the model's error")
 		return nil
 	}
 	if back := g.handBack(t, now.Add(wait), err.Error()); back != nil {
 		return back
 	}
-	return fmt.Errorf("tried again in %s: %w", wait.Round(time.Millisecond), err)
+	return fmt.Errorf("retry in %s: %w", wait.Round(time.Millisecond), err)
 }
 
 // hopeless reports whether the same request can only fail again.
@@ -71,7 +70,7 @@ func hopeless(m *core.ModelError) bool {
 	return false
 }
 
-// backoff is how long a turn waits after its n-th failure.
+// backoff returns how long a turn waits after its n-th failure.
 func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
 	if m != nil && m.After > 0 {
 		return m.After
@@ -79,20 +78,15 @@ func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
 	return g.jitter(min(firstBackoff<<min(n, 10), lastBackoff))
 }
 
-// handBack gives a turn back, for any process to take. An empty cause is no failure.
+// handBack releases a turn for any process to claim from at on. An empty cause is no failure.
 func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
-	err := g.retry(g.ctx, "hand back turn", func(ctx context.Context) error {
-		return g.Store.RetryTurn(ctx, t, at,
-			cause)
+	return g.retry(g.ctx, "hand back turn", func(ctx context.Context) error {
+		return g.Store.RetryTurn(ctx, t, at, cause)
 	})
-	if err != nil {
-		return fmt.Errorf("hand back turn: %w", err)
-	}
-	return nil
 }
 
-// giveUp ends a turn without an answer. A failed one's messages are pending
-// again, and the person is told in plain words.
+// giveUp ends a turn without an answer. If it failed, its messages are pending again and
+// the person is notified.
 func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause error) error {
 	now := g.Now()
 	if state == core.TurnFailed && t.Task != 0 {
@@ -101,28 +95,21 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
 	if state == core.TurnFailed {
 		r.Error = cause.Error()
-		text := g.apology(u, cause)
-		r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}
-		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice,
-			Parts: g.parts(text, t.Address.Channel)}}
+		r.Messages, r.Deliveries = g.notice(g.apology(u, cause), core.Identity{ID: t.Identity, Address: t.Address}, now)
 	}
 	return g.unanswered("give up turn", r)
 }
 
 // unanswered stores a reply that ends a turn without an answer.
 func (g *Gateway) unanswered(op string, r core.Reply) error {
-	err := g.retry(g.ctx, op, func(ctx context.Context) error {
+	return g.retry(g.ctx, op, func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return nil
 }
 
-// apology says why there is no answer: the owner reads what the model's server
-// said and what to do, a member that it is not their fault.
+// apology explains why there is no answer: to the owner with the error of the model's
+// server and the remedy, to a member that it is not their fault.
 func (g *Gateway) apology(u core.User, cause error) string {
 	w := say(g.language(u.Settings))
 	var m *core.ModelError
@@ -132,27 +119,22 @@ func (g *Gateway) apology(u core.User, cause error) string {
 	owner := u.Role == core.RoleOwner
 	switch {
 	case owner && operators(m):
-		return fmt.Sprintf(w.GaveUpOwner, quoted(m.Err))
+		return fmt.Sprintf(w.GaveUpOwner, quote(m.Err.Error()))
 	case operators(m):
 		return w.GaveUpSetup
 	case owner:
-		return w.GaveUpRefused + "\n" + quoted(m.Err)
+		return w.GaveUpRefused + "\n" + quote(m.Err.Error())
 	}
 	return w.GaveUpRefused
 }
 
-// operators reports whether only the owner can mend an error.
+// operators reports whether only the owner can fix the cause of an error.
 func operators(m *core.ModelError) bool {
 	return m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig)
 }
 
-// quoted is the text of an error as one line of code.
-func quoted(err error) string {
-	return "`" + strings.ReplaceAll(strings.Join(strings.Fields(err.Error()), " "), "`", "'") + "`"
-}
-
-// tellOwner tells the owner, once a day, that members get no answers and why,
-// if only the owner can mend that.
+// tellOwner notifies the owner, once a day, that members get no answers and why, if only
+// the owner can fix that.
 func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError) error {
 	if u.Role == core.RoleOwner || !operators(m) {
 		return nil
@@ -166,7 +148,7 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 		return err
 	}
 	now := g.Now()
-	text := fmt.Sprintf(say(g.language(owner.Settings)).MembersUnanswered, quoted(m.Err))
+	text := fmt.Sprintf(say(g.language(owner.Settings)).MembersUnanswered, quote(m.Err.Error()))
 	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label,
 		Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
 	for _, to := range targets {

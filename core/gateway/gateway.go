@@ -1,6 +1,6 @@
-// Package gateway is the main road: an adapter's message is stored, a turn
-// answers it, and the answer is delivered. What is true after each step if the
-// process dies there is a table in docs/architecture.md.
+// Package gateway takes a message from channel to reply: it stores the message, runs the
+// turn that answers it, and delivers the answer. A table in docs/architecture.md states
+// what holds if the process dies after any step.
 package gateway
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Store is what the road needs of a store.
+// Store is the part of a store that the gateway uses.
 type Store interface {
 	core.InboundStore
 	core.RefStore
@@ -30,50 +30,51 @@ type Store interface {
 	core.JobStore
 }
 
-// People decides about senders that nobody knows yet.
+// People decides about unknown senders, and reads users.
 type People interface {
-	// Stranger handles a message of an unknown address. If the address is
-	// somebody's from now on, known is true and the message is received again.
+	// Stranger handles a message from an unknown address. It returns true if the address
+	// has a user from now on; the caller then receives the message again.
 	Stranger(ctx context.Context, in core.Inbound) (known bool, err error)
-	// ClaimOwner makes the address of a known person the owner's, if the message
-	// brings the owner code; it is then received again.
+	// ClaimOwner moves the address of a known user to the owner if the message contains
+	// the owner code; the caller then receives the message again.
 	ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (moved bool, err error)
 	// User returns a user.
 	User(ctx context.Context, id core.UserID) (core.User, error)
-	// AskLinks asks the users of codes that were used; each once.
+	// AskLinks asks users, once per code, whether an address that used their code is theirs.
 	AskLinks(ctx context.Context) error
 	// Owner returns the owner, or core.ErrNotFound.
 	Owner(ctx context.Context) (core.User, error)
 	Identities
 }
 
-// Files are attachments, by their names.
+// Files reads and removes attachments, by their names.
 type Files interface {
 	Read(name string) ([]byte, error)
 	Remove(names []string) error
 }
 
-// Commander answers slash commands. ok is false if the text is none.
+// Commander answers slash commands.
 type Commander interface {
+	// Command runs the command in a message; ok is false if there is none.
 	Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound,
 		now time.Time) (out core.Outcome, ok bool, err error)
-	// Answers reports whether a text may answer a question: Command decides.
+	// Answers reports whether a text may answer a question; Command decides whether it does.
 	Answers(text string) bool
 }
 
-// Prompter builds the prompt of a turn. ErrNotFound: nothing is left to answer.
+// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to
+// answer.
 type Prompter interface {
 	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
 }
 
-// Agent runs the model and its tools. onText is called with all the text of the
-// answer so far.
+// Agent runs the model and its tools. onText receives the whole answer so far.
 type Agent interface {
 	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error)
 }
 
-// Limiter bounds sending. Take reserves the next slot and says how long to wait
-// for it; Push makes everybody wait.
+// Limiter bounds the rate of sending. Take reserves the next slot and returns the wait for
+// it; Push blocks a key until a time.
 type Limiter interface {
 	Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error)
 	Push(ctx context.Context, key string, until time.Time) error
@@ -85,54 +86,54 @@ type Meter interface {
 	Observe(name string, v float64, labels ...string)
 }
 
-// Budgets bounds turns by what they may take of the tokens of a day.
+// Budgets bounds the tokens of a day that turns may use.
 type Budgets interface {
-	// Reserve is how many tokens are reserved for a turn of a user, and for one that
-	// must do without tools, where there are no more.
+	// Reserve returns the tokens to reserve for a turn of a user, and the fewest with
+	// which it may run, without tools.
 	Reserve(s core.Settings) (full, least int)
-	// Closed is until when nobody's turn begins, as the tokens of all are used up; zero:
-	// they are not.
+	// Closed returns until when no turn begins because the tokens of all users are used
+	// up; zero: they are not.
 	Closed(s core.Settings) time.Time
 }
 
-// Tasks says what people are told of tasks of theirs that came to nothing.
+// Tasks reports on tasks that were not done.
 type Tasks interface {
-	// Late reports whether the turn of a task would begin later than tasks may.
+	// Late reports whether it is too late to begin the turn of a task.
 	Late(t *core.Turn, now time.Time) bool
-	// Failed is what is told of the turn of a task that failed, or began too late, and
-	// what follows from that. server is what the model's server said, for its owner.
+	// Failed returns the message about a task's turn that failed or began too late, and
+	// its effects. server is the error of the model's server; empty for members.
 	Failed(ctx context.Context, u core.User, t *core.Turn, cause core.RunCause, server string,
 		now time.Time) (core.Outcome, error)
-	// When says when a task comes next, and how it recurs.
+	// When describes the next time of a task and its recurrence.
 	When(k core.Task, language string) string
 }
 
-// Previews is told all that is written of an answer so far.
+// Previews receives the whole answer so far, each time it grows.
 type Previews interface {
 	Preview(t *core.Turn, soFar string)
 }
 
-// Settings are the numbers of the road; package configs has their defaults.
+// Settings configure a gateway; package configs has their defaults.
 type Settings struct {
 	Debounce       time.Duration
 	GiveUpAfter    time.Duration
-	Poll           time.Duration // the net under wake-ups
+	Poll           time.Duration // in case a wake-up is lost
 	TokensPerDay   int
 	TurnsPerMinute int
 	SummarizeAfter int
 	Language       string // of users who chose none
 	Speaks         bool   // answers can be spoken
-	// LongestVoice is how long a voice note may be that is written down; 0: any.
+	// LongestVoice bounds the voice notes that are transcribed; 0: no bound.
 	LongestVoice time.Duration
 }
 
-// Options are what a gateway is made of. All but Meter and Crash are required.
+// Options are the dependencies of a gateway. All are required unless they say otherwise.
 type Options struct {
 	Store Store
 	Wakes core.Waker
 	// Jobs leases turns and deliveries.
 	Jobs *job.Worker
-	// Share is what this process takes first; nil: it takes everything.
+	// Share returns the users whose work this process takes first; nil: it takes everything.
 	Share    func() core.Share
 	Files    Files
 	People   People
@@ -143,21 +144,19 @@ type Options struct {
 	Calendar day.Calendar
 	Limiter  Limiter
 	Tokens   core.Tokenizer
-	// Channels are those that this process serves; what they carry besides comes with them.
-	Channels Channels
-	// Slots are the turns that may run at once.
-	Slots    job.Slots
+	Channels Channels  // that this process serves
+	Slots    job.Slots // bounds the turns that run at the same time
 	Settings Settings
 	Budgets  Budgets  // nil: there is no bound
-	Previews Previews // nil: nobody is told
-	Meter    Meter
+	Previews Previews // nil: there are no previews
+	Meter    Meter    // nil: nothing is counted
 	Log      *zap.Logger
 	Now      func() time.Time
 	Rand     *rand.Rand // jitter of back-offs
-	Crash    core.Crash
+	Crash    core.Crash // nil outside tests
 }
 
-// Gateway runs the road. It implements core.Receiver.
+// Gateway implements core.Receiver, and runs turns and deliveries.
 type Gateway struct {
 	Options
 	planner  Planner
@@ -169,10 +168,10 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	running map[turnKey]*running
-	doing   map[jobKey]bool           // turns and deliveries
-	unsure  map[core.UserID]time.Time // when a write of theirs failed that may have claimed some
-	held    map[string]bool           // channels of one process that this one runs
-	// reserved are slots of rates that were taken for the next delivery of an address.
+	doing   map[jobKey]bool           // turns and deliveries that this process works on
+	unsure  map[core.UserID]time.Time // of the last failed write that may have claimed a job
+	held    map[string]bool           // OneProcess channels that this process runs
+	// reserved holds the slot taken for the next delivery to an address.
 	reserved map[core.Address]time.Time
 	rnd      sync.Mutex
 }
@@ -189,7 +188,7 @@ type jobKey struct {
 
 var _ core.Receiver = (*Gateway)(nil)
 
-// New returns a gateway. It receives at once, and works from Run on.
+// New returns a gateway. It can receive immediately; turns and deliveries wait for Run.
 func New(o Options) *Gateway {
 	if o.Meter == nil {
 		o.Meter = noMeter{}
@@ -200,13 +199,13 @@ func New(o Options) *Gateway {
 		reserved: map[core.Address]time.Time{}, held: map[string]bool{}}
 }
 
-// Run takes turns and deliveries until ctx ends, then lets what runs
-// finish for at most grace, and hands back the rest.
+// Run takes turns and deliveries until ctx ends. Running ones then have grace to finish;
+// the rest is handed back.
 func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	g.ctx, g.halt = context.WithCancel(context.WithoutCancel(ctx))
 	defer g.halt()
 	close(g.started)
-	defer context.AfterFunc(ctx, func() { // whatever waits for a service gets this long
+	defer context.AfterFunc(ctx, func() { // calls to services end after grace, too
 		g.stopping.Store(true)
 		time.AfterFunc(grace, g.halt)
 	})()
@@ -234,8 +233,8 @@ func (g *Gateway) queues() (deliver []string) {
 	return deliver
 }
 
-// Deliver takes the deliveries of channels that only one process may send on,
-// until ctx ends: it is for the process that runs them. It begins once Run has.
+// Deliver takes the deliveries of OneProcess channels until ctx ends. Only the process
+// that runs these channels calls it. It starts once Run has started.
 func (g *Gateway) Deliver(ctx context.Context, channels ...string) error {
 	select {
 	case <-g.started:
@@ -248,7 +247,7 @@ func (g *Gateway) Deliver(ctx context.Context, channels ...string) error {
 	}
 	g.hold(channels, true)
 	defer g.hold(channels, false)
-	r := g.runner(queues, 64, g.takeDelivery, nil) // nobody else may send there
+	r := g.runner(queues, 64, g.takeDelivery, nil) // no share: no other process may send there
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { g.dispatch(ctx, []*job.Runner{r}); return nil })
 	group.Go(func() error { return r.Run(ctx) })
@@ -279,7 +278,7 @@ func (g *Gateway) runner(queues []string, workers int, take func(context.Context
 		Now: g.Now, Log: g.Log}
 }
 
-// dispatch passes wake-ups to those they concern.
+// dispatch passes wake-ups to the runners and to running turns.
 func (g *Gateway) dispatch(ctx context.Context, runners []*job.Runner) {
 	for topic := range g.Wakes.Wakes(ctx) {
 		for _, r := range runners {
@@ -289,8 +288,8 @@ func (g *Gateway) dispatch(ctx context.Context, runners []*job.Runner) {
 	}
 }
 
-// drain waits for running work, and interrupts what is not done in time: an
-// interrupted turn is handed back.
+// drain waits for running work, and interrupts it after grace: an interrupted turn is
+// handed back.
 func (g *Gateway) drain(grace time.Duration) {
 	done := make(chan struct{})
 	go func() { g.work.Wait(); close(done) }()
@@ -304,7 +303,7 @@ func (g *Gateway) drain(grace time.Duration) {
 	}
 }
 
-// budget bounds the next turn of a user.
+// budget returns the bounds of a user's next turn.
 func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
 	if g.Budgets == nil {
@@ -323,8 +322,7 @@ func (g *Gateway) language(s core.Settings) string {
 	return cmp.Or(s.Language, g.Settings.Language)
 }
 
-// languageOf is the language of a user; of one who cannot be read just now, the
-// gateway's.
+// languageOf returns the language of a user, or the gateway's if the user cannot be read.
 func (g *Gateway) languageOf(ctx context.Context, user core.UserID) string {
 	u, err := g.People.User(ctx, user)
 	if err != nil {
@@ -333,26 +331,26 @@ func (g *Gateway) languageOf(ctx context.Context, user core.UserID) string {
 	return g.language(u.Settings)
 }
 
-// parts renders Markdown for a channel. Where a part may have to be sent again
-// each leaves room for the mark of a repeat.
+// parts renders Markdown for a channel.
 func (g *Gateway) parts(markdown, channel string) []core.Part {
 	return markup.Parts(markdown, g.room(channel))
 }
 
-// room is what fits into a part of a channel.
+// room returns the capabilities of a channel, with the largest text of a part reduced by
+// the mark of a repeat where parts may be sent twice.
 func (g *Gateway) room(channel string) core.Capabilities {
 	c := g.Channels.Capabilities(channel)
 	if c.MaxText > 0 && !c.Idempotent {
 		mark := 0
 		for _, language := range words.Languages() {
-			mark = max(mark, len("\n\n"+say(language).Repeat)) // in bytes: no unit makes it longer
+			mark = max(mark, len("\n\n"+say(language).Repeat)) // bytes: an upper bound in any unit
 		}
 		c.MaxText = max(c.MaxText-mark, 1)
 	}
 	return c
 }
 
-// jitter is d, give or take a fifth.
+// jitter returns d, give or take a fifth.
 func (g *Gateway) jitter(d time.Duration) time.Duration {
 	g.rnd.Lock()
 	defer g.rnd.Unlock()
@@ -361,8 +359,6 @@ func (g *Gateway) jitter(d time.Duration) time.Duration {
 
 type noMeter struct{}
 
-// Count counts nothing.
 func (noMeter) Count(string, float64, ...string) {}
 
-// Observe observes nothing.
 func (noMeter) Observe(string, float64, ...string) {}

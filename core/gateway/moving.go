@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// waiting keeps events of a user that is being moved: they are received when
-// that is done. Other errors are returned.
+// waiting holds the events of a user that is being moved, to receive them afterwards. It
+// returns all other errors.
 func (g *Gateway) waiting(ctx context.Context, err error, in []core.Inbound, now time.Time) error {
 	if !errors.Is(err, core.ErrMoving) {
 		return err

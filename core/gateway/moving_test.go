@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// holder keeps what is held.
+// holder records held events.
 type holder struct {
 	Store
 	held []core.Hold

@@ -3,13 +3,14 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 )
 
-// Planner picks where something proactive goes. All fields are required.
+// Planner picks the targets of proactive messages. All fields are required.
 type Planner struct {
 	People   Identities
 	Channels Channels
@@ -22,10 +23,10 @@ type Identities interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Plan picks where something proactive goes: the home identity, else
-// the most recently used one that can receive now. With all it is every identity
-// of a push channel. If none can receive now, the best one holds it until it can;
-// without any push channel the plan is empty.
+// Plan returns the targets of a proactive message: the home identity, else the most
+// recently used one that can receive now. If none can, it is the first of these, whose
+// delivery waits. With all it is every identity of a push channel. Without a push channel
+// the plan is empty.
 func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
 	ids, err := p.People.Identities(ctx, u.ID)
 	if err != nil {
@@ -37,10 +38,10 @@ func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target
 			continue
 		}
 		if i.ID == u.Settings.Home {
-			push = append([]core.Identity{i}, push...)
-			continue
+			push = slices.Insert(push, 0, i)
+		} else {
+			push = append(push, i)
 		}
-		push = append(push, i)
 	}
 	if all {
 		return targets(push, "all identities, as chosen"), nil
@@ -83,11 +84,11 @@ func why(i core.Identity, u core.User, n int) string {
 	return "the home cannot receive now; used last of those that can"
 }
 
-// redirects is how many parked deliveries are looked at in one go.
+// redirects bounds the parked deliveries of one Redirect.
 const redirects = 200
 
-// Redirect sends summaries, reminders and what tasks found that are parked, because the person
-// could not be written to where they were planned, to where they can be by now.
+// Redirect moves parked summaries, reminders and results of tasks to an identity that can
+// receive them by now.
 func (g *Gateway) Redirect(ctx context.Context) error {
 	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
 		Limit: redirects})

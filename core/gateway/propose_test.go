@@ -21,7 +21,7 @@ func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 		core.ProposeInstruction{Text: "be kind"}, core.ProposeInstruction{Text: "be kind"}}
 	w.say("be shorter, please")
 	got := w.sent(1)
-	for _, want := range []string{"re: be shorter, please\n\n", "answer in 'one' sentence · be kind", "Say yes or no"} {
+	for _, want := range []string{"re: be shorter, please\n\n", "answer in 'one' sentence · be kind", "Reply yes or no"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}

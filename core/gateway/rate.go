@@ -18,7 +18,7 @@ var _ Limiter = (*MemoryLimiter)(nil)
 // NewMemoryLimiter returns an empty limiter.
 func NewMemoryLimiter() *MemoryLimiter { return &MemoryLimiter{next: map[string]time.Time{}} }
 
-// maxKeys is when free buckets are thrown away.
+// maxKeys is the number of buckets above which free ones are dropped.
 const maxKeys = 10_000
 
 // Take reserves the next slot of a key.
@@ -41,7 +41,7 @@ func (l *MemoryLimiter) Take(_ context.Context, key string, every time.Duration,
 	return max(0, slot.Sub(now)), nil
 }
 
-// Push makes everybody wait on key until until.
+// Push blocks key until a time.
 func (l *MemoryLimiter) Push(_ context.Context, key string, until time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

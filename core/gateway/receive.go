@@ -15,19 +15,19 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How far a platform's clock is believed.
+// The range in which a platform's time of a message is trusted.
 const (
 	maxAhead  = 5 * time.Minute
 	maxBehind = 7 * 24 * time.Hour
 )
 
-// Receive stores inbound events; see core.Receiver. Those of one address keep
-// their order, different addresses are independent.
+// Receive stores inbound events; see core.Receiver. Events of one address keep their
+// order; an error of one address does not stop the others.
 func (g *Gateway) Receive(ctx context.Context, in ...core.Inbound) error {
 	if len(in) == 1 {
 		return g.receiveAll(ctx, in)
 	}
-	var group errgroup.Group // one that fails stops no other
+	var group errgroup.Group
 	group.SetLimit(8)
 	for _, batch := range byAddress(in) {
 		group.Go(func() error { return g.receiveAll(ctx, batch) })
@@ -51,7 +51,7 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 	return out
 }
 
-// receiveAll stores the events of one address; runs of plain messages together.
+// receiveAll stores the events of one address, and runs of plain messages in one transaction.
 func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	g.Crash.At("received")
 	for len(in) > 0 {
@@ -75,15 +75,15 @@ func (g *Gateway) plain(in core.Inbound) bool {
 	return in.Kind == core.InMessage && !commands(in) && !g.answers(in)
 }
 
-// answers reports whether an event may answer a question of ours. What a program
-// sends never does.
+// answers reports whether an event may answer a question of ours. A program's event never
+// does.
 func (g *Gateway) answers(in core.Inbound) bool {
 	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 &&
 		g.Commands.Answers(in.Text)
 }
 
-// commands reports whether an event is a command. The result of a tool never is,
-// and what a program sends only if the program says so.
+// commands reports whether an event is a command. A tool result never is, a program's event
+// only if the program marks it.
 func commands(in core.Inbound) bool {
 	return in.ToolCallID == "" && (!in.Program || in.Command) && isCommand(in.Text)
 }
@@ -105,7 +105,7 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 		return g.inGroup(ctx, in[0], now)
 	}
 	if i, u, as, ok := g.known(in[0]); ok {
-		if err := g.append(ctx, u, i, in, said{as: as}, now); !errors.Is(err, core.ErrChanged) {
+		if err := g.append(ctx, u, i, in, appendOptions{as: as}, now); !errors.Is(err, core.ErrChanged) {
 			return g.waiting(ctx, err, in, now)
 		}
 	}
@@ -119,8 +119,8 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
 }
 
-// known returns who a plain message is of, as this process saw them last: what stores it
-// looks whether they still are.
+// known returns the sender of a plain message as this process cached them. The store checks
+// as when it appends the message.
 func (g *Gateway) known(e core.Inbound) (i core.Identity, u core.User, as string, ok bool) {
 	if !g.plain(e) {
 		return i, u, "", false
@@ -129,8 +129,8 @@ func (g *Gateway) known(e core.Inbound) (i core.Identity, u core.User, as string
 	return i, u, as, ok && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases))
 }
 
-// identify returns who an event is of. A person who is known by another of their
-// addresses is known by this one from now on.
+// identify returns the sender of an event. If they are known by an alias of the address
+// only, the address replaces it.
 func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, core.User, error) {
 	i, u, err := g.Store.Identify(ctx, e.Address)
 	for _, alias := range e.Aliases {
@@ -149,11 +149,11 @@ func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, 
 	return i, u, err
 }
 
-// moved follows a person to another address of the same channel.
+// moved stores a person's new address on the same channel.
 func (g *Gateway) moved(ctx context.Context, i core.Identity, e core.Inbound, now time.Time) error {
 	err := g.Store.Readdress(ctx, i, e.Target, e.Aliases)
 	if errors.Is(err, core.ErrExists) {
-		g.Log.Warn("a person moved to an address that is somebody's already", zap.Int64("user", int64(i.User)),
+		g.Log.Warn("move to an address of another user ignored", zap.Int64("user", int64(i.User)),
 			zap.String("channel", i.Address.Channel))
 		err = nil
 	}
@@ -164,7 +164,8 @@ func (g *Gateway) moved(ctx context.Context, i core.Identity, e core.Inbound, no
 	return err
 }
 
-// byHand stores what somebody wrote to a person as us: it is said, not answered.
+// byHand stores a message that somebody wrote to a person through our account: it belongs
+// to the conversation, and is not answered.
 func (g *Gateway) byHand(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	m := g.newMessage(u, e, now)
 	m.Role = core.RoleAssistant
@@ -172,7 +173,7 @@ func (g *Gateway) byHand(ctx context.Context, u core.User, i core.Identity, e co
 	return err
 }
 
-// stranger has somebody decide about messages of an unknown address.
+// stranger has People decide about messages from an unknown address.
 func (g *Gateway) stranger(ctx context.Context, in []core.Inbound) error {
 	for n, e := range in {
 		known, err := g.People.Stranger(ctx, e)
@@ -186,7 +187,7 @@ func (g *Gateway) stranger(ctx context.Context, in []core.Inbound) error {
 	return nil
 }
 
-// inGroup says once why the assistant stays silent in a group.
+// inGroup explains once per group why the assistant stays silent there.
 func (g *Gateway) inGroup(ctx context.Context, e core.Inbound, now time.Time) error {
 	words := say(g.Settings.Language).Group
 	_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now,
@@ -234,18 +235,18 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		}
 		return g.command(ctx, u, i, in[0], now)
 	}
-	return g.append(ctx, u, i, in, said{}, now)
+	return g.append(ctx, u, i, in, appendOptions{}, now)
 }
 
-// said is what is known of messages beside themselves.
-type said struct {
-	decides *core.Decision // the only one of them answers a question of an earlier turn
+// appendOptions qualify the messages of an append.
+type appendOptions struct {
+	decides *core.Decision // the only message answers a question of an earlier turn
 	as      string         // core.Append's
 }
 
-// append stores plain messages and, if the thread is idle and nothing more is to
-// be waited for, starts their turn at once.
-func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, s said,
+// append stores plain messages. It starts their turn immediately if the thread is idle, no
+// debounce is configured and a slot is free.
+func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, s appendOptions,
 	now time.Time) error {
 	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
 		Paused: u.Settings.Paused, Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now),
@@ -282,7 +283,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 	return g.tellPostponed(ctx, u, i, out.Postponed, now)
 }
 
-// window is until when a person may be written to who wrote e; zero: always.
+// window returns until when the sender of e may be written to; zero: always.
 func (g *Gateway) window(e core.Inbound, now time.Time) time.Time {
 	w := g.Channels.Capabilities(e.Address.Channel).Window
 	if w == 0 {
@@ -294,7 +295,8 @@ func (g *Gateway) window(e core.Inbound, now time.Time) time.Time {
 	return e.SentAt.Add(w)
 }
 
-// slot takes a place among the running turns, if one is free and work goes on.
+// slot takes a slot for a turn, and reports whether one was free. Before Run, and in a
+// process that takes no work, none is.
 func (g *Gateway) slot() bool {
 	select {
 	case <-g.started:
@@ -312,7 +314,7 @@ func (g *Gateway) slot() bool {
 	}
 }
 
-// newMessage is an inbound message as the transcript keeps it.
+// newMessage returns an inbound message as the transcript stores it.
 func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.NewMessage {
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
@@ -328,8 +330,8 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	return m
 }
 
-// edited updates a message. An edit of one that was never seen is a new message,
-// and takes the place of the first text should that still come.
+// edited updates a message. An edit of an unknown message is stored as a new message under
+// the original's event ID, so that the original is a duplicate should it still arrive.
 func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	err := g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
 	if !errors.Is(err, core.ErrNotFound) {
@@ -337,7 +339,7 @@ func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e co
 	}
 	e.Kind = core.InMessage
 	e.EventID = cmp.Or(e.Edited, e.EventID)
-	return g.append(ctx, u, i, []core.Inbound{e}, said{}, now)
+	return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
 }
 
 func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
@@ -358,20 +360,16 @@ func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e 
 	return g.Files.Remove(n.Files)
 }
 
-// Act makes changes that a person asked for on a page of ours, all or none.
+// Act stores the changes that a person requested on a web page, all or none.
 func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect) (core.Noted, error) {
 	out, err := g.Store.Note(ctx, core.Note{User: u, Effects: effects, Now: g.Now()})
 	if err != nil {
 		return out, err
 	}
-	if err := g.Receive(ctx, out.Released...); err != nil {
-		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
-	}
-	return out, g.Files.Remove(out.Files)
+	return out, g.finishNote(ctx, out)
 }
 
-// Forget removes messages and everything made from them, with their
-// files.
+// Forget removes messages, everything derived from them, and their files.
 func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	now := g.Now()
 	var effects []core.Effect
@@ -382,7 +380,7 @@ func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageI
 	return err
 }
 
-// tellPostponed says once a day that the budget is used up, and until when.
+// tellPostponed notifies an identity, once a day, that the budget is used up and until when.
 func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *core.Postponed,
 	now time.Time) error {
 	if p == nil || !p.Budget {
@@ -396,7 +394,7 @@ func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identit
 	return err
 }
 
-// notice is words of the gateway itself on their way to an identity.
+// notice returns a text of the gateway itself as a message and its delivery to an identity.
 func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.NewMessage, []core.NewDelivery) {
 	return []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}

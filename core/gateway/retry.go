@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -15,12 +16,12 @@ import (
 const (
 	storeBackoff = time.Second
 	retryFor     = 5 * time.Minute
-	lastWrite    = 2 * time.Second // of a write that a stopping process still waits for
+	lastWrite    = 2 * time.Second // for a write of a stopping process
 )
 
-// retry repeats a write that records what was done: a database that is away for
-// a while must not have it done again. While it is away nobody else can take what
-// this process has claimed. It ends soon after ctx.
+// retry repeats a write that records finished work, so that an outage of the database does
+// not cause the work to be done twice. During an outage no other process can claim it. It
+// ends soon after ctx. Errors are wrapped with what.
 func (g *Gateway) retry(ctx context.Context, what string, write func(ctx context.Context) error) error {
 	until := g.Now().Add(retryFor)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -28,20 +29,23 @@ func (g *Gateway) retry(ctx context.Context, what string, write func(ctx context
 	defer context.AfterFunc(ctx, func() { job.Wait(inner, lastWrite); cancel() })()
 	for level := zap.WarnLevel; ; level = zap.DebugLevel {
 		err := write(inner)
-		if err == nil || settled(err) || ctx.Err() != nil || !g.Now().Before(until) {
-			return err
+		if err == nil {
+			return nil
 		}
-		g.Log.Log(level, "the store does not answer; it is tried again", zap.String("what", what), zap.Error(err))
+		if settled(err) || ctx.Err() != nil || !g.Now().Before(until) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		g.Log.Log(level, "write failed; it is retried", zap.String("what", what), zap.Error(err))
 		job.Wait(ctx, storeBackoff)
 	}
 }
 
-// settled reports whether an error of the store is its answer.
+// settled reports whether an error is the store's decision, which a retry cannot change.
 func settled(err error) bool { return refused(err) || errors.Is(err, core.ErrFenced) }
 
-// uncertain has turns and deliveries of a user taken up again that this process may have
-// claimed with a write that failed: it may have been committed all the same, and nobody
-// would work on them until their leases are over.
+// uncertain has jobs of a user abandoned that this process may have claimed with a failed
+// write. The write may have been committed, and then nobody would work on the jobs until
+// their leases expire.
 func (g *Gateway) uncertain(user core.UserID, err error) {
 	if err == nil || refused(err) || errors.Is(err, core.ErrChanged) {
 		return
@@ -54,14 +58,14 @@ func (g *Gateway) uncertain(user core.UserID, err error) {
 	g.unsure[user] = g.Now()
 }
 
-// abandon ends claims that this process does not know of, one user after another.
+// abandon releases claims that this process does not know of, one user after another.
 func (g *Gateway) abandon() {
 	for more := true; more && !g.stopping.Load(); { // a process that ends leaves none behind
 		job.Wait(g.ctx, storeBackoff)
 		for user, at := range g.idle() {
 			if err := g.Store.Abandon(g.ctx, user, g.Jobs.Name, at); err != nil {
 				g.Log.Debug("claims not abandoned yet", zap.Int64("user", int64(user)), zap.Error(err))
-				break // the store is away
+				break // the store does not answer
 			}
 			g.sure(user, at)
 		}
@@ -71,8 +75,8 @@ func (g *Gateway) abandon() {
 	}
 }
 
-// idle returns the users of whom a write failed and nothing is done here, so that what is
-// claimed of theirs is what this process does not know of, and when that was.
+// idle returns the users with a failed write for whom this process does nothing now, and
+// the time of the write: any claim of theirs is one that this process does not know of.
 func (g *Gateway) idle() map[core.UserID]time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +87,7 @@ func (g *Gateway) idle() map[core.UserID]time.Time {
 	return out
 }
 
-// sure forgets the write of a user that failed at a time, unless another did since.
+// sure forgets a user's failed write, unless a later one failed.
 func (g *Gateway) sure(user core.UserID, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,8 +96,8 @@ func (g *Gateway) sure(user core.UserID, at time.Time) {
 	}
 }
 
-// begin notes that a job is being done here; false: it is already. A claim that
-// lapsed while the database was away is still ours as long as nobody took it.
+// begin records that this process works on a job. It returns false if it does already: a
+// claim that expired while the database was away remains ours until another process takes it.
 func (g *Gateway) begin(user core.UserID, id core.JobID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -166,7 +166,7 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	ask(1)
 	got := w.sent(1) + "\n" + w.sent(2) // in either order
 	if !strings.Contains(got, "not your fault") || strings.Count(got, "the server's words") != 1 ||
-		!strings.Contains(got, "cannot answer anybody") {
+		!strings.Contains(got, "can't answer anyone") {
 		t.Errorf("they read %q", got)
 	}
 	ask(2)
@@ -175,7 +175,7 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	}
 	fails(core.ModelRejected)
 	ask(3)
-	if got := w.sent(4); !strings.Contains(got, "did not accept") { // and the owner is told once only
+	if got := w.sent(4); !strings.Contains(got, "didn't accept") { // and the owner is told once only
 		t.Errorf("a refusal: %q", got)
 	}
 }
@@ -321,8 +321,8 @@ func (f *forestalled) ClaimDelivery(ctx context.Context, ref core.JobRef, c core
 	return f.Store.ClaimDelivery(ctx, ref, c)
 }
 
-// What was committed although the connection broke before the answer is gone on with, long
-// before its lease is over.
+// Work that was committed although the connection broke before the answer continues long
+// before its lease expires.
 func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[string]string{"append": "re: hello",

@@ -8,20 +8,19 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// speaks reports whether a reply is to be spoken, too: the person wants it, and the channel
-// carries it.
+// speaks reports whether a reply is also spoken: the person wants it, and the channel
+// supports it.
 func (g *Gateway) speaks(u core.User, p core.Prompt, channel string) bool {
 	return g.Settings.Speaks && u.Settings.Voice.Speaks(p.Heard) && g.Channels.Capabilities(channel).Voice
 }
 
-// tellMissed tells the person, below the answer, what of their messages it knows nothing of.
+// tellMissed adds to an answer which of the person's messages it could not consider.
 func (g *Gateway) tellMissed(language string, p core.Prompt, a *core.Answer) {
 	tellCut(language, p.Cut, a)
 	g.tellUnheard(language, p, a)
 }
 
-// tellUnheard tells the person, below the answer, that a voice note of theirs was too long to
-// be listened to.
+// tellUnheard adds to an answer that a voice note was too long to be transcribed.
 func (g *Gateway) tellUnheard(language string, p core.Prompt, a *core.Answer) {
 	if !p.Unheard || len(a.Messages) == 0 {
 		return

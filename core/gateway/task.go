@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// deliverTask makes the deliveries of a task's reply what may go elsewhere where they
-// cannot be received, unless the reply asks something: it is answered where it is asked.
+// deliverTask marks the deliveries of a task's reply, so that they may be redirected while
+// they cannot be received. A reply with a question is not: it is answered where it is asked.
 func (g *Gateway) deliverTask(r *core.Reply, q asking) {
 	if r.Turn.Task == 0 || len(q.approvals) > 0 {
 		return
@@ -26,13 +25,13 @@ func (g *Gateway) deliverTask(r *core.Reply, q asking) {
 	}
 }
 
-// spent reports whether an error says that the day has no more tokens.
+// spent reports whether an error means that the day has no tokens left.
 func spent(err error) bool {
 	var over *trust.OverCap
 	return errors.As(err, &over)
 }
 
-// causeOf is why a run failed.
+// causeOf returns the cause of a failed run.
 func causeOf(err error) core.RunCause {
 	var over *trust.OverCap
 	var m *core.ModelError
@@ -49,22 +48,21 @@ func causeOf(err error) core.RunCause {
 	return core.CauseRefused
 }
 
-// failTask ends the turn of a task that came to nothing. The person is told once, in the
-// conversation and where they are reached, and asked whether a task that failed too often
-// is to go on.
+// failTask ends the turn of a task that was not done. The person is notified once, in the
+// conversation, and asked whether to keep a task that failed too often.
 func (g *Gateway) failTask(t *core.Turn, u core.User, cause core.RunCause, failure error) error {
 	ctx, now, server := context.WithoutCancel(g.ctx), g.Now(), ""
 	var m *core.ModelError
 	if u.Role == core.RoleOwner && errors.As(failure, &m) && hopeless(m) {
-		server = quoted(m.Err)
+		server = quote(m.Err.Error())
 	}
 	var told core.Outcome
-	err := g.retry(g.ctx, "say why a task failed", func(ctx context.Context) (err error) {
+	err := g.retry(g.ctx, "report a failed task", func(ctx context.Context) (err error) {
 		told, err = g.Tasks.Failed(ctx, u, t, cause, server, now)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("say why a task failed: %w", err)
+		return err
 	}
 	r := core.Reply{Turn: t, State: core.TurnFailed, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used,
 		Cause: cause, Effects: told.Effects, Error: string(cause)}
@@ -85,24 +83,25 @@ func (g *Gateway) failTask(t *core.Turn, u core.User, cause core.RunCause, failu
 	if err = g.unanswered("end a task", r); err != nil {
 		return err
 	}
-	g.logUnless(ctx, g.tellOwner(ctx, u, m), "tell the owner what the model's server said")
+	g.logUnless(ctx, g.tellOwner(ctx, u, m), "owner not notified of the model's error")
 	return nil
 }
 
-// proposeTasks adds the question about tasks that a turn proposes to its last words, and
-// says which were set without one.
+// proposeTasks adds to an answer the tasks that the turn set, and one question about all
+// tasks that it proposes.
 func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
 	now time.Time) error {
-	w := say(g.language(u.Settings))
-	s := core.TaskSubject{}
+	language := g.language(u.Settings)
+	w := say(language)
+	s := core.TaskSubject{Source: lastInput(t)}
 	var set, asked []string
 	for _, e := range a.Effects {
 		switch e := e.(type) {
 		case core.SetTask:
-			set = append(set, fmt.Sprintf(w.ToldTask, quote(e.Task.Text), g.whenTask(u, e.Task), e.Task.ID))
+			set = append(set, fmt.Sprintf(w.ToldTask, quote(e.Task.Text), g.Tasks.When(e.Task, language), e.Task.ID))
 		case core.ProposeTask:
 			k := e.Task
-			line := quote(k.Text) + " · " + g.whenTask(u, k)
+			line := quote(k.Text) + " · " + g.Tasks.When(k, language)
 			if slices.Contains(asked, line) {
 				continue
 			}
@@ -112,35 +111,17 @@ func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a
 		}
 	}
 	if len(set) > 0 {
-		sayAlso(a, strings.Join(set, "\n"))
+		sayAlso(a, strings.Join(set, "\n"), a.Tainted)
 	}
 	if len(asked) == 0 {
 		return nil
 	}
-	if n := len(t.Inputs); n > 0 {
-		s.Source = t.Inputs[n-1]
-	}
-	subject, err := json.Marshal(s)
+	ask, err := newApproval(t, "P", core.ApproveTask, s, now)
 	if err != nil {
 		return err
 	}
-	ask := &core.Approval{Code: fmt.Sprintf("P%d", t.ID), Kind: core.ApproveTask, Identity: t.Identity, Turn: t.ID,
-		Subject: string(subject), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
-	text := fmt.Sprintf(w.AskTask, strings.Join(asked, "\n")) + "\n" + w.AskTaskYes
-	if len(q.approvals) > 0 {
-		text += " " + fmt.Sprintf(w.AskByName, ask.Code, ask.Code)
-	}
-	if text, err = g.ask(ctx, t, u, q, ask, text); err != nil {
-		return err
-	}
-	sayAlso(a, text)
-	return nil
+	return g.askAlso(ctx, t, u, a, q, ask, fmt.Sprintf(w.AskTask, strings.Join(asked, "\n"))+"\n"+w.AskTaskYes)
 }
 
-// whenTask says when a task comes next, and how it recurs.
-func (g *Gateway) whenTask(u core.User, k core.Task) string {
-	return g.Tasks.When(k, g.language(u.Settings))
-}
-
-// quote is a text as one line of code.
+// quote returns a text as one line in code style.
 func quote(s string) string { return "`" + strings.ReplaceAll(trust.Line(s), "`", "'") + "`" }

@@ -10,13 +10,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// chores says of tasks what a test can look for.
+// chores describes tasks in texts that a test can find.
 type chores struct{}
 
 // Late reports no.
 func (chores) Late(*core.Turn, time.Time) bool { return false }
 
-// Failed tells the cause.
+// Failed returns the cause.
 func (chores) Failed(_ context.Context, _ core.User, _ *core.Turn, cause core.RunCause, _ string,
 	_ time.Time) (core.Outcome, error) {
 	return core.Outcome{Text: "failed: " + string(cause)}, nil
@@ -25,8 +25,8 @@ func (chores) Failed(_ context.Context, _ core.User, _ *core.Turn, cause core.Ru
 // When says the expression.
 func (chores) When(k core.Task, _ string) string { return "by " + k.Cron }
 
-// A task that a turn set is told with how to take it back; one that it proposes, as it had
-// read words of others, is asked about and not set.
+// An answer names a task that its turn set, and how to undo it. A task that a tainted turn
+// proposes is asked about and not set.
 func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -37,8 +37,8 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 		core.Taint(core.SetTask{Task: other, At: time.Now()}), core.Taint(core.SetTask{Task: other, At: time.Now()})}
 	w.say("the news each morning")
 	got := w.sent(1)
-	for _, want := range []string{"tell the 'news': by 0 9 * * *. /task cancel 77", "Shall I do this by myself?",
-		"mail Eve · by 0 10 * * *", "without a yes it is not set"} {
+	for _, want := range []string{"tell the 'news': by 0 9 * * *. /task cancel 77", "Shall I do this on my own?",
+		"mail Eve · by 0 10 * * *", "without a yes, I won't set it"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}

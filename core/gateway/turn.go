@@ -19,19 +19,19 @@ var (
 	errRestart = errors.New("its messages were changed")
 )
 
-// maxRestarts is how often a turn begins again because of edits.
+// maxRestarts bounds the restarts of a turn because of edits.
 const maxRestarts = 3
 
 // running is a turn that this process works on.
 type running struct {
 	turn    *core.Turn
-	visible atomic.Bool   // something of the answer was shown
-	flagged chan struct{} // somebody asked something of it
+	visible atomic.Bool   // a preview was shown
+	flagged chan struct{} // its flags may have changed
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
-	restarts int                     // seen so far
-	stopped  bool                    // asked for before the attempt
+	restarts int                     // requests seen so far
+	stopped  bool                    // requested, if only before the attempt
 }
 
 // takeTurn claims a due turn and runs it.
@@ -58,7 +58,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 		g.end(ref.User, ref.ID)
 		g.logUnless(ctx, err, "claim turn", zap.Int64("user", int64(ref.User)))
 		if put != nil {
-			g.logUnless(ctx, g.postponed(ctx, u, put, now), "tell that the budget is used up",
+			g.logUnless(ctx, g.postponed(ctx, u, put, now), "user not notified of the used budget",
 				zap.Int64("user", int64(ref.User)))
 		}
 		return
@@ -66,7 +66,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	g.startTurn(t, u)
 }
 
-// postponed tells the person where they wrote last that the day's budget is used up.
+// postponed notifies the identity that the person used last that the day's budget is used up.
 func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed, now time.Time) error {
 	ids, err := g.People.Identities(ctx, u.ID)
 	if err != nil || len(ids) == 0 {
@@ -75,13 +75,13 @@ func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed,
 	return g.tellPostponed(ctx, u, ids[0], p, now)
 }
 
-// startTurn runs a claimed turn in the slot that the caller took.
+// startTurn runs a claimed turn in the slot that the caller took, and releases the slot.
 func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 	g.begin(t.User, t.Lease.Job) // if it was claimed with its message
 	r := &running{turn: t, flagged: make(chan struct{}, 1)}
 	k := turnKey{t.User, t.ID}
 	g.mu.Lock()
-	g.running[k] = r // before anybody can ask something of it
+	g.running[k] = r
 	g.mu.Unlock()
 	g.work.Go(func() {
 		g.Crash.At("claimed")
@@ -98,13 +98,13 @@ func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 	})
 }
 
-// runTurn answers a turn until it is committed, handed back or lost. It returns
-// the reply's delivery if that was claimed with the commit.
+// runTurn answers a turn until it is committed, handed back or lost. It returns the reply's
+// delivery if the commit claimed it.
 func (g *Gateway) runTurn(r *running, u core.User) *core.Delivery {
 	t := r.turn
 	held, release := g.Jobs.Hold(g.ctx, t.User, t.Lease)
 	if t.Lease.Attempt > 1 {
-		g.askedBefore(held, r)
+		g.readFlags(held, r)
 	}
 	var watcher sync.WaitGroup
 	watcher.Go(func() { g.watch(held, r) })
@@ -122,8 +122,8 @@ func (g *Gateway) runTurn(r *running, u core.User) *core.Delivery {
 	}
 }
 
-// askedBefore reads what was asked of a turn before this process had it.
-func (g *Gateway) askedBefore(ctx context.Context, r *running) {
+// readFlags reads the flags that a turn got before this process claimed it.
+func (g *Gateway) readFlags(ctx context.Context, r *running) {
 	f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
 	if err == nil {
 		r.mu.Lock()
@@ -132,7 +132,7 @@ func (g *Gateway) askedBefore(ctx context.Context, r *running) {
 	}
 }
 
-// attempt answers once. errRestart means that it is to be tried again at once.
+// attempt answers once. After errRestart the caller tries again immediately.
 func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.Delivery, error) {
 	ctx, cancel := context.WithCancelCause(held)
 	defer cancel(nil)
@@ -154,14 +154,14 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	built := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
-	show := g.show(ctx, r)
+	preview := g.startPreview(ctx, r)
 	a, err := g.Agent.Answer(ctx, r.turn, u, p, func(soFar string) {
 		if g.Previews != nil {
 			g.Previews.Preview(r.turn, soFar)
 		}
-		show.text(soFar)
+		preview.text(soFar)
 	})
-	show.close()
+	preview.close()
 	g.Crash.At("model")
 	now := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", now.Sub(built).Seconds(), "model")
@@ -175,7 +175,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	if qerr != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", qerr))
 	}
-	done := did(g.language(u.Settings), a.Effects)
+	done := disclose(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
 	g.tellMissed(g.language(u.Settings), p, &a)
 	reply := g.reply(r.turn, u, p, a, now)
@@ -185,13 +185,13 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	if err != nil {
 		reply.State = core.TurnStopped
 	}
-	if len(reply.Deliveries) > 0 && (r.visible.Load() || r.turn.Lease.Attempt > 1) { // what was shown becomes the answer
+	if len(reply.Deliveries) > 0 && (r.visible.Load() || r.turn.Lease.Attempt > 1) { // a preview becomes the answer
 		reply.Deliveries[0].Parts[0].Preview = previewKey(r.turn)
 	}
 	return g.commit(r.turn, reply)
 }
 
-// questions are what an answer asks the person; what it proposes only if it is whole.
+// questions returns the questions of an answer. An incomplete answer proposes nothing.
 func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, whole bool,
 	now time.Time) (asking, error) {
 	q, err := g.question(ctx, t, u, a, now)
@@ -204,13 +204,13 @@ func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *c
 	return q, err
 }
 
-// finish adds to a snapshot what is known after the answer.
+// finish adds the figures of an answer to its snapshot.
 func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
 	s.Model, s.Usage, s.Steps, s.Finish = a.Model, a.Usage, a.Steps, a.Finish
 	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
 }
 
-// reply is what an answer leaves in the store.
+// reply returns an answer as it is committed.
 func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
 	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch,
 		News: p.News, Told: p.Told, Usage: t.Used, Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress,
@@ -231,13 +231,14 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 	return r
 }
 
-// commit stores a reply. Its delivery is claimed with it if it can go out at once.
+// commit stores a reply. It claims the reply's delivery in the same transaction if it can
+// be sent immediately.
 func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
 	var out core.Committed
 	err := g.retry(g.ctx, "commit reply", func(ctx context.Context) (err error) {
-		if claim != nil { // it counts from now, however long the store was away
+		if claim != nil { // its lease begins now, however long the store was away
 			c := g.Jobs.Claim()
 			claim = &c
 		}
@@ -250,7 +251,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	}
 	g.Crash.At("committed")
 	if claim != nil && out.Delivery == nil {
-		g.reserve(t.Address, r.Now) // another goes before it: its slot is kept
+		g.reserve(t.Address, r.Now) // another delivery is sent first: keep the slot
 	}
 	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(t.StartedAt).Seconds(), "total")
 	if r.Snapshot != nil && r.Snapshot.NewEpoch != "" && r.Snapshot.Dropped > 0 {
@@ -259,12 +260,12 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	return out.Delivery, nil
 }
 
-// claimReply is a claim of the reply's delivery if it can be sent at once.
+// claimReply returns a claim of the reply's delivery if it can be sent immediately, else nil.
 func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r core.Reply) *core.Claim {
 	if len(r.Deliveries) == 0 || !g.sends(t.Address.Channel) {
 		return nil
 	}
-	if wait := g.turnToSend(ctx, t.Address, r.Now); wait > 0 {
+	if wait := g.sendDelay(ctx, t.Address, r.Now); wait > 0 {
 		g.reserve(t.Address, r.Now.Add(wait))
 		return nil
 	}
@@ -272,7 +273,7 @@ func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r core.Reply) *c
 	return &c
 }
 
-// watch looks for what people ask of a running turn: when woken, and now and then.
+// watch reads the flags of a running turn, when woken and at intervals, until ctx ends.
 func (g *Gateway) watch(ctx context.Context, r *running) {
 	t := time.NewTicker(g.Jobs.Lease / 3)
 	defer t.Stop()
@@ -290,33 +291,30 @@ func (g *Gateway) watch(ctx context.Context, r *running) {
 	}
 }
 
-// obey interrupts the turn if that is asked for.
+// obey interrupts the current attempt if the flags request it.
 func (r *running) obey(f core.TurnFlags) {
-	if f.Stop {
-		r.mu.Lock()
-		r.stopped = true
-		r.mu.Unlock()
-		r.interrupt(errStopped)
-		return
-	}
-	r.mu.Lock()
-	again := f.Restart > r.restarts && r.restarts < maxRestarts && !r.visible.Load()
-	r.restarts = max(f.Restart, r.restarts)
-	r.mu.Unlock()
-	if again {
-		r.interrupt(errRestart)
-	}
-}
-
-func (r *running) interrupt(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	again := f.Restart > r.restarts && r.restarts < maxRestarts && !r.visible.Load()
+	switch {
+	case f.Stop:
+		r.stopped = true
+		r.interrupt(errStopped)
+		return
+	case again:
+		r.interrupt(errRestart)
+	}
+	r.restarts = max(f.Restart, r.restarts)
+}
+
+// interrupt cancels the current attempt. The caller holds mu.
+func (r *running) interrupt(cause error) {
 	if r.cancel != nil {
 		r.cancel(cause)
 	}
 }
 
-// flagged passes a wake-up on to the running turn that it is for.
+// flagged passes a wake-up on to the running turn that it names.
 func (g *Gateway) flagged(topic string) {
 	var k turnKey
 	if n, _ := fmt.Sscanf(topic, "flags:%d:%d", &k.user, &k.turn); n != 2 {
@@ -340,8 +338,7 @@ func (g *Gateway) logUnless(ctx context.Context, err error, what string, fields 
 	}
 }
 
-// files are attachments as parts of a reply; where a channel takes no files
-// their names are told.
+// files returns attachments as parts of a reply; on a channel without files, their names.
 func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
 	var out []core.Part
 	for _, a := range as {

@@ -4,10 +4,10 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// say returns what the gateway says in a language.
+// say returns the gateway's texts in a language.
 var say = words.In[texts]("gateway")
 
-// texts are what the gateway itself says to people.
+// texts are the messages of the gateway itself to people.
 type texts struct {
 	GaveUp                         string
 	GaveUpOwner                    string // %s: what the model's server said

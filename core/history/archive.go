@@ -20,22 +20,20 @@ import (
 // Bounds of archives.
 const (
 	maxEntries = 200_000
-	// maxListing is how long the list of files of a ZIP file may be: names and notes
-	// take memory.
+	// maxListing bounds the list of files of a ZIP file: names and comments take memory.
 	maxListing = 128 << 20
-	// maxRatio is how many times a packed text may be larger than what it is packed
-	// in, beyond freeSize.
+	// maxRatio bounds the size of a compressed text by its compressed size, beyond
+	// freeSize.
 	maxRatio = 200
 	freeSize = 64 << 20
-	// maxElement is how large one message, or one conversation where these are read
-	// at once, may be.
+	// maxElement bounds one message, or one conversation where these are decoded whole.
 	maxElement = 64 << 20
 )
 
-// Archive is a file that a service gave out: a text or JSON file with files
-// beside it, a folder, or a ZIP file.
+// Archive is the export of a service: a text or JSON file with files beside it, a
+// folder, or a ZIP file.
 type Archive struct {
-	main  string // of a single file, its name
+	main  string // the name of a single file
 	root  *os.Root
 	zip   *zip.Reader
 	pack  *os.File // of zip
@@ -63,7 +61,7 @@ func Open(file string) (*Archive, error) {
 	return &Archive{main: name, root: root, names: []string{name}}, nil
 }
 
-// packed reports whether a file begins as a ZIP file does.
+// packed reports whether a file begins like a ZIP file.
 func packed(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -103,7 +101,7 @@ func openZIP(file string) (*Archive, error) {
 	}
 	z, err := readDirectory(f)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("its list of files cannot be read; is it complete? Get it once more")
+		err = errors.New("its list of files cannot be read; is it complete? Download it again")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open archive: %w", err), f.Close())
@@ -119,8 +117,7 @@ func openZIP(file string) (*Archive, error) {
 	return a, nil
 }
 
-// readDirectory reads the list of files of a ZIP file, if it is not endless: each
-// takes memory.
+// readDirectory reads the list of files of a ZIP file, within bounds: each takes memory.
 func readDirectory(f *os.File) (*zip.Reader, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -135,8 +132,8 @@ func readDirectory(f *os.File) (*zip.Reader, error) {
 	return z, err
 }
 
-// listing counts the entries of a ZIP file while its list of them is read. What
-// the list says of its length may be a lie.
+// listing counts the entries of a ZIP file while its list is read: the stated length
+// is not trusted.
 type listing struct {
 	io.ReaderAt
 	counting bool
@@ -144,7 +141,7 @@ type listing struct {
 	read     int
 }
 
-// ReadAt reads, and fails where there are too many entries.
+// ReadAt reads, and fails if there are too many entries.
 func (l *listing) ReadAt(p []byte, at int64) (int, error) {
 	n, err := l.ReaderAt.ReadAt(p, at)
 	if !l.counting {
@@ -161,8 +158,8 @@ func (l *listing) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// claimed is how many files the end of a long list says there are; of anything
-// else 0. Memory is taken for as many before they are read.
+// claimed returns the number of files in the end record of a long list, else 0. The
+// library allocates memory for as many before it reads them.
 func claimed(end []byte) uint64 {
 	if len(end) < 40 || string(end[:4]) != "PK\x06\x06" {
 		return 0
@@ -178,8 +175,7 @@ func (a *Archive) Close() error {
 	return a.root.Close()
 }
 
-// find lists the files whose name, without its folders, is wanted; of an archive
-// that is one file, that.
+// find returns the files whose base names are wanted, or the only file of an archive.
 func (a *Archive) find(wanted func(base string) bool) []string {
 	if a.main != "" {
 		return []string{a.main}
@@ -194,54 +190,44 @@ func (a *Archive) find(wanted func(base string) bool) []string {
 	return out
 }
 
-// text opens a file to be read as text, within bounds.
-func (a *Archive) text(name string) (io.ReadCloser, error) {
+// open opens a file. fs.ErrNotExist: there is none of that name.
+func (a *Archive) open(name string) (io.ReadCloser, error) {
 	if a.zip == nil {
 		return a.root.Open(name)
 	}
-	f := a.files[name]
-	if f == nil {
-		return nil, fs.ErrNotExist
+	if f := a.files[name]; f != nil {
+		return f.Open()
 	}
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	return &bounded{r, freeSize + maxRatio*int64(f.CompressedSize64)}, nil
+	return nil, fs.ErrNotExist
 }
 
-// file opens a file of at most limit bytes. fs.ErrNotExist: there is none of that
-// name, or it is no file.
-func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
-	if a.zip != nil {
-		f := a.files[name]
-		if f == nil {
-			return nil, fs.ErrNotExist
-		}
-		if f.UncompressedSize64 > uint64(limit) {
-			return nil, errLarge
-		}
-		r, err := f.Open()
-		if err != nil {
-			return nil, err
-		}
-		return &bounded{r, limit}, nil
+// text opens a text file, within bounds.
+func (a *Archive) text(name string) (io.ReadCloser, error) {
+	r, err := a.open(name)
+	if err != nil || a.zip == nil {
+		return r, err
 	}
+	return &bounded{r, freeSize + maxRatio*int64(a.files[name].CompressedSize64)}, nil
+}
+
+// file opens a file of at most limit bytes. fs.ErrNotExist: there is no regular file of
+// that name.
+func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 	switch size, there := a.size(name); {
 	case !there:
 		return nil, fs.ErrNotExist
 	case size > limit:
 		return nil, errLarge
 	}
-	f, err := a.root.Open(name)
+	r, err := a.open(name)
 	if err != nil {
 		return nil, err
 	}
-	return &bounded{f, limit}, nil
+	return &bounded{r, limit}, nil
 }
 
-// nothing says that an archive holds no message, and why that may be: first is
-// what was left out first.
+// nothing returns the error of an archive without messages, and the likely reason; first
+// is the first part left out.
 func (a *Archive) nothing(first *Left) error {
 	for _, name := range a.names[:min(len(a.names), 100)] {
 		if a.wide(name) {
@@ -257,7 +243,7 @@ func (a *Archive) nothing(first *Left) error {
 	return errNothing
 }
 
-// wide reports whether a file begins as text in UTF-16 does.
+// wide reports whether a file begins like text in UTF-16.
 func (a *Archive) wide(name string) bool {
 	r, err := a.text(name)
 	if err != nil {
@@ -269,7 +255,7 @@ func (a *Archive) wide(name string) bool {
 	return err == nil && (string(head) == "\xff\xfe" || string(head) == "\xfe\xff")
 }
 
-// stops reports whether a text ends within a line. One that is packed is whole.
+// stops reports whether a text ends within a line. A compressed one is never cut off.
 func (a *Archive) stops(name string) bool {
 	if a.zip != nil {
 		return false
@@ -286,22 +272,22 @@ func (a *Archive) stops(name string) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// beside is the name of a file that another one of the archive names.
+// beside returns the name of a file in the folder of another.
 func beside(name, other string) string { return path.Join(path.Dir(name), other) }
 
-// errMany means that an archive has more files than are looked at.
+// errMany means that an archive has more than maxEntries files.
 var errMany = fmt.Errorf("it has more than %d files; unpack it, and give the text or JSON file in it alone", maxEntries)
 
-// errLarge means that a file is larger than it may be.
+// errLarge means that a file or element exceeds its bound.
 var errLarge = errors.New("it is too large")
 
-// bounded is a reader that fails after so many bytes.
+// bounded is a reader that fails with errLarge after left bytes.
 type bounded struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read reads what is left.
+// Read reads within the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errLarge

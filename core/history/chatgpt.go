@@ -12,7 +12,7 @@ import (
 )
 
 // chatgptConversation is a conversation of ChatGPT: a tree, of which the branch
-// to CurrentNode was shown last.
+// to Current was shown last.
 type chatgptConversation struct {
 	ID      string                 `json:"id"`
 	Other   string                 `json:"conversation_id"`
@@ -56,8 +56,7 @@ type chatgptAttachment struct {
 // readChatGPT reads the export of ChatGPT: conversations.json, or its parts.
 func readChatGPT(a *Archive, _ Options, out output) error {
 	names := a.find(func(base string) bool {
-		return strings.HasPrefix(base, "conversations") &&
-			path.Ext(base) == ".json"
+		return strings.HasPrefix(base, "conversations") && path.Ext(base) == ".json"
 	})
 	if len(names) == 0 {
 		return fmt.Errorf("there is no conversations.json in it; ask for your data in ChatGPT's settings")
@@ -79,7 +78,7 @@ func eachConversation[T any](a *Archive, names []string, out output, f func(T) e
 	return nil
 }
 
-// chatgptFiles are the files of an export by the ids that their names begin with.
+// chatgptFiles returns the files of an export by the ids at the beginning of their names.
 func chatgptFiles(a *Archive) map[string]string {
 	out := map[string]string{}
 	for _, name := range a.names {
@@ -98,9 +97,7 @@ func chatgptFiles(a *Archive) map[string]string {
 
 // read passes on the branch of a conversation that was shown.
 func (c chatgptConversation) read(files map[string]string, out output) error {
-	if c.ID == "" {
-		c.ID = c.Other
-	}
+	c.ID = cmp.Or(c.ID, c.Other)
 	last := c.Created
 	for _, n := range slices.Backward(c.branch(out)) {
 		if n.Message == nil {
@@ -115,9 +112,7 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 			m.skip(Line{ID: m.ID, Title: c.Title}.place(), files, out)
 			continue
 		}
-		if m.Created.IsZero() {
-			m.Created = last // some have no time of their own
-		}
+		m.Created = cmp.Or(m.Created, last) // some have no time
 		last = m.Created
 		l := Line{Chat: c.ID, Title: c.Title, ID: m.ID, At: m.Created.Time, Role: m.Author.Role}
 		l.Text = m.text(&l, files)
@@ -131,7 +126,7 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 	return nil
 }
 
-// branch is what was shown last, the newest first.
+// branch returns the branch that was shown last, newest first.
 func (c chatgptConversation) branch(out output) []chatgptNode {
 	var branch []chatgptNode
 	seen := map[string]bool{}
@@ -159,7 +154,7 @@ func (c chatgptConversation) branch(out output) []chatgptNode {
 	return branch
 }
 
-// skip says why a message that nobody was shown is left out, if there is anything in it.
+// skip reports why a hidden message is left out, unless it is empty.
 func (m *chatgptMessage) skip(place string, files map[string]string, out output) {
 	switch {
 	case m.Content.Type == "user_editable_context" || m.Content.Type == "model_editable_context":
@@ -177,7 +172,7 @@ func (m *chatgptMessage) skip(place string, files map[string]string, out output)
 	}
 }
 
-// shown reports whether a message was seen by the person.
+// shown reports whether the user saw a message.
 func (m *chatgptMessage) shown() bool {
 	conversation := m.Author.Role == core.RoleUser || m.Author.Role == core.RoleAssistant &&
 		(m.Recipient == "all" || m.Recipient == "")
@@ -185,7 +180,8 @@ func (m *chatgptMessage) shown() bool {
 		m.Content.Type == "code")
 }
 
-// text is the text of a message, with placeholders for its files, which l gets.
+// text returns the text of a message, with placeholders for its files, and adds these
+// to l.
 func (m *chatgptMessage) text(l *Line, files map[string]string) string {
 	var parts []string
 	names := map[string]chatgptAttachment{}

@@ -65,9 +65,9 @@ func readClaude(a *Archive, _ Options, out output) error {
 	})
 }
 
-// branch is what was shown: where messages name what they follow, the way from
-// the newest back to the first; else all. A message that is not there any more
-// cuts the way: it goes on at the newest of those before.
+// branch returns the messages that were shown: if messages name their parents, the path
+// from the newest back to the first, else all. Where a parent is missing, the path
+// continues at the newest earlier message.
 func (c claudeConversation) branch(out output) []claudeMessage {
 	var all []claudeMessage
 	byID := map[string]claudeMessage{}
@@ -101,7 +101,7 @@ func (c claudeConversation) branch(out output) []claudeMessage {
 	return shown
 }
 
-// claudeMemories reads what Claude had in its memory.
+// claudeMemories reads Claude's memory.
 func claudeMemories(a *Archive, out output) error {
 	if a.main != "" {
 		return nil
@@ -120,14 +120,14 @@ func claudeMemories(a *Archive, out output) error {
 	})
 }
 
-// maxCuts is how often the way of a conversation may be cut.
+// maxCuts bounds the missing parents on the path of a conversation.
 const maxCuts = 100
 
-// first reports whether a message follows none.
+// first reports whether a message has no parent.
 func (m claudeMessage) first() bool { return strings.Trim(m.Parent, "0-48") == "" }
 
-// newestBefore is the newest of those messages that are left and older than t, if
-// t is a time.
+// newestBefore returns the newest message that is in left and, unless t is zero, older
+// than t.
 func newestBefore(all []claudeMessage, left map[string]claudeMessage, t time.Time) (newest claudeMessage, ok bool) {
 	for _, m := range all {
 		if _, is := left[m.ID]; is && (t.IsZero() || m.Created.Before(t)) && !m.Created.Before(newest.Created.Time) {
@@ -137,8 +137,8 @@ func newestBefore(all []claudeMessage, left map[string]claudeMessage, t time.Tim
 	return newest, ok
 }
 
-// text is the text of a message, with placeholders for its files. Of a text file
-// that was pasted in, the text is there.
+// text returns the text of a message, with placeholders for its files, and the text of
+// pasted text files.
 func (m claudeMessage) text(l *Line, out output) string {
 	var parts []string
 	for _, c := range m.Content {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // databases of other programs are read
+	_ "modernc.org/sqlite" // for databases of other programs
 )
 
 // Bounds of databases.
@@ -20,17 +20,17 @@ const (
 	maxCell     = 16 << 20 // bytes of one value
 )
 
-// database is a copy of a database of another program, which is never written to: it may
-// run, and its folder is not ours.
+// database is a copy of another program's database. The original is never written to:
+// the program may be running, and its folder is not ours.
 type database struct {
 	*sql.DB
 	name string
 	dir  string
-	have map[string]map[string]bool // the columns of tables that were looked at
+	have map[string]map[string]bool // the columns of tables, once checked
 }
 
-// openDatabase copies an SQLite database of an archive, with what is not in it yet. The caller
-// closes it.
+// openDatabase copies an SQLite database of an archive with its write-ahead log. The
+// caller closes it.
 func openDatabase(a *Archive, name string) (*database, error) {
 	dir, err := os.MkdirTemp("", "everthread-import-*")
 	if err != nil {
@@ -43,7 +43,7 @@ func openDatabase(a *Archive, name string) (*database, error) {
 		err = wal
 	}
 	if err == nil {
-		// Nothing in the file is run: no function of its schema, no view and no trigger.
+		// Nothing in the file is executed: no function of its schema, no view and no trigger.
 		d.DB, err = sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()+
 			"?_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=query_only(1)")
 	}
@@ -76,13 +76,13 @@ func (a *Archive) copyTo(name, file string) error {
 	return errors.Join(err, out.Close())
 }
 
-// damaged says what to do about a database that cannot be read.
+// damaged returns the error of a database that cannot be read.
 func (d *database) damaged(err error) error {
-	return fmt.Errorf("%s is damaged or cut off; stop the program that writes it, and copy it once more (%w)", d.name, err)
+	return fmt.Errorf("%s is damaged or cut off; stop the program that writes it, and copy it again (%w)", d.name, err)
 }
 
-// columns are those of a table, once it was looked whether that is whole; none: there is no
-// such table. A view is none, nor is what a module of SQLite makes up.
+// columns checks the integrity of a table and returns its columns, none if there is no
+// such table. Views and virtual tables do not count.
 func (d *database) columns(table string) (map[string]bool, error) {
 	if have, ok := d.have[table]; ok {
 		return have, nil
@@ -121,8 +121,8 @@ func (d *database) columns(table string) (map[string]bool, error) {
 // row is a row of a table, as texts by their columns.
 type row = map[string]string
 
-// each calls f with the rows of a table that rest says. A column that the table does not have,
-// a value that is too large, and one that is none are empty.
+// each calls f with the rows of a table that the clauses in rest select. Missing columns,
+// NULLs and values that are too large are empty.
 func (d *database) each(table string, wanted []string, rest string, args []any, f func(row) error) error {
 	have, err := d.columns(table)
 	if err != nil || len(have) == 0 {

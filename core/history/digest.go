@@ -17,23 +17,33 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// sum is a digest of one thing of an export.
+// sum is the digest of one entry of an export.
 type sum = [sha256.Size]byte
+
+// DigestFile returns the digest of the archive in a file.
+func DigestFile(path string) (string, error) {
+	a, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	return Digest(a)
+}
 
 // digester makes the digest of an export.
 type digester struct {
 	archive *Archive
 	base    string                    // the name of messages.jsonl
-	marks   map[core.MessageID]string // messages by what they say
+	marks   map[core.MessageID]string // digests of messages
 	threads map[core.ThreadID]hash.Hash
 }
 
-// Digest is a hash over what an export of ours holds: every message with its earlier texts,
-// its tools and the bytes of its files, and summaries, memory, standing instructions, loops,
-// reminders and tasks. It is not over what a store gives or makes again: numbers, names of
-// files, settings, the audit and the text that was read from documents. So it is the
-// same of an export, and of one of the store that it was brought into. An archive that is no
-// whole export of ours has none (empty).
+// Digest returns a hash of the contents of an export of ours: every message with its
+// revisions, tool calls and the bytes of its files, and summaries, memory, standing
+// instructions, loops, reminders and tasks. It omits what a store assigns or derives: ids,
+// names of files, settings, the audit and the text of documents. So an export has the same
+// digest as an export of the store that imported it. It is empty for an archive that is no
+// complete export of ours.
 func Digest(a *Archive) (string, error) {
 	names := a.find(func(base string) bool { return base == "messages.jsonl" })
 	if len(names) == 0 || a.main != "" {
@@ -64,10 +74,10 @@ func Digest(a *Archive) (string, error) {
 	return hex.EncodeToString(whole.Sum(nil)), nil
 }
 
-// silent takes nothing of what is left out.
+// silent returns an output that ignores what is left out, and takes nothing else.
 func silent() output { return output{left: func(string, string) {}} }
 
-// write adds things that have no order to a digest.
+// write adds entries without order to a digest.
 func (d *digester) write(h hash.Hash, name string, sums []sum) {
 	slices.SortFunc(sums, func(a, b sum) int { return slices.Compare(a[:], b[:]) })
 	fmt.Fprintf(h, "%s %d\n", name, len(sums))
@@ -76,13 +86,13 @@ func (d *digester) write(h hash.Hash, name string, sums []sum) {
 	}
 }
 
-// of is the digest of values, as JSON.
+// of returns the digest of values, as JSON.
 func of(values ...any) (sum, error) {
 	b, err := json.Marshal(values)
 	return sha256.Sum256(b), err
 }
 
-// stamp is a time as stores keep it.
+// stamp returns a time in the precision of stores.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -92,9 +102,6 @@ func stamp(t time.Time) int64 {
 
 // message adds a message to the digest of its thread, in which it has a place.
 func (d *digester) message(_ int, m ownMessage) error {
-	if m.Text == "" {
-		m.Text = contentText(m.Content)
-	}
 	var rest []any
 	for _, f := range m.Files {
 		content, err := d.file(f.Path)
@@ -109,8 +116,8 @@ func (d *digester) message(_ int, m ownMessage) error {
 	if m.Task != nil {
 		rest = append(rest, stamp(m.Task.Due), stamp(m.Task.Set))
 	}
-	s, err := of(m.Day, m.Role, cmp.Or(m.Kind, core.KindChat), m.Channel, stamp(m.SentAt.Time), m.Text, m.Redacted,
-		m.Quote, m.Forwarded, m.ToolCalls, m.ToolCallID, m.ToolName, rest)
+	s, err := of(m.Day, m.Role, cmp.Or(m.Kind, core.KindChat), m.Channel, stamp(m.SentAt.Time),
+		cmp.Or(m.Text, contentText(m.Content)), m.Redacted, m.Quote, m.Forwarded, m.ToolCalls, m.ToolCallID, m.ToolName, rest)
 	if err != nil {
 		return err
 	}
@@ -122,7 +129,7 @@ func (d *digester) message(_ int, m ownMessage) error {
 	return err
 }
 
-// file is the digest of the bytes of a file; empty: it is not there.
+// file returns the digest of the bytes of a file, empty if it is missing.
 func (d *digester) file(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -140,12 +147,9 @@ func (d *digester) file(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// mark is a message that something names.
-func (d *digester) mark(id core.MessageID) string { return d.marks[id] }
-
-// sums are the digests of the lines of a file of the export.
+// sums returns the digests of the lines of a file of the export.
 func sums[T any](d *digester, name string, values func(T) []any) (out []sum, err error) {
-	err = sibling(d.archive, name, ignore, func(v T) error {
+	err = sibling(d.archive, name, func(v T) error {
 		s, err := of(values(v)...)
 		out = append(out, s)
 		return err
@@ -164,8 +168,8 @@ func (d *digester) summaries() ([]sum, error) {
 		slices.Sort(covers)
 		text := reference.ReplaceAllStringFunc(s.Markdown, func(refs string) string {
 			return referenced.ReplaceAllStringFunc(refs, func(n string) string {
-				id, _ := strconv.ParseInt(n, 10, 64) // what is no number names nothing
-				return d.mark(core.MessageID(id))
+				id, _ := strconv.ParseInt(n, 10, 64) // one out of range names no message
+				return d.marks[core.MessageID(id)]
 			})
 		})
 		return []any{s.Day, text, covers, s.Model, s.Final, s.Ungrounded, stamp(s.CreatedAt)}
@@ -178,14 +182,14 @@ func (d *digester) memory() ([]sum, error) {
 		for _, w := range i.History {
 			wordings = append(wordings, w.Content, stamp(w.Until))
 		}
-		return []any{i.Theme, i.Type, i.Content, slices.Concat([]string{}, i.Tags), d.mark(i.Source), i.Status, i.Noted,
+		return []any{i.Theme, i.Type, i.Content, slices.Concat([]string{}, i.Tags), d.marks[i.Source], i.Status, i.Noted,
 			wordings, stamp(i.CreatedAt), stamp(i.UpdatedAt)}
 	})
 }
 
 func (d *digester) standing() ([]sum, error) {
 	return sums(d, "standing.jsonl", func(i ownInstruction) []any {
-		return []any{i.Text, d.mark(i.Source), i.Noted, stamp(i.CreatedAt)}
+		return []any{i.Text, d.marks[i.Source], i.Noted, stamp(i.CreatedAt)}
 	})
 }
 
@@ -193,7 +197,7 @@ func (d *digester) loops() ([]sum, error) {
 	return sums(d, "loops.jsonl", func(l ownLoop) []any {
 		var sources []string
 		for _, id := range l.Sources {
-			sources = append(sources, d.mark(id))
+			sources = append(sources, d.marks[id])
 		}
 		slices.Sort(sources)
 		return []any{l.Text, l.State, sources, stamp(l.OpenedAt), stamp(l.Mentioned)}
@@ -202,13 +206,13 @@ func (d *digester) loops() ([]sum, error) {
 
 func (d *digester) reminders() ([]sum, error) {
 	return sums(d, "reminders.jsonl", func(r ownTimed) []any {
-		return []any{r.Text, stamp(r.DueAt), r.Cron, r.Zone, r.State, d.mark(r.Source), stamp(r.CreatedAt), stamp(r.FiredAt),
-			d.mark(r.Message)}
+		return []any{r.Text, stamp(r.DueAt), r.Cron, r.Zone, r.State, d.marks[r.Source], stamp(r.CreatedAt), stamp(r.FiredAt),
+			d.marks[r.Message]}
 	})
 }
 
 func (d *digester) tasks() ([]sum, error) {
 	return sums(d, "tasks.jsonl", func(k ownTimed) []any {
-		return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.mark(k.Source), stamp(k.CreatedAt)}
+		return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.marks[k.Source], stamp(k.CreatedAt)}
 	})
 }

@@ -20,13 +20,13 @@ type document struct {
 	out  output
 }
 
-// guard bounds how much is read for one piece.
+// guard bounds the bytes that are read for one piece.
 type guard struct {
 	r    io.Reader
 	left int
 }
 
-// Read reads for the piece.
+// Read reads within the bound.
 func (g *guard) Read(p []byte) (int, error) {
 	if g.left < 0 {
 		return 0, errLarge
@@ -41,8 +41,8 @@ func newDocument(name string, r io.Reader, out output) *document {
 	return &document{json.NewDecoder(g), g, name, out}
 }
 
-// document reads a JSON file of the archive piece by piece; what comes behind a place where
-// it is broken is left out.
+// document reads a JSON file of the archive piece by piece. If it is broken somewhere,
+// the rest is left out.
 func (a *Archive) document(name string, out output, read func(d *document) error) error {
 	r, err := a.text(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (a *Archive) document(name string, out output, read func(d *document) error
 	return d.ended(read(d))
 }
 
-// next passes the next value of a document to f. One of another form is left out.
+// next passes the next value of a document to f. A value of another type is left out.
 func next[T any](d *document, f func(T) error) error {
 	var v T
 	if ok, err := d.value(&v); err != nil || !ok {
@@ -62,16 +62,16 @@ func next[T any](d *document, f func(T) error) error {
 	return f(v)
 }
 
-// skipMark skips the mark that some programs begin a text with.
+// skipMark skips the byte order mark at the beginning of a text.
 func skipMark(r io.Reader) io.Reader {
 	b := bufio.NewReaderSize(r, 1<<16)
 	if head, err := b.Peek(3); err == nil && bytes.Equal(head, []byte("\ufeff")) {
-		_, _ = b.Discard(3) // they were just seen
+		_, _ = b.Discard(3) // they are buffered
 	}
 	return b
 }
 
-// first is the byte that the document begins with, without what is blank.
+// first returns the first byte of the document after white space, without consuming it.
 func (d *document) first() (byte, error) {
 	in := bufio.NewReader(d.guard.r)
 	d.guard.r = in
@@ -83,7 +83,7 @@ func (d *document) first() (byte, error) {
 	}
 }
 
-// enter reads the beginning of an object or array. What comes instead is skipped.
+// enter reads the beginning of an object or array. Another value is skipped (false).
 func (d *document) enter(delim json.Delim) (bool, error) {
 	t, err := d.token()
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *document) token() (json.Token, error) {
 	return d.Token()
 }
 
-// leave skips the rest of what was entered.
+// leave skips the rest of the entered object or array.
 func (d *document) leave() error {
 	for depth := 1; depth > 0; {
 		t, err := d.token()
@@ -155,7 +155,7 @@ func (d *document) array(f func() error) error {
 	return err
 }
 
-// value reads the next value into v. One of another form is left out (false).
+// value reads the next value into v. A value of another type is left out (false).
 func (d *document) value(v any) (bool, error) {
 	d.guard.left = maxElement
 	before := d.InputOffset()
@@ -168,8 +168,8 @@ func (d *document) value(v any) (bool, error) {
 	return err == nil, err
 }
 
-// piece is a part of a document. Where it has another form than it should, odd is
-// set, and the document counts without it.
+// piece is a part of a document. If it has another type, odd is set, and the rest of
+// the document is still read.
 type piece[T any] struct {
 	v   T
 	odd bool
@@ -181,8 +181,8 @@ func (p *piece[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ended turns the end of a document that is cut off or broken into something that
-// was left out: what stood before it counts.
+// ended reports a truncated or broken end of a document as left out: the part before
+// it counts.
 func (d *document) ended(err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -200,8 +200,8 @@ func (d *document) ended(err error) error {
 	return nil
 }
 
-// eachLine calls f with each line of a text file, counted from 1. A line that is
-// too long is left out.
+// eachLine calls f with each line of a text file, counted from 1. Lines that are too
+// long are left out.
 func eachLine(a *Archive, name string, out output, f func(n int, line []byte) error) error {
 	r, err := a.text(name)
 	if err != nil {
@@ -255,7 +255,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // eachJSON calls f with each line of a JSON Lines file, decoded.
 func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) error) error {
 	return eachLine(a, name, out, func(n int, line []byte) error {
-		line = bytes.TrimPrefix(line, []byte("\ufeff")) // of a file that was put behind another
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // from concatenated files
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
@@ -268,11 +268,11 @@ func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) err
 	})
 }
 
-// moment is a time as archives write it: RFC 3339, or seconds or milliseconds
-// since 1970 as a number or a text.
+// moment is a time in the forms of archives: RFC 3339, or seconds or milliseconds
+// since 1970 as a number or a string.
 type moment struct{ time.Time }
 
-// UnmarshalJSON reads a moment. What is none is the zero time.
+// UnmarshalJSON reads a moment. Anything else is the zero time.
 func (m *moment) UnmarshalJSON(b []byte) error {
 	s := strings.Trim(string(b), `"`)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999Z07:00"} {
@@ -292,7 +292,7 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// clip is the beginning of a text that is quoted.
+// clip returns the beginning of a quoted text.
 func clip(text string) string {
 	const most = 500
 	if len(text) <= most {
@@ -301,7 +301,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// lengthOf is a duration as placeholders show it.
+// lengthOf returns a duration in the form of placeholders.
 func lengthOf(d time.Duration) string {
 	s := int(d.Seconds())
 	return fmt.Sprintf("%d:%02d", s/60, s%60)

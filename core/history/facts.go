@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Bounds of what is taken into the memory.
+// Bounds of imported memory.
 const (
 	maxFacts = 2000
 	maxFact  = 2000 // characters
@@ -21,15 +21,15 @@ const (
 // tooManyFacts is why facts are left out.
 const tooManyFacts = "the memory takes %d facts of an archive"
 
-// factory passes facts on, each once, and within bounds.
-type factory struct {
+// factFilter passes facts on, each once and within bounds.
+type factFilter struct {
 	take func(Fact)
 	left func(place, why string)
 	seen map[string]bool
 	n    int
 }
 
-func (f *factory) pass(fact Fact) {
+func (f *factFilter) pass(fact Fact) {
 	fact.Text = strings.TrimSpace(strings.ToValidUTF8(text.Clean(fact.Text), "\ufffd"))
 	digest := text.Digest(fact.Text)
 	if fact.Text == "" || f.seen[digest] {
@@ -60,13 +60,13 @@ var (
 	listItem = regexp.MustCompile(`^\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+(.*)$`)
 )
 
-// statements are the items of the lists and the paragraphs of a Markdown text, each with
-// the heading that it stands below.
+// statements returns the list items and paragraphs of a Markdown text, each with the
+// heading above it.
 func statements(markdown string) []string {
 	var out []string
 	var above, open string
 	end := func() {
-		empty := strings.HasSuffix(strings.TrimRight(open, "*_ "), ":") // a form that nobody filled in
+		empty := strings.HasSuffix(strings.TrimRight(open, "*_ "), ":") // an empty field of a form
 		if open != "" && above != "" {
 			open = above + ": " + open
 		}
@@ -85,7 +85,7 @@ func statements(markdown string) []string {
 			end()
 			parts := heading.FindStringSubmatch(bare)
 			if above = strings.TrimSuffix(parts[1]+parts[2], ":"); title.MatchString(bare) {
-				above = "" // it is the name of the file
+				above = "" // the title of the file
 			}
 		case m != nil:
 			end()
@@ -103,21 +103,21 @@ var (
 	directive = regexp.MustCompile(`(?m)^<!--\s*observed:\s*(\d{4}-\d\d-\d\d)\s*\|\s*status:\s*active\s*-->\s*\n\s*[-*]\s+(.*(?:\n[ \t]+\S.*)*)`)
 )
 
-// directives passes on what holds of a text in which each statement says since when it does
-// and whether it still does; false: it is no such text.
+// directives passes on the active statements of a text whose statements have a date and
+// a status; false: it is no such text.
 func (o output) directives(markdown string, like Fact) bool {
 	if !observed.MatchString(markdown) {
 		return false
 	}
 	for _, m := range directive.FindAllStringSubmatch(markdown, -1) {
 		like.Text = strings.Join(strings.Fields(m[2]), " ")
-		like.At, _ = time.Parse(time.DateOnly, m[1]) // a day that is none is unknown
+		like.At, _ = time.Parse(time.DateOnly, m[1]) // zero, unknown, if invalid
 		o.fact(like)
 	}
 	return true
 }
 
-// pieces cuts a statement into such as the memory takes, between words.
+// pieces cuts a statement between words into pieces that fit into an item.
 func pieces(s string) (out []string) {
 	for utf8.RuneCountInString(s) > maxFact {
 		at := len(string([]rune(s)[:maxFact]))
@@ -133,8 +133,8 @@ func pieces(s string) (out []string) {
 	return out
 }
 
-// remember brings the facts of an archive into the memory, below a theme of their own. What
-// is there in any wording, or was archived, stays as it is.
+// remember imports the facts of an archive into memory, under their own theme. Existing
+// items, in any wording and archived ones too, stay as they are.
 func (r *run) remember(ctx context.Context) error {
 	if len(r.facts) == 0 {
 		return nil
@@ -163,8 +163,7 @@ func (r *run) remember(ctx context.Context) error {
 		}
 		item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: core.ItemFact, Content: f.Text, Tags: []string{f.From},
 			Status: core.ItemActive, Noted: f.Noted, CreatedAt: f.At.UTC().Truncate(time.Millisecond)}
-		_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: now, Effects: []core.Effect{
-			core.Taint(core.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now})}})
+		err := r.note(ctx, core.Taint(core.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now}))
 		if err != nil {
 			return err
 		}
@@ -173,7 +172,13 @@ func (r *run) remember(ctx context.Context) error {
 	return nil
 }
 
-// programs are the names of the programs whose memory comes in, by their formats.
+// note stores an effect.
+func (r *run) note(ctx context.Context, e core.Effect) error {
+	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{e}})
+	return err
+}
+
+// programs returns the names of the programs whose memory is imported, by their formats.
 func programs() map[string]string {
 	return map[string]string{"openwebui": "Open WebUI", "librechat": "LibreChat", "hermes": "Hermes Agent",
 		"openclaw": "OpenClaw", "letta": "Letta", "claude": "Claude"}

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Why files of a folder are left out.
+// Reasons for leaving out files of a folder; keys of the catalogues.
 const (
 	oddKind   = "files of its kind are not read"
 	tooLarge  = "it is larger than media.max_bytes"
@@ -20,8 +20,8 @@ const (
 	emptyFile = "it is empty"
 )
 
-// readFiles reads a folder of documents. Each is a message of the person's own, of the
-// time at which the file was changed last, and known by its name and content.
+// readFiles reads a folder of documents. Each becomes a message of the user at the time
+// of the file's last change, identified by its name and content.
 func readFiles(a *Archive, o Options, out output) error {
 	for _, name := range a.find(func(string) bool { return true }) {
 		data, err := a.whole(name, o.Max)
@@ -65,7 +65,7 @@ func (a *Archive) whole(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// changed is when a file was changed last; the zero time: that is unknown.
+// changed returns the time of a file's last change, zero if unknown.
 func (a *Archive) changed(name string) time.Time {
 	if a.zip != nil {
 		return a.files[name].Modified

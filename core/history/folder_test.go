@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// kindOf says what kind of document a file is.
+// kindOf returns the kind of document of a file.
 func kindOf(name string, data []byte) string { return document.Kind(name, "", data) }
 
 // bringFolder imports a folder of documents.
@@ -35,7 +35,7 @@ func (w *world) bringFolder(dir string) (*history.Survey, history.Result) {
 	return s, out
 }
 
-// TestAFolderIsTakenIn takes a folder of documents in, twice, and then with a change.
+// TestAFolderIsTakenIn imports a folder of documents twice, and then with a change.
 func TestAFolderIsTakenIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -66,7 +66,7 @@ func TestAFolderIsTakenIn(t *testing.T) {
 	}
 	var text strings.Builder
 	s.Describe(&text, "en", time.UTC)
-	for _, why := range []string{"files of its kind are not read", "it is larger than media.max_bytes", "it is empty"} {
+	for _, why := range []string{"files of this kind are not read", "it is larger than media.max_bytes", "it is empty"} {
 		if !strings.Contains(text.String(), why) {
 			t.Errorf("%q is not told:\n%s", why, text.String())
 		}

@@ -25,7 +25,7 @@ import (
 // smallDisk has room for left more bytes, or fails otherwise.
 type smallDisk struct {
 	left        int
-	silent      bool // what has no room is left out, and nobody is told
+	silent      bool // it drops bytes without room, and reports no error
 	sync, close error
 }
 
@@ -77,7 +77,7 @@ func spread(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// kept lists the files of a world, with those under way.
+// kept lists the files of a world, partial ones included.
 func (w *world) kept() []string {
 	w.t.Helper()
 	files, err := filepath.Glob(filepath.Join(w.media, "*", "*"))
@@ -138,7 +138,7 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// A file that cannot get its name is an error, and the same command goes on later.
+// A file that cannot be renamed is an error, and the same command continues later.
 func TestAFileThatGetsNoName(t *testing.T) {
 	t.Parallel()
 	dir := spread(t, album(2, 10))
@@ -162,7 +162,7 @@ func TestAFileThatGetsNoName(t *testing.T) {
 	}
 }
 
-// What an import that was killed left of a file goes; one under way stays.
+// The partial file of a killed import is removed; that of a running one stays.
 func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -182,7 +182,7 @@ func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
 	}
 }
 
-// What was forgotten stays away, its file too.
+// A redacted message is not imported again, nor its file.
 func TestAForgottenFileStaysAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -284,7 +284,7 @@ func claims(t *testing.T, n uint64) string {
 	binary.LittleEndian.PutUint32(locator[16:], 1)
 	last := append([]byte("PK\x05\x06"), make([]byte, 18)...)
 	for at := 8; at < 20; at++ {
-		last[at] = 0xff // it says nothing itself
+		last[at] = 0xff // its own size is unknown
 	}
 	_, err = f.WriteAt([]byte("PK\x03\x04"), 0)
 	_, more := f.WriteAt(append(append(end, locator...), last...), size)
@@ -294,7 +294,7 @@ func claims(t *testing.T, n uint64) string {
 	return file
 }
 
-// TestListsThatTakeMemory is not parallel: it looks at the memory of the process.
+// TestListsThatTakeMemory is not parallel: it measures the memory of the process.
 func TestListsThatTakeMemory(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"long names":        {longList(t, fulltest.Size(2200, 4000), 65_000), "the names of its files take more than 128 MiB"},
@@ -315,7 +315,7 @@ func TestListsThatTakeMemory(t *testing.T) {
 	}
 }
 
-// A file that very many messages name is copied until it is clear what that is.
+// A file that very many messages name is copied only until it is recognised as a bomb.
 func TestABombOfFiles(t *testing.T) {
 	t.Parallel()
 	const size, messages = 1 << 20, 80
@@ -334,10 +334,10 @@ func TestABombOfFiles(t *testing.T) {
 	}
 }
 
-// hole takes whatever is written, and keeps nothing.
+// hole discards all that is written.
 type hole struct{ disk.File }
 
 func (hole) Write(p []byte) (int, error) { return len(p), nil }
 
-// shownMissing is how many files that did not come along are named.
+// shownMissing is the number of missing files that are named.
 const shownMissing = 20

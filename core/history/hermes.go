@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// hermesSession is a session of Hermes Agent, as its database has it, or a line of what
-// `hermes sessions export` writes, with its messages.
+// hermesSession is a session of Hermes Agent in its database, or a line of
+// `hermes sessions export` with its messages.
 type hermesSession struct {
 	ID       string          `json:"id"`
 	Source   string          `json:"source"`
@@ -25,7 +25,7 @@ type hermesSession struct {
 	System   string          `json:"system_prompt"`
 	Started  moment          `json:"started_at"`
 	Messages []hermesMessage `json:"messages"`
-	// Of a transcript of early versions, each line is a message.
+	// In a transcript of early versions each line is a message.
 	hermesMessage
 }
 
@@ -59,7 +59,7 @@ func readHermes(a *Archive, o Options, out output) error {
 		notes = nil
 	}
 	if len(sources)+len(notes) == 0 {
-		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or what `hermes sessions export` wrote")
+		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or an output of `hermes sessions export`")
 	}
 	for _, name := range sources {
 		if err := read(name, h.meet, nil); err != nil {
@@ -87,15 +87,15 @@ func readHermes(a *Archive, o Options, out output) error {
 type hermes struct {
 	archive  *Archive
 	out      output
-	seen     map[[16]byte]bool // messages: a session that goes on another has copies of its last ones
+	seen     map[[16]byte]bool // messages: a continuation holds copies of the last ones
 	people   map[string]int
 	mine     func(person string) bool
 	skipping string         // why the messages of the present session are left out
 	now      *hermesSession // the present session
 }
 
-// several are people, named channel:id, of whom somebody must be chosen: one channel knows
-// more than one of them. Who is alone on each channel is the same person.
+// several returns people, named channel:id, if one must be chosen: a channel has more
+// than one of them. Otherwise those of all channels are the same person.
 func several(people map[string]int, me string) map[string]int {
 	if me != "" {
 		return people
@@ -113,7 +113,7 @@ func several(people map[string]int, me string) map[string]int {
 	return nil
 }
 
-// person is whose a session is.
+// person returns the owner of a session.
 func (s *hermesSession) person() string {
 	if s.User == "" {
 		return s.Source
@@ -121,7 +121,7 @@ func (s *hermesSession) person() string {
 	return s.Source + ":" + s.User
 }
 
-// machines are the sources of sessions that nobody typed in.
+// machine reports whether nobody typed in a session.
 func (s *hermesSession) machine() bool {
 	var config struct {
 		Delegate string `json:"_delegate_from"`
@@ -131,7 +131,7 @@ func (s *hermesSession) machine() bool {
 	if json.Unmarshal(raw, &text) == nil {
 		raw = json.RawMessage(text)
 	}
-	_ = json.Unmarshal(raw, &config) // of another form it says nothing of that
+	_ = json.Unmarshal(raw, &config) // of another type it has no delegate
 	return config.Delegate != "" || slices.Contains([]string{"cron", "batch", "kanban", "tool", "webhook", "subagent"},
 		s.Source)
 }
@@ -140,7 +140,7 @@ func (s *hermesSession) group() bool {
 	return s.Kind != "" && s.Kind != "dm" && s.Kind != "direct" && s.Kind != "private"
 }
 
-// meet notes whose a session is.
+// meet counts a session for its owner.
 func (h *hermes) meet(s *hermesSession) {
 	if !s.machine() && !s.group() && s.Source != "" && len(h.people) < mostSpeakers {
 		h.people[s.person()]++
@@ -160,7 +160,7 @@ func (h *hermes) session(s *hermesSession) {
 	}
 }
 
-// prefixOfParts is what the database marks contents with that are lists of parts.
+// prefixOfParts marks contents in the database that are lists of parts.
 const prefixOfParts = "\x00json:"
 
 // message reads a message of the present session.
@@ -173,7 +173,7 @@ func (h *hermes) message(m hermesMessage) error {
 		h.out.count(condensed)
 		return nil
 	case m.Active != nil && *m.Active == 0 && m.Compacted == 0:
-		h.out.count(otherBranch) // it was taken back
+		h.out.count(otherBranch) // it was undone
 		return nil
 	case m.Display == "hidden":
 		h.out.count(notTyped)
@@ -214,8 +214,8 @@ func (h *hermes) message(m hermesMessage) error {
 	return h.out.line(l)
 }
 
-// lines reads what `hermes sessions export` wrote, a session a line, or transcripts of early
-// versions, a message a line.
+// lines reads an output of `hermes sessions export`, one session a line, or a transcript
+// of early versions, one message a line.
 func (h *hermes) lines(name string, begin func(*hermesSession), message func(hermesMessage) error) error {
 	out := h.out
 	if message == nil {
@@ -274,7 +274,7 @@ func (h *hermes) database(name string, begin func(*hermesSession), message func(
 		func(r row) error {
 			s := sessions[r["session_id"]]
 			if s == nil {
-				h.out.count(oddForm) // its session is not there
+				h.out.count(oddForm) // its session is missing
 				return nil
 			}
 			if h.now != s {
@@ -284,18 +284,15 @@ func (h *hermes) database(name string, begin func(*hermesSession), message func(
 		})
 }
 
-// hermesRow is a message as the database has it.
+// hermesRow returns a message of the database.
 func hermesRow(r row) hermesMessage {
 	number := func(column string) int {
-		n, err := strconv.Atoi(r[column])
-		if err != nil {
-			return 0
-		}
+		n, _ := strconv.Atoi(r[column]) // 0 if it is none
 		return n
 	}
 	m := hermesMessage{Role: core.Role(r["role"]), Reasoning: r["reasoning"], Calls: json.RawMessage(r["tool_calls"]),
 		Condensed: number("_compressed_summary"), Compacted: number("compacted"), Display: r["display_kind"]}
-	m.Content, _ = json.Marshal(r["content"]) // a text can always be
+	m.Content, _ = json.Marshal(r["content"]) // a string always encodes
 	_ = m.At.UnmarshalJSON([]byte(r["timestamp"]))
 	if r["active"] != "" {
 		n := number("active")
@@ -304,8 +301,8 @@ func hermesRow(r row) hermesMessage {
 	return m
 }
 
-// notesOf reads a file of an agent's memory; one that says who the agent is stays out.
-// divider stands between two entries; empty: it is Markdown.
+// notesOf reads a file of an agent's memory; a description of the agent itself is left
+// out. divider separates entries; empty: the file is Markdown.
 func notesOf(a *Archive, name, divider string, out output) error {
 	base := path.Base(name)
 	if base == "SOUL.md" || base == "IDENTITY.md" || base == "AGENTS.md" || base == "BOOTSTRAP.md" {
@@ -337,5 +334,5 @@ func notesOf(a *Archive, name, divider string, out output) error {
 	return nil
 }
 
-// maxNotes is how large a file of an agent's memory may be.
+// maxNotes bounds a file of an agent's memory, in bytes.
 const maxNotes = 4 << 20

@@ -1,52 +1,52 @@
-// Package history brings in what was said elsewhere: it reads the archives that
-// other services give out and stores what they hold at its place in time.
+// Package history imports conversations from other services: it reads their archives
+// and stores the messages at their place in time.
 //
-// An archive is foreign: it is read as a stream, within bounds, and what cannot
-// be read is left out and counted, with its place. No name in it is used as a path.
+// An archive is foreign: it is read as a stream, within bounds, and unreadable parts are
+// left out and counted, with their places. No name in it is used as a path.
 package history
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Line is one message as it stands in an archive.
+// Line is one message in an archive.
 type Line struct {
-	Chat  string    // which conversation of the archive
-	Title string    // how that is called
-	ID    string    // of the message in Chat; empty: its time, speaker and text tell it apart
+	Chat  string    // the conversation in the archive
+	Title string    // of Chat
+	ID    string    // of the message in Chat; empty: its time, speaker and text identify it
 	At    time.Time // when it was sent
-	From  string    // who said it
-	Role  core.Role // user or assistant, where the archive tells; else From decides
-	Told  bool      // the archive tells which messages of Chat are the person's
+	From  string    // the speaker
+	Role  core.Role // user or assistant, if the archive says; else From decides
+	Told  bool      // the archive says which messages of Chat are the user's
 	Text  string
-	// Quote is what it replies to, ForwardedFrom whose words it is.
+	// Quote is the text it replies to, ForwardedFrom the original author.
 	Quote         string
 	ForwardedFrom string
 	Files         []File
 	Own           *Own   // of our own exports
-	Place         string // where it stands, if neither ID nor Title tell
-	Untimed       bool   // the archive has no time of it: At is made up from its neighbours
+	Place         string // in the archive, if it has neither ID nor Title
+	Untimed       bool   // the archive has no time for it: At is taken from its neighbours
 }
 
 // File is a file that came with a message.
 type File struct {
-	Kind     string // as core.Attachment has it
-	Name     string
-	MIME     string
-	Duration time.Duration
-	Entry    string // its name in the archive; empty: it is not there, unless Data has it
-	Data     []byte // its content, where the archive has that within the message
-	// Transcript is what was said in it.
-	Transcript string
+	Kind       string // as in core.Attachment
+	Name       string
+	MIME       string
+	Duration   time.Duration
+	Entry      string // its name in the archive; empty: it is missing, unless there is Data
+	Data       []byte // its content, if the archive has that within the message
+	Transcript string // of its speech
 }
 
-// Own is what only our own exports tell of a message.
+// Own holds the fields of a message that only our own exports have.
 type Own struct {
 	Thread     core.ThreadID
 	Plain      bool // a thread of its own
@@ -63,47 +63,47 @@ type Own struct {
 	Revisions  []core.Revision
 }
 
-// Fact is something that another assistant had in its memory about the person.
+// Fact is a statement about the user in another assistant's memory.
 type Fact struct {
 	Text  string
-	From  string    // the file or block that it stood in
-	Noted bool      // the assistant wrote it, not the person
+	From  string    // its file or block
+	Noted bool      // the assistant wrote it, not the user
 	At    time.Time // when it was written; zero: unknown
 }
 
-// Left is something that was left out, and where it stands. Without a place it is only
-// counted: there are too many of its kind to be named.
+// Left is an omitted part of an archive and its place. Without a place it is only
+// counted: there are too many of its kind to list.
 type Left struct {
 	Place string `json:"place"`
 	Why   string `json:"why"`
 }
 
-// output takes what a reader finds.
+// output receives the results of a reader.
 type output struct {
 	line func(Line) error
 	fact func(Fact)
 	left func(place, why string)
 }
 
-// count notes that something was left out of which there is too much to be named.
+// count counts an omitted part without its place.
 func (o output) count(why string) { o.left("", why) }
 
-// Taker takes what Read finds. An error of Line ends the reading.
+// Taker receives the results of Read. An error of Line ends the reading.
 type Taker struct {
 	Line func(Line) error
 	Fact func(Fact)
 	Left func(Left)
 }
 
-// Options say how an archive is read.
+// Options say how to read an archive.
 type Options struct {
-	Zone *time.Location // of times that come without one
-	Now  time.Time      // nothing was said later
-	// Kind says what kind of document a file of a folder is; empty: none that is read. nil:
-	// none is.
+	Zone *time.Location // of times without one
+	Now  time.Time      // no message is later
+	// Kind returns the kind of document of a file in a folder, empty if it is not
+	// supported. nil: none is.
 	Kind func(name string, data []byte) string
-	Max  int64 // bytes of a file of a folder
-	// Me names the person among several whose conversations an archive has.
+	Max  int64 // bytes of a file in a folder
+	// Me names the user, if an archive has conversations of several people.
 	Me string
 }
 
@@ -111,7 +111,7 @@ type Options struct {
 // read at all, or if out does.
 type reader func(a *Archive, o Options, out output) error
 
-// readers are the kinds of archives, by their names.
+// readers returns the readers by the names of their formats.
 func readers() map[string]reader {
 	return map[string]reader{"telegram": readTelegram, "whatsapp": readWhatsApp, "chatgpt": readChatGPT,
 		"claude": readClaude, "openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn,
@@ -119,27 +119,16 @@ func readers() map[string]reader {
 		"letta": readLetta}
 }
 
-// Formats lists the kinds of archives that can be read.
-func Formats() []string {
-	var out []string
-	for name := range readers() {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+// Formats returns the supported formats, sorted.
+func Formats() []string { return slices.Sorted(maps.Keys(readers())) }
 
-// noSpeaker is why a message is left out that the service took the author of.
-const noSpeaker = "it does not say who said it"
+// errNothing means that an archive holds no readable message.
+var errNothing = errors.New("there is no readable message in it")
 
-// oddForm is why one is left out that is none as far as this program knows.
-const oddForm = "it has another form than such a message has"
-
-// errNothing means that an archive holds no message that can be read.
-var errNothing = errors.New("there is no message in it that can be read")
-
-// Why something is left out.
+// Reasons for leaving out a part of an archive; keys of the catalogues.
 const (
+	noSpeaker    = "it does not say who said it"
+	oddForm      = "it has another form than such a message has"
 	toolUse      = "it is a call of a tool or its result"
 	reasoning    = "it is a model's reasoning"
 	otherBranch  = "it is not on the branch that was shown last"
@@ -151,11 +140,11 @@ const (
 	errorMessage = "it is an error message"
 )
 
-// Read passes what an archive holds to take.
+// Read passes the contents of an archive to take.
 func Read(a *Archive, format string, o Options, take Taker) error {
 	read, ok := readers()[format]
 	if !ok {
-		return fmt.Errorf("%s is no kind of archive", format)
+		return fmt.Errorf("%s is not a supported format", format)
 	}
 	n := 0
 	var first *Left
@@ -165,7 +154,7 @@ func Read(a *Archive, format string, o Options, take Taker) error {
 		}
 		take.Left(Left{place, why})
 	}
-	facts := factory{take: take.Fact, left: left, seen: map[string]bool{}}
+	facts := factFilter{take: take.Fact, left: left, seen: map[string]bool{}}
 	out := output{left: left, fact: facts.pass, line: func(l Line) error {
 		if why := o.refused(l); why != "" {
 			left(l.place(), why)
@@ -183,10 +172,10 @@ func Read(a *Archive, format string, o Options, take Taker) error {
 	return nil
 }
 
-// earliest is the year in which a message can have been sent at the earliest.
+// earliest is the first plausible year of a message.
 const earliest = 1990
 
-// refused tells why a message cannot be taken; empty: it can.
+// refused returns why a message cannot be imported, empty if it can.
 func (o Options) refused(l Line) string {
 	switch {
 	case l.At.IsZero():
@@ -199,7 +188,7 @@ func (o Options) refused(l Line) string {
 	return ""
 }
 
-// place says where a message stands.
+// place describes the place of a message in the archive.
 func (l Line) place() string {
 	out := cmp.Or(l.Place, "a message")
 	if l.ID != "" {

@@ -47,7 +47,7 @@ func endless(t *testing.T, n int) string {
 	return file
 }
 
-// TestEndlessListsOfFiles is not parallel: it looks at the memory of the process.
+// TestEndlessListsOfFiles is not parallel: it measures the memory of the process.
 func TestEndlessListsOfFiles(t *testing.T) {
 	open(t, endless(t, 1000))
 	file := endless(t, fulltest.Size(1_000_000, 10_000_000))

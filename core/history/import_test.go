@@ -22,7 +22,7 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// world is a person with an empty history.
+// world is a user with an empty history.
 type world struct {
 	t     testing.TB
 	st    *sqlite.Store
@@ -81,7 +81,7 @@ func (w *world) bring(format, file, me string) history.Result {
 	return out
 }
 
-// said is what is in a thread, in the order of display.
+// said returns the messages of a thread, in the order of display.
 func (w *world) said(thread core.ThreadID) string {
 	w.t.Helper()
 	ms, err := w.st.History(w.t.Context(), w.u.ID, thread, 0, 1000)
@@ -295,7 +295,7 @@ func many(t testing.TB, n int) string {
 	return file
 }
 
-// BenchmarkImport brings in messages, indexed, and tells how many a second.
+// BenchmarkImport imports and indexes messages, and reports how many a second.
 func BenchmarkImport(b *testing.B) {
 	const n = 50_000
 	file := many(b, n)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -13,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/day"
 )
 
-// Store is where an archive is brought to.
+// Store receives the contents of an archive.
 type Store interface {
 	core.ImportStore
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
@@ -22,41 +23,42 @@ type Store interface {
 	core.StandingStore
 }
 
-// Admitter says why an active reminder cannot be one here; nil: it can.
+// Admitter checks imported reminders.
 type Admitter interface {
+	// Admit returns why an active reminder cannot be imported; nil: it can.
 	Admit(r core.Reminder, now time.Time) error
 }
 
-// Wisher says which standing instructions can be some here.
-type Wisher interface {
+// InstructionImporter checks imported standing instructions.
+type InstructionImporter interface {
+	// Import returns the effect that adds an instruction; false: it cannot be imported.
 	Import(i core.Instruction) (core.AddInstruction, bool)
 }
 
-// Importer brings archives in. All fields but Progress are required.
+// Importer imports archives. All fields but Progress are required.
 type Importer struct {
 	Store     Store
 	Tokens    core.Tokenizer
 	User      core.User
 	Calendar  day.Calendar
-	Embedding string // the configuration that memory is embedded with; empty: none
+	Embedding string // the configuration for embedding memory; empty: none
 	Media     *Media
-	// Reminders says which active reminders can be some here. At most MaxReminders are
-	// active, with those that are here.
+	// Reminders checks active reminders, and the times of tasks. At most MaxReminders
+	// reminders are active, and MaxTasks tasks active or paused, existing ones included.
 	Reminders    Admitter
 	MaxReminders int
-	// MaxTasks bounds active and paused tasks in the same way; Reminders admits their times.
-	MaxTasks  int
-	Standing  Wisher
-	Summaries bool // days are to be summarized
-	Now       func() time.Time
-	Wait      func(ctx context.Context, d time.Duration)
-	Progress  func(done, fresh int) // after each batch; may be nil
+	MaxTasks     int
+	Standing     InstructionImporter
+	Summaries    bool // imported days are summarised
+	Now          func() time.Time
+	Wait         func(ctx context.Context, d time.Duration)
+	Progress     func(done, fresh int) // after each batch; may be nil
 }
 
-// Result is what was imported.
+// Result counts the imported parts of an archive.
 type Result struct {
 	Fresh     int      `json:"imported"`
-	Known     int      `json:"known"` // were here already
+	Known     int      `json:"known"` // imported before
 	Days      int      `json:"new_days"`
 	Files     int      `json:"files"`
 	Missing   []string `json:"files_missing,omitempty"`
@@ -66,22 +68,21 @@ type Result struct {
 	Reminders int      `json:"reminders"`
 	Standing  int      `json:"standing"`
 	Tasks     int      `json:"tasks"`
-	// LeftOut are how many reminders and tasks did not come in, by the reason.
+	// LeftOut counts the reminders and tasks that were not imported, by the reason.
 	LeftOut map[string]int `json:"reminders_left_out,omitempty"`
 }
 
-// batchSize is how many messages are stored at once, and maxInline how many bytes of files
-// these bring along before they are.
+// Bounds of a batch.
 const (
-	batchSize = 1000
-	maxInline = 32 << 20
+	batchSize = 1000     // messages
+	maxInline = 32 << 20 // bytes of files within messages
 )
 
-// ownGap is the silence after which an answer opens a day of its own.
+// ownGap is the silence after which a reply belongs to the day of its own time.
 const ownGap = 3 * time.Hour
 
-// Run brings in what an archive holds, as its survey found it. What came in
-// before stays as it is, so an import that was cut off can be run again.
+// Run imports an archive with its survey. Messages that were imported before stay as
+// they are, so an interrupted import can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
 	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{},
 		numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}, wants: s.Bytes,
@@ -114,7 +115,7 @@ func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options
 	return r.result, err
 }
 
-// ignoreCancelled leaves out that the reader was told to stop.
+// ignoreCancelled drops the error of a reader that was told to stop.
 func ignoreCancelled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -122,7 +123,7 @@ func ignoreCancelled(err error) error {
 	return err
 }
 
-// run is one import under way.
+// run is one import.
 type run struct {
 	*Importer
 	archive *Archive
@@ -134,29 +135,29 @@ type run struct {
 	days    map[string]lastSaid // of chats
 	last    map[string]int64    // place in each chat of an export
 	threads map[core.ThreadID]*core.ImportThread
-	// wants is how much all files take, room how much they may, copied what came along.
+	// Bytes of files: wants of all, room is the limit, copied of the imported ones.
 	wants, room, copied int64
-	facts               []Fact // that the archive has
-	// numbers are what messages of an export are called now.
+	facts               []Fact
+	// numbers maps the ids of an export's messages to their new ones.
 	numbers map[core.MessageID]core.MessageID
 }
 
-// lastSaid is when something was said in a chat last, and on which day.
+// lastSaid is the day and time of the last message of a chat.
 type lastSaid struct {
 	day core.Day
 	at  time.Time
 }
 
-// batch is messages on their way, with the files that some of them bring.
+// batch holds messages to store, and their files.
 type batch struct {
 	core.ImportBatch
-	files  map[int][]File
-	inline int // bytes of files within messages
+	files  map[int][]File // by the index of the message
+	inline int            // bytes of files within messages
 	copied []copied
-	ready  chan error // gets one value when it can be stored
+	ready  chan error // receives one value when the batch can be stored
 }
 
-// prepare does what a batch needs before it is stored, beside others.
+// prepare prepares a batch for storing, concurrently with others.
 func (r *run) prepare(ctx context.Context, b *batch) {
 	b.User, b.Summaries = r.User.ID, r.Summaries
 	b.ready = make(chan error, 1)
@@ -168,7 +169,7 @@ func (r *run) prepare(ctx context.Context, b *batch) {
 	})
 }
 
-// read reads the archive and hands on batches, each of one thread.
+// read reads the archive and sends batches, each of one thread.
 func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error {
 	b := &batch{files: map[int][]File{}}
 	flush := func() error {
@@ -201,7 +202,7 @@ func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error 
 		b.Messages = append(b.Messages, r.message(l))
 		return nil
 	}
-	err := Read(r.archive, r.format, o, Taker{Line: line, Left: func(Left) {},
+	err := Read(r.archive, r.format, o, Taker{Line: line, Left: func(Left) {}, // the survey reported them
 		Fact: func(f Fact) { r.facts = append(r.facts, f) }})
 	if err != nil {
 		return err
@@ -209,24 +210,21 @@ func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error 
 	return flush()
 }
 
-// thread is the plain thread that a message belongs to; nil: the continuous one.
+// thread returns the plain thread of a message; nil: the continuous one.
 func (r *run) thread(l Line) *core.ImportThread {
 	if l.Own == nil || !l.Own.Plain {
 		return nil
 	}
 	h := r.threads[l.Own.Thread]
 	if h == nil {
-		title := l.Title
-		if title == "" {
-			title = clip(l.Text)
-		}
-		h = &core.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)), Title: title}
+		h = &core.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)),
+			Title: cmp.Or(l.Title, clip(l.Text))}
 		r.threads[l.Own.Thread] = h
 	}
 	return h
 }
 
-// message is a line as it is stored.
+// message returns a line in the form of the store.
 func (r *run) message(l Line) core.ImportMessage {
 	role, from := r.who.role(l)
 	m := core.ImportMessage{Channel: r.format, Key: r.key(l)}
@@ -240,7 +238,7 @@ func (r *run) message(l Line) core.ImportMessage {
 		m.Place = r.next(l)
 		m.Kind, m.Quote, m.ToolCalls, m.ToolCallID, m.ToolName = o.Kind, o.Quote, o.ToolCalls, o.ToolCallID, o.ToolName
 		m.Task = o.Task
-		if o.Channel != "" || o.ID > 0 { // what no channel brought has none
+		if o.Channel != "" || o.ID > 0 { // a message of an export may have no channel
 			m.Channel = o.Channel
 		}
 	}
@@ -251,8 +249,8 @@ func (r *run) message(l Line) core.ImportMessage {
 	return m
 }
 
-// next is the place of a message of an export, which has them in the order in
-// which they stood: at its time, but after the one before.
+// next returns the place of a message of an export, which keeps its order: at its time,
+// but after the one before.
 func (r *run) next(l Line) int64 {
 	if l.Own.ID == 0 {
 		return 0
@@ -261,15 +259,15 @@ func (r *run) next(l Line) int64 {
 	return r.last[l.Chat]
 }
 
-// key tells a message of an archive apart from all others.
+// key returns the key that identifies a message in all imports.
 func (r *run) key(l Line) string {
 	at := fmt.Sprint(l.At.UnixMilli())
 	switch {
 	case l.Own != nil && l.ID != "":
 		return keyOf("everthread", l.ID, at, string(l.Role), string(l.Own.Kind))
-	case r.format == "picoclaw": // times are made up, and move as a session grows
+	case r.format == "picoclaw": // times are interpolated, and move as a session grows
 		return keyOf(r.format, l.Chat, l.ID, l.Text)
-	case r.format == "hermes": // sessions that go on hold copies
+	case r.format == "hermes": // continued sessions hold copies
 		return keyOf(r.format, l.ID)
 	case l.ID != "" && r.format != "whatsapp":
 		return keyOf(r.format, l.Chat, l.ID)
@@ -277,7 +275,7 @@ func (r *run) key(l Line) string {
 	return keyOf(r.format, l.Chat, l.ID, at, l.From, string(l.Role), l.Text)
 }
 
-// keyOf is a digest of parts.
+// keyOf returns a digest of parts.
 func keyOf(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -288,8 +286,8 @@ func keyOf(parts ...string) string {
 
 func (r *run) dayOf(t time.Time) core.Day { return r.Calendar.Day(r.User.Settings, t) }
 
-// day is the day that a message belongs to: an export says it; else that of its
-// time, but an answer belongs to what it answers.
+// day returns the day of a message: that in an export, or else that of its time; a
+// reply belongs to the day of the message before it.
 func (r *run) day(l Line, m core.ImportMessage) core.Day {
 	if l.Own != nil && l.Own.Day != "" {
 		if noon, err := time.ParseInLocation(time.DateOnly, l.Own.Day, r.dayOf(l.At).Start.Location()); err == nil {
@@ -308,7 +306,7 @@ func (r *run) day(l Line, m core.ImportMessage) core.Day {
 	return day
 }
 
-// labelled is the day of a label, near a time of it: zones may be a day apart.
+// labelled returns the day of a label, near a time of it: zones may be a day apart.
 func (r *run) labelled(near time.Time, label string) core.Day {
 	for _, shift := range []time.Duration{0, -12 * time.Hour, 12 * time.Hour} {
 		if d := r.dayOf(near.Add(shift)); d.Label == label {
@@ -356,10 +354,10 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 	return nil
 }
 
-// patience is how long a batch waits before it is offered again.
+// patience is the delay before a retry.
 const patience = 250 * time.Millisecond
 
-// patient stores a batch, after a turn that it would stand in, and after a move.
+// patient stores a batch. It retries while a turn or a move is in the way.
 func (r *run) patient(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
 	for {
 		out, err := r.Store.Import(ctx, b)

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// lettaFile is an agent file of Letta: several agents with what they share, or in the form
-// of its first version one agent.
+// lettaFile is an agent file of Letta: several agents and their shared parts, or in the
+// first version one agent.
 type lettaFile struct {
 	lettaAgent
 	Agents []piece[lettaAgent] `json:"agents"`
@@ -84,7 +84,7 @@ func (f lettaFile) read(name string, out output) error {
 	return f.documents(name, out)
 }
 
-// read passes a block of memory on. The one that says who the agent is stays out.
+// read passes a block of memory on. The description of the agent itself is left out.
 func (b lettaBlock) read(name string, out output) {
 	if strings.Contains(strings.ToLower(b.Label), "persona") {
 		out.left(name+", block "+b.Label, persona)
@@ -93,7 +93,7 @@ func (b lettaBlock) read(name string, out output) {
 	out.facts(b.Value, Fact{From: cmp.Or(b.Label, "block"), Noted: true})
 }
 
-// documents passes on the text of the files that an agent can read.
+// documents passes on the texts of the files of an agent.
 func (f lettaFile) documents(name string, out output) error {
 	for _, d := range f.Files {
 		base := path.Base(cmp.Or(d.Other, d.Name))
@@ -101,13 +101,11 @@ func (f lettaFile) documents(name string, out output) error {
 			out.left(name+", file "+base, "its content is not in the archive")
 			continue
 		}
-		if path.Ext(base) != ".txt" && path.Ext(base) != ".md" {
-			base += ".txt"
-		}
-		digest := sha256.Sum256([]byte(d.Content))
-		l := Line{Chat: "files", ID: base + " " + hex.EncodeToString(digest[:12]), At: f.Created.Time, Role: core.RoleUser,
-			Told: true, Place: name}
-		l.attach(File{Kind: "document", Name: base, MIME: "text/plain", Data: []byte(d.Content)})
+		file := textFile(base, d.Content)
+		digest := sha256.Sum256(file.Data)
+		l := Line{Chat: "files", ID: file.Name + " " + hex.EncodeToString(digest[:12]), At: f.Created.Time,
+			Role: core.RoleUser, Told: true, Place: name}
+		l.attach(file)
 		if err := out.line(l); err != nil {
 			return err
 		}
@@ -115,8 +113,8 @@ func (f lettaFile) documents(name string, out output) error {
 	return nil
 }
 
-// read passes on what the person and an agent said to each other. The numbers of messages
-// are given at each export, so they name none.
+// read passes on the conversation with an agent. The ids of messages change with each
+// export, so they identify none.
 func (a lettaAgent) read(name string, exported time.Time, out output) error {
 	if a.System != "" {
 		out.left(name+", agent "+a.Name, persona)
@@ -125,7 +123,7 @@ func (a lettaAgent) read(name string, exported time.Time, out output) error {
 		b.read(name, out)
 	}
 	speaks := a.speaks()
-	begun := -1 // where the agent was started: what stands before was put there
+	begun := -1 // the start of the agent: the messages before are templates
 	var ls []Line
 	for n, m := range a.Messages {
 		l := Line{Chat: a.Name, Title: a.Name, At: m.v.Created.Time, Place: fmt.Sprintf("%s, message %d", name, n+1)}
@@ -136,7 +134,7 @@ func (a lettaAgent) read(name string, exported time.Time, out output) error {
 			out.count(notTyped) // it works for another agent
 		case m.v.read(&l, speaks, out):
 			ls = append(ls, l)
-		case m.v.event() == "login" && begun < 0:
+		case m.v.event().Type == "login" && begun < 0:
 			begun = len(ls)
 		}
 	}
@@ -146,8 +144,8 @@ func (a lettaAgent) read(name string, exported time.Time, out output) error {
 	return out.pass(ls[max(begun, 0):], exported)
 }
 
-// speaks reports whether an agent talks to the person with a tool: its other words are
-// thoughts.
+// speaks reports whether an agent talks to the user with a tool: its other text is
+// reasoning.
 func (a lettaAgent) speaks() bool {
 	for _, m := range a.Messages {
 		for _, c := range m.v.Calls {
@@ -159,24 +157,23 @@ func (a lettaAgent) speaks() bool {
 	return false
 }
 
-// lettaSpeech is the tool that agents of the earlier kinds talk with.
+// lettaSpeech is the tool with which agents of earlier kinds talk.
 const lettaSpeech = "send_message"
 
-// lettaEvent is what a message of role user holds that is no bare text.
+// lettaEvent is a message of role user that is no plain text.
 type lettaEvent struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	At      string `json:"time"`
 }
 
-// event is the kind of event that a message tells an agent of; empty: somebody wrote it.
-func (m lettaMessage) event() string {
+// event returns the event in a message, without a type if it is plain text.
+func (m lettaMessage) event() lettaEvent {
 	var e lettaEvent
 	text, _ := contents(m.Content, silent())
 	if m.Role != core.RoleUser || !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &e) != nil {
-		return ""
+		return lettaEvent{}
 	}
-	return e.Type
+	return e
 }
 
 // read reads a message into l, and reports whether it is one of the conversation.
@@ -185,11 +182,9 @@ func (m lettaMessage) read(l *Line, speaks bool, out output) bool {
 	switch m.Role {
 	case core.RoleUser:
 		l.Text, l.Files = contents(m.Content, out)
-		switch m.event() {
+		switch e := m.event(); e.Type {
 		case "":
 		case "user_message":
-			var e lettaEvent
-			_ = json.Unmarshal([]byte(l.Text), &e) // event read it
 			l.Text = strings.TrimSpace(e.Message)
 		default:
 			out.count(notTyped)
@@ -210,7 +205,7 @@ func (m lettaMessage) read(l *Line, speaks bool, out output) bool {
 	return l.Text != "" || len(l.Files) > 0
 }
 
-// answer reads what an agent said.
+// answer reads the words of an agent.
 func (m lettaMessage) answer(l *Line, speaks bool, out output) {
 	text, files := contents(m.Content, out)
 	if !speaks {

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// libreChatFile is a file of LibreChat: a conversation as a person exports it, or what its
-// API gives out of the memories. Messages are a tree, as children or by what they follow.
+// libreChatFile is a file of LibreChat: an exported conversation, or the memories from its
+// API. Messages are a tree, by their children or by their parents.
 type libreChatFile struct {
 	ID       string                    `json:"conversationId"`
 	Title    string                    `json:"title"`
@@ -74,8 +74,8 @@ func (c libreChatFile) read(a *Archive, name string, out output) error {
 	return out.pass(ls, a.changed(name))
 }
 
-// branch is what LibreChat shows of a conversation when it is opened: of messages that
-// follow the same one, the last. The rest is counted.
+// branch returns the messages that LibreChat shows of a conversation when it is opened:
+// the last of those with the same parent. The rest is counted.
 func (c libreChatFile) branch(out output) (shown []libreChatMessage) {
 	left := 0
 	level := c.roots(out)
@@ -93,7 +93,7 @@ func (c libreChatFile) branch(out output) (shown []libreChatMessage) {
 	return shown
 }
 
-// size is how many messages a tree has.
+// size returns the number of messages in a tree.
 func (m libreChatMessage) size() int {
 	n := 1
 	for _, c := range m.Children {
@@ -102,7 +102,7 @@ func (m libreChatMessage) size() int {
 	return n
 }
 
-// roots are the messages that follow none, with those that follow them as their children.
+// roots returns the messages without a parent, with the others as their children.
 func (c libreChatFile) roots(out output) (roots []libreChatMessage) {
 	var all []libreChatMessage
 	here := map[string]bool{}
@@ -128,15 +128,15 @@ func (c libreChatFile) roots(out output) (roots []libreChatMessage) {
 	for n := range roots {
 		roots[n].gather(follow)
 	}
-	for _, astray := range follow { // they follow each other in a circle
-		for range astray {
+	for _, cycle := range follow { // these are left: they follow each other
+		for range cycle {
 			out.count(otherBranch)
 		}
 	}
 	return roots
 }
 
-// gather makes children of those that follow a message.
+// gather moves the followers of a message to its children.
 func (m *libreChatMessage) gather(follow map[string][]libreChatMessage) {
 	m.Children = append(m.Children, follow[m.ID]...)
 	delete(follow, m.ID)
@@ -145,7 +145,7 @@ func (m *libreChatMessage) gather(follow map[string][]libreChatMessage) {
 	}
 }
 
-// read reads a message into l, and reports whether it is one of the conversation.
+// read reads a message into l, and reports whether it belongs to the conversation.
 func (m *libreChatMessage) read(l *Line, out output) bool {
 	switch {
 	case m.User == nil:
@@ -160,9 +160,7 @@ func (m *libreChatMessage) read(l *Line, out output) bool {
 		l.Role = core.RoleAssistant
 	}
 	l.Text, l.Files = contents(m.Content, out)
-	if l.Text == "" {
-		l.Text = strings.TrimSpace(m.Text)
-	}
+	l.Text = cmp.Or(l.Text, strings.TrimSpace(m.Text))
 	for _, f := range m.Files {
 		if !f.odd {
 			l.attach(File{Kind: map[bool]string{true: "photo", false: "document"}[strings.HasPrefix(f.v.Type, "image/")],

@@ -20,28 +20,28 @@ import (
 	"github.com/everthread/everthread/core/disk"
 )
 
-// Media is where the files of messages are kept.
+// Media stores the files of messages.
 type Media struct {
 	Dir string // data_dir/media
 	Max int64  // bytes of one file
-	// Kind says what kind of document a file is, whose text is read later; nil: none is.
+	// Kind returns the kind of document of a file, empty if its text cannot be read; nil:
+	// none can.
 	Kind func(name string, data []byte) string
-	// Disk stands before what is written, for tests; nil: nothing does.
+	// Disk wraps the files that are written, for tests; may be nil.
 	Disk disk.Wrap
 }
 
-// Names of files that are being copied, and how old those are that nobody copies
-// any more.
+// Partial copies of files, and the age at which they are abandoned.
 const (
 	partialPattern = ".import-*"
 	partialAge     = time.Hour
 )
 
-// sweep removes what imports that were killed left of a user's files.
+// sweep removes the partial copies of a user's files that killed imports left.
 func (m *Media) sweep(user core.UserID, now time.Time) {
 	left, err := filepath.Glob(filepath.Join(m.Dir, folderOf(user), partialPattern))
 	if err != nil {
-		return // the folder's name is a pattern: what is left stays
+		return // the folder's name is a bad pattern: the files stay
 	}
 	for _, name := range left {
 		if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > partialAge {
@@ -52,7 +52,7 @@ func (m *Media) sweep(user core.UserID, now time.Time) {
 
 func folderOf(user core.UserID) string { return strconv.FormatInt(int64(user), 10) }
 
-// size is how large a file of the archive is, or at least says that it is.
+// size returns the size of a file of the archive; a ZIP file may lie about it.
 func (a *Archive) size(name string) (bytes int64, there bool) {
 	if a.zip != nil {
 		f := a.files[name]
@@ -71,14 +71,15 @@ func (a *Archive) size(name string) (bytes int64, there bool) {
 	return info.Size(), true
 }
 
-// mediaRatio is how many times its own size, and that of its largest file, the
-// files of a ZIP file may take: one that very many messages name is a bomb.
+// mediaRatio bounds the files of a ZIP file by its own size plus that of its largest
+// file: one that names a file in very many messages is a bomb.
 const mediaRatio = 50
 
-// errBomb means that the files of an archive take more than such a one can hold.
+// errBomb means that the files of an archive exceed its room.
 var errBomb = errors.New("the files of the archive take too much")
 
-// room is how much the files of an archive may take, each at most so many bytes.
+// room returns the bytes that the files of an archive may take together. Each has at most
+// largest bytes.
 func (a *Archive) room(largest int64) int64 {
 	if a.zip == nil {
 		return math.MaxInt64
@@ -90,7 +91,7 @@ func (a *Archive) room(largest int64) int64 {
 	return mediaRatio * (largest + info.Size())
 }
 
-// bringFiles copies the files of a batch, and notes where they are, or why not.
+// bringFiles copies the files of a batch, and records their paths or why they are missing.
 func (r *run) bringFiles(b *batch) error {
 	for n := range b.Messages {
 		m := &b.Messages[n]
@@ -105,7 +106,7 @@ func (r *run) bringFiles(b *batch) error {
 	return nil
 }
 
-// bringFile copies one file. That it is not there, or cannot be read, is noted.
+// bringFile copies one file. If it is missing or unreadable, the attachment says so.
 func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) {
 	a := core.Attachment{Kind: f.Kind, Name: f.Name, MIME: f.MIME, Duration: f.Duration, Transcript: f.Transcript}
 	file := path.Join(folderOf(r.User.ID), name)
@@ -122,8 +123,7 @@ func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) 
 			a.Path = file
 			r.result.Files++
 			r.copied += a.Size
-			err := r.Media.look(&a, file)
-			return a, err
+			return a, r.Media.look(&a, file)
 		}
 	}
 	a.Error = r.Media.missing(err)
@@ -133,7 +133,7 @@ func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) 
 	return a, nil
 }
 
-// look has the text of a document read later.
+// look marks a document whose text is to be read.
 func (m *Media) look(a *core.Attachment, file string) error {
 	if m.Kind == nil || a.Kind != "document" {
 		return nil
@@ -148,7 +148,7 @@ func (m *Media) look(a *core.Attachment, file string) error {
 	return nil
 }
 
-// missing says why a file did not come along.
+// missing describes why a file was not imported.
 func (m *Media) missing(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -177,7 +177,7 @@ func (r *run) open(f File) (*source, error) {
 	return &source{ReadCloser: in}, err
 }
 
-// source keeps why reading failed: that is the archive's fault, and not the disk's.
+// source keeps the error of reading: that is the fault of the archive, not of the disk.
 type source struct {
 	io.ReadCloser
 	err error
@@ -194,7 +194,8 @@ func (s *source) Read(p []byte) (int, error) {
 
 func (m *Media) path(file string) string { return filepath.Join(m.Dir, filepath.FromSlash(file)) }
 
-// keep writes a file under a name of its own, and then gives it its name.
+// keep writes a file under a temporary name, syncs and renames it. It returns its size
+// and type.
 func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind string, err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return 0, "", err
@@ -222,14 +223,14 @@ func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind stri
 	return size, sniffed(f, head[:n]), err
 }
 
-// copied is a file that came along. One that is fresh was not there before.
+// copied is an imported file.
 type copied struct {
 	file  string
-	fresh bool
+	fresh bool // it did not exist before
 }
 
-// forget removes files of a batch that was not stored, or that no message has: it
-// was forgotten here since.
+// forget removes the files of a batch that was not stored, or of messages that were
+// redacted since an earlier import.
 func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bool) error {
 	if len(b.copied) == 0 {
 		return nil
@@ -252,14 +253,14 @@ func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bo
 		}
 		r.result.Files--
 		if err := os.Remove(r.Media.path(c.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a file that no message has: %w", err)
+			return fmt.Errorf("remove a file without a message: %w", err)
 		}
 	}
 	return nil
 }
 
-// sniffed is the type of a file: what it begins with, or, where that says little,
-// what its name does.
+// sniffed returns the type of a file by its first bytes, or by its name if those are
+// not conclusive.
 func sniffed(f File, head []byte) string {
 	kind := http.DetectContentType(head)
 	if kind != "application/octet-stream" && kind != "text/plain; charset=utf-8" {

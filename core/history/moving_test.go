@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// What other assistants gave out comes in once, with what they knew.
+// Exports of other assistants are imported once, with their memory.
 func TestMovingIn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestMovingIn(t *testing.T) {
 	}
 }
 
-// Of a newer export only what is new comes in, also where an answer was given again.
+// Of a newer export only new messages are imported, also after a regenerated answer.
 func TestANewerExportAddsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	for format, more := range map[string]struct{ file, was, is string }{
@@ -91,7 +91,7 @@ func TestANewerExportAddsWhatIsNew(t *testing.T) {
 	}
 }
 
-// An archive of several people is brought in only for one who is chosen, and of nobody else.
+// Of an archive of several people only the chosen user's conversations are imported.
 func TestConversationsOfSeveralPeople(t *testing.T) {
 	t.Parallel()
 	chat := func(id, user, text string) string {
@@ -136,7 +136,8 @@ func TestConversationsOfSeveralPeople(t *testing.T) {
 	}
 }
 
-// hermesTables are those that Hermes Agent 0.21 keeps sessions in, as far as they are read.
+// hermesTables are the tables of sessions of Hermes Agent 0.21, with the columns that are
+// read.
 const hermesTables = `
 CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, user_id TEXT, chat_type TEXT, model_config TEXT,
 	system_prompt TEXT, system_prompt_hash TEXT, parent_session_id TEXT, started_at REAL NOT NULL, title TEXT);
@@ -209,7 +210,7 @@ func read(t testing.TB, file string) string {
 	return string(b)
 }
 
-// What is cut off anywhere gives an error or whole messages, never a part of one.
+// A truncated archive gives an error or whole messages, never a part of one.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	hermes := filepath.Join(t.TempDir(), "state.db")
@@ -236,7 +237,7 @@ func TestCutAnywhere(t *testing.T) {
 		if err != nil || len(all) == 0 {
 			t.Fatalf("%s: %v, %v", file, all, err)
 		}
-		for _, line := range strings.Split(whole, "\n") { // what went on until it was taken back
+		for _, line := range strings.Split(whole, "\n") { // the session before the undo
 			if lone, err := texts(line); err == nil && filepath.Ext(file) == ".jsonl" {
 				maps.Copy(all, lone)
 			}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -14,8 +15,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// openclawEntry is an entry of a session of OpenClaw. Entries form a tree, of which the
-// branch to the last one goes on; one of type leaf goes back to another.
+// openclawEntry is an entry of a session of OpenClaw. Entries form a tree, whose current
+// branch is that to the last one; an entry of type leaf goes back to another.
 type openclawEntry struct {
 	Type    string `json:"type"`
 	ID      string `json:"id"`
@@ -82,7 +83,7 @@ func readOpenClaw(a *Archive, o Options, out output) error {
 	return nil
 }
 
-// packedAway is why a session is left out that OpenClaw keeps in an archive of its own.
+// packedAway is the reason for leaving out a session in OpenClaw's own archive.
 const packedAway = "OpenClaw has packed it away; open it there, and copy the folder once more"
 
 var (
@@ -91,13 +92,13 @@ var (
 	dated    = regexp.MustCompile(`^\d{4}-\d\d-\d\d.*\.md$`)
 )
 
-// openclawNotes reports whether a file of a workspace is of its memory, or says who the
-// agent is.
+// openclawNotes reports whether a file of a workspace belongs to its memory, or describes
+// the agent.
 func openclawNotes(base string) bool {
 	return slices.Contains([]string{"MEMORY.md", "USER.md", "SOUL.md", "IDENTITY.md"}, base) || dated.MatchString(base)
 }
 
-// person is whose a session is by its key; why it is nobody's that can be brought in.
+// openclawPerson returns the owner of a session by its key, or why it cannot be imported.
 func openclawPerson(key string) (person, why string) {
 	parts := strings.Split(key, ":")
 	switch {
@@ -118,7 +119,7 @@ func openclawPerson(key string) (person, why string) {
 	return "main", ""
 }
 
-// keys are those of the sessions of files, and notes whose all sessions are.
+// keys returns the keys of sessions in files, and counts the owners of all sessions.
 func (r *openclaw) keys(bases []string) (map[string]string, error) {
 	keys := map[string]string{}
 	meet := func(key string) {
@@ -161,7 +162,7 @@ func (r *openclaw) keys(bases []string) (map[string]string, error) {
 	return keys, nil
 }
 
-// skip is why a session is left out; empty: it is not.
+// skip returns why a session is left out, empty if it is not.
 func (r *openclaw) skip(key string) string {
 	person, why := openclawPerson(key)
 	if why == "" && !r.mine(person) {
@@ -170,7 +171,7 @@ func (r *openclaw) skip(key string) string {
 	return why
 }
 
-// file reads a session of an earlier version, or one that was put away.
+// file reads a session of an earlier version, or a deleted or reset one.
 func (r *openclaw) file(name string, keys map[string]string) error {
 	tree := newOpenClawTree()
 	err := eachJSON(r.archive, name, silent(), func(_ int, e openclawEntry) error {
@@ -218,12 +219,12 @@ func (r *openclaw) database(name string) error {
 	return nil
 }
 
-// session reads a session of a database; why, if there is one, it is left out.
+// session reads a session of a database. why is the reason for leaving it out, if any.
 func (r *openclaw) session(d *database, id, why string) error {
 	each := func(f func(place string, n int, e *openclawEntry) error) error {
 		return d.each("transcript_events", []string{"seq", "event_json", "event_zstd"},
 			"WHERE session_id = ? ORDER BY seq", []any{id}, func(r row) error {
-				n, _ := strconv.Atoi(r["seq"]) // it only says where something stands
+				n, _ := strconv.Atoi(r["seq"]) // only for places
 				e := &openclawEntry{}
 				text, err := unpacked(r["event_json"], r["event_zstd"])
 				if err != nil || json.Unmarshal(text, e) != nil {
@@ -252,7 +253,7 @@ func (r *openclaw) session(d *database, id, why string) error {
 	})
 }
 
-// unpacked is the text of an event, which may be packed.
+// unpacked returns the text of an event, which may be compressed.
 func unpacked(text, packed string) ([]byte, error) {
 	if text != "" || packed == "" {
 		return []byte(text), nil
@@ -265,7 +266,7 @@ func unpacked(text, packed string) ([]byte, error) {
 	return d.DecodeAll([]byte(packed), nil)
 }
 
-// openclawTree is what is followed by what in a session.
+// openclawTree holds the parents of the entries of a session.
 type openclawTree struct {
 	parents map[string]string
 	last    string
@@ -283,16 +284,16 @@ func (t *openclawTree) add(e openclawEntry) {
 	}
 }
 
-// shown are the entries on the way to the last one.
+// shown returns the entries on the path to the last one.
 func (t *openclawTree) shown() map[string]bool { return leafPath(t.parents, t.last) }
 
-// silent are answers that OpenClaw shows nobody.
+// silentAnswer reports whether OpenClaw shows an answer to nobody.
 func silentAnswer(text string) bool { return text == "NO_REPLY" || text == "HEARTBEAT_OK" }
 
-// about is what OpenClaw puts before a message to tell the model where it came from.
+// about matches OpenClaw's header of a message, which tells the model its origin.
 var about = regexp.MustCompile("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
 
-// entry reads an entry of a session; why, if there is one, it is left out.
+// entry reads an entry of a session. why is the reason for leaving it out, if any.
 func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[string]bool, why string) error {
 	m := e.Message
 	switch {
@@ -319,13 +320,8 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 		r.out.count(toolUse)
 		return nil
 	}
-	if e.At.IsZero() {
-		e.At = m.At
-	}
-	l := Line{Chat: chat, Title: chat, ID: e.ID, At: e.At.Time, Role: m.Role, Place: place}
-	if l.ID == "" {
-		l.ID = "line " + strconv.Itoa(n)
-	}
+	l := Line{Chat: chat, Title: chat, ID: cmp.Or(e.ID, "line "+strconv.Itoa(n)), At: cmp.Or(e.At, m.At).Time,
+		Role: m.Role, Place: place}
 	l.Text, l.Files = contents(m.Content, r.out)
 	if m.Role == core.RoleUser {
 		l.Text = strings.TrimSpace(about.ReplaceAllString(l.Text, ""))

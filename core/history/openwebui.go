@@ -21,7 +21,7 @@ type openWebUIRow struct {
 	Updated moment         `json:"updated_at"`
 	Content string         `json:"content"` // of a memory
 	Chat    *openWebUIChat `json:"chat"`
-	// History stands here in exports of early versions.
+	// History is here in exports of early versions.
 	History *openWebUIHistory `json:"history"`
 }
 
@@ -32,7 +32,7 @@ type openWebUIChat struct {
 	History *openWebUIHistory `json:"history"`
 }
 
-// openWebUIHistory is a tree of messages, of which the branch to Current is shown.
+// openWebUIHistory is a tree of messages, whose branch to Current is shown.
 type openWebUIHistory struct {
 	Current  string                             `json:"currentId"`
 	Messages map[string]piece[openWebUIMessage] `json:"messages"`
@@ -61,13 +61,13 @@ type openWebUIFile struct {
 	} `json:"file"`
 }
 
-// openWebUIWrote is something that a model did for an answer, in newer versions.
+// openWebUIWrote is a step of an answer, in newer versions.
 type openWebUIWrote struct {
 	Type    string          `json:"type"`
 	Content json.RawMessage `json:"content"`
 }
 
-// readOpenWebUI reads the chats that Open WebUI gives out, and its memories.
+// readOpenWebUI reads exported chats of Open WebUI, and its memories.
 func readOpenWebUI(a *Archive, o Options, out output) error {
 	names := a.find(func(base string) bool { return path.Ext(base) == ".json" })
 	if len(names) == 0 {
@@ -102,8 +102,7 @@ func readOpenWebUI(a *Archive, o Options, out output) error {
 	})
 }
 
-// shared reports whether a row belongs to a copy of a chat that was made to be shown to
-// others.
+// shared reports whether a row belongs to a shared copy of a chat.
 func shared(user string) bool { return strings.HasPrefix(user, "shared-") }
 
 func (r openWebUIRow) read(out output) error {
@@ -133,7 +132,7 @@ func (r openWebUIRow) read(out output) error {
 	return out.pass(ls, r.Created.Time)
 }
 
-// latest is the later of two moments.
+// latest returns the later of two moments.
 func latest(a, b moment) moment {
 	if a.Before(b.Time) {
 		return b
@@ -141,7 +140,7 @@ func latest(a, b moment) moment {
 	return a
 }
 
-// branch is what is shown, the first message first; the rest is counted.
+// branch returns the shown messages, oldest first; the rest is counted.
 func (h *openWebUIHistory) branch(title string, out output) (shown []openWebUIMessage) {
 	parents := make(map[string]string, len(h.Messages))
 	for id, m := range h.Messages {
@@ -170,7 +169,7 @@ func (h *openWebUIHistory) branch(title string, out output) (shown []openWebUIMe
 	return shown
 }
 
-// read reads a message into l, and reports whether it is one of the conversation.
+// read reads a message into l, and reports whether it belongs to the conversation.
 func (m *openWebUIMessage) read(l *Line, out output) bool {
 	if m.Role == "system" {
 		out.left(l.place(), persona)
@@ -201,8 +200,8 @@ func (l *Line) attach(f File) {
 	l.Text = strings.TrimSpace(l.Text + "\n" + placeholder(f, "", ""))
 }
 
-// read is a file of a message. Pictures of early versions are in the export, and of other
-// files the text that was read from them.
+// read returns a file of a message. The export holds the pictures of early versions, and
+// the extracted text of other files.
 func (f openWebUIFile) read() File {
 	name := cmp.Or(f.Name, f.File.Name, f.Type)
 	if data, kind, ok := dataURL(f.URL); ok {
@@ -212,19 +211,23 @@ func (f openWebUIFile) read() File {
 		return File{Kind: "photo", Name: name}
 	}
 	if text := f.File.Data.Content; strings.TrimSpace(text) != "" {
-		if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
-			name += ".txt"
-		}
-		return File{Kind: "document", Name: name, MIME: "text/plain", Data: []byte(text)}
+		return textFile(name, text)
 	}
 	return File{Kind: "document", Name: name}
 }
 
-// details is what Open WebUI shows folded within an answer.
+// textFile returns the text of a document as a file.
+func textFile(name, text string) File {
+	if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
+		name += ".txt"
+	}
+	return File{Kind: "document", Name: name, MIME: "text/plain", Data: []byte(text)}
+}
+
+// details matches the parts of an answer that Open WebUI shows folded.
 var details = regexp.MustCompile(`(?s)<details type="(\w+)"[^>]*>.*?</details>`)
 
-// words are those of a message. Where the steps of an answer are kept apart, it is what was
-// said in them.
+// words returns the text of a message: that of its steps if it has any.
 func (m *openWebUIMessage) words(out output) (string, []File) {
 	var said []string
 	for _, w := range m.Output {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// ownMessage is a message of our own export, or of any JSON Lines file that has
-// a role, a text and a time.
+// ownMessage is a message of our own export, or of any JSON Lines file with a role, a
+// text and a time.
 type ownMessage struct {
 	Thread    core.ThreadID    `json:"thread"`
 	ID        core.MessageID   `json:"id"`
@@ -48,7 +49,7 @@ type ownMessage struct {
 	} `json:"revisions"`
 }
 
-// readOwn reads what `export` wrote: its ZIP file, or messages.jsonl alone.
+// readOwn reads our own export: its ZIP file, or messages.jsonl alone.
 func readOwn(a *Archive, _ Options, out output) error {
 	names := a.find(func(base string) bool { return base == "messages.jsonl" })
 	if len(names) == 0 {
@@ -65,8 +66,8 @@ type own struct {
 	name    string
 	out     output
 	titles  map[core.ThreadID]string // of plain threads
-	packed  bool                     // titles has all of them
-	first   core.ThreadID            // that a message was of
+	packed  bool                     // the export is complete, and so are titles
+	first   core.ThreadID            // of the first message
 }
 
 // findThreads finds the plain threads of an export by their files.
@@ -83,7 +84,7 @@ func (r *own) findThreads() {
 	}
 }
 
-// title is how a thread is called: the first line of its file says it in full.
+// title returns the title of a thread: the first line of its file has it in full.
 func (r *own) title(name, otherwise string) string {
 	f, err := r.archive.text(name)
 	if err != nil {
@@ -101,17 +102,8 @@ func (r *own) read(n int, m ownMessage) error {
 	if r.first < 0 {
 		r.first = m.Thread
 	}
-	for _, at := range []moment{m.Timestamp, m.CreatedAt} {
-		if m.SentAt.IsZero() {
-			m.SentAt = at
-		}
-	}
-	if m.Text == "" {
-		m.Text = contentText(m.Content)
-	}
-	if m.Kind == "" {
-		m.Kind = core.KindChat
-	}
+	m.SentAt = cmp.Or(m.SentAt, m.Timestamp, m.CreatedAt)
+	m.Text, m.Kind = cmp.Or(m.Text, contentText(m.Content)), cmp.Or(m.Kind, core.KindChat)
 	if m.Role == "" {
 		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), noSpeaker)
 		return nil
@@ -142,7 +134,7 @@ func (r *own) read(n int, m ownMessage) error {
 	return r.out.line(l)
 }
 
-// known reports whether a message is of a role and kind that there are.
+// known reports whether a message has a valid role and kind.
 func known(role core.Role, kind core.MessageKind) bool {
 	switch kind {
 	case core.KindChat, core.KindAnswer:
@@ -153,14 +145,13 @@ func known(role core.Role, kind core.MessageKind) bool {
 	return false
 }
 
-// sibling reads the lines of a file beside messages.jsonl of an export, if it is there.
-func sibling[T any](a *Archive, name string, left func(Left), f func(T) error) error {
+// sibling reads the lines of a file beside messages.jsonl of an export, if it exists.
+func sibling[T any](a *Archive, name string, f func(T) error) error {
 	names := a.find(func(base string) bool { return base == "messages.jsonl" })
 	if len(names) == 0 || a.main != "" {
 		return nil
 	}
-	err := eachJSON(a, beside(names[0], name), output{left: func(place, why string) { left(Left{place, why}) }},
-		func(_ int, v T) error { return f(v) })
+	err := eachJSON(a, beside(names[0], name), silent(), func(_ int, v T) error { return f(v) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -5,16 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 )
 
-// messagePart is a part of the content of a message, as assistants keep them.
+// messagePart is a part of the content of a message, in the form that most assistants use.
 type messagePart struct {
 	Type     string          `json:"type"`
-	Text     json.RawMessage `json:"text"`      // a text, or an object with its value
+	Text     json.RawMessage `json:"text"`      // a string, or an object with its value
 	ImageURL json.RawMessage `json:"image_url"` // a URL, or an object with it
 	Data     string          `json:"data"`
 	MIME     string          `json:"mimeType"`
@@ -24,8 +23,8 @@ type messagePart struct {
 	} `json:"source"`
 }
 
-// contents is the text of a content, which is one or a list of parts, with placeholders for
-// its files. What of it is no word of anybody is counted.
+// contents returns the text of a content, which is a string or a list of parts, with
+// placeholders for its files. Parts that nobody wrote are counted as left out.
 func contents(raw json.RawMessage, out output) (string, []File) {
 	var whole string
 	if json.Unmarshal(raw, &whole) == nil {
@@ -59,7 +58,7 @@ func contents(raw json.RawMessage, out output) (string, []File) {
 	return strings.TrimSpace(strings.Join(said, "\n")), files
 }
 
-// textIn is a JSON string, or the one that an object has under a key.
+// textIn returns a JSON string, or the string under a key of an object.
 func textIn(raw json.RawMessage, key string) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -67,12 +66,12 @@ func textIn(raw json.RawMessage, key string) string {
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil {
-		_ = json.Unmarshal(object[key], &s) // what is none stays empty
+		_ = json.Unmarshal(object[key], &s) // of another type it stays empty
 	}
 	return s
 }
 
-// image is the picture of a part, with its content if that is in it.
+// image returns the picture of a part, with its content if the part has it.
 func (p messagePart) image() File {
 	f := File{Kind: "photo", Name: "image", MIME: cmp.Or(p.MIME, p.Source.MIME)}
 	if data, kind, ok := dataURL(textIn(p.ImageURL, "url")); ok {
@@ -83,7 +82,7 @@ func (p messagePart) image() File {
 	return f
 }
 
-// dataURL is what a URL that holds its content holds.
+// dataURL returns the content of a data URL.
 func dataURL(url string) (data []byte, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	head, body, comma := strings.Cut(rest, ",")
@@ -95,8 +94,8 @@ func dataURL(url string) (data []byte, kind string, ok bool) {
 	return data, kind, err == nil && len(data) > 0
 }
 
-// pass passes the messages of a conversation on. One without a time gets that of the one
-// before it, or else of the next that has one, or else otherwise.
+// pass passes the messages of a conversation on. A message without a time gets that of
+// the one before it, or else of the next with one, or else otherwise.
 func (o output) pass(ls []Line, otherwise time.Time) error {
 	last := otherwise
 	if n := slices.IndexFunc(ls, func(l Line) bool { return !l.At.IsZero() }); n >= 0 {
@@ -114,7 +113,7 @@ func (o output) pass(ls []Line, otherwise time.Time) error {
 	return nil
 }
 
-// leafPath are the entries on the way from one back to the first.
+// leafPath returns the entries on the path from leaf back to the first.
 func leafPath(parents map[string]string, leaf string) map[string]bool {
 	path := map[string]bool{}
 	for id := leaf; id != "" && !path[id]; id = parents[id] {
@@ -123,15 +122,14 @@ func leafPath(parents map[string]string, leaf string) map[string]bool {
 	return path
 }
 
-// choose says whose conversations are brought in, of those of several people that an archive
-// has: me names them, separated by commas. Without it there must be one person only.
+// choose returns which people's conversations to import, if an archive has those of
+// several: me names the user's accounts, separated by commas. If me is empty there must be
+// only one.
 func choose(people map[string]int, me string) (mine func(person string) bool, err error) {
 	if len(people) == 0 || me == "" && len(people) == 1 {
 		return func(string) bool { return true }, nil
 	}
-	names := slices.SortedFunc(maps.Keys(people), func(a, b string) int {
-		return cmp.Or(cmp.Compare(people[b], people[a]), cmp.Compare(a, b))
-	})
+	names := mostFirst(people)
 	if me == "" {
 		return nil, severalPeople(names, people)
 	}
@@ -155,7 +153,7 @@ func severalPeople(names []string, people map[string]int) error {
 		strings.Join(list, ", "))
 }
 
-// eachValue passes of each file what it is, or each element of one that is a list, to f.
+// eachValue passes the value of each file to f, or each of its elements if it is a list.
 func eachValue[T any](a *Archive, names []string, out output, f func(name string, v T) error) error {
 	for _, name := range names {
 		err := a.document(name, out, func(d *document) error {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -12,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// contentText is a content that is a text, or a list of parts of which some are.
+// contentText returns the text of a content, which is a string or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -31,7 +32,7 @@ func contentText(raw json.RawMessage) string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
-// picoclawMessage is a message of PicoClaw. Most have no time of their own.
+// picoclawMessage is a message of PicoClaw. Most have no time.
 type picoclawMessage struct {
 	Role    core.Role       `json:"role"`
 	Content json.RawMessage `json:"content"`
@@ -39,8 +40,8 @@ type picoclawMessage struct {
 	Other   moment          `json:"timestamp"`
 }
 
-// picoclawSession is a session of PicoClaw before it wrote JSON Lines, or what
-// stands beside one since.
+// picoclawSession is a session of PicoClaw before it wrote JSON Lines, or the metadata of
+// one since.
 type picoclawSession struct {
 	Key      string            `json:"key"`
 	Messages []picoclawMessage `json:"messages"`
@@ -116,22 +117,10 @@ func (p *picoclaw) readLines(a *Archive) error {
 	return eachJSON(a, p.name, p.out, func(_ int, m picoclawMessage) error { return p.message(m) })
 }
 
-// begin notes what is known of a session as a whole.
+// begin stores the metadata of a session.
 func (p *picoclaw) begin(s picoclawSession, count int) {
-	p.chat, p.count = s.Key, count
-	if p.chat == "" {
-		p.chat = strings.TrimSuffix(strings.TrimSuffix(path.Base(p.name), ".jsonl"), ".json")
-	}
-	for _, m := range []moment{s.Created, s.Since} {
-		if !m.IsZero() {
-			p.since = m.Time
-		}
-	}
-	for _, m := range []moment{s.Updated, s.Until} {
-		if !m.IsZero() {
-			p.until = m.Time
-		}
-	}
+	p.chat = cmp.Or(s.Key, strings.TrimSuffix(strings.TrimSuffix(path.Base(p.name), ".jsonl"), ".json"))
+	p.count, p.since, p.until = count, cmp.Or(s.Since, s.Created).Time, cmp.Or(s.Until, s.Updated).Time
 	if p.until.Before(p.since) {
 		p.until = p.since
 	}
@@ -140,8 +129,8 @@ func (p *picoclaw) begin(s picoclawSession, count int) {
 	}
 }
 
-// message passes one on. One without a time gets one between the first and the
-// last of its session, in its order.
+// message passes a message on. Without a time it gets one between the beginning and the
+// end of its session, in order.
 func (p *picoclaw) message(m picoclawMessage) error {
 	p.n++
 	text := contentText(m.Content)

@@ -31,7 +31,7 @@ func paris(t testing.TB) history.Options {
 	return history.Options{Zone: zone, Now: now}
 }
 
-// render is what is read of an archive, as text.
+// render returns the contents of an archive as text.
 func render(a *history.Archive, format string, o history.Options) string {
 	var b strings.Builder
 	var left []string
@@ -194,7 +194,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// nothing takes what is read, and forgets it.
+// nothing discards all results.
 func nothing() history.Taker {
 	return history.Taker{Line: func(history.Line) error { return nil }, Fact: func(history.Fact) {},
 		Left: func(history.Left) {}}
@@ -248,7 +248,7 @@ func fuzz(f *testing.F, format, name string) {
 			return nil
 		}
 		err = history.Read(a, format, history.Options{Zone: time.UTC, Now: now}, take)
-		_ = err // that nothing can be read is no fault
+		_ = err // an unreadable archive is fine
 	})
 }
 

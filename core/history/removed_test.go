@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/history"
 )
 
-// Whoever deleted their account said what they said.
+// Messages of deleted accounts are imported.
 func TestWordsOfDeletedAccounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -59,8 +59,8 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 	}
 }
 
-// A group of an account's whole export, in which the person said nothing, is not
-// taken for a chat in which it is unknown who they are.
+// A group in an account's whole export without a message of the user does not count as
+// a chat in which the user is unknown.
 func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,14 +76,14 @@ func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
 	}
 }
 
-// texts are files of each format that are text, and hold a few messages.
+// texts returns text files of each format with a few messages.
 func texts() map[string]string {
 	return map[string]string{"telegram": "deleted/result.json", "whatsapp": "android/WhatsApp Chat with Bob.txt",
 		"chatgpt": "tree/conversations.json", "claude": "two/conversations.json", "openclaw": "removed/s1.jsonl",
 		"picoclaw": "removed/telegram_42.jsonl", "jsonl": "export/messages.jsonl"}
 }
 
-// try imports a file that may hold nothing.
+// try imports a file that may have no messages.
 func (w *world) try(format, file string) (history.Result, error) {
 	w.t.Helper()
 	a := open(w.t, file)
@@ -95,8 +95,8 @@ func (w *world) try(format, file string) (history.Result, error) {
 	return w.importer(w.st).Run(w.t.Context(), a, format, o, s)
 }
 
-// A file of any format may stop anywhere: what stood before comes in, the whole
-// one adds the rest, and all is as if only that had been given.
+// A file of any format may be cut off anywhere: the part before is imported, the whole
+// file adds the rest, and the result is the same as of the whole file alone.
 func TestEveryFormatMayStopAnywhere(t *testing.T) {
 	t.Parallel()
 	cuts := fulltest.Size(4, 12)
@@ -123,7 +123,7 @@ func TestEveryFormatMayStopAnywhere(t *testing.T) {
 	}
 }
 
-// giveText imports a text under the name of a file; that nothing is in it is no fault.
+// giveText imports a text under the name of a file. It may have no messages.
 func (w *world) giveText(format, name string, text []byte) history.Result {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), filepath.Base(name))
@@ -131,14 +131,14 @@ func (w *world) giveText(format, name string, text []byte) history.Result {
 		w.t.Fatal(err)
 	}
 	out, err := w.try(format, file)
-	if err != nil && !strings.Contains(err.Error(), "no message in it that can be read") &&
+	if err != nil && !strings.Contains(err.Error(), "no readable message in it") &&
 		!errors.Is(err, history.ErrMe) {
 		w.t.Fatalf("%s: %v", name, err)
 	}
 	return out
 }
 
-// wide is a text in UTF-16.
+// wide returns a text in UTF-16.
 func wide(text string, order binary.AppendByteOrder, mark bool) []byte {
 	var out []byte
 	if mark {
@@ -150,7 +150,7 @@ func wide(text string, order binary.AppendByteOrder, mark bool) []byte {
 	return out
 }
 
-// A file may change its encoding anywhere: what is readable comes in, the rest is
+// A file may change its encoding anywhere: the readable part is imported, the rest is
 // named.
 func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// What an export of ours has besides messages.
+// The files of an export of ours besides messages.
 type (
 	ownSummary struct {
 		Day        string     `json:"day"`
@@ -70,8 +70,8 @@ type (
 	}
 )
 
-// rest brings in the summaries, the memory, the standing instructions, the loops, the
-// reminders and the tasks of an export.
+// rest imports the summaries, memory, standing instructions, loops, reminders and tasks
+// of an export.
 func (r *run) rest(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans} {
 		if err := step(ctx); err != nil {
@@ -81,13 +81,10 @@ func (r *run) rest(ctx context.Context) error {
 	return nil
 }
 
-func ignore(Left) {}
-
-// storable is a text as a store has it: NUL is in none.
+// storable returns a text without NUL, which no store takes.
 func storable(text string) string { return strings.ReplaceAll(text, "\x00", "\ufffd") }
 
-// summaries brings in the versions of each day's summary, with the numbers that
-// messages have now.
+// summaries imports the versions of each day's summary, with the new ids of messages.
 func (r *run) summaries(ctx context.Context) error {
 	var day string
 	var versions []core.Summary
@@ -102,7 +99,7 @@ func (r *run) summaries(ctx context.Context) error {
 		versions = nil
 		return err
 	}
-	err := sibling(r.archive, "summaries.jsonl", ignore, func(s ownSummary) error {
+	err := sibling(r.archive, "summaries.jsonl", func(s ownSummary) error {
 		if s.Day != day {
 			if err := store(); err != nil {
 				return err
@@ -135,8 +132,8 @@ var (
 	referenced = regexp.MustCompile(`\d+`)
 )
 
-// references gives the messages that a summary names the numbers they have now.
-// Those that did not come in are left out.
+// references replaces the ids of messages in a summary by their new ones. Those that
+// were not imported are left out.
 func (r *run) references(markdown string) string {
 	return reference.ReplaceAllStringFunc(markdown, func(s string) string {
 		var out []string
@@ -153,10 +150,10 @@ func (r *run) references(markdown string) string {
 	})
 }
 
-// memory brings in items that are not here yet.
+// memory imports new items.
 func (r *run) memory(ctx context.Context) error {
 	themes := map[string]core.Theme{}
-	err := sibling(r.archive, "themes.jsonl", ignore, func(t ownTheme) error {
+	err := sibling(r.archive, "themes.jsonl", func(t ownTheme) error {
 		themes[t.Slug] = core.Theme{User: r.User.ID, Slug: t.Slug, Name: t.Name, Description: t.Description,
 			CreatedAt: t.CreatedAt}
 		return nil
@@ -172,10 +169,10 @@ func (r *run) memory(ctx context.Context) error {
 	for _, i := range items {
 		here[i.Content] = true
 	}
-	// What was archived comes first: it may have been said again since.
+	// Archived items come first: their content may be active again since.
 	for _, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} {
 		fresh := map[string]bool{}
-		err := sibling(r.archive, "memory.jsonl", ignore, func(i ownItem) error {
+		err := sibling(r.archive, "memory.jsonl", func(i ownItem) error {
 			i.Content = storable(i.Content)
 			if archived := i.Status == core.ItemArchived; archived != (status == core.ItemArchived) || here[i.Content] ||
 				fresh[i.Content] || strings.TrimSpace(i.Content) == "" {
@@ -197,14 +194,12 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
 	}
 	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags,
-		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt,
-		Noted: i.Noted}
+		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt, Noted: i.Noted}
 	for _, w := range i.History {
 		item.History = append(item.History, core.Wording{Content: storable(w.Content), Until: w.Until})
 	}
-	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
-		core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme, Embed: r.Embedding,
-			At: i.UpdatedAt})}})
+	err := r.note(ctx, core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme,
+		Embed: r.Embedding, At: i.UpdatedAt}))
 	if err != nil || i.Status != core.ItemArchived {
 		return err
 	}
@@ -214,15 +209,12 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	if err != nil || n < 0 {
 		return err
 	}
-	_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(),
-		Effects: []core.Effect{core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt}}})
-	return err
+	return r.note(ctx, core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt})
 }
 
-// standing brings in what the person wants always and does not yet. What there is no room
-// for at all is left out.
+// standing imports new standing instructions. Those beyond the limits are left out.
 func (r *run) standing(ctx context.Context) error {
-	return sibling(r.archive, "standing.jsonl", ignore, func(o ownInstruction) error {
+	return sibling(r.archive, "standing.jsonl", func(o ownInstruction) error {
 		add, ok := r.Standing.Import(core.Instruction{User: r.User.ID, Text: storable(o.Text), Source: r.numbers[o.Source],
 			Noted: o.Noted, CreatedAt: o.CreatedAt})
 		if !ok {
@@ -235,7 +227,7 @@ func (r *run) standing(ctx context.Context) error {
 		if slices.ContainsFunc(before, func(i core.Instruction) bool { return text.Digest(i.Text) == add.Digest }) {
 			return nil
 		}
-		_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{add}})
+		err = r.note(ctx, add)
 		switch {
 		case errors.Is(err, core.ErrRefused):
 			return nil
@@ -246,15 +238,15 @@ func (r *run) standing(ctx context.Context) error {
 	})
 }
 
-// plans brings in loops, reminders and tasks that are not here yet. What was due while
-// nobody could fire it is over, unless it recurs.
+// plans imports new loops, reminders and tasks. Those that were due meanwhile are done,
+// unless they recur.
 func (r *run) plans(ctx context.Context) error {
 	here, err := r.Store.Plans(ctx, r.User.ID)
 	if err != nil {
 		return err
 	}
 	var p core.Plans
-	err = sibling(r.archive, "loops.jsonl", ignore, func(l ownLoop) error {
+	err = sibling(r.archive, "loops.jsonl", func(l ownLoop) error {
 		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
 			return nil
 		}
@@ -276,17 +268,13 @@ func (r *run) plans(ctx context.Context) error {
 	return err
 }
 
-// reminders are those of an export that are not here and can be.
+// reminders returns the new reminders of an export.
 func (r *run) reminders(here []core.Reminder) (out []core.Reminder, err error) {
-	known, active := map[string]bool{}, 0
+	fresh := r.timed(r.MaxReminders, string(core.ReminderActive))
 	for _, o := range here {
-		known[sameAs(o.CreatedAt, o.Cron, o.Text)] = true
-		if o.State == core.ReminderActive {
-			active++
-		}
+		fresh.have(o.CreatedAt, o.Cron, o.Text, string(o.State))
 	}
-	fresh := timed{r, known, active, r.MaxReminders, []string{string(core.ReminderActive)}}
-	err = sibling(r.archive, "reminders.jsonl", ignore, func(o ownTimed) error {
+	err = sibling(r.archive, "reminders.jsonl", func(o ownTimed) error {
 		if fresh.take(&o) {
 			out = append(out, core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
 				State: core.ReminderState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
@@ -297,17 +285,13 @@ func (r *run) reminders(here []core.Reminder) (out []core.Reminder, err error) {
 	return out, err
 }
 
-// tasks are those of an export that are not here and can be.
+// tasks returns the new tasks of an export.
 func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
-	known, active := map[string]bool{}, 0
+	fresh := r.timed(r.MaxTasks, string(core.TaskActive), string(core.TaskPaused))
 	for _, o := range here {
-		known[sameAs(o.CreatedAt, o.Cron, o.Text)] = true
-		if o.State == core.TaskActive || o.State == core.TaskPaused {
-			active++
-		}
+		fresh.have(o.CreatedAt, o.Cron, o.Text, string(o.State))
 	}
-	fresh := timed{r, known, active, r.MaxTasks, []string{string(core.TaskActive), string(core.TaskPaused)}}
-	err = sibling(r.archive, "tasks.jsonl", ignore, func(o ownTimed) error {
+	err = sibling(r.archive, "tasks.jsonl", func(o ownTimed) error {
 		if fresh.take(&o) {
 			out = append(out, core.Task{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
 				State: core.TaskState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt})
@@ -317,21 +301,33 @@ func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
 	return out, err
 }
 
-// sameAs is what makes a reminder or task the same as one that is here; see core.ImportStore.
+// timed selects the reminders or the tasks of an export to import. The limits for
+// those that people set apply; existing ones do not count twice.
+type timed struct {
+	*run
+	known        map[string]bool // existing ones
+	active, most int
+	open         []string // states of pending ones
+}
+
+func (r *run) timed(most int, open ...string) *timed {
+	return &timed{run: r, known: map[string]bool{}, most: most, open: open}
+}
+
+// sameAs returns the key of equal reminders or tasks; see core.ImportStore.
 func sameAs(created time.Time, cron, text string) string {
 	return fmt.Sprint(created.UnixMilli(), cron, "\x00", text)
 }
 
-// timed looks through the reminders or the tasks of an export. An archive is no way past
-// the limits of those that people set; what is here already does not count twice.
-type timed struct {
-	*run
-	known        map[string]bool // those that are here
-	active, most int
-	open         []string // states of those that are to come
+// have notes an existing one.
+func (t *timed) have(created time.Time, cron, text, state string) {
+	t.known[sameAs(created, cron, text)] = true
+	if slices.Contains(t.open, state) {
+		t.active++
+	}
 }
 
-// take reports whether one can be here as it is then.
+// take reports whether to import one, and brings its text and state up to date.
 func (t *timed) take(o *ownTimed) bool {
 	open := slices.Contains(t.open, o.State)
 	switch {
@@ -368,7 +364,7 @@ func (r *run) leaveOut(reason string) {
 	r.result.LeftOut[reason]++
 }
 
-// renumbered are the numbers that messages have now, of those that came in.
+// renumbered returns the new ids of messages, of those that were imported.
 func (r *run) renumbered(was []core.MessageID) (now []core.MessageID) {
 	for _, w := range was {
 		if id := r.numbers[w]; id > 0 {

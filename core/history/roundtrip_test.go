@@ -57,7 +57,7 @@ func (w *world) give() (string, map[string]string) {
 	return file, out
 }
 
-// live fills a world with what an export of somebody holds, and plans of all states.
+// live fills a world with the contents of an export, and plans of all states.
 func (w *world) live() {
 	w.t.Helper()
 	w.bring("jsonl", "testdata/jsonl/export", "")
@@ -106,11 +106,11 @@ func (w *world) live() {
 		At: at})
 }
 
-// own are the numbers that only a store gives: of threads, items, loops, reminders
-// and imported files.
+// own matches the ids that a store assigns: of threads, items, loops, reminders and
+// imported files.
 var own = regexp.MustCompile(`^\{"id":\d+,|"thread":\d+,|"path":"[^"]*"`)
 
-// sorted is the content of JSON Lines, without what a store gives, in an order of its own.
+// sorted returns the lines of JSON Lines without assigned ids, sorted.
 func sorted(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -171,7 +171,7 @@ func digest(t *testing.T, file string) string {
 	return d
 }
 
-// Whatever of an export is changed, its digest is another.
+// Any change of an export changes its digest.
 func TestTheDigestSeesEverything(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -212,7 +212,7 @@ func TestTheDigestSeesEverything(t *testing.T) {
 	}
 }
 
-// media is what the attachments of an export say.
+// media returns the contents of the attachments of an export.
 func media(files map[string]string) string {
 	var out []string
 	for name, text := range files {

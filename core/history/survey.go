@@ -21,12 +21,12 @@ import (
 type Speaker struct {
 	Name     string `json:"name"`
 	Messages int    `json:"messages"`
-	// Is user for the person, assistant for who answers, or other: their words become
-	// the person's, with their name before them.
+	// Is user, assistant, or other: messages of others become the user's, forwarded
+	// from them.
 	Is string `json:"is"`
 }
 
-// Survey is what an archive holds.
+// Survey describes the contents of an archive.
 type Survey struct {
 	Messages int            `json:"messages"`
 	Chats    int            `json:"chats"`
@@ -35,36 +35,35 @@ type Survey struct {
 	Last     time.Time      `json:"last"`
 	Speakers []Speaker      `json:"speakers,omitempty"`
 	Files    int            `json:"files"`
-	Bytes    int64          `json:"file_bytes"` // of those that are there
+	Bytes    int64          `json:"file_bytes"` // of those in the archive
 	Missing  int            `json:"files_missing"`
 	Names    []string       `json:"missing,omitempty"` // some of them
 	LeftOut  int            `json:"left_out"`
 	Why      map[string]int `json:"left_out_why,omitempty"`
-	Left     []Left         `json:"left,omitempty"` // some of it
-	Memory   int            `json:"memory"`         // facts about the person
-	Untimed  int            `json:"without_time"`   // messages that got the time of a neighbour
+	Left     []Left         `json:"left,omitempty"` // some of them
+	Memory   int            `json:"memory"`         // facts about the user
+	Untimed  int            `json:"without_time"`   // messages with the time of a neighbour
 	Digest   string         `json:"digest,omitempty"`
 
 	days map[string]bool
 	said map[string]map[string]int // by chat and name
-	told map[string]bool           // chats that tell who the person is
+	told map[string]bool           // chats that say who the user is
 	who  roles
 }
 
-// roles say who is who in the chats that do not tell.
+// roles names the user and the assistants in the chats that do not say.
 type roles struct {
 	me        string
 	assistant map[string]string // by chat
 }
 
-// shownLeft is how much of what was left out is named.
-const shownLeft = 20
+const (
+	shownLeft    = 20      // entries of the lists in a Survey and Result
+	mostSpeakers = 100_000 // speakers that a survey distinguishes
+)
 
-// mostSpeakers bounds whom a survey keeps apart.
-const mostSpeakers = 100_000
-
-// NewSurvey reads an archive once, and finds out who is who: me is the person, as
-// the archive calls them; empty: as name does, if somebody is called that.
+// NewSurvey reads an archive once and recognises the speakers: me is the user's name in
+// the archive; empty: name, if there is a speaker of that name.
 func NewSurvey(a *Archive, format string, o Options, me, name string, label func(time.Time) string) (*Survey, error) {
 	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{},
 		told: map[string]bool{}}
@@ -112,7 +111,7 @@ func (s *Survey) leave(l Left) {
 	}
 }
 
-// files counts the files of a message, and those that are not there.
+// files counts the files of a message, and missing ones.
 func (s *Survey) files(a *Archive, l Line) {
 	for _, f := range l.Files {
 		s.Files++
@@ -130,8 +129,8 @@ func (s *Survey) files(a *Archive, l Line) {
 	}
 }
 
-// recognise decides who is the person, and which of the others is the assistant of
-// a chat: the one with most messages.
+// recognise decides which speaker is the user, and which of the others is the assistant
+// of a chat: the one with most messages.
 func (s *Survey) recognise(me, name string) error {
 	all, open := map[string]int{}, map[string]int{}
 	for id, chat := range s.said {
@@ -142,14 +141,14 @@ func (s *Survey) recognise(me, name string) error {
 		}
 	}
 	if len(open) > 0 {
-		if s.who.me = pick(loudest(open), me, name); s.who.me == "" {
-			return unknownMe(loudest(open), me)
+		if s.who.me = pick(mostFirst(open), me, name); s.who.me == "" {
+			return unknownMe(mostFirst(open), me)
 		}
 	}
-	names := loudest(all)
+	names := mostFirst(all)
 	s.who.assistant = map[string]string{}
 	for id, chat := range s.said {
-		others := slices.DeleteFunc(loudest(chat), func(from string) bool { return from == s.who.me })
+		others := slices.DeleteFunc(mostFirst(chat), func(from string) bool { return from == s.who.me })
 		if len(others) > 0 {
 			s.who.assistant[id] = others[0]
 		}
@@ -160,11 +159,10 @@ func (s *Survey) recognise(me, name string) error {
 	return nil
 }
 
-// loudest are names, who said most first.
-func loudest(said map[string]int) []string {
+// mostFirst returns names, those with most messages first.
+func mostFirst(said map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(said), func(a, b string) int {
-		return cmp.Or(cmp.Compare(said[b], said[a]),
-			cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(said[b], said[a]), cmp.Compare(a, b))
 	})
 }
 
@@ -180,7 +178,7 @@ func (s *Survey) is(from string) string {
 	return "assistant"
 }
 
-// pick is which of names is the person; empty: none is known to be.
+// pick returns which of names is the user, empty if unknown.
 func pick(names []string, me, name string) string {
 	for _, wanted := range []string{me, name} {
 		for _, n := range names {
@@ -198,19 +196,19 @@ func pick(names []string, me, name string) string {
 	return ""
 }
 
-// ErrMe means that it is not known which name in an archive is the person.
-var ErrMe = errors.New("it is not known who in it you are")
+// ErrMe means that it is unknown which name in an archive is the user.
+var ErrMe = errors.New("it is unknown which name in it is yours")
 
 func unknownMe(names []string, me string) error {
 	list := strings.Join(names[:min(len(names), 10)], ", ")
 	if me != "" {
-		return fmt.Errorf("%w: nobody in it is called %s, but %s", ErrMe, me, list)
+		return fmt.Errorf("%w: there is no %s in it, but %s", ErrMe, me, list)
 	}
 	return fmt.Errorf("%w: say it with --me, one of %s", ErrMe, list)
 }
 
-// role is who said a message. Somebody else's words are kept as forwarded from them,
-// as one line: they are data, and nobody's turn.
+// role returns the role of a message, and whom it is forwarded from. Messages of other
+// people are the user's, forwarded from them under a name in one line.
 func (r roles) role(l Line) (role core.Role, from string) {
 	switch {
 	case l.Role != "":
@@ -220,28 +218,25 @@ func (r roles) role(l Line) (role core.Role, from string) {
 	case l.From == r.assistant[l.Chat]:
 		return core.RoleAssistant, l.ForwardedFrom
 	}
-	if from = strings.Join(strings.Fields(l.From), " "); from == "" {
-		from = "?"
-	}
-	return core.RoleUser, from
+	return core.RoleUser, cmp.Or(text.OneLine(l.From), "?")
 }
 
-// texts are what is said of an archive in one language.
+// texts describe an archive in one language.
 type texts struct {
 	Messages, Conversations, Days words.Counted
 	Found                         string        // messages, conversations, days, from, to
 	User, Assistant, Other        string        // who a speaker is
-	Files                         words.Counted // how large, missing
+	Files                         words.Counted // size, missing
 	Missing                       string        // a file
 	Memory, Untimed               words.Counted
 	LeftOut                       words.Counted
-	Reasons                       map[string]string // by those of Left
+	Reasons                       map[string]string // by Left.Why
 }
 
 var say = words.In[texts]("import")
 
-// Describe writes what an archive holds for a person in their language, with times of
-// a zone.
+// Describe writes the contents of an archive for people, in a language, with days in
+// zone.
 func (s *Survey) Describe(w io.Writer, language string, zone *time.Location) {
 	t := say(language)
 	if s.Messages > 0 {
@@ -276,13 +271,13 @@ func (s *Survey) Describe(w io.Writer, language string, zone *time.Location) {
 	}
 }
 
-// Why is a reason why something of an archive is left out, in a language: of Left, or of
-// the reminders that a Result counts.
+// Why returns the reason of a Left, or of Result.LeftOut, in a language.
 func Why(language, reason string) string { return say(language).why(reason) }
 
 var number = regexp.MustCompile(`\d+`)
 
-// why is a reason in words. What follows a colon is of the archive; a number is %d there.
+// why returns a reason in words. Text after a colon comes from the archive; a number is
+// %d in Reasons.
 func (t *texts) why(reason string) string {
 	if n := number.FindString(reason); n != "" {
 		if shown := t.Reasons[strings.Replace(reason, n, "%d", 1)]; shown != "" {

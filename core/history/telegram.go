@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -11,13 +12,12 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// telegramChat is a chat of a Telegram export, as far as its messages need it.
+// telegramChat is a chat of a Telegram export.
 type telegramChat struct {
 	id, name, kind string
-	me             string // from_id of the person, where the export tells
-	// texts are those of the newest messages, for replies; order is in which they came.
-	texts map[int64]string
-	order []int64
+	me             string           // from_id of the user, if the export says
+	texts          map[int64]string // of the newest messages, for replies
+	order          []int64          // of the keys of texts
 }
 
 // telegramMessage is a message of the export of Telegram Desktop.
@@ -50,7 +50,7 @@ type telegramMessage struct {
 	} `json:"poll"`
 }
 
-// telegramID says who said something, such as user42; of a deleted account too.
+// telegramID identifies a sender, also of a deleted account, such as user42.
 type telegramID string
 
 // UnmarshalJSON reads an id. Exports of before 2021 have the number only.
@@ -66,10 +66,10 @@ func (t *telegramID) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// deletedAccount is what somebody is called who deleted their account. In a group
-// there may be several.
+// deletedAccount is the name of a deleted account.
 const deletedAccount = "Deleted account"
 
+// unnamed returns a name for a deleted account: a group may have several.
 func (t telegramID) unnamed() string {
 	return strings.TrimSpace(deletedAccount + " " + strings.TrimLeft(string(t), "abcdefghijklmnopqrstuvwxyz"))
 }
@@ -157,21 +157,15 @@ func (t *telegram) message(c *telegramChat) error {
 	if l.At.IsZero() {
 		l.At, _ = time.ParseInLocation("2006-01-02T15:04:05", m.Date, t.zone)
 	}
-	if l.From == "" {
-		l.From = m.FromID.unnamed()
-	}
+	l.From = cmp.Or(l.From, m.FromID.unnamed())
 	l.ForwardedFrom = forwardedFrom(m.Forwarded)
 	l.Quote = c.texts[m.Reply]
-	text := telegramText(m.Entities)
-	if text == "" {
-		text = telegramText(m.Text)
-	}
-	l.Text = m.attach(&l, path.Dir(t.name), text)
+	l.Text = m.attach(&l, path.Dir(t.name), cmp.Or(telegramText(m.Entities), telegramText(m.Text)))
 	c.remember(m.ID, l.Text)
 	return t.out.line(l)
 }
 
-// forwardedFrom is who said first what was forwarded; empty: nothing was.
+// forwardedFrom returns the original author of a forwarded message, empty if it is none.
 func forwardedFrom(raw json.RawMessage) string {
 	var name string
 	switch {
@@ -183,7 +177,7 @@ func forwardedFrom(raw json.RawMessage) string {
 	return name
 }
 
-// role is who said something, where a chat has two sides only.
+// role returns the role of a sender in a chat of two, empty in others.
 func (c *telegramChat) role(from string) core.Role {
 	switch {
 	case c.kind == "saved_messages":
@@ -199,7 +193,7 @@ func (c *telegramChat) role(from string) core.Role {
 	return ""
 }
 
-// telegramTexts is how many texts are kept for replies.
+// telegramTexts is the number of texts kept for replies.
 const telegramTexts = 5000
 
 func (c *telegramChat) remember(id int64, text string) {
@@ -211,8 +205,7 @@ func (c *telegramChat) remember(id int64, text string) {
 	c.order = append(c.order, id)
 }
 
-// attach adds the file of a message to l, and returns the text with a placeholder
-// for what is no text.
+// attach adds the file of a message to l, and returns the text with placeholders.
 func (m telegramMessage) attach(l *Line, folder, text string) string {
 	f := File{Name: m.FileName, MIME: m.MIME, Duration: time.Duration(m.Seconds * float64(time.Second))}
 	file := m.File
@@ -233,16 +226,13 @@ func (m telegramMessage) attach(l *Line, folder, text string) string {
 		return m.other(text)
 	}
 	if file != "" && !strings.HasPrefix(file, "(") {
-		f.Entry = path.Join(folder, file)
-		if f.Name == "" {
-			f.Name = path.Base(file)
-		}
+		f.Entry, f.Name = path.Join(folder, file), cmp.Or(f.Name, path.Base(file))
 	}
 	l.Files = []File{f}
 	return placeholder(f, m.Emoji, text)
 }
 
-// other is the text of a message with what is neither text nor a file.
+// other returns the text of a message with its location, contact or poll.
 func (m telegramMessage) other(text string) string {
 	switch {
 	case m.Location != nil:
@@ -255,7 +245,7 @@ func (m telegramMessage) other(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// placeholder is what stands for a file in the text of its message.
+// placeholder returns the text for a file in its message.
 func placeholder(f File, what, caption string) string {
 	switch {
 	case what != "":
@@ -271,8 +261,8 @@ func placeholder(f File, what, caption string) string {
 	return out + "]"
 }
 
-// telegramText is a text as Markdown. It is a string, or a list of strings and of
-// pieces with a type.
+// telegramText returns a text as Markdown. In the export it is a string, or a list of
+// strings and of pieces with a type.
 func telegramText(raw json.RawMessage) string {
 	var plain string
 	if json.Unmarshal(raw, &plain) == nil {

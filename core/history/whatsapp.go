@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readWhatsApp reads the text file of an exported WhatsApp chat, alone or packed
+// readWhatsApp reads the text file of an exported WhatsApp chat, alone or in a ZIP file
 // with its files.
 func readWhatsApp(a *Archive, o Options, out output) error {
 	names := a.find(func(base string) bool { return strings.EqualFold(path.Ext(base), ".txt") })
@@ -40,17 +40,16 @@ func readWhatsApp(a *Archive, o Options, out output) error {
 	return nil
 }
 
-// whatsapp is a chat that is read: once to see how its dates are written, and
-// once for what was said.
+// whatsapp reads a chat: once for the form of its dates, and once for its messages.
 type whatsapp struct {
 	name   string
 	zone   *time.Location
 	out    output
 	dates  dateOrder
-	line   *Line // that may go on
-	at     int   // the line of the file where it began
+	line   *Line // the current message, which may continue
+	at     int   // its first line in the file
 	minute time.Time
-	said   map[string]int // how often something was said in that minute
+	said   map[string]int // equal messages of that minute
 }
 
 func (w *whatsapp) survey(_ int, line []byte) error {
@@ -60,7 +59,7 @@ func (w *whatsapp) survey(_ int, line []byte) error {
 	return nil
 }
 
-// read takes a line of the file: a message begins, or goes on.
+// read reads a line of the file, which begins or continues a message.
 func (w *whatsapp) read(n int, raw []byte) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		w.out.left(fmt.Sprintf("%s, line %d", w.name, n), "it is no text in UTF-8")
@@ -92,7 +91,7 @@ func (w *whatsapp) read(n int, raw []byte) error {
 
 func (w *whatsapp) left(why string) { w.out.left(fmt.Sprintf("%s, line %d", w.name, w.at), why) }
 
-// end passes on the message that was read last.
+// end passes on the current message.
 func (w *whatsapp) end() error {
 	l := w.line
 	if w.line = nil; l == nil {
@@ -119,7 +118,7 @@ func (w *whatsapp) end() error {
 	return w.out.line(*l)
 }
 
-// number gives a message an id where the same was said before in its minute.
+// number gives a message an id if there was an equal one in its minute.
 func (w *whatsapp) number(l *Line) {
 	if !l.At.Equal(w.minute) {
 		w.minute = l.At
@@ -140,7 +139,7 @@ var (
 		`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
 )
 
-// cutSpeaker parts a message from who said it. Notices have no speaker.
+// cutSpeaker splits a message into speaker and text. Notices have no speaker.
 func cutSpeaker(s string) (from, text string, ok bool) {
 	m := speaker.FindStringSubmatch(unmarked(s))
 	if m == nil {
@@ -151,12 +150,11 @@ func cutSpeaker(s string) (from, text string, ok bool) {
 	return from, strings.TrimPrefix(strings.TrimPrefix(text, " "), "\u202f"), from != ""
 }
 
-// unmarked is a text without the invisible marks of direction.
+// unmarked returns a text without invisible marks of direction, and with plain spaces.
 func unmarked(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\u200e' || r == '\u200f' || r >= '\u202a' && r <= '\u202e' || r == '\u2068' ||
-			r == '\u2069' || r == '\ufeff':
+		case isMark(r) || r == '\u2068' || r == '\u2069':
 			return -1
 		case r == '\u00a0' || r == '\u202f':
 			return ' '
@@ -165,7 +163,7 @@ func unmarked(s string) string {
 	}, s)
 }
 
-// attach finds the file of a message, which its text names.
+// attach finds the file that the text of a message names.
 func (w *whatsapp) attach(l *Line) {
 	text := unmarked(l.Text)
 	for _, form := range []*regexp.Regexp{attached, parenthesis} {
@@ -193,7 +191,7 @@ func (w *whatsapp) attach(l *Line) {
 	}
 }
 
-// kindOf is the kind of a file by its name.
+// kindOf returns the kind of a file by its name.
 func kindOf(name string) string {
 	upper := strings.ToUpper(name)
 	switch strings.ToLower(path.Ext(name)) {

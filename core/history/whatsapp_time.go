@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// head is the beginning of a message in a WhatsApp chat: when, and the rest.
+// head is the beginning of a message in a WhatsApp chat: its time, and the rest.
 type head struct {
-	numbers              [3]int // of the date, as they stand there
+	numbers              [3]int // of the date, in order
 	year                 bool   // the first is the year
 	slash                bool
 	hour, minute, second int
-	half                 bool // of twelve hours
+	half                 bool // on a twelve-hour clock
 	rest                 string
 }
 
-// headForm matches it: [date, time] or date, time - , with what languages put
+// headForm matches a head: [date, time] or date, time - , with the words of languages
 // between the two and around the hour.
 var headForm = regexp.MustCompile(
 	`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(?:à |a las |alle |klo |kl\. |at |um |om |в )?` +
 		`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,6}(?:\s[^\d\s\[\]:,\-–]{1,3})?))?(\]\s|\s[-–]\s|,\s)`)
 
-// parseHead reads the beginning of a message. false: the line is none.
+// parseHead reads the beginning of a message; false: the line has none.
 func parseHead(line string) (h head, ok bool) {
 	plain := westernDigits(strings.TrimLeft(line, "\u200e\u200f\ufeff"))
 	if plain == "" || plain[0] != '[' && (plain[0] < '0' || plain[0] > '9') {
@@ -43,12 +43,12 @@ func parseHead(line string) (h head, ok bool) {
 	h.minute, _ = strconv.Atoi(m[8])
 	h.second, _ = strconv.Atoi(m[9])
 	h.twelve(strings.TrimSpace(m[6]) + m[10])
-	// The rest is that of the line itself: what a mark leads is a notice or a file.
+	// The rest is of the original line: a leading mark means a notice or a file.
 	h.rest = restAfter(strings.TrimLeft(line, "\u200e\u200f\ufeff"), len([]rune(m[0])))
 	return h, true
 }
 
-// restAfter is a text after so many runes that are no marks.
+// restAfter returns a line after so many runes, not counting marks.
 func restAfter(line string, runes int) string {
 	for i, r := range line {
 		if runes == 0 {
@@ -90,7 +90,7 @@ func westernDigits(s string) string {
 	}, s)
 }
 
-// twelve sets the hour right where it counts to twelve.
+// twelve corrects the hour of a twelve-hour clock.
 func (h *head) twelve(half string) {
 	half = strings.ToLower(strings.NewReplacer(".", "", " ", "").Replace(half))
 	switch half {
@@ -107,20 +107,18 @@ func (h *head) twelve(half string) {
 	}
 }
 
-// dateOrder finds out in which order the dates of a chat are written.
+// dateOrder determines the order of day and month in a chat.
 type dateOrder struct {
-	first, second int    // the greatest numbers there
-	back          [2]int // how often time goes back if the day comes first, or the month
+	first, second int    // the greatest numbers in these places
+	back          [2]int // steps back in time if the day comes first, or the month
 	last          [2]int
 	slashes, half int
-	seen          int
 }
 
 func (d *dateOrder) see(h head) {
 	if h.year {
 		return
 	}
-	d.seen++
 	d.first, d.second = max(d.first, h.numbers[0]), max(d.second, h.numbers[1])
 	if h.slash {
 		d.slashes++
@@ -137,8 +135,8 @@ func (d *dateOrder) see(h head) {
 	}
 }
 
-// monthFirst reports whether the month comes first. Where every date can be read
-// both ways, it is whatever time goes back less with, and else what is usual.
+// monthFirst reports whether the month comes first. If every date can be read both
+// ways, the order with fewer steps back in time wins, or else the usual one.
 func (d *dateOrder) monthFirst() bool {
 	switch {
 	case d.first > 12:
@@ -151,7 +149,7 @@ func (d *dateOrder) monthFirst() bool {
 	return d.slashes > 0 && d.half > 0
 }
 
-// time is when a message was sent; zero: there is no such time.
+// time returns the time of a message, zero if there is no such time.
 func (d *dateOrder) time(h head, zone *time.Location) time.Time {
 	y, m, n := h.numbers[2], h.numbers[1], h.numbers[0]
 	switch {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// matches reports whether a text begins with one of words, without case and marks;
-// one with a star may stand anywhere.
+// matches reports whether a text is one of words, regardless of case, marks and a final
+// sign; it may hold one with a star anywhere.
 func matches(words []string, text string) bool {
 	text = strings.ToLower(strings.TrimSpace(unmarked(text)))
 	return slices.ContainsFunc(words, func(w string) bool {
@@ -17,7 +17,7 @@ func matches(words []string, text string) bool {
 	})
 }
 
-// deletedWords stand where a message was.
+// deletedWords replace a deleted message.
 func deletedWords() []string {
 	return []string{"this message was deleted", "you deleted this message", "diese nachricht wurde gelöscht",
 		"du hast diese nachricht gelöscht", "ce message a été supprimé", "vous avez supprimé ce message",
@@ -29,14 +29,14 @@ func deletedWords() []string {
 		"bu mesajı sildiniz", "此訊息已刪除", "此消息已删除", "このメッセージは削除されました", "삭제된 메시지입니다"}
 }
 
-// noticeWords are notices of WhatsApp that come under somebody's name.
+// noticeWords are notices of WhatsApp that have a speaker.
 func noticeWords() []string {
 	return []string{"missed voice call", "missed video call", "verpasster sprachanruf", "verpasster videoanruf",
 		"appel vocal manqué", "appel vidéo manqué", "llamada perdida", "videollamada perdida", "chiamata persa",
 		"videochiamata persa", "null", "waiting for this message"}
 }
 
-// ledWords stand in notices that a mark of direction leads: people say such things, too.
+// ledWords occur in notices that begin with a mark of direction: people write them too.
 func ledWords() []string {
 	return []string{"*end-to-end encrypted", "*ende-zu-ende-verschlüsselt", "*chiffrés de bout en bout",
 		"*cifrados de extremo a extremo", "*crittografati end-to-end", "*criptografia de ponta a ponta",
@@ -47,15 +47,15 @@ func ledWords() []string {
 		"*сменил номер"}
 }
 
-// attachedWords stand in parentheses after the name of a file that is there.
+// attachedWords follow the name of an attached file in parentheses.
 func attachedWords() []string {
 	return []string{"*attached)", "*angehängt)", "*fichier joint)", "*adjunto)", "*allegato)", "*anexado)", "*bijgevoegd)",
 		"*dołączony)", "*załączono)", "*добавлен)", "*прикреплен)", "*ekli)", "*附件)", "*添付)", "*添付ファイル)", "*첨부)", "*첨부됨)",
 		"*مرفق)", "*bifogad)", "*vedlagt)", "*vedhæftet)", "*liitetty)"}
 }
 
-// omittedKind is the kind of a file that was left out of an export, as its text
-// says; empty: it does not.
+// omittedKind returns the kind of a file that the export omits, by its text; empty: the
+// text names none.
 func omittedKind(text string) string {
 	text = strings.ToLower(strings.TrimSpace(unmarked(text)))
 	left := []string{"omitted", "weggelassen", "omis", "omise", "omesso", "omessa", "omitido", "omitida", "omitted.",

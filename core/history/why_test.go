@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Every reason why a reminder cannot be one here is said in every language.
+// Every reason for leaving out a reminder has a text in every language.
 func TestReasonsOfRemindersAreTranslated(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)

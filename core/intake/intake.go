@@ -1,9 +1,9 @@
-// Package intake reads the bodies of requests that nobody has authenticated yet: all
-// of them together hold at most so many bytes of memory, and none for long.
+// Package intake reads the bodies of requests that are not authenticated yet. A budget
+// bounds the memory of all of them together, and the time of each.
 //
-// A body that is not there within the patience of the budget is cut off. Where the
-// budget is used up, the one that has not grown for longest has to go: what services
-// really send arrives at once, and comes through beside bodies that only wait.
+// A body that does not arrive within the patience of the budget is cut off. If the budget is
+// used up, the body that has not grown for longest is dropped: bodies of real services
+// arrive immediately, and get through beside bodies that only wait.
 package intake
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Why a body is not taken.
+// Reasons why a body is refused.
 var (
 	ErrTooLarge = errors.New("the body is too large")
 	ErrLate     = errors.New("the body took too long")
@@ -24,31 +24,31 @@ var (
 	ErrCutOff   = errors.New("the body was cut off")
 )
 
-// What bodies may take by default.
+// Defaults of a budget.
 const (
 	DefaultBytes    = 16 << 20
 	DefaultPatience = 10 * time.Second
 )
 
-// piece is by how much a body grows: most fit into one.
+// piece is the unit in which a body grows: most bodies fit into one.
 const piece = 4 << 10
 
-// Budget is what the bodies share. It is safe for concurrent use.
+// Budget is the memory that bodies share. It is safe for concurrent use.
 type Budget struct {
 	bytes    int64
 	patience time.Duration
 	now      func() time.Time
 
 	mu      sync.Mutex
-	changed sync.Cond // somebody has to go, or is gone
+	changed sync.Cond // a body was dismissed or released
 	held    int64
-	leaving int64              // of it, what those hold who have to go
+	leaving int64              // the part of held that dismissed bodies hold
 	open    map[*Body]struct{} // being read
-	spare   [][]byte           // pieces that were given back while others are read
+	spare   [][]byte           // pieces given back while other bodies are read
 	grants  uint64
 }
 
-// New returns a budget of so many bytes for bodies that arrive in so much time.
+// New returns a budget of bytes, for bodies that arrive within patience.
 func New(bytes int64, patience time.Duration, now func() time.Time) *Budget {
 	b := &Budget{bytes: bytes, patience: patience, now: now, open: map[*Body]struct{}{}}
 	b.changed.L = &b.mu
@@ -61,22 +61,22 @@ type Body struct {
 	pieces [][]byte
 	size   int64
 	cut    func() // ends the reading
-	gone   bool   // it has to go; guarded by the budget
-	grown  uint64 // when it grew last, as the budget counts; guarded by it
+	gone   bool   // it was dismissed; guarded by the budget
+	grown  uint64 // number of the grant with which it grew last; guarded by the budget
 }
 
-// Take reads the body of a request, at most so many bytes. The caller releases it.
-// Errors are those of this package.
+// Take reads the body of a request, of at most most bytes. The caller releases it. Errors
+// are those of this package.
 func (b *Budget) Take(w http.ResponseWriter, r *http.Request, most int64) (*Body, error) {
 	if r.ContentLength > most {
 		return nil, ErrTooLarge
 	}
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(b.now().Add(b.patience)) // a connection that has none is a test's
+	_ = connection.SetReadDeadline(b.now().Add(b.patience)) // only tests have a connection without one
 	body := &Body{budget: b, cut: func() { _ = connection.SetReadDeadline(time.Unix(1, 0)) }}
 	b.mu.Lock()
 	b.grants++
-	body.grown = b.grants // who has just come is not who has waited for longest
+	body.grown = b.grants // a new body has not waited for longest
 	b.open[body] = struct{}{}
 	b.mu.Unlock()
 	err := body.read(r.Body, most)
@@ -94,7 +94,7 @@ func (b *Budget) Take(w http.ResponseWriter, r *http.Request, most int64) (*Body
 	return body, nil
 }
 
-// read reads piece by piece, each of which the budget has room for.
+// read reads pieces that the budget grants.
 func (b *Body) read(from io.Reader, most int64) error {
 	for {
 		to, ok := b.budget.grant(b)
@@ -117,8 +117,8 @@ func (b *Body) read(from io.Reader, most int64) error {
 	}
 }
 
-// fill reads until the piece is full. The error is the reader's own: io.ReadFull has one
-// for an end and for a body that was cut off.
+// fill reads until the piece is full. It returns the reader's own error, while io.ReadFull
+// does not distinguish an end from a body that was cut off.
 func fill(piece []byte, from io.Reader) (n int, err error) {
 	for n < len(piece) && err == nil {
 		var more int
@@ -128,8 +128,8 @@ func fill(piece []byte, from io.Reader) (n int, err error) {
 	return n, err
 }
 
-// grant gives a body one more piece. If there is no room, somebody has to go, and their
-// memory is waited for; false: it is this body that has to.
+// grant gives a body one more piece. Without room it dismisses a body and waits for its
+// memory. It returns false if this body was dismissed.
 func (b *Budget) grant(body *Body) (to []byte, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,7 +155,7 @@ func (b *Budget) grant(body *Body) (to []byte, ok bool) {
 	return to, true
 }
 
-// dismiss sends the body away that has not grown for longest.
+// dismiss drops the body that has not grown for longest.
 func (b *Budget) dismiss() {
 	var oldest *Body
 	for body := range b.open {
@@ -183,12 +183,12 @@ func (b *Body) Release() {
 		budget.spare = append(budget.spare, one[:piece])
 	}
 	if b.pieces = nil; len(budget.open) == 0 {
-		budget.spare = nil // there is no rush
+		budget.spare = nil // no other body needs them
 	}
 	budget.changed.Broadcast()
 }
 
-// WriteTo writes the body.
+// WriteTo implements io.WriterTo.
 func (b *Body) WriteTo(w io.Writer) (n int64, err error) {
 	for _, one := range b.pieces {
 		written, err := w.Write(one)
@@ -199,10 +199,10 @@ func (b *Body) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// Bytes returns a copy, for once it is known whose it is.
+// Bytes returns a copy, for use after the body was authenticated.
 func (b *Body) Bytes() []byte { return bytes.Join(b.pieces, nil) }
 
-// Refuse answers a request whose body was not taken, in a word, and ends the connection.
+// Refuse answers a request whose body was refused, and closes the connection.
 func Refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	switch {

@@ -2,12 +2,12 @@ package job
 
 import "context"
 
-// dueBatch is how many one look at what is due takes.
+// dueBatch is the number of due objects that one list requests.
 const dueBatch = 100
 
-// EachDue does everything that is due, once each: list returns at most limit, the oldest
-// first, and what was done is not among them any more. One that fails is left to the next
-// call and holds up no other. It returns the error of list, or of a context that ended.
+// EachDue calls do once for everything that is due. List returns at most limit due objects,
+// the oldest first, without those that are done. One that fails is left to the next call and
+// does not block the others. EachDue returns the error of list, or of an ended context.
 func EachDue[T any, K comparable](ctx context.Context, list func(limit int) ([]T, error), key func(T) K,
 	do func(T) error) error {
 	tried, failed := map[K]bool{}, 0

@@ -1,7 +1,6 @@
-// Package job does work that outlives its process. A job is claimed under a lease,
-// the lease is renewed while the work goes on, and a job that failed is given back to
-// be tried again later. A feature brings a queue and a function; a process that died
-// in between costs nothing but the time until its lease lapses.
+// Package job runs work that outlives its process. A job is claimed under a lease, which is
+// renewed while the work runs; a failed job is given back for a retry. A feature provides a
+// queue and a function. If a process dies, its jobs wait until their leases expire.
 package job
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Store is where jobs are kept.
+// Store stores jobs.
 type Store interface {
 	Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error)
 	Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error
@@ -22,30 +21,29 @@ type Store interface {
 	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
 }
 
-// Worker does jobs in the name of a process. All fields but Busy are required. It is
-// safe for concurrent use.
+// Worker runs jobs for a process. All fields except Busy are required. It is safe for
+// concurrent use.
 type Worker struct {
 	Store Store
 	Name  string        // of this process, in leases
 	Lease time.Duration // of a job; renewed at a third
-	Busy  func() bool   // reports whether replies are being written, which jobs yield to
+	Busy  func() bool   // reports whether replies are being written, to which jobs yield
 	Now   func() time.Time
 	Rand  func() float64 // in [0, 1), for the jitter
 	Log   *zap.Logger
 }
 
-// Func does a claimed job. It returns nil once it has ended the job, with Finish or in
-// the transaction of its result. Its context ends, with core.ErrFenced as the cause,
-// when the lease is lost.
+// Func runs a claimed job. It returns nil after it has ended the job, with Finish or in the
+// transaction of its result. Its context ends, with core.ErrFenced as the cause, when the
+// lease is lost.
 //
-// Any other error gives the job back: a *Later when it says so; at once when the
-// process stops or what the work rests on changed meanwhile (core.ErrChanged), neither
-// of which is a failure; else after a growing pause. After core.ErrFenced the job is
-// somebody else's.
+// An error gives the job back: a *Later for its time; immediately if the process stops or the
+// work's input changed (core.ErrChanged), neither of which is a failure; else after a growing
+// pause. After core.ErrFenced another process has the job.
 type Func func(ctx context.Context, j *core.Job) error
 
-// Later is the error of a job that is to run again at a time of its own. Without a
-// cause it was put off, which is no failure.
+// Later is the error of a job that runs again at a given time. Without a cause it was
+// postponed, which is not a failure.
 type Later struct {
 	At  time.Time
 	Err error
@@ -54,7 +52,7 @@ type Later struct {
 // Error returns the cause.
 func (l *Later) Error() string {
 	if l.Err == nil {
-		return "it was put off until " + l.At.Format(time.RFC3339)
+		return "postponed until " + l.At.Format(time.RFC3339)
 	}
 	return l.Err.Error()
 }
@@ -62,7 +60,7 @@ func (l *Later) Error() string {
 // Unwrap returns the cause.
 func (l *Later) Unwrap() error { return l.Err }
 
-// Take claims a due job and does it.
+// Take claims a due job and runs it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
 	j, err := w.Store.Claim(ctx, ref, w.Claim())
 	if err == nil && j != nil {
@@ -80,7 +78,7 @@ func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
 	}
 }
 
-// giveBack gives a job back that ended with err, and returns what of it is a failure.
+// giveBack gives back a job that returned err, and returns the error if it is a failure.
 func (w *Worker) giveBack(ctx context.Context, j *core.Job, err error) error {
 	at, cause := w.Now(), err
 	var later *Later
@@ -101,11 +99,11 @@ func (w *Worker) giveBack(ctx context.Context, j *core.Job, err error) error {
 	return errors.Join(cause, w.Store.RetryJob(context.WithoutCancel(ctx), j.User, j.Lease, at, text))
 }
 
-// Slots bound how many replies are written at once: the writer of one puts a value in,
-// and takes it out when it is done.
+// Slots bound the number of concurrent replies: the writer of one sends a value, and receives
+// one when it is done.
 type Slots chan struct{}
 
-// Busy reports whether more than half of them are taken; background work then holds back.
+// Busy reports whether more than half of the slots are taken; background work then yields.
 func (s Slots) Busy() bool { return len(s) > cap(s)/2 }
 
 // Finish ends a job that is done.
@@ -113,14 +111,14 @@ func (w *Worker) Finish(ctx context.Context, j *core.Job) error {
 	return w.Store.Finish(context.WithoutCancel(ctx), j.User, j.Lease, "")
 }
 
-// Claim is a claim of this process from now on.
+// Claim returns a claim of this process from now on.
 func (w *Worker) Claim() core.Claim {
 	now := w.Now()
 	return core.Claim{Worker: w.Name, Now: now, Until: now.Add(w.Lease)}
 }
 
-// Hold renews a lease until release is called. If the lease is lost the context that
-// it returns ends, with core.ErrFenced as its cause.
+// Hold renews a lease until release is called. If the lease is lost, the returned context
+// ends with core.ErrFenced as its cause.
 func (w *Worker) Hold(ctx context.Context, user core.UserID, l core.Lease) (held context.Context, release func()) {
 	held, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -138,11 +136,11 @@ func (w *Worker) Hold(ctx context.Context, user core.UserID, l core.Lease) (held
 	return held, func() { cancel(nil); <-done }
 }
 
-// longestYield is how long a job holds back for replies, each time.
+// longestYield bounds one Yield.
 const longestYield = 5 * time.Second
 
-// Yield waits while replies are being written, but not for ever. Work that nobody waits
-// for yields before each of its steps.
+// Yield waits while replies are being written, for at most longestYield. Background work
+// yields before each of its steps.
 func (w *Worker) Yield(ctx context.Context) {
 	const step = 100 * time.Millisecond
 	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield &&
@@ -151,22 +149,22 @@ func (w *Worker) Yield(ctx context.Context) {
 	}
 }
 
-// backoff is how long a job waits after so many failures before this one: 5 s, doubled
-// each time up to 15 minutes, less up to a fifth; and at least what a provider asks for.
+// backoff returns how long a job waits after a failure: 5 s, doubled for each earlier failure
+// up to 15 minutes, less up to a fifth; at least as long as the provider requests.
 func (w *Worker) backoff(failures int, cause error) time.Duration {
 	const first, longest = 5 * time.Second, 15 * time.Minute
 	d := min(first<<min(failures, 10), longest)
 	var m *core.ModelError
 	if errors.As(cause, &m) {
 		if m.Kind == core.ModelAuth || m.Kind == core.ModelConfig {
-			d = longest // somebody has to change something
+			d = longest // the operator must act first
 		}
 		d = max(d, m.After*5/4)
 	}
 	return w.Jitter(d)
 }
 
-// Jitter is d, less up to a fifth.
+// Jitter returns d, less up to a fifth.
 func (w *Worker) Jitter(d time.Duration) time.Duration {
 	return d - time.Duration(w.Rand()*float64(d)/5)
 }

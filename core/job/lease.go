@@ -13,21 +13,21 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How long a name is held without a renewal; another process takes it over within
-// leaseFor + Renew of a death (15 s).
+// Duration and renewal of a named lease. Another process takes a name over within leaseFor +
+// Renew of a death.
 const (
 	leaseFor = 10 * time.Second
 	Renew    = 3 * time.Second
 )
 
-// LeaseStore is where named leases are kept.
+// LeaseStore stores named leases.
 type LeaseStore interface {
 	Acquire(ctx context.Context, name, worker string, now, until time.Time) (fence int64, held bool, err error)
 	Release(ctx context.Context, name, worker string) error
 }
 
-// Leases hold names, such as the accounts of channels that are polled: of all processes
-// one at a time has a name. All fields are required; it is safe for concurrent use.
+// Leases hold names, such as the accounts of polled channels, each for one process at a
+// time. All fields are required; it is safe for concurrent use.
 type Leases struct {
 	Store  LeaseStore
 	Worker string // this process
@@ -38,8 +38,8 @@ type Leases struct {
 	fences map[string]int64 // of the leases that this process has had
 }
 
-// While runs f while this process holds the lease of name. It returns when f ended or
-// the lease is somebody else's; at once if it is already.
+// While runs f while this process holds the lease of name. It returns when f has ended or the
+// lease is lost; immediately, without an error, if another process holds it.
 func (l *Leases) While(ctx context.Context, name string, f func(context.Context) error) error {
 	held, err := l.acquire(ctx, name)
 	if err != nil || !held {
@@ -63,7 +63,7 @@ func (l *Leases) While(ctx context.Context, name string, f func(context.Context)
 	return nil
 }
 
-// Fence is this process's hold of a name, for writes that only its holder may make.
+// Fence returns this process's fence of a name, for writes that only the holder may make.
 func (l *Leases) Fence(name string) core.Fence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +84,8 @@ func (l *Leases) acquire(ctx context.Context, name string) (bool, error) {
 	return held, err
 }
 
-// renew keeps a lease until ctx ends. It gives up, so that the work under the lease
-// stops, before somebody else can take it.
+// renew renews a lease until ctx ends. If that fails it returns, so that the work under the
+// lease stops, before another process can take it.
 func (l *Leases) renew(ctx context.Context, name string) error {
 	until := l.Now().Add(leaseFor)
 	for {

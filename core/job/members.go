@@ -11,25 +11,24 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How long a process is taken for alive that does not say so, how often it does, and how
-// long work is left to the process in whose share it is. Another process goes on with
-// the work of one that died within aliveFor + sayAlive + shareGrace (11 s).
+// Another process continues the work of a dead one within aliveFor + sayAlive + shareGrace
+// (11 s).
 const (
-	aliveFor   = 8 * time.Second
-	sayAlive   = 2 * time.Second
-	shareGrace = time.Second
+	aliveFor   = 8 * time.Second // without a heartbeat
+	sayAlive   = 2 * time.Second // between heartbeats
+	shareGrace = time.Second     // for which work is left to the process whose share it is in
 )
 
-// MemberStore is where the live processes are kept.
+// MemberStore stores the live processes.
 type MemberStore interface {
 	core.MemberStore
 	Wakes(ctx context.Context) <-chan string
 	Publish(ctx context.Context, topic string) error
 }
 
-// Members divide the users among the live processes: the work of each is one process's
-// first. They also make the work of a process that died free at once. All fields are
-// required; it is safe for concurrent use.
+// Members divides the users among the live processes: each user's work is in the share of one
+// of them. It also releases the work of a dead process immediately. All fields are required;
+// it is safe for concurrent use.
 type Members struct {
 	Store  MemberStore
 	Worker string // this process
@@ -41,7 +40,8 @@ type Members struct {
 	share atomic.Pointer[core.Share]
 }
 
-// Share is what this process takes first; all there is until Run found others.
+// Share returns the users whose work this process takes first; all users until Run has found
+// other processes.
 func (m *Members) Share() core.Share {
 	if !m.Known() {
 		return core.NoShare()
@@ -52,9 +52,8 @@ func (m *Members) Share() core.Share {
 	return core.Share{}
 }
 
-// Run keeps this process among the live ones. When leaving ends it goes on without a
-// share, so that others take what is new, until ctx ends; then what is still claimed is
-// free.
+// Run registers this process as a live one. When leaving ends it continues without a share,
+// so that others take new work, until ctx ends; then its remaining claims are released.
 func (m *Members) Run(ctx, leaving context.Context) {
 	wakes := m.Store.Wakes(ctx)
 	tick := time.NewTicker(sayAlive)
@@ -81,7 +80,7 @@ func (m *Members) Run(ctx, leaving context.Context) {
 	}
 }
 
-// join says that this process is alive, and sees who else is.
+// join sends a heartbeat, and reads the live processes.
 func (m *Members) join(ctx context.Context, leaving bool) {
 	if ctx.Err() != nil {
 		return
@@ -92,14 +91,14 @@ func (m *Members) join(ctx context.Context, leaving bool) {
 	live, freed, err := m.Store.Join(ctx, core.Membership{Worker: m.Worker, Leaving: leaving, Now: now,
 		Until: now.Add(aliveFor)})
 	if err != nil {
-		m.Log.Warn("this process could not say that it is alive", zap.Error(err))
+		m.Log.Warn("heartbeat not stored", zap.Error(err))
 		return
 	}
 	if freed > 0 {
-		m.Log.Info("going on with what a process that ended had begun", zap.Int("jobs", freed))
+		m.Log.Info("jobs of a dead process released", zap.Int("jobs", freed))
 	}
 	share := core.Share{N: slices.Index(live, m.Worker), Of: len(live), Grace: shareGrace}
-	if leaving && len(live) == 0 { // nobody else is there to take it
+	if leaving && len(live) == 0 { // no other process could take the work
 		share = core.Share{}
 	}
 	if old := m.share.Swap(&share); old == nil || *old != share || freed > 0 {
@@ -107,12 +106,12 @@ func (m *Members) join(ctx context.Context, leaving bool) {
 	}
 }
 
-// tell has the other processes look who is there.
+// tell notifies the other processes of a change of members.
 func (m *Members) tell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, aliveFor/2)
 	defer cancel()
 	if err := m.Store.Publish(ctx, core.TopicMembers); err != nil {
-		m.Log.Debug("other processes were not told", zap.Error(err))
+		m.Log.Debug("other processes not notified", zap.Error(err))
 	}
 }
 
@@ -120,7 +119,7 @@ func (m *Members) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayAlive)
 	defer cancel()
 	if err := m.Store.Leave(ctx, m.Worker); err != nil {
-		m.Log.Warn("other processes will take over later", zap.Error(err))
+		m.Log.Warn("process not unregistered; others take over later", zap.Error(err))
 		return
 	}
 	m.tell(ctx)

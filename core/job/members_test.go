@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// register is what processes say of themselves, as a database keeps it.
+// register stores the memberships of processes, as a database does.
 type register struct {
 	mu    sync.Mutex
 	until map[string]time.Time // of those that take work

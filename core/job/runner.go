@@ -11,22 +11,22 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// DueJobs says which jobs may run.
+// DueJobs lists due jobs. It also returns when the next one is due.
 type DueJobs interface {
 	Due(ctx context.Context, queues []string, now time.Time, limit int,
 		share core.Share) ([]core.JobRef, time.Time, error)
 }
 
-// Runner finds due jobs of some queues and has them taken, at most Workers at
-// once. It looks when woken, when the next job is due, and every Poll anyway; the more
-// processes there are, the rarer each looks, so that all together look every Poll.
+// Runner finds due jobs of some queues and takes them, at most Workers concurrently. It polls
+// when woken, when the next job is due, and every Poll; of several processes each polls less
+// often, so that all together poll every Poll.
 type Runner struct {
 	Jobs    DueJobs
 	Queues  []string
 	Workers int
-	// Share is what this process takes first; nil: it takes everything.
+	// Share returns the users whose work this process takes first; nil: it takes everything.
 	Share func() core.Share
-	// Take claims a job and does it; it returns when that is over.
+	// Take claims a job and runs it to its end.
 	Take func(ctx context.Context, ref core.JobRef)
 	Poll time.Duration
 	Now  func() time.Time
@@ -50,8 +50,8 @@ func (r *Runner) init() {
 	})
 }
 
-// Wake makes the runner look, if the topic is that of work in its share, or says that
-// something may have gone unheard.
+// Wake makes the runner poll if the topic names work in its share, or means that wake-ups may
+// have been lost.
 func (r *Runner) Wake(topic string) {
 	r.init()
 	queue, user, ok := core.ParseWakeTopic(topic)
@@ -88,14 +88,14 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// round starts what is due and returns how long to wait for the next look.
+// round starts due jobs and returns the wait before the next round.
 func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.WaitGroup) time.Duration {
 	now, share := r.Now(), r.share()
 	poll := min(r.Poll*time.Duration(max(share.Of, 1)), max(r.Poll, longestPoll))
 	refs, next, err := r.Jobs.Due(ctx, r.Queues, now, 2*r.Workers, share)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.Log.Warn("looking for due jobs", zap.Strings("queues", r.Queues), zap.Error(err))
+			r.Log.Warn("due jobs not read", zap.Strings("queues", r.Queues), zap.Error(err))
 		}
 		return poll
 	}
@@ -123,7 +123,7 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 	return poll
 }
 
-// longestPoll bounds how rarely one of many processes looks.
+// longestPoll bounds the interval at which one of many processes polls.
 const longestPoll = 10 * time.Second
 
 func (r *Runner) share() core.Share {
@@ -133,7 +133,7 @@ func (r *Runner) share() core.Share {
 	return r.Share()
 }
 
-// reserve notes that a job is being taken here; false: it is already.
+// reserve records that this process takes a job. It returns false if it does already.
 func (r *Runner) reserve(id jobKey) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// AskStore is what Asker reads.
+// AskStore is the part of a store that an Asker uses.
 type AskStore interface {
 	core.RefStore
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
@@ -21,8 +21,8 @@ type AskStore interface {
 	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
 }
 
-// Asker puts messages on the road and waits for their answer, for clients that
-// expect one in the same breath.
+// Asker sends messages to the gateway and waits for their answer, for clients with a
+// request-response protocol.
 type Asker struct {
 	Hub      *Hub
 	Receiver core.Receiver
@@ -30,32 +30,31 @@ type Asker struct {
 	Budget   Budget // nil: there is none
 }
 
-// Budget is what a user has for a day.
+// Budget is the daily budget of users.
 type Budget interface {
-	// Over tells until when it is used up; zero: it is not.
+	// Over returns until when the budget of a user is used up; zero: it is not.
 	Over(ctx context.Context, user core.UserID) (until time.Time, err error)
 }
 
-// Answer is what came of a question.
+// Answer is the answer to a question.
 type Answer struct {
 	User    core.UserID
 	Thread  core.ThreadID
 	Asked   core.MessageID // the last message of the question
 	Turn    core.Turn      // zero if a command was answered
-	Message core.Message   // the assistant's last words; its ID is 0 if there are none
-	// Calls are the calls of the client's own tools that wait for their results.
+	Message core.Message   // the assistant's last message; its ID is 0 if there is none
+	// Calls are calls of the client's tools that wait for their results.
 	Calls    []core.ToolCall
 	Snapshot *core.Snapshot // nil for a command
 }
 
-// Failed is the error of a turn that gave up, or was stopped before there was
-// anything to say.
+// Failed is the error of a turn that failed, or was stopped before it had an answer.
 type Failed struct {
 	Stopped bool
 	Reason  string // of the model's last error; may be empty
 }
 
-// Why is the reason in words.
+// Why returns the reason in words.
 func (e *Failed) Why() string { return cmp.Or(e.Reason, "its provider gave no reason") }
 
 // Error returns the message.
@@ -75,10 +74,9 @@ func (e *OverBudget) Error() string {
 }
 
 // Ask stores messages of one address, each with a NativeID, and waits until the last one is
-// answered. The same messages asked again are answered with what was answered
-// then. onText, if it is not nil, gets all that is written of the answer so far.
-// When ctx ends the answer is still written, and stored. Errors are those of the
-// receiver, *Failed, *OverBudget and the context's.
+// answered. Repeated messages get the earlier answer. onText, unless nil, receives the whole
+// answer so far, each time it grows. If ctx ends, the answer is written and stored
+// nevertheless. Errors are those of the receiver, *Failed, *OverBudget and the context's.
 func (a *Asker) Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (Answer, error) {
 	last := in[len(in)-1]
 	i, _, err := a.Store.Identify(ctx, last.Address)
@@ -97,7 +95,7 @@ func (a *Asker) Ask(ctx context.Context, in []core.Inbound, onText func(soFar st
 	return a.wait(ctx, feed, Answer{User: i.User, Asked: id}, onText)
 }
 
-// lookAgain is how often the store is read while nothing is heard.
+// lookAgain is the interval at which the store is read without news.
 const lookAgain = time.Second
 
 func (a *Asker) wait(ctx context.Context, feed *Feed, out Answer, onText func(string)) (Answer, error) {
@@ -123,7 +121,7 @@ func (a *Asker) wait(ctx context.Context, feed *Feed, out Answer, onText func(st
 	}
 }
 
-// look reports whether the question is answered.
+// look reports whether the question is answered, and reads the answer.
 func (a *Asker) look(ctx context.Context, out *Answer) (bool, error) {
 	ms, err := a.Store.Messages(ctx, out.User, []core.MessageID{out.Asked})
 	if err != nil {
@@ -146,11 +144,11 @@ func (a *Asker) look(ctx context.Context, out *Answer) (bool, error) {
 	return true, a.answer(ctx, out)
 }
 
-// recent is how many turns back the last one of a thread is looked for.
+// recent bounds the turns that are searched for the last one of a thread.
 const recent = 20
 
-// unread tells what becomes of a question that no turn reads: it waits for one,
-// or the last one of its thread gave up after it was asked, and nobody goes on.
+// unread checks a question that no turn has read: it waits for a turn, or it fails because
+// the last turn of its thread failed after the question.
 func (a *Asker) unread(ctx context.Context, out *Answer, asked core.Message) (bool, error) {
 	turns, err := a.Store.Turns(ctx, out.User, recent)
 	if err != nil {
@@ -177,10 +175,10 @@ func (a *Asker) over(ctx context.Context, user core.UserID) error {
 	return err
 }
 
-// answered is how many messages of a turn are read at most: the answer is the last.
+// answered bounds the messages of a turn that are read: the answer is the last.
 const answered = 400
 
-// answer reads what a turn that is over said.
+// answer reads the answer of an ended turn.
 func (a *Asker) answer(ctx context.Context, out *Answer) error {
 	after := out.Turn.Inputs[len(out.Turn.Inputs)-1]
 	ms, _, err := a.Store.Timeline(ctx, core.TimelineQuery{User: out.User, Thread: out.Thread,
@@ -210,7 +208,7 @@ func (a *Asker) answer(ctx context.Context, out *Answer) error {
 	return nil
 }
 
-// notice reads what a command was answered: the message after it.
+// notice reads the answer to a command: the message after it.
 func (a *Asker) notice(ctx context.Context, out *Answer) error {
 	ms, err := a.Store.Messages(ctx, out.User, []core.MessageID{out.Asked + 1})
 	if err == nil && len(ms) == 1 && ms[0].Kind == core.KindNotice {
@@ -219,7 +217,7 @@ func (a *Asker) notice(ctx context.Context, out *Answer) error {
 	return err
 }
 
-// IsFailed reports whether err is a *Failed, and gives it.
+// IsFailed returns the *Failed in err, and reports whether there is one.
 func IsFailed(err error) (*Failed, bool) {
 	var f *Failed
 	ok := errors.As(err, &f)

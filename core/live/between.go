@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,18 +16,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How processes tell each other.
+// Intervals and bounds of messages between processes.
 const (
-	renewEvery  = 20 * time.Second       // that users are followed here
-	followedFor = 50 * time.Second       // after it was said last
-	tellEvery   = 100 * time.Millisecond // of one answer that is being written
-	tellTime    = 5 * time.Second
-	maxText     = 6000 // bytes of a preview, before it is quoted
+	renewEvery  = 20 * time.Second       // between announcements of users followed here
+	followedFor = 50 * time.Second       // after the last announcement
+	tellEvery   = 100 * time.Millisecond // between previews of one answer
+	tellTime    = 5 * time.Second        // timeout of a message
+	maxText     = 6000                   // bytes of a preview, before it is quoted
 )
 
-// Topics between processes, each followed by what it is about.
+// Topics between processes, each followed by its arguments.
 const (
-	topicAsked    = "live-asked:"    // WORKER:0, who is followed
+	topicAsked    = "live-asked:"    // WORKER:0, requests announcements
 	topicFollowed = "live-followed:" // WORKER:USER
 	topicChanged  = "live-changed:"  // WORKER:USER
 	topicPreview  = "live-preview:"  // WORKER:USER:JSON
@@ -39,9 +41,9 @@ type previewID struct {
 // Run passes news on until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	// Subscribe before anything is asked, or the answers may go unheard.
+	// Subscribe before asking, so that no answer is lost.
 	changes, wakes := h.bus.Changed(ctx), h.bus.Wakes(ctx)
-	for _, f := range h.all() { // what happened before it listened went unheard
+	for _, f := range h.all() { // earlier changes were lost
 		f.change()
 	}
 	group.Go(func() error {
@@ -61,7 +63,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// changed tells of a user whose rows this process wrote.
+// changed passes on that this process wrote rows of a user.
 func (h *Hub) changed(ctx context.Context, user core.UserID) {
 	for _, f := range h.followers(user) {
 		f.change()
@@ -71,8 +73,8 @@ func (h *Hub) changed(ctx context.Context, user core.UserID) {
 	}
 }
 
-// Preview tells what there is of the answer of a turn. It costs next to nothing
-// while nobody follows the user.
+// Preview passes on the whole answer of a turn so far. It is cheap while nobody follows the
+// user.
 func (h *Hub) Preview(t *core.Turn, text string) {
 	p := Preview{Turn: t.ID, Thread: t.Thread, Text: text}
 	for _, f := range h.followers(t.User) {
@@ -92,7 +94,7 @@ func (h *Hub) Preview(t *core.Turn, text string) {
 	h.publish(context.Background(), topicPreview, t.User, ":"+string(b))
 }
 
-// mayTell bounds how often other processes hear of one answer.
+// mayTell bounds the rate of previews of one answer to other processes.
 func (h *Hub) mayTell(id previewID) bool {
 	now := h.now()
 	h.mu.Lock()
@@ -110,8 +112,8 @@ func (h *Hub) isAfar(user core.UserID) bool {
 	return h.afar[user].After(h.now())
 }
 
-// ask asks other processes who is followed there: at first, and whenever this
-// process hears them again, who may have told something meanwhile.
+// ask asks other processes which users are followed there: at the start, and whenever this
+// process listens again after it may have missed announcements.
 func (h *Hub) ask(ctx context.Context) {
 	for {
 		h.publish(ctx, topicAsked, 0, "")
@@ -123,7 +125,7 @@ func (h *Hub) ask(ctx context.Context) {
 	}
 }
 
-// renew says again which users are followed here, and forgets what is old.
+// renew announces regularly which users are followed here.
 func (h *Hub) renew(ctx context.Context) {
 	t := time.NewTicker(renewEvery)
 	defer t.Stop()
@@ -140,40 +142,28 @@ func (h *Hub) renew(ctx context.Context) {
 	}
 }
 
-// followed are the users who are followed here.
+// followed returns the users followed here, and forgets old announcements and previews.
 func (h *Hub) followed() []core.UserID {
 	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for user, until := range h.afar {
-		if until.Before(now) {
-			delete(h.afar, user)
-		}
-	}
-	for id, at := range h.told {
-		if now.Sub(at) > followedFor {
-			delete(h.told, id)
-		}
-	}
-	out := make([]core.UserID, 0, len(h.feeds))
-	for user := range h.feeds {
-		out = append(out, user)
-	}
-	return out
+	maps.DeleteFunc(h.afar, func(_ core.UserID, until time.Time) bool { return until.Before(now) })
+	maps.DeleteFunc(h.told, func(_ previewID, at time.Time) bool { return now.Sub(at) > followedFor })
+	return slices.Collect(maps.Keys(h.feeds))
 }
 
-// announce tells other processes that a user is followed here.
+// announce notifies other processes that a user is followed here.
 func (h *Hub) announce(user core.UserID) { h.publish(context.Background(), topicFollowed, user, "") }
 
 func (h *Hub) publish(ctx context.Context, topic string, user core.UserID, rest string) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	if err := h.bus.Publish(ctx, fmt.Sprintf("%s%s:%d%s", topic, h.worker, user, rest)); err != nil {
-		h.log.Debug("tell other processes", zap.Int64("user", int64(user)), zap.Error(err))
+		h.log.Debug("other processes not notified", zap.Int64("user", int64(user)), zap.Error(err))
 	}
 }
 
-// heard takes news of other processes.
+// heard takes a message of another process.
 func (h *Hub) heard(topic string) {
 	if topic == core.TopicListening {
 		signal(h.listens)

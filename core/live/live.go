@@ -1,14 +1,15 @@
-// Package live tells open pages and waiting clients what happens to a user: that
-// something of theirs changed, and what there is of an answer that is being
-// written. A follower hears of everything in this process, and of other
-// processes what they do for users who are followed here.
+// Package live notifies open pages and waiting clients of changes of a user's rows, and of
+// answers that are being written. A follower gets the news of this process, and those of
+// other processes about users who are followed here.
 //
-// Nothing passes through here that is not stored or about to be: news may be
-// lost, and followers read the store from time to time.
+// All news are stored, or about to be: they may be lost here, and followers read the store
+// regularly.
 package live
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,51 +24,46 @@ type Bus interface {
 	core.Changes
 }
 
-// Hub passes news on to those who follow a user. It is safe for concurrent use.
+// Hub passes news on to the followers of users. It is safe for concurrent use.
 type Hub struct {
 	bus    Bus
 	worker string
 	now    func() time.Time
 	log    *zap.Logger
 
-	listens chan struct{} // this process has begun to hear the others
-	asked   chan struct{} // another process wants to know who is followed here
+	listens chan struct{} // this process has begun to listen to the others
+	asked   chan struct{} // another process asks which users are followed here
 
 	mu    sync.Mutex
 	feeds map[core.UserID]map[*Feed]struct{}
-	// afar are users who are followed in other processes, and until when at least.
-	afar map[core.UserID]time.Time
-	// told are the previews that other processes were told of, and when.
-	told map[previewID]time.Time
+	afar  map[core.UserID]time.Time // users followed in other processes, until when at least
+	told  map[previewID]time.Time   // when previews were last sent to other processes
 }
 
-// New returns a hub. worker is this process's name, different from all others'.
+// New returns a hub. worker is the unique name of this process.
 func New(bus Bus, worker string, now func() time.Time, log *zap.Logger) *Hub {
 	return &Hub{bus: bus, worker: worker, now: now, log: log, listens: make(chan struct{}, 1),
 		asked: make(chan struct{}, 1), feeds: map[core.UserID]map[*Feed]struct{}{}, afar: map[core.UserID]time.Time{},
 		told: map[previewID]time.Time{}}
 }
 
-// Preview is what there is of an answer that is being written.
+// Preview is an answer that is being written.
 type Preview struct {
 	Turn   core.TurnID   `json:"turn"`
 	Thread core.ThreadID `json:"thread"`
 	Text   string        `json:"text"`
-	// Missing is how many bytes before Text are not known here: the answer is too
-	// long to be passed between processes.
+	// Missing is the number of bytes before Text that are not known here, because the answer
+	// is too long to be passed between processes.
 	Missing int `json:"missing,omitempty"`
 }
 
-// News is what happened since the last look.
+// News is what happened since the last Next.
 type News struct {
-	// Changed: something of the user's was written.
-	Changed bool
-	// Previews are those that have more text, each with all of it.
-	Previews []Preview
+	Changed  bool      // rows of the user were written
+	Previews []Preview // those that grew
 }
 
-// Feed is one follower of a user. It is for one goroutine; Close may be called by
-// another.
+// Feed is one follower of a user. It is for one goroutine; another one may call Close.
 type Feed struct {
 	hub  *Hub
 	user core.UserID
@@ -78,7 +74,7 @@ type Feed struct {
 	previews []Preview
 }
 
-// Follow begins to follow a user. The feed is to be closed.
+// Follow begins to follow a user. The caller closes the feed.
 func (h *Hub) Follow(user core.UserID) *Feed {
 	f := &Feed{hub: h, user: user, wake: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -105,7 +101,7 @@ func (f *Feed) Close() {
 	}
 }
 
-// Next waits for news, for at most wait; none is no error. It ends with ctx.
+// Next waits for news, for at most wait. No news is not an error. It returns the error of ctx.
 func (f *Feed) Next(ctx context.Context, wait time.Duration) (News, error) {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -122,7 +118,7 @@ func (f *Feed) Next(ctx context.Context, wait time.Duration) (News, error) {
 	return n, nil
 }
 
-// signal leaves a sign, if there is none yet.
+// signal sends a value unless one is waiting.
 func signal(sign chan struct{}) {
 	select {
 	case sign <- struct{}{}:
@@ -139,36 +135,24 @@ func (f *Feed) change() {
 
 func (f *Feed) preview(p Preview) {
 	f.mu.Lock()
-	for i, old := range f.previews {
-		if old.Turn == p.Turn {
-			f.previews = append(f.previews[:i], f.previews[i+1:]...)
-			break
-		}
-	}
-	f.previews = append(f.previews, p)
+	f.previews = append(slices.DeleteFunc(f.previews, func(old Preview) bool { return old.Turn == p.Turn }), p)
 	f.mu.Unlock()
 	signal(f.wake)
 }
 
-// all are the feeds of everybody.
+// all returns the feeds of all users.
 func (h *Hub) all() (out []*Feed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, feeds := range h.feeds {
-		for f := range feeds {
-			out = append(out, f)
-		}
+		out = slices.AppendSeq(out, maps.Keys(feeds))
 	}
 	return out
 }
 
-// followers of a user in this process.
+// followers returns the feeds of a user in this process.
 func (h *Hub) followers(user core.UserID) []*Feed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var out []*Feed
-	for f := range h.feeds[user] {
-		out = append(out, f)
-	}
-	return out
+	return slices.Collect(maps.Keys(h.feeds[user]))
 }

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
-// SittingStore is what a Sitting reads.
+// SittingStore is the part of a store that a Sitting uses.
 type SittingStore interface {
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
@@ -26,9 +27,53 @@ type Sitting struct {
 	Budget  Budget
 }
 
-// Settled reports whether nothing more is to be expected: all that was written there is
-// answered, and the answers have been sent. running is the turn that answers now; nil:
-// none does.
+// Pauses between two checks of Wait.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = 250 * time.Millisecond
+)
+
+// Wait waits until the sitting is settled. Until then it calls tell after each check, with
+// the running turn, if any, and with the error of the check.
+func (s *Sitting) Wait(ctx context.Context, tell func(running *core.Turn, err error)) error {
+	for wait := firstLook; ctx.Err() == nil; wait = min(wait*5/4, lastLook) {
+		done, running, err := s.Settled(ctx)
+		if done {
+			return nil
+		}
+		tell(running, err)
+		job.Wait(ctx, wait)
+	}
+	return ctx.Err()
+}
+
+// Recent returns the user and the newest readable messages of the conversation, oldest
+// first, without those whose delivery to this address is still under way.
+func (s *Sitting) Recent(ctx context.Context, limit int) (core.User, []core.Message, error) {
+	i, u, err := s.Store.Identify(ctx, s.Address)
+	if err != nil {
+		return u, nil, err
+	}
+	messages, err := s.Store.History(ctx, u.ID, i.Thread, 0, 10*limit)
+	if err != nil {
+		return u, nil, err
+	}
+	coming, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: u.ID,
+		States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	messages = slices.DeleteFunc(messages, func(m core.Message) bool {
+		arrives := func(d core.Delivery) bool { return d.Message == m.ID && d.To == s.Address }
+		return !readable(m) || slices.ContainsFunc(coming, arrives)
+	})
+	return u, messages[max(0, len(messages)-limit):], err
+}
+
+func readable(m core.Message) bool {
+	kinds := []core.MessageKind{core.KindChat, core.KindDayPost, core.KindReminder}
+	return slices.Contains(kinds, m.Kind) && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
+}
+
+// Settled reports whether no more answers are expected: all messages of the address are
+// answered, and the answers have been sent. running is the running turn, or nil.
 func (s *Sitting) Settled(ctx context.Context) (done bool, running *core.Turn, err error) {
 	i, u, err := s.Store.Identify(ctx, s.Address)
 	if err != nil {
@@ -51,8 +96,8 @@ func (s *Sitting) Settled(ctx context.Context) (done bool, running *core.Turn, e
 	return err == nil && len(sending) == 0, nil, err
 }
 
-// pending reports whether a message of an identity waits for a turn. Those of a turn
-// that was given up have had their apology.
+// pending reports whether a message of an identity waits for a turn. Messages of a failed
+// turn do not.
 func (s *Sitting) pending(ctx context.Context, i core.Identity, turns []core.Turn) (bool, error) {
 	messages, err := s.Store.History(ctx, i.User, i.Thread, 0, 100)
 	for _, m := range messages {
@@ -67,13 +112,13 @@ func (s *Sitting) pending(ctx context.Context, i core.Identity, turns []core.Tur
 	return false, err
 }
 
-// spent reports whether the user's budget lets no turn start today.
+// spent reports whether the user's budget is used up.
 func (s *Sitting) spent(ctx context.Context, user core.UserID) bool {
 	until, err := s.Budget.Over(ctx, user)
 	return err == nil && !until.IsZero()
 }
 
-// sending lists what is on its way there since the sitting began.
+// sending lists the unfinished deliveries to the address since the sitting began.
 func (s *Sitting) sending(ctx context.Context, user core.UserID) ([]core.Delivery, error) {
 	all, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending,
 		core.DeliverySending}, Limit: 100})

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// NewAudio returns a client of a server that speaks OpenAI's audio. base is the root of its
+// NewAudio returns a client of a server with OpenAI's audio API. base is the root of the
 // API, with /v1; empty: OpenAI's.
 func NewAudio(base, key string, way *egress.Gate) *openai.Client {
 	c := openai.DefaultConfig(key)
@@ -21,8 +21,8 @@ func NewAudio(base, key string, way *egress.Gate) *openai.Client {
 	return openai.NewClientWithConfig(c)
 }
 
-// AudioStatus is the status with which such a server refused a call, and what it said; 0: it
-// did not answer.
+// AudioStatus returns the status with which such a server refused a call, and its message;
+// 0: it did not answer.
 func AudioStatus(err error) (status int, said string) {
 	var api *openai.APIError
 	var request *openai.RequestError

@@ -2,8 +2,10 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,19 +16,19 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Failure is what a model server said was wrong. Status and Header are zero if
-// it said so in the middle of an answer.
+// Failure is an error that a model server reported. Status and Header are zero if
+// it came in the middle of an answer.
 type Failure struct {
 	Status  int
 	Header  http.Header
-	Code    string // of the error, and its type, as far as the server names them
+	Code    string // type and code of the error, if the server names them
 	Message string
 	Secret  string // must not appear in the error
 }
 
-// Error returns what the failure means for the next call, with a text that says
-// what to do. Of the server's words it has the first 200 bytes, without the
-// secret and without longer quotations, which may be a person's words.
+// Error returns the failure as an error whose text says what to do. It quotes the
+// first 200 bytes of the server's message, without the secret and without longer
+// quotations, which may be a user's words.
 func (f Failure) Error() *core.ModelError {
 	kind, advice := f.kind()
 	text := advice
@@ -50,7 +52,7 @@ var (
 	serving = regexp.MustCompile(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
 )
 
-// kind reads the status first, and the words where the status leaves it open.
+// kind decides by the status, and by the message if the status is ambiguous.
 func (f Failure) kind() (core.ModelErrorKind, string) {
 	words := f.Code + " " + f.Message
 	switch {
@@ -83,7 +85,7 @@ var (
 	quotation = regexp.MustCompile(`"[^"]{40,}"|'[^']{40,}'|` + "`[^`]{40,}`")
 )
 
-// said is what may be repeated of the server's message.
+// said returns the quotable part of the server's message.
 func (f Failure) said() string {
 	const most = 200
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(f.Message, "")), " ")
@@ -98,8 +100,8 @@ func (f Failure) said() string {
 	return text
 }
 
-// after reads retry-after-ms and Retry-After, which is in seconds or a date to
-// be compared with the server's own.
+// after reads retry-after-ms and Retry-After, which is in seconds or a date relative
+// to the server's own.
 func (f Failure) after() time.Duration {
 	const longest = time.Hour
 	if ms, err := strconv.ParseFloat(f.Header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
@@ -117,7 +119,67 @@ func (f Failure) after() time.Duration {
 	return min(max(until.Sub(date), 0), longest)
 }
 
-// Broken returns the error of a call that ended without the server saying why:
+// Refusal reads the failure in an answer with a bad status. It does not close the body.
+func Refusal(resp *http.Response, secret string) Failure {
+	const most = 64 << 10
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, most)) // a part is enough
+	f := ReadFailure(body)
+	f.Status, f.Header, f.Secret = resp.StatusCode, resp.Header, secret
+	return f
+}
+
+// ReadFailure reads an error in any of the usual forms: {"error": {"message", "type",
+// "code"}}, {"error": "text"}, the same in a list, {"message"}, {"detail"}. The failure
+// is empty for anything but JSON, such as a proxy's page.
+func ReadFailure(body []byte) Failure {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message json.RawMessage `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return Failure{}
+	}
+	if len(outer.Error) == 0 || string(outer.Error) == "null" {
+		return Failure{Message: textOf(outer.Message) + textOf(outer.Detail)}
+	}
+	return ReadError(outer.Error)
+}
+
+// ReadError reads the value of "error" in such a body.
+func ReadError(raw json.RawMessage) Failure {
+	var inner struct {
+		Message json.RawMessage `json:"message"`
+		Type    json.RawMessage `json:"type"`
+		Code    json.RawMessage `json:"code"`
+		Param   json.RawMessage `json:"param"`
+	}
+	if json.Unmarshal(raw, &inner) != nil {
+		return Failure{Message: textOf(raw)}
+	}
+	code := strings.TrimSpace(textOf(inner.Type) + " " + textOf(inner.Code) + " " + textOf(inner.Param))
+	f := Failure{Code: code, Message: textOf(inner.Message)}
+	var status int
+	if json.Unmarshal(inner.Code, &status) == nil && status >= 400 && status < 600 {
+		f.Status = status
+	}
+	return f
+}
+
+// textOf returns the text of a JSON string, or other JSON unchanged.
+func textOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// Broken returns the error of a call that ended without an answer of the server:
 // the context's if that has ended, else one of kind ModelDown.
 func Broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -127,14 +189,14 @@ func Broken(ctx context.Context, err error) error {
 	if errors.Is(err, ErrStalled) {
 		text = "the model server sent nothing for longer than llm.timeout"
 	}
-	var u *url.Error // its own text would name the whole address
+	var u *url.Error // its text has the whole address
 	if errors.As(err, &u) {
 		err = u.Err
 	}
 	return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("%s: %w", text, err)}
 }
 
-// CutOff returns the error of an answer that ended before its end.
+// CutOff returns the error of a truncated answer.
 func CutOff() error {
 	return &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off by the model server")}
 }

@@ -1,5 +1,5 @@
-// Package llm is what the clients of model servers share: an HTTP client that
-// notices a stalled server, and the one reading of what a failure means.
+// Package llm holds the shared parts of clients of model servers: an HTTP client
+// that detects a stalled server, and the reading of failures.
 package llm
 
 import (
@@ -13,9 +13,9 @@ import (
 // ErrStalled is the error of a request whose server sent nothing for too long.
 var ErrStalled = errors.New("the server sent nothing for too long")
 
-// NewClient returns a client that sends by base, ends a request with ErrStalled when
-// no byte came for stall (0: never), and follows no redirect, for a redirected POST
-// loses its body. Bodies must be closed.
+// NewClient returns a client that sends through base, ends a request with ErrStalled
+// when no byte arrived for stall (0: never), and follows no redirect, since a
+// redirected POST loses its body. The caller closes bodies.
 func NewClient(base *http.Client, stall time.Duration) *http.Client {
 	client := *base
 	client.Transport = &watched{next: client.Transport, stall: stall}
@@ -45,7 +45,7 @@ func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watchedBody restarts the timer with each byte that comes.
+// watchedBody restarts the timer with each read.
 type watchedBody struct {
 	io.ReadCloser
 	ctx    context.Context // of the request that the body belongs to
@@ -55,7 +55,7 @@ type watchedBody struct {
 	ended  bool
 }
 
-// Read reads, and begins to wait again.
+// Read reads and restarts the timer.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
@@ -66,8 +66,8 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close reads what little is left of a complete answer, for only a connection
-// that was read to the end is used again, and closes the body.
+// Close reads the short rest of a complete answer and closes the body: only a
+// connection that was read to the end is reused.
 func (b *watchedBody) Close() error {
 	const grace, most = 20 * time.Millisecond, 16 << 10
 	if !b.ended && b.ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (b *watchedBody) stop() {
 	b.cancel(nil)
 }
 
-// cause returns ErrStalled in place of an error that follows from it.
+// cause returns ErrStalled for an error that it caused.
 func (b *watchedBody) cause(err error) error {
 	if !errors.Is(err, io.EOF) && errors.Is(context.Cause(b.ctx), ErrStalled) {
 		return ErrStalled

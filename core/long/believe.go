@@ -9,18 +9,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// A model's text may be so much longer than was wanted.
-const tolerance = 1.3
+const (
+	tolerance = 1.3 // factor of the requested length that a model may write
+	ownWords  = 0.9 // share of a sentence's words that must be the user's own
+	hardFact  = 0.8 // least facts of a user's sentence that stays though a model dropped it
+)
 
-// ownWords is the share of a sentence's words that must be the user's own.
-const ownWords = 0.9
-
-// hardFact is how many facts a sentence of a user's has at least that stays though
-// a model left it out.
-const hardFact = 0.8
-
-// believeAssistant reads what a model made of an assistant's message, if it is
-// short enough and has no number, address or name that the message does not have.
+// believeAssistant reads a model's text for an assistant's message, if it is short
+// enough and has no number, address or name that the message lacks.
 func (d *draft) believeAssistant(given string) (*draft, bool) {
 	given = strings.TrimSpace(given)
 	if given == "" || !d.shortEnough(given, d.share(d.options.AssistantOlder, leastAssistantOlder)) || !d.supports(given) {
@@ -37,7 +33,7 @@ func (d *draft) shortEnough(given string, wanted int) bool {
 	return float64(d.count(given)) <= tolerance*float64(wanted)
 }
 
-// richer returns a, unless b has more names and numbers in it.
+// richer returns a, unless b has more names and numbers.
 func (d *draft) richer(a, b string) string {
 	if hardness(b) > hardness(a) {
 		return b
@@ -58,8 +54,7 @@ func hardness(text string) int {
 
 func hasDigit(s string) bool { return strings.IndexFunc(s, unicode.IsDigit) >= 0 }
 
-// supports reports whether all numbers, addresses and names of given stand in the
-// message.
+// supports reports whether the message has all numbers, addresses and names of given.
 func (d *draft) supports(given string) bool {
 	original := wordSet(d.m.Text)
 	for _, p := range split(given) {
@@ -76,7 +71,7 @@ func (d *draft) supports(given string) bool {
 	return true
 }
 
-// vocabulary is the words of a message.
+// vocabulary holds the words of a message.
 type vocabulary struct {
 	exact map[string]bool // in lower case
 	stems map[string]bool
@@ -98,8 +93,8 @@ func (v vocabulary) add(lower string) {
 	v.stems[stem(lower)] = true
 }
 
-// supports reports whether a word of a model's may stand: what is a number, an
-// address or a name must be in the message.
+// supports reports whether to believe a model's word: a number, address or name must
+// be in the message.
 func (v vocabulary) supports(w *word) bool {
 	switch {
 	case v.exact[w.lower]:
@@ -118,8 +113,8 @@ func (v vocabulary) supports(w *word) bool {
 	return v.hasParts(w)
 }
 
-// hasParts reports whether all parts of a word in capitals, such as Franco-Swiss or
-// l'Atelier, are in the message.
+// hasParts reports whether the message has all parts of a compound name, such as
+// Franco-Swiss or l'Atelier.
 func (v vocabulary) hasParts(w *word) bool {
 	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
 		if !v.exact[part] && utf8.RuneCountInString(part) > 2 {
@@ -135,9 +130,9 @@ func isNumberWord(lower string) bool {
 		" two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille ", " "+lower+" ")
 }
 
-// believeUser puts together what a model kept of a user's message with all that
-// it must keep. It is not used if a sentence is not made of the user's own words,
-// leaves out a "not", or if it is too long.
+// believeUser combines a model's text for a user's message with all units that must be
+// kept. It fails if the text is too long, or a sentence is not in the user's own words
+// or drops a "not".
 func (d *draft) believeUser(given string) (string, bool) {
 	given = strings.TrimSpace(given)
 	if given == "" || d.m.Role != core.RoleUser {
@@ -149,12 +144,12 @@ func (d *draft) believeUser(given string) (string, bool) {
 	from := 0
 	for _, p := range split(given) {
 		if p.kind.isCode() || p.kind == quote {
-			continue // the original stands in any case
+			continue // the original is kept in any case
 		}
 		sentences(p.of(given), func(start, end int) {
 			said := p.of(given)[start:end]
 			if len(wordsOf(said)) == 0 {
-				return // a mark that something is left out
+				return // an ellipsis
 			}
 			i := d.locate(said, from)
 			if ok = ok && i >= 0; ok {
@@ -172,7 +167,7 @@ func (d *draft) believeUser(given string) (string, bool) {
 	return text, d.shortEnough(text, d.share(d.options.UserVeryOld, 0)) || d.count(text) <= d.fixedTokens()
 }
 
-// fixedTokens is how many tokens stay in any case.
+// fixedTokens returns the tokens that stay in any case.
 func (d *draft) fixedTokens() int {
 	n := 0
 	for i := range d.units {
@@ -183,8 +178,8 @@ func (d *draft) fixedTokens() int {
 	return n
 }
 
-// reworded is unit i with the words that the model kept of it. A unit with quotes
-// stays as it is, and so does one that the model cut in several sentences.
+// reworded returns unit i with the words that the model kept of it. A unit with quotes
+// stays unchanged, and so does one that the model cut into several sentences.
 func (d *draft) reworded(i int, kept string, twice bool, now unit) unit {
 	u := d.units[i]
 	if twice || u.fixed() || u.repeats || u.kind != prose && u.kind != item || len(kept) >= len(u.text) {
@@ -197,9 +192,9 @@ func (d *draft) reworded(i int, kept string, twice bool, now unit) unit {
 	return now
 }
 
-// locate returns the unit from which on the model took a sentence: the first,
-// from unit from on, that has nearly all of its words in their order and no "not"
-// that it lacks. -1: none.
+// locate returns the unit of which the model made a sentence: the first, from unit from
+// on, that has nearly all of its words in their order and no "not" that it lacks. -1:
+// none.
 func (d *draft) locate(sentence string, from int) int {
 	words := wordsOf(sentence)
 	for i := from; i < len(d.units); i++ {
@@ -214,8 +209,8 @@ func (d *draft) locate(sentence string, from int) int {
 	return -1
 }
 
-// within reports whether enough of a's words stand in b in the same order, and
-// nothing is left out between them that turns what is said into its opposite.
+// within reports whether b has enough of a's words in the same order, and none between
+// them whose omission reverses the meaning.
 func within(a, b []word) bool {
 	found, at, missing := 0, 0, 0
 	for i := range a {
@@ -236,8 +231,8 @@ func within(a, b []word) bool {
 		missingIsPlain(a, b, missing)
 }
 
-// turns reports whether leaving the words from at to end out may turn a sentence
-// into its opposite: a condition, or a negation unless its whole clause is left out.
+// turns reports whether omitting the words from at to end may reverse the meaning of a
+// sentence: a condition, or a negation unless its whole clause is omitted.
 func turns(b []word, at, end int) bool {
 	clause := (at == 0 || strings.IndexByte(",;:", b[at-1].last) >= 0) &&
 		(end == len(b) || end > at && strings.IndexByte(",;:", b[end-1].last) >= 0)
@@ -249,8 +244,8 @@ func turns(b []word, at, end int) bool {
 	return false
 }
 
-// missingIsPlain reports whether what is not the user's own is neither a number nor
-// a name nor a negation.
+// missingIsPlain reports whether the words of a that b lacks are no numbers, names,
+// negations or conditions.
 func missingIsPlain(a, b []word, missing int) bool {
 	if missing == 0 {
 		return true
@@ -276,8 +271,8 @@ func isNegation(lower string) bool {
 			" not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non ", " "+lower+" ")
 }
 
-// isCondition reports whether a sentence without what the word begins says more
-// than the person did.
+// isCondition reports whether the word begins a condition, without which a sentence
+// claims more.
 func isCondition(lower string) bool {
 	return strings.Contains(
 		" if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être ", " "+lower+" ")

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// project is a talk over days in which code is pasted now and then, small talk is
-// made, and answers are long.
+// project returns a conversation over days with pasted code, small talk and long
+// answers.
 func project(t testing.TB, exchanges int) *shelf {
 	s := talk(t, 0, 1)
 	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
@@ -39,7 +39,7 @@ func project(t testing.TB, exchanges int) *shelf {
 	return s
 }
 
-// namedIn matches the beginning of a line that stands for messages of the user's.
+// namedIn matches the beginning of a line for messages of the user.
 var namedIn = regexp.MustCompile(`(?m)^#(\d+)(?:–#(\d+))?: `)
 
 // unnamed returns the user's messages of a page that its text does not name.
@@ -60,8 +60,8 @@ func (s *shelf) unnamed(p core.Page, text string) (out []core.MessageID) {
 	return out
 }
 
-// At every tier each message of the user's stands on its page or is named there,
-// and their code stands byte for byte until nothing else can be made shorter.
+// At every tier each message of the user is on its page or named there, and code is kept
+// byte for byte until nothing else can be shortened.
 func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
 	t.Parallel()
 	s := project(t, 80)
@@ -97,8 +97,8 @@ func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
 	}
 }
 
-// The user's words are shortened after the assistant's are as short as can be, and
-// cut to facts after these are gone.
+// The user's words are shortened only when the assistant's are as short as possible,
+// and cut to facts only when these are gone.
 func TestAUsersWordsAreShortenedLast(t *testing.T) {
 	t.Parallel()
 	var got [][2]int
@@ -113,8 +113,8 @@ func TestAUsersWordsAreShortenedLast(t *testing.T) {
 	}
 }
 
-// Whatever the budget, what is made fits below its threshold beside a head of any
-// size, with room to grow, and nothing is shorter than it need be.
+// Whatever the budget and the size of the head, the pages fit below the threshold with
+// room to grow, and nothing is shorter than necessary.
 func TestPagesFitAnyBudget(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{16_000, 20_000, 60_000}[:fulltest.Size(1, 3)] {
@@ -148,7 +148,7 @@ func TestPagesFitAnyBudget(t *testing.T) {
 	}
 }
 
-// The oldest go first, and no further than need be.
+// The oldest pages are shortened first, and no further than necessary.
 func TestOnlyTheOldestIsCompressed(t *testing.T) {
 	t.Parallel()
 	s := project(t, 100)

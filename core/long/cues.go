@@ -10,14 +10,14 @@ import (
 //go:embed cues.txt
 var cueText string
 
-// longestCue is how many words a phrase of cues.txt has at most.
+// longestCue is the most words of a phrase in cues.txt.
 const longestCue = 4
 
-// everywhere is the weight of phrases such as thanks, which are a sentence of
-// their own or its beginning.
+// everywhere is the weight of phrases such as thanks, which are a whole sentence or
+// its beginning.
 const everywhere = -1.0
 
-// cue is what a phrase adds to the worth of a sentence of either role.
+// cue is the weight of a phrase in a sentence of either role.
 type cue struct{ user, assistant float64 }
 
 var cues = sync.OnceValue(func() map[string]cue {
@@ -51,8 +51,8 @@ func stronger(a, b float64) float64 {
 	return b
 }
 
-// phrases adds what the words of the sentence say. Of phrases that overlap the
-// longest counts, and of many of one weight only the first three.
+// phrases adds the weights of the phrases in the sentence, within bounds. Of phrases
+// that overlap the longest counts.
 func (t *tally) phrases() {
 	known := cues()
 	joined, at := join(t.words)
@@ -77,19 +77,17 @@ func (t *tally) phrases() {
 	t.filler = min(t.filler, 2.5)
 }
 
-// conclusion is the weight from which on cues alone make a fact of what an
-// assistant says.
+// conclusion is the weight of cues that alone make a fact of an assistant's sentence.
 const conclusion = 1.0
 
-// units are what numbers count, in the singular.
+// units are the units of numbers, in the singular.
 var units = sync.OnceValue(func() map[string]bool {
 	return set(
 		`% € $ £ ¥ euro dollar pound cent franc eur usd gbp chf kg g mg gram gramme kilo kilogram lb oz l ml cl dl litre liter cm mm m km metre mètre meter mile inch inche foot feet ft yard
 percent degree degré °c bar volt v watt w kw kwh amp gb mb tb ghz mhz hz dpi bag sac bottle bouteille box ticket billet kcal`)
 })
 
-// join returns the words in lower case with a space between them, and where each
-// begins.
+// join returns the words in lower case with a space after each, and their offsets.
 func join(words []word) (string, []int) {
 	var b strings.Builder
 	at := make([]int, 0, len(words)+1)
@@ -115,8 +113,7 @@ func longest(known map[string]cue, joined string, at []int, i int) (int, cue) {
 	return 0, cue{}
 }
 
-// elision returns the length of what French writes without a gap before a word:
-// l'adresse, qu'on.
+// elision returns the length of the French elision before a word: l'adresse, qu'on.
 func elision(word string) int {
 	if len(word) > 3 && word[1] == '\'' && strings.IndexByte("cdjlmnst", word[0]) >= 0 {
 		return 2
@@ -127,8 +124,8 @@ func elision(word string) int {
 	return 0
 }
 
-// denseSigns tell in Chinese, Japanese or Korean that somebody tells of
-// themselves, of a preference or of a decision.
+// denseSigns indicate, in Chinese, Japanese or Korean, a statement about the speaker,
+// a preference or a decision.
 var denseSigns = []string{"我", "私", "僕", "俺", "나는", "저는", "제", "喜欢", "喜歡", "讨厌", "討厭", "过敏", "過敏", "决定", "決定", "决め",
 	"決め", "アレルギー", "好き", "嫌い", "苦手", "住", "生日", "誕生日", "名前", "名字", "叫", "電話", "电话", "予約", "预订", "예약", "알레르기", "결정", "생일"}
 
@@ -142,7 +139,7 @@ christmas easter thanksgiving noël pâques toussaint`)
 
 func isDate(lower string) bool { return dateWords()[lower] }
 
-// functionWords are words that no sentence of English or French does without.
+// functionWords are the commonest words of English and French.
 var functionWords = sync.OnceValue(func() map[string]bool {
 	return set(
 		`a about after all also am an and any are as at be because been before but by can could did do does don't for from get go got had has have he her
@@ -155,8 +152,8 @@ son sont sous suis sur ta te tes toi ton tous tout toute tu un une va vais vers 
 
 func isFunctionWord(lower string) bool { return functionWords()[lower] }
 
-// foreignWords are such words of Spanish, Italian, Portuguese, German and Dutch
-// that English and French do not have.
+// foreignWords are the commonest words of Spanish, Italian, Portuguese, German and
+// Dutch.
 var foreignWords = sync.OnceValue(func() map[string]bool {
 	return set(
 		`el los las y con por una del mi su sus al lo más pero muy ya porque cuando desde hasta sin sobre este esta hay está están soy era tengo tiene yo
@@ -170,7 +167,7 @@ func isForeignWord(lower string) bool {
 	return foreignWords()[lower] && !functionWords()[lower]
 }
 
-// openers are words that often begin a sentence and are hardly ever names.
+// openers are words that often begin a sentence and are rarely names.
 var openers = sync.OnceValue(func() map[string]bool {
 	return set(
 		`ok okay thanks thank hello hi hey sure great good well please maybe perhaps today tomorrow yesterday tonight however also another each both many most some start use try check add keep make

@@ -1,10 +1,10 @@
 package long
 
-// What tests look at besides the API.
+// Internals for tests.
 var (
 	ClauseLines = clauseLines
 	Split       = split
 )
 
-// Bounds returns where a piece stands in its text.
+// Bounds returns the bounds of a piece in its text.
 func (p piece) Bounds() (start, end int) { return p.start, p.end }

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// What the Kernel takes at least, found by measuring a year (see year_test.go).
+// Least worth of sentences in the Kernel, found by measuring a year (see year_test.go).
 const (
-	userFact      = 0.75 // the worth of a sentence of a user's
-	assistantFact = 1.4  // the same of an assistant's, whose words can be derived
-	hardest       = 4.0  // that of one which may take more than its room
+	userFact      = 0.75
+	assistantFact = 1.4 // an assistant's words can be derived
+	hardest       = 4.0 // of a sentence that may exceed the room
 )
 
-// Tokens that a form may take however short the message is: a sentence or two.
+// Tokens that a form of even the shortest message may take: a sentence or two.
 const (
 	leastUserKernel       = 80
 	leastAssistantOlder   = 28
@@ -21,25 +21,22 @@ const (
 	leastAssistantKernel  = 32
 )
 
-// shortest is how many tokens a user's message has at most that only the Kernel
-// shortens.
-const shortest = 16
+const (
+	shortest   = 16 // tokens up to which only the Kernel shortens a user's message
+	smallFixed = 20 // tokens up to which the Kernel keeps code and quotes: a mark is hardly shorter
+)
 
-// smallFixed is how many tokens code or a quote has at most that the Kernel
-// keeps: the mark in its place would hardly be shorter.
-const smallFixed = 20
-
-// wish says what of a message is wanted.
+// wish says which units of a message to keep.
 type wish struct {
 	room  int     // tokens
-	least float64 // what is worth less is left out even if there is room
-	must  float64 // what is worth as much is kept even if there is none; 0: nothing
+	least float64 // units worth less are left out even if there is room
+	must  float64 // units worth as much are kept even if there is none; 0: none
 	most  int     // tokens that those may take; 0: any number
 	any   bool    // keep the best even if it is longer than the room
-	facts bool    // by the facts in it alone
+	facts bool    // keep only units with facts
 }
 
-// share is a part of the message's tokens, but not less than least.
+// share returns a share of the message's tokens, at least least.
 func (d *draft) share(ratio float64, least int) int {
 	return max(int(ratio*float64(d.total)), least)
 }
@@ -52,8 +49,8 @@ func (d *draft) ofUser(given string) [4]string {
 	return out
 }
 
-// light is a user's message with about 0.7 of its tokens: all quotes, code and
-// facts, and what else is worth most.
+// light returns a user's message with about Options.UserVeryOld of its tokens: all
+// quotes, code and facts, and the best of the rest.
 func (d *draft) light(given string) string {
 	if text, ok := d.believeUser(given); ok {
 		return text
@@ -67,7 +64,7 @@ func (d *draft) light(given string) string {
 	return d.render(units, keep, style{edges: true})
 }
 
-// kernel is what carries facts of a user's message.
+// kernel returns the units of a user's message that carry facts.
 func (d *draft) kernel() string {
 	if known := d.known(); len(known) < len(d.repeats) {
 		d = d.read(d.m, known)
@@ -86,18 +83,17 @@ func (d *draft) kernel() string {
 	return d.render(units, keep, style{marks: true, tail: true})
 }
 
-// onlyKnown reports whether all code and quotes among units repeat earlier ones,
-// where they have their mark.
+// onlyKnown reports whether all code and quotes among units repeat earlier ones, which
+// have their own marks.
 func (d *draft) onlyKnown(units []unit) bool {
 	return !slices.ContainsFunc(units, func(u unit) bool { return u.fixed() && !u.repeats })
 }
 
-// known returns the repeats that say nothing new: all of code, but only exact
-// ones of prose, whose changes may be facts.
+// known returns the repeats without news: all of code, but only exact ones of prose,
+// whose changes may be facts.
 func (d *draft) known() []Repeat {
 	return slices.DeleteFunc(slices.Clone(d.repeats), func(r Repeat) bool {
-		return !r.Exact &&
-			!d.pieces[r.Piece].kind.isCode()
+		return !r.Exact && !d.pieces[r.Piece].kind.isCode()
 	})
 }
 
@@ -121,19 +117,18 @@ func (d *draft) ofAssistant(given string) [4]string {
 	return out
 }
 
-// points are the best sentences as a list. Code is left out.
+// points returns the best sentences as a list, without code.
 func (d *draft) points(units []unit, w wish) string {
 	units = slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.kind.isCode() || u.kind == heading })
 	units = d.subdivide(units, w.room)
 	return d.render(units, d.choose(units, w), style{bullets: true, plain: true})
 }
 
-// choose says which units to keep: by their worth for their length, within the
+// choose returns which units to keep: by their worth for their length, within the
 // room.
 func (d *draft) choose(units []unit, w wish) []bool {
 	keep, used := make([]bool, len(units)), 0
-	order := w.order(units)
-	for _, i := range w.byWorth(units) {
+	for _, i := range ordered(units, w.worth) {
 		u := &units[i]
 		must := w.must > 0 && (w.worth(u) >= w.must || w.most == 0 && u.stays())
 		if must && (w.most == 0 || used+u.tokens <= w.most) {
@@ -141,7 +136,7 @@ func (d *draft) choose(units []unit, w wish) []bool {
 			used += u.tokens
 		}
 	}
-	for _, i := range order {
+	for _, i := range ordered(units, w.density) {
 		u := &units[i]
 		if keep[i] || w.worth(u) < w.least {
 			continue
@@ -154,7 +149,7 @@ func (d *draft) choose(units []unit, w wish) []bool {
 	return keep
 }
 
-// stays reports whether u is what a user's light summary has in any case.
+// stays reports whether a user's light summary has u in any case.
 func (u *unit) stays() bool { return u.fixed() || u.repeats }
 
 func (w wish) worth(u *unit) float64 {
@@ -164,32 +159,28 @@ func (w wish) worth(u *unit) float64 {
 	return u.score
 }
 
-// byWorth returns the indexes of units, the most worth first, however long.
-func (w wish) byWorth(units []unit) []int {
+// density returns the worth of a unit for its length.
+func (w wish) density(u *unit) float64 {
+	worth := w.worth(u)
+	if worth > 0 {
+		worth /= math.Sqrt(float64(u.tokens + 4))
+	}
+	return worth
+}
+
+// ordered returns the indexes of units, those of the highest rank first.
+func ordered(units []unit, rank func(*unit) float64) []int {
 	out := make([]int, len(units))
 	for i := range units {
 		out[i] = i
 	}
-	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(w.worth(&units[b]), w.worth(&units[a])) })
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(rank(&units[b]), rank(&units[a])) })
 	return out
 }
 
-// order returns the indexes of units, the best first.
-func (w wish) order(units []unit) []int {
-	out, rank := make([]int, len(units)), make([]float64, len(units))
-	for i := range units {
-		out[i], rank[i] = i, w.worth(&units[i])
-		if rank[i] > 0 {
-			rank[i] /= math.Sqrt(float64(units[i].tokens + 4))
-		}
-	}
-	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
-	return out
-}
-
-// nothing is the worth of what is never kept.
+// nothing is the worth of units that are never kept.
 const nothing = -9
 
-// factFloor is how many facts a sentence of an assistant's has at least for the
-// Kernel; advice without any can be had again.
+// factFloor is the least facts of an assistant's sentence for the Kernel: advice
+// without any can be had again.
 const factFloor = 0.5

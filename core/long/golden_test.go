@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 var section = regexp.MustCompile(`(?m)^-- (\w+)(?: .*)? --\n`)
 
-// TestGolden compares the forms of messages with those in testdata/forms: each
-// file has a message, perhaps what a model gave, and its three forms.
+// TestGolden compares the forms of messages with those in testdata/forms: each file has
+// a message, perhaps a model's text, and its three forms.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/forms/*.txt")

@@ -1,33 +1,33 @@
 // Package long compresses a conversation of months for the strategy of the same
-// name: unequally, because what a person wrote is precious and what a
-// model wrote can be derived. The Compressor is pure: no store, no network, no
-// clock, and the same message has the same forms in any process. The Worker has
-// it make pages in the background.
+// name: unequally, because a user's words are precious and a model's can be
+// derived. The Compressor is pure: no store, no network, no clock, and the same
+// message has the same forms in any process. The Worker makes pages with it in
+// the background.
 //
 // A message that leaves the newest part of a prompt is compressed once, by
-// Compressor.Forms, to three lengths. Everything in a form is cut out of
-// the message itself, or was written by a model and checked against it: a quote
-// or code block of a person's stands in it byte for byte or not at all, and no
-// number or name is in it that the message does not have.
+// Compressor.Forms, to three lengths. Everything in a form is cut from the message
+// itself, or was written by a model and checked against it: a user's quotes and
+// code blocks are kept byte for byte or left out, and a form has no number or name
+// that the message lacks.
 //
-// What a person pasted before is shown as a reference (Repeats); it is found by
-// fingerprints (Prints), in time that does not depend on how much there is.
+// A repeated paste is shown as a reference (Repeats). It is found by fingerprints
+// (Prints), in a time that does not depend on the length of the conversation.
 //
-// Worker makes, in the background, what prompts show of old messages: pages, each
-// a stretch of a day, in a form for each tier. A tier says to which length messages
-// of the user's are shortened, and to which the assistant's.
+// The Worker makes the pages that prompts show instead of old messages: each is a
+// stretch of a day, in a form for each tier. A tier sets the lengths of the user's
+// and of the assistant's messages.
 //
-// Policy. A job per user, asked for by a reply whose prompt has passed the threshold
-// of its budget. It puts on pages the oldest messages until what is left has room,
-// but none of the newest, a batch at a time; if all that are old stand on pages, it
-// gives these the tiers with which all of them fit, one tier after the other and
-// the oldest pages first: what the assistant said becomes shortest before the
-// user's words are shortened at all, and is left out before more of these is. Only
-// then facts alone remain, the assistant's too, as they take little room. A message
-// is compressed once for all tiers. It yields while replies are written.
-// The model of summaries helps, within the user's budget; where it may not or
-// cannot, and for what comes all at once (an import, a first start), extraction
-// alone does it. Nothing of the transcript changes, so all of it can be undone.
+// Policy. There is one job for each user, enqueued by a reply whose prompt has passed
+// the threshold of its budget. It puts the oldest messages on pages, a batch at a time,
+// until the others have room, but never the newest. Then it sets the tiers with which
+// all pages fit, one tier after the other and the oldest pages first: the assistant's
+// messages become shortest before the user's are shortened at all, and are left out
+// before the user's are shortened further. In the last tier only facts remain, the
+// assistant's too, as they take little room. A message is compressed once for all tiers.
+// The job yields while replies are written. The model of summaries helps, within the
+// user's budget; if it may not or cannot, and for a large backlog (an import, a first
+// start), extraction alone is used. The transcript does not change, so all of it can be
+// undone.
 package long
 
 import (
@@ -39,19 +39,19 @@ import (
 
 // Lengths of forms.
 const (
-	// Older: a user's words as they are, but repetitions as references; of an
-	// assistant's the conclusions and decisions.
+	// Older: a user's words unchanged, but repetitions as references; an assistant's
+	// conclusions and decisions.
 	Older = 1 + iota
 	// VeryOld: a light summary of a user's words, an assistant's main points.
 	VeryOld
-	// Kernel: the sentences that carry facts, and nothing of most messages.
+	// Kernel: the sentences that carry facts; most messages have none.
 	Kernel
 )
 
-// none is the length of a form that is left out.
+// none is the length of an omitted form.
 const none = 0
 
-// lengths are those of a user's messages and of an assistant's at a tier.
+// lengths returns the lengths of a user's and of an assistant's messages at a tier.
 func lengths(t core.Tier) (user, assistant int) {
 	switch t {
 	case core.TierPoints:
@@ -68,36 +68,36 @@ func lengths(t core.Tier) (user, assistant int) {
 	return Older, Older
 }
 
-// State says how a form came about.
+// State is the origin of a form.
 type State string
 
 // States.
 const (
-	Raw        State = "raw"        // the message as it is
+	Raw        State = "raw"        // the message unchanged
 	Summarized State = "summarized" // a part of it, or nothing
 	Reference  State = "reference"  // all of it, some by reference to earlier messages
 )
 
-// Form is how a message stands in a prompt at a tier.
+// Form is a message at one length.
 type Form struct {
 	Text     string // "": nothing of it is worth its room
 	State    State
 	Tokens   int            // of Text
-	RefersTo core.MessageID // the first message that Text refers to besides its own; 0: none
+	RefersTo core.MessageID // the first other message that Text refers to; 0: none
 }
 
-// Options are how much of a message is kept, as a share of its tokens, and when
-// something is a repetition. Zero values mean the default in brackets.
+// Options are the shares of a message's tokens to keep, and the criteria for
+// repetitions. Zero values mean the default in brackets.
 type Options struct {
 	UserVeryOld float64 // (0.7)
-	UserKernel  float64 // (0.25); of long messages: what carries facts in a short one stays
+	UserKernel  float64 // (0.25); of long messages: short ones keep all sentences with facts
 
 	AssistantOlder   float64 // (0.2)
 	AssistantVeryOld float64 // (0.08)
 	AssistantKernel  float64 // (0.03)
 
-	Similar float64 // at least so similar is a repetition (0.85)
-	Diff    float64 // if the diff is smaller than this share of the piece (0.3)
+	Similar float64 // least similarity of a repetition (0.85)
+	Diff    float64 // greatest size of its diff, as a share of the piece (0.3)
 }
 
 func (o Options) orDefault() Options {
@@ -124,11 +124,11 @@ func New(tokens core.Tokenizer, options Options) *Compressor {
 	return &Compressor{tokens: tokens, options: options.orDefault()}
 }
 
-// Forms returns the forms of m, indexed by their lengths (0 is not used).
-// given is what a model made of it ("": nothing, then extraction alone); it is
-// used as far as it can be believed. repeats are those found by Repeats in the
-// text of m. No form has more tokens than the one before it, nor than the text. Messages that are not a user's or an assistant's have empty
-// forms.
+// Forms returns the forms of m, indexed by their lengths (0 is not used). given is the
+// text that a model made of it; it is used as far as it can be believed, and "" means
+// extraction alone. repeats are those that Repeats found in the text of m. No form has
+// more tokens than the one before it, or than the text. Messages of other roles than user
+// and assistant have empty forms.
 func (c *Compressor) Forms(m *core.Message, given string, repeats []Repeat) [4]Form {
 	d := c.read(m, repeats)
 	var texts [4]string
@@ -142,7 +142,7 @@ func (c *Compressor) Forms(m *core.Message, given string, repeats []Repeat) [4]F
 	return d.forms(texts)
 }
 
-// forms counts the texts, and takes the tier before where one is no shorter.
+// forms counts the texts, and repeats the form before one that is no shorter.
 func (d *draft) forms(texts [4]string) [4]Form {
 	var out [4]Form
 	last := Form{Text: d.m.Text, State: Raw, Tokens: d.count(d.m.Text)}
@@ -169,7 +169,7 @@ func (d *draft) count(text string) int {
 	return d.tokens.Count(text)
 }
 
-// refersTo returns the first of the messages that the repeats in text are of.
+// refersTo returns the first message that the repeats in text refer to.
 func (d *draft) refersTo(text string) core.MessageID {
 	id, at := core.MessageID(0), len(text)
 	for _, r := range d.repeats {

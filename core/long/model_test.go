@@ -41,8 +41,8 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestRequestIsClosed holds that a request has one line of JSON for each message,
-// whatever the messages say.
+// TestRequestIsClosed checks that a request has one line of JSON for each message,
+// whatever their texts.
 func TestRequestIsClosed(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("and so on and so forth ", 40)
@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseReadsWhatIsWritten holds that any text comes back as it was given.
+// TestParseReadsWhatIsWritten checks that any text is returned unchanged.
 func TestParseReadsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,8 +117,8 @@ const story = "We looked at the flat in Ghent on Friday and it was lovely, altho
 	"Marie said, \"Take it if the rent stays under 900,\" and I think that she is right. The deposit is 1,800 euros. " +
 	"If the bank says yes we sign on 3 May. The dog was with us and slept all the way, which was a relief for everybody. We would never paint the kitchen in such a dark colour. It rained."
 
-// TestWhatAModelGivesIsChecked holds that a model's text is used as far as it
-// can be believed.
+// TestWhatAModelGivesIsChecked checks that a model's text is used as far as it can be
+// believed.
 func TestWhatAModelGivesIsChecked(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -181,8 +181,8 @@ func TestRepeatsInForms(t *testing.T) {
 	}
 }
 
-// TestDemoModelIsBelieved holds that the whole way works without a network: what
-// the built-in model makes of a month is parsed, and nearly all of it is used.
+// TestDemoModelIsBelieved checks the whole way without a network: the built-in model's
+// answers for a month are parsed, and nearly all are used.
 func TestDemoModelIsBelieved(t *testing.T) {
 	t.Parallel()
 	ms := year()[:fulltest.Size(400, 1600)]

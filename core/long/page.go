@@ -1,10 +1,12 @@
 package long
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,14 +17,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// made is a page and what finds repetition of it.
+// made is a page with its fingerprints and references.
 type made struct {
 	page    core.Page
 	prints  []core.Printed
 	repeats map[core.MessageID][]core.MessageID
 }
 
-// make makes a page of messages of one day that follow each other.
+// make makes a page of consecutive messages of one day.
 func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 	out := made{page: core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder},
 		repeats: map[core.MessageID][]core.MessageID{}}
@@ -63,16 +65,16 @@ func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 	return out, nil
 }
 
-// sheet is a page at one tier on its way.
+// sheet builds a page at one tier.
 type sheet struct {
 	text        strings.Builder
-	user        strings.Builder // the user's lines alone
+	user        strings.Builder // the user's lines only
 	date        string
 	f           core.PageForm
-	first, last core.MessageID // of the user's messages that are left out
+	first, last core.MessageID // of the user's omitted messages
 }
 
-// add writes a line for a message: its number, who said it, and its form.
+// add writes a line for a message: its id, its speaker, and its form.
 func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
 	switch {
 	case f.Text == "":
@@ -99,7 +101,7 @@ func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
 	}
 }
 
-// speaker says after a message's number whose words they are, if not the user's own.
+// speaker returns the speaker of a message, empty for the user's own words.
 func speaker(m *core.Message) string {
 	switch {
 	case m.Role != core.RoleUser:
@@ -112,8 +114,8 @@ func speaker(m *core.Message) string {
 	return ""
 }
 
-// closed ends the code that a text ends with, so that the lines after it are none
-// of it.
+// closed closes a code block at the end of a text, so that it does not swallow the
+// lines after it.
 func closed(text string) string {
 	pieces := split(text)
 	if len(pieces) == 0 || pieces[len(pieces)-1].kind != fenced {
@@ -127,20 +129,16 @@ func closed(text string) string {
 	return text + "\n" + fence
 }
 
-// leave notes that nothing is left of a message. The user's are named.
+// leave notes that a message is left out. The user's are named.
 func (s *sheet) leave(m *core.Message) {
 	s.f.Omitted++
 	if m.Role != core.RoleUser || strings.TrimSpace(m.Text) == "" {
 		return
 	}
-	if s.first == 0 {
-		s.first = m.ID
-	}
-	s.first, s.last = min(s.first, m.ID), max(s.last, m.ID)
+	s.first, s.last = min(cmp.Or(s.first, m.ID), m.ID), max(s.last, m.ID)
 }
 
-// mark names the user's messages that are left out: one line for all of them, as
-// most messages of long ago are.
+// mark names the user's omitted messages, which are most of the oldest, in one line.
 func (s *sheet) mark() {
 	if s.first == 0 {
 		return
@@ -164,12 +162,11 @@ func (s *sheet) form(t core.Tokenizer) core.PageForm {
 	return s.f
 }
 
-// likeLine is the beginning of a line, but the first, that could be taken for that
-// of a message or of a day.
+// likeLine matches the beginning of a line that resembles that of a message or a day.
 var likeLine = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])(#\d+(?: me| \(forwarded\)|–#\d+)?:|## \w{3} \d)`)
 
-// unlike keeps a text from speaking for somebody else. Code in fences stays as it
-// is: what stands there is nobody's line.
+// unlike keeps a text from imitating other messages. Fenced code stays unchanged: it
+// cannot be mistaken for a message.
 func unlike(text string) string {
 	var out strings.Builder
 	at := 0
@@ -183,8 +180,8 @@ func unlike(text string) string {
 	return out.String()
 }
 
-// shorten asks the model for what it can make of messages; without it, or without
-// budget, nothing is given and extraction does it all.
+// shorten asks the model to shorten messages. It returns nothing without the model or
+// budget, or if it fails: then extraction alone is used.
 func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.MessageID]string, error) {
 	request := Request(r.readable(ms))
 	if r.alone || request == nil {
@@ -193,7 +190,7 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 	if limit := r.Settings.TokensPerDay; limit > 0 {
 		need := weigh(ms) + r.Settings.MaxOutput + 1000
 		ok, err := r.Store.Reserve(ctx, r.job.User, r.job.Lease, r.today, need,
-			max(limit/2, 1)) // what is said today has the other half
+			max(limit/2, 1)) // the other half is for today's messages
 		if err != nil {
 			return nil, fmt.Errorf("reserve tokens: %w", err)
 		}
@@ -210,15 +207,15 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 	}
 	var m *core.ModelError
 	if errors.As(err, &m) && m.Kind != core.ModelDown && m.Kind != core.ModelBusy {
-		r.Log.Warn("the model cannot shorten old messages; they are extracted", zap.Error(err))
+		r.Log.Warn("old messages were not shortened by the model; extracting them", zap.Error(err))
 		r.alone = m.Kind == core.ModelAuth || m.Kind == core.ModelConfig
 		return nil, nil
 	}
 	return Parse(text), err
 }
 
-// readable are those of messages that the model can read at once; the others it is not
-// asked about.
+// readable returns the messages that fit into one request, of those that the model can
+// shorten.
 func (r *round) readable(ms []core.Message) []core.Message {
 	if r.Settings.Window == 0 {
 		return ms
@@ -237,7 +234,7 @@ func (r *round) readable(ms []core.Message) []core.Message {
 	})
 }
 
-// messageTokens is what the form around a message takes.
+// messageTokens are the tokens of the form around a message.
 const messageTokens = 4
 
 func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text string, usage core.Usage, err error) {
@@ -255,11 +252,11 @@ func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text stri
 	return b.String(), usage, nil
 }
 
-// candidatesOf is how many earlier messages a fingerprint is compared with.
+// candidatesOf is the number of earlier messages to compare for a fingerprint.
 const candidatesOf = 4
 
-// repeats finds what of a user's message stands in an earlier one, and remembers
-// its fingerprints. page are the messages of the same page.
+// repeats returns the pieces of a user's message that repeat earlier ones, and adds its
+// fingerprints to out. page are the messages of the same page.
 func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *core.Message) ([]Repeat, error) {
 	if m.Role != core.RoleUser {
 		return nil, nil
@@ -268,7 +265,7 @@ func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *
 	if len(prints) == 0 {
 		return nil, nil
 	}
-	pieces := map[int64][]int{} // those that have a band
+	pieces := map[int64][]int{} // by their bands
 	for _, p := range prints {
 		for _, band := range append(slices.Clone(p.Bands), exact(p.Hash)) {
 			pieces[band] = append(pieces[band], p.Piece)
@@ -304,21 +301,17 @@ func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *
 	return repeats, nil
 }
 
-// exact is the band that only the same text has.
+// exact returns the band that only equal texts share.
 func exact(hash string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("exact:" + hash))
 	return int64(h.Sum64())
 }
 
-// earlier returns where bands were met before: in what is stored and on this page.
+// earlier returns earlier occurrences of bands, in the store and on this page.
 func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
 	before core.MessageID) ([]core.Printed, error) {
-	bands := make([]int64, 0, len(pieces))
-	for band := range pieces {
-		bands = append(bands, band)
-	}
-	slices.Sort(bands)
+	bands := slices.Sorted(maps.Keys(pieces))
 	found, err := r.Store.Printed(ctx, r.job.User, bands, before, candidatesOf)
 	if err != nil {
 		return nil, fmt.Errorf("find repetition: %w", err)
@@ -331,7 +324,7 @@ func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
 	return found, nil
 }
 
-// texts reads the messages in which something was found.
+// texts returns the texts of found messages.
 func (r *round) texts(ctx context.Context, page []core.Message,
 	found []core.Printed) (map[core.MessageID]string, error) {
 	out := map[core.MessageID]string{}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind says what a piece is.
+// kind is the kind of a piece.
 type kind uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 func (k kind) isCode() bool { return k == fenced || k == indented }
 
 // piece is a part of a text, from start to end in bytes, without white space
-// around it. Pieces follow each other; only white space is between them.
+// around it. Only white space is between pieces.
 type piece struct {
 	kind       kind
 	start, end int
@@ -32,7 +32,7 @@ type piece struct {
 
 func (p piece) of(text string) string { return text[p.start:p.end] }
 
-// body returns the code of a fenced piece, all of another.
+// body returns the code of a fenced piece, or the whole of another.
 func (p piece) body(text string) string {
 	if p.kind == fenced {
 		return text[p.from:p.to]
@@ -40,7 +40,7 @@ func (p piece) body(text string) string {
 	return text[p.start:p.end]
 }
 
-// split cuts a text in its pieces: code blocks, paragraphs, items and such. Print,
+// split cuts a text into pieces: code blocks, paragraphs, items and such. Print,
 // Candidate and Repeat count them from 0.
 func split(text string) []piece {
 	s := splitter{text: text}
@@ -54,7 +54,7 @@ type splitter struct {
 	text   string
 	at     int // start of the next line
 	pieces []piece
-	open   bool // the last piece goes on with the next line if that is of its kind
+	open   bool // a next line of its kind continues the last piece
 }
 
 // line reads one line, or all lines of a fenced block.
@@ -109,7 +109,7 @@ func (s *splitter) lastKind() kind {
 	return s.pieces[len(s.pieces)-1].kind
 }
 
-// joins reports whether a line of kind k goes on with the open piece.
+// joins reports whether a line of kind k continues the open piece.
 func (s *splitter) joins(k kind, line string) bool {
 	if !s.open {
 		return false
@@ -127,7 +127,7 @@ func (s *splitter) joins(k kind, line string) bool {
 	return false
 }
 
-// kindOf says what a line begins.
+// kindOf returns the kind of a line.
 func (s *splitter) kindOf(line string) kind {
 	bare := strings.TrimLeft(line, " \t")
 	deep := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
@@ -153,7 +153,7 @@ func isHeading(line string) bool {
 }
 
 // itemMark returns the length of the mark of a list item with the spaces after
-// it, 0 if line is none.
+// it, 0 if the line has none.
 func itemMark(line string) int {
 	n := 0
 	for n < len(line) && n < 3 && '0' <= line[n] && line[n] <= '9' {
@@ -176,7 +176,7 @@ func itemMark(line string) int {
 	return len(line) - len(rest)
 }
 
-// fenceOf returns the fence that line opens a code block with, or nothing.
+// fenceOf returns the fence of a line that opens a code block, else "".
 func fenceOf(line string) string {
 	bare := strings.TrimLeft(line, " \t")
 	for _, mark := range []string{"`", "~"} {

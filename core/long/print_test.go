@@ -56,8 +56,8 @@ func proseWords(r *rand.Rand, n int) []string {
 	return words
 }
 
-// TestPrintsFindWhatIsSimilar measures how many pieces of at least 85 %
-// similarity share a band, and how many strangers do.
+// TestPrintsFindWhatIsSimilar measures how many pairs of at least 85 % similarity share
+// a band, and how many unrelated ones.
 func TestPrintsFindWhatIsSimilar(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
@@ -178,8 +178,8 @@ func BenchmarkFindAmong20000(b *testing.B) {
 	}
 }
 
-// TestWhatIsNoRepeat holds what is shown as it is though something like it was
-// said before.
+// TestWhatIsNoRepeat checks pieces that are shown unchanged although there was a similar
+// one before.
 func TestWhatIsNoRepeat(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})

@@ -60,8 +60,8 @@ func drawMessage(t *rapid.T) (core.Message, []part) {
 	return core.Message{ID: 17, Role: core.RoleUser, Kind: core.KindChat, Text: b.String()}, parts
 }
 
-// TestQuotesAndCodeAreNeverAltered holds that a quote or code block of a user's
-// stands in a form byte for byte, or that a mark says where it is.
+// TestQuotesAndCodeAreNeverAltered checks that a form has a user's quotes and code
+// blocks byte for byte, or a mark with their message.
 func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -88,8 +88,8 @@ func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 	})
 }
 
-// TestFormsShrink holds that no form takes more room than the one before, that
-// tokens are counted right, and that the same message has the same forms.
+// TestFormsShrink checks that no form takes more room than the one before, that
+// tokens are counted correctly, and that the same message has the same forms.
 func TestFormsShrink(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -124,8 +124,8 @@ func count(text string) int {
 
 var numbers = regexp.MustCompile(`[0-9][0-9.,:]*[0-9]|[0-9]`)
 
-// TestNothingIsInvented holds that every number of a form is one of the message,
-// whatever a model gives.
+// TestNothingIsInvented checks that the message has every number of its forms,
+// whatever a model writes.
 func TestNothingIsInvented(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -151,8 +151,8 @@ func TestNothingIsInvented(t *testing.T) {
 
 var marks = regexp.MustCompile(`\[(code|quote): \d+ (lines|words), see #17\]`)
 
-// TestRepeatGivesThePieceBack holds that the diff of a repeat, applied to the
-// original, is the piece.
+// TestRepeatGivesThePieceBack checks that the diff of a repeat, applied to the original,
+// gives the piece.
 func TestRepeatGivesThePieceBack(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -208,7 +208,7 @@ func bodyOf(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "
 
 var hunkHead = regexp.MustCompile(`^@@ -(\d+)`)
 
-// patch applies a unified diff to a text, as whoever reads it would.
+// patch applies a unified diff to a text, like its reader.
 func patch(text, diff string) string {
 	lines, out, at := strings.Split(text, "\n"), []string{}, 0
 	for line := range strings.SplitSeq(diff, "\n") {

@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// left stands where something was left out.
+// left marks an omission.
 const left = "…"
 
-// style says how units are put together.
+// style says how to join units.
 type style struct {
-	edges   bool // say that something is missing at the beginning or end, too
-	tail    bool // say so once, at the end
-	marks   bool // code and quotes that are left out leave a mark that says how much and where
+	edges   bool // mark omissions at the beginning and end too
+	tail    bool // mark those once, at the end
+	marks   bool // replace omitted code and quotes by a mark with their size and message
 	bullets bool // one line for each, as a list if there are several
 	plain   bool // without the emphasis of Markdown
 }
 
-// render puts the kept units together in their order.
+// render joins the kept units in their order.
 func (d *draft) render(units []unit, keep []bool, s style) string {
 	w := writer{draft: d, style: s, several: kept(keep) > 1}
 	for i := range units {
@@ -48,8 +48,8 @@ type writer struct {
 	several bool
 	b       strings.Builder
 	last    *unit // kept
-	gap     bool  // something was left out since
-	head    bool  // something was left out before the first, without a mark
+	gap     bool  // units were left out since
+	head    bool  // units were left out before the first, without a mark
 	lines   int   // of code left out since
 	words   int   // of quotes left out since
 }
@@ -72,11 +72,11 @@ func (w *writer) leave(u *unit) {
 	}
 }
 
-// leastQuote is how many words of quoted speech are a quote; fewer are a title or
-// a word held with tongs.
+// leastQuote is the least words of a quote; fewer in quotation marks are a title or a
+// qualified word.
 const leastQuote = 4
 
-// source returns what the message has where u stands.
+// source returns the original text of u.
 func (u *unit) source(text string) string { return text[u.start:u.end] }
 
 // marked returns the mark of the code and quotes left out since the last unit.
@@ -132,8 +132,8 @@ func (w *writer) bullet(text string) {
 	w.b.WriteString(strings.Join(strings.Fields(text[itemMark(text):]), " "))
 }
 
-// separator is what stands between a unit and a mark: a unit of several lines,
-// or that Markdown reads by the line, stands on lines of its own.
+// separator returns the white space between a unit and a mark: a unit of several lines,
+// or one that Markdown reads by the line, is on lines of its own.
 func (w *writer) separator(u *unit) string {
 	if u.kind != prose || strings.Contains(u.text, "\n") && u.repeats {
 		return "\n"
@@ -157,19 +157,17 @@ func (w *writer) end() string {
 	return w.b.String()
 }
 
-// bare takes the emphasis of Markdown out of a sentence of an assistant's.
+// bare removes the emphasis of Markdown from a sentence without code.
 func bare(s string) string {
-	if !strings.Contains(s, "**") && !strings.Contains(s, "__") && !strings.HasPrefix(s, "#") {
-		return s
-	}
-	if strings.ContainsAny(s, "`") {
+	marked := strings.Contains(s, "**") || strings.Contains(s, "__") || strings.HasPrefix(s, "#")
+	if !marked || strings.Contains(s, "`") {
 		return s
 	}
 	return strings.NewReplacer("**", "", "__", "").Replace(strings.TrimSpace(strings.TrimLeft(s, "#")))
 }
 
-// subdivide cuts the sentences that are longer than room, at commas where there
-// are some. Fixed units and what has no gaps stay whole.
+// subdivide cuts sentences that are longer than room, at commas if possible. Fixed
+// units stay whole.
 func (d *draft) subdivide(units []unit, room int) []unit {
 	room = max(room, longSentence)
 	var out []unit
@@ -184,10 +182,10 @@ func (d *draft) subdivide(units []unit, room int) []unit {
 	return out
 }
 
-// clauseTokens is about how many tokens the parts of a long sentence have.
+// clauseTokens is the approximate size of the parts of a long sentence.
 const clauseTokens = 16
 
-// clauses cuts a sentence in parts.
+// clauses cuts a sentence into parts.
 func (d *draft) clauses(u unit) []unit {
 	var out []unit
 	target := max(len(u.text)*clauseTokens/max(u.tokens, 1), 1)
@@ -212,9 +210,9 @@ func (d *draft) clauses(u unit) []unit {
 	return out
 }
 
-// clauseEnd returns where the part that begins at start ends: at the first pause
-// after half of target, or between two words after target, or between two letters
-// of a script without gaps. Where neither comes it is the end.
+// clauseEnd returns the end of the part that begins at start: the first pause after
+// half of target, or a gap between words, or between letters of a script without gaps,
+// after twice target, or the end of the text.
 func clauseEnd(s string, start, target int) int {
 	for i := start; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])

@@ -9,18 +9,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Candidate is an earlier piece of the same person that shares the hash or a
+// Candidate is an earlier piece of the same user that shares the hash or a
 // band of a print.
 type Candidate struct {
 	Message core.MessageID
 	Piece   int
-	Text    string // of the whole message, as it was written
+	Text    string // the original text of the whole message
 }
 
-// Repeat says that a piece of a text repeats an earlier one. Applied to the
-// earlier one, Diff (unified, without file names) gives the piece, except for
-// white space at the ends of lines. In the diff a paragraph of one line has a
-// line for each of its clauses.
+// Repeat says that a piece of a text repeats an earlier one. Diff (unified, without
+// file names), applied to the earlier one, gives the piece, except for white space at
+// the ends of lines. In the diff a paragraph of one line has a line for each of its
+// clauses.
 type Repeat struct {
 	Piece int
 	Of    core.MessageID
@@ -28,10 +28,10 @@ type Repeat struct {
 	Diff  string
 }
 
-// Repeats says which pieces of text repeat one of their candidates: exactly, or
-// nearly (Options.Similar, Options.Diff). Of several the one with the shortest
-// diff counts, then the earliest. What would take as many tokens as the piece
-// itself is none.
+// Repeats returns the pieces of text that repeat one of their candidates, exactly or
+// nearly (Options.Similar, Options.Diff). Of several candidates the one with the
+// shortest diff counts, then the earliest. A reference of as many tokens as the piece
+// itself does not count.
 func (c *Compressor) Repeats(text string, candidates map[int][]Candidate) []Repeat {
 	var out []Repeat
 	for i, p := range split(text) {
@@ -70,7 +70,7 @@ func (c *Compressor) repeat(i int, p piece, text string, candidates []Candidate)
 }
 
 // diff returns the unified diff of two bodies, "" if they are not similar enough.
-// It has a line of context where that fits.
+// It has a line of context if that fits.
 func (c *Compressor) diff(a, b string) string {
 	if min(len(a), len(b))*100 < max(len(a), len(b))*70 || similarity(a, b) <= c.options.Similar {
 		return ""
@@ -93,7 +93,7 @@ func (c *Compressor) diff(a, b string) string {
 	return ""
 }
 
-// similarity is the share of bytes in words that both texts have in the same
+// similarity returns the share of bytes in words that both texts have in the same
 // order, from 0 to 1.
 func similarity(a, b string) float64 {
 	x, y := strings.Join(strings.Fields(a), "\n")+"\n", strings.Join(strings.Fields(b), "\n")+"\n"
@@ -104,9 +104,9 @@ func similarity(a, b string) float64 {
 	return 1 - float64(other)/float64(len(x)+len(y))
 }
 
-// clauseLines puts every clause of a paragraph on a line of its own: after a stop
-// or comma, and after one word in eight, which the word itself decides, so that
-// a change moves no line but its own. The space stays at the end of a line.
+// clauseLines puts every clause of a paragraph on its own line. Lines end after a stop
+// or comma, and after one word in eight, chosen by its hash so that a change affects no
+// other line. The space stays at the end of a line.
 func clauseLines(s string) string {
 	var b strings.Builder
 	for word := range strings.SplitAfterSeq(s, " ") {
@@ -119,7 +119,7 @@ func clauseLines(s string) string {
 	return b.String()
 }
 
-// head is how the rendering of r begins.
+// head returns the beginning of the rendering of r.
 func (r *Repeat) head() string {
 	if r.Exact {
 		return fmt.Sprintf("[same as in message #%d]", r.Of)
@@ -127,7 +127,7 @@ func (r *Repeat) head() string {
 	return fmt.Sprintf("[similar to message #%d, with these changes:]", r.Of)
 }
 
-// render is what stands in a user's text in place of the piece.
+// render returns the text that replaces the piece.
 func (r *Repeat) render() string {
 	if r.Exact {
 		return r.head()
@@ -139,7 +139,7 @@ func (r *Repeat) render() string {
 	return r.head() + "\n" + fence + "diff\n" + r.Diff + "\n" + fence
 }
 
-// deduplicated is the message with references for the pieces that repeat.
+// deduplicated returns the message with references for repeated pieces.
 func (d *draft) deduplicated() string {
 	var b strings.Builder
 	at := 0

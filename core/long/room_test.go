@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// What the model cannot read at once it is not asked about.
+// Messages that do not fit into one request are not sent to the model.
 func TestAPageIsAskedAboutWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	var ms []core.Message

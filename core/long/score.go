@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// score gives each unit what it is worth.
+// score sets the facts and the worth of each unit.
 func (d *draft) score() {
 	r := &d.reader
 	*r = reader{assistant: d.m.Role == core.RoleAssistant, count: map[string]int{}}
@@ -37,7 +37,7 @@ type word struct {
 	text  string
 	lower string // with straight apostrophes
 	first bool   // of its sentence, or after a colon or an opening quote
-	last  byte   // what stands after it: a stop, a colon, a question mark
+	last  byte   // of its field, such as a stop, a colon or a question mark
 }
 
 // wordsOf returns the words of a sentence. A run of a script without gaps is one.
@@ -47,8 +47,7 @@ func wordsOf(s string) []word {
 	first := true
 	for field := range strings.FieldsSeq(s) {
 		text := strings.TrimFunc(field, func(r rune) bool {
-			return !isWord(r) && !unicode.In(r, unicode.Sc) && r != '%' &&
-				r != '@' && r != '/'
+			return !isWord(r) && !unicode.In(r, unicode.Sc) && !strings.ContainsRune("%@/", r)
 		})
 		if text == "" {
 			first = first || strings.ContainsAny(field, ":-–—|")
@@ -66,13 +65,13 @@ func wordsOf(s string) []word {
 	return out
 }
 
-// reader knows what a whole message is like.
+// reader holds the statistics of a whole message.
 type reader struct {
 	assistant bool
-	strange   bool // of a language that it has no words of
+	strange   bool // in a language without known words
 	words     int
-	common    int            // words that English and French are full of
-	count     map[string]int // how often a stem occurs
+	common    int            // function words
+	count     map[string]int // of stems
 }
 
 func (r *reader) learn(words []word) {
@@ -86,11 +85,11 @@ func (r *reader) learn(words []word) {
 	}
 }
 
-// isStrange reports whether hardly a word is one that English or French cannot do
-// without. Then only the form of words can be read, and more is kept.
+// isStrange reports whether hardly a word is a function word of English or French.
+// Then only the form of words counts, and more is kept.
 func (r *reader) isStrange() bool { return r.words >= 5 && r.common*8 < r.words }
 
-// isForeign reports whether a sentence of another language stands in a message.
+// isForeign reports whether a sentence is in another language.
 func isForeign(words []word) bool {
 	known, foreign := 0, 0
 	for i := range words {
@@ -116,7 +115,7 @@ func stem(lower string) string {
 	return lower
 }
 
-// worth returns how many facts a sentence carries, and what it is worth in all.
+// worth returns the facts in a sentence, and its worth in all.
 func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 	t := tally{reader: r, words: words}
 	for i := range words {
@@ -137,10 +136,10 @@ func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 	if !r.assistant && len(words) > 4 && (words[0].lower == "i" || words[0].lower == "je") {
 		score += 0.25
 	}
-	if r.strange || isForeign(words) {
-		score += r.unread(u)
+	if r.strange || isForeign(words) { // the longer, the more
+		score += min(1.2, float64(utf8.RuneCountInString(u.text))/25)
 	}
-	if r.asks(u.text) {
+	if asks(u.text) {
 		fact, score = fact*0.6, score*0.5
 	}
 	if u.quotes >= 4 || u.kind == quote {
@@ -149,13 +148,7 @@ func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 	return fact, score
 }
 
-// unread is what a sentence in a language without known words is worth: more
-// the longer it is.
-func (r *reader) unread(u *unit) float64 {
-	return min(1.2, float64(utf8.RuneCountInString(u.text))/25)
-}
-
-func (r *reader) asks(s string) bool {
+func asks(s string) bool {
 	s = strings.TrimRight(s, " \"”»)*_")
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
@@ -164,7 +157,7 @@ func bold(s string) bool {
 	return strings.HasPrefix(s, "**") && strings.HasSuffix(strings.TrimRight(s, ":"), "**") && strings.Count(s, "**") == 2
 }
 
-// rarity is how much a sentence says that the rest of the message does not.
+// rarity returns the worth of the words that only this sentence of the message has.
 func (r *reader) rarity(words []word) float64 {
 	rare := 0
 	for i := range words {
@@ -175,7 +168,7 @@ func (r *reader) rarity(words []word) float64 {
 	return min(0.4, 0.06*float64(rare))
 }
 
-// tally is what is found in one sentence.
+// tally counts the facts of one sentence.
 type tally struct {
 	*reader
 	words                               []word
@@ -183,7 +176,7 @@ type tally struct {
 	cues, filler                        float64
 }
 
-// shape counts what a word's form alone tells.
+// shape counts a word by its form alone.
 func (t *tally) shape(i int) {
 	w := &t.words[i]
 	digits, letters, capitals := 0, 0, 0
@@ -225,7 +218,7 @@ func (t *tally) shape(i int) {
 	}
 }
 
-// isDate reports whether a word is a day or month; May is one beside a number.
+// isDate reports whether a word is a day or month; "may" counts only beside a number.
 func (t *tally) isDate(i int) bool {
 	lower := t.words[i].lower
 	return isDate(lower[elision(lower):]) || lower == "may" && t.byNumber(i)
@@ -235,7 +228,7 @@ func (t *tally) byNumber(i int) bool {
 	return i > 0 && hasDigit(t.words[i-1].text) || i+1 < len(t.words) && hasDigit(t.words[i+1].text)
 }
 
-// number counts a word with digits: how exact it is, is how much it tells.
+// number counts a word with digits: the more exact, the more it is worth.
 func (t *tally) number(w *word, digits, letters, capitals int) {
 	money := strings.ContainsAny(w.text, "€$£¥") || strings.ContainsAny(w.text, ",.") && digits >= 3
 	switch {
@@ -254,8 +247,8 @@ func (t *tally) number(w *word, digits, letters, capitals int) {
 	}
 }
 
-// measured reports whether the number at i is exact and of a unit or currency: what
-// is given as a range is advice.
+// measured reports whether the number at i has a unit or currency and is no end of a
+// range, which is advice.
 func (t *tally) measured(i int) bool {
 	if i+1 == len(t.words) || i > 1 && hasDigit(t.words[i-2].text) && isFunctionWord(t.words[i-1].lower) {
 		return false
@@ -264,7 +257,7 @@ func (t *tally) measured(i int) bool {
 	return units()[unit] || units()[strings.TrimSuffix(unit, "s")]
 }
 
-// thousands reports whether a word is what stands before a group of three digits.
+// thousands reports whether a word may precede a group of three digits.
 func thousands(s string) bool {
 	return len(s) < 4 && strings.Trim(s, "0123456789") == ""
 }
@@ -286,11 +279,11 @@ func (t *tally) mixedCase() bool {
 
 // isNameLike reports whether a word with capitals may be a name.
 func isNameLike(w *word) bool {
-	c, _ := utf8.DecodeRuneInString(strings.TrimPrefix(strings.TrimPrefix(w.text, "l'"), "d'"))
 	if i := strings.IndexAny(w.text, "'’"); i > 0 && i < 3 { // l'Atelier, d'Amélie
-		c, _ = utf8.DecodeRuneInString(strings.TrimLeft(w.text[i:], "'’"))
+		c, _ := utf8.DecodeRuneInString(strings.TrimLeft(w.text[i:], "'’"))
 		return unicode.IsUpper(c)
 	}
+	c, _ := utf8.DecodeRuneInString(w.text)
 	return w.lower != "i" && !strings.HasPrefix(w.lower, "i'") &&
 		(unicode.IsUpper(c) || strings.IndexFunc(w.text[1:], unicode.IsUpper) >= 0)
 }
@@ -306,8 +299,8 @@ func (t *tally) name(i int, w *word, letters int) {
 	}
 }
 
-// dense reads a run of Chinese, Japanese or Korean: foreign names in katakana,
-// and the few signs of somebody telling of themselves.
+// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana,
+// and denseSigns.
 func (t *tally) dense(s string) {
 	kana := 0
 	for _, c := range s {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	wrapped      = 60   // letters; a shorter line was ended by its writer
-	longestQuote = 2000 // bytes of quoted speech; what is longer is no quote but a stray mark
+	wrapped      = 60   // letters; the writer ended a shorter line
+	longestQuote = 2000 // bytes of quoted speech; beyond that its mark is a stray one
 )
 
 // sentences calls yield with the bounds of each sentence of a paragraph, without
@@ -98,7 +98,7 @@ func quoted(s string, i int) int {
 	return size + n + runeLen(rest, n)
 }
 
-// straight is quoted for the marks of typewriters, which are inches, too.
+// straight is quoted for straight marks, which are inches too.
 func straight(s string, i int) int {
 	if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && !unicode.IsSpace(before) &&
 		!strings.ContainsRune("([{—–:'’", before) {
@@ -135,8 +135,8 @@ func endsInside(s string, i int) bool {
 	return len(rest) < len(s[i:]) && unicode.IsUpper(next)
 }
 
-// boundary returns the length of what ends a sentence at i (its stops and what
-// closes after them), 0 if nothing does.
+// boundary returns the length of the end of a sentence at i (its stops and the closing
+// marks after them), 0 if there is none.
 func boundary(s string, start, i int) int {
 	switch s[i] {
 	case '.', '!', '?':
@@ -179,8 +179,8 @@ func stops(s string, start, i int) int {
 // abbreviations end in a stop that ends no sentence.
 const abbreviations = " mr mrs ms dr prof st vs approx cf al ca fig vol art p pp nr m mm mme mlle av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est "
 
-// abbreviated reports whether the stop after text is one of an abbreviation, an
-// initial or a number in a list; next is the letter that comes then.
+// abbreviated reports whether the stop after text belongs to an abbreviation, an
+// initial or an ordinal; next is the letter after it.
 func abbreviated(text string, next rune) bool {
 	word := text[strings.LastIndexAny(text, " \n\t('’")+1:]
 	if word == "" {
@@ -205,8 +205,8 @@ func abbreviated(text string, next rune) bool {
 	return strings.Contains(abbreviations, " "+lower+" ")
 }
 
-// lineBreak reports whether the writer ended the line at i: it is short, or the
-// next begins again.
+// lineBreak returns 1 if the line break at i ends a sentence: the line is short, or the
+// next begins a sentence. Else it returns 0.
 func lineBreak(s string, start, i int) int {
 	line := s[max(start, strings.LastIndexByte(s[:i], '\n')+1):i]
 	next := strings.TrimLeft(s[i+1:], " \t")

@@ -16,7 +16,7 @@ type unit struct {
 	end     int
 	piece   int
 	tokens  int
-	score   float64 // what it carries
+	score   float64 // its worth
 	fact    float64 // the part of it that is names, numbers, dates and such
 	quotes  int     // words of quoted speech in it
 	repeats bool    // text is a reference to an earlier message
@@ -26,10 +26,10 @@ type unit struct {
 // fixed reports whether a unit is kept byte for byte or left out with a mark.
 func (u *unit) fixed() bool { return u.kind.isCode() || u.kind == quote || u.quotes > 0 }
 
-// longSentence is how many tokens a sentence has at most that is not cut.
+// longSentence is the most tokens of a sentence that is never cut.
 const longSentence = 60
 
-// draft is a message in parts.
+// draft is a message cut into units.
 type draft struct {
 	*Compressor
 	m       *core.Message
@@ -40,7 +40,7 @@ type draft struct {
 	reader  reader
 }
 
-// read takes a message apart. What repeats shows is a unit each.
+// read cuts a message into units. Each repeated piece is one unit.
 func (c *Compressor) read(m *core.Message, repeats []Repeat) *draft {
 	d := &draft{Compressor: c, m: m, pieces: split(m.Text)}
 	for _, r := range repeats {
@@ -104,14 +104,13 @@ func quotedWords(s string) int {
 	return total
 }
 
-// wordCount counts words; those of scripts without gaps are taken as two letters
-// long.
+// wordCount counts words; in scripts without gaps it is an estimate.
 func wordCount(s string) int {
 	n := len(strings.Fields(s))
 	return max(n, utf8.RuneCountInString(s)/12)
 }
 
-// gapBetween returns what stands between two units that follow each other.
+// gapBetween returns the white space between two consecutive units.
 func (d *draft) gapBetween(a, b *unit) string {
 	between := d.m.Text[min(a.end, b.start):b.start]
 	switch strings.Count(between, "\n") {

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core/long/longtest"
 )
 
-// TestUnseenFacts says each fact of testdata/unseen.txt at several places of a
-// year other than that of TestYear.
+// TestUnseenFacts states each fact of testdata/unseen.txt at several places of a year
+// other than that of TestYear.
 func TestUnseenFacts(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/unseen.txt")

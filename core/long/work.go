@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Store is what pages are made from and kept in.
+// Store holds messages and pages.
 type Store interface {
 	core.PageStore
 	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
@@ -23,15 +23,15 @@ type Store interface {
 // Settings bound the prompts of the strategy long, and the jobs.
 type Settings struct {
 	Budget       int     // tokens of a prompt
-	Threshold    float64 // of it, above which old messages are compressed
-	Raw          int     // newest tokens that stay as they are
-	Window       int     // of the model, in tokens; 0: it reads as much as there is
+	Threshold    float64 // share of it above which old messages are compressed
+	Raw          int     // newest tokens that stay unchanged
+	Window       int     // of the model, in tokens; 0: unlimited
 	MaxOutput    int     // of the model
 	TokensPerDay int     // 0: no limit
-	Attempts     int     // after which the model is done without
+	Attempts     int     // with the model, before extraction alone
 }
 
-// At least so many of the newest messages stay as they are.
+// The least numbers of newest messages that stay unchanged.
 const (
 	rawUsers   = 20
 	rawAnswers = 10
@@ -52,7 +52,7 @@ type Worker struct {
 	Now        func() time.Time
 }
 
-// Take claims a due job and does it.
+// Take claims a due job and runs it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
 	w.Jobs.Yield(ctx)
 	w.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
@@ -70,7 +70,7 @@ type round struct {
 	pages  []core.Page // all of the thread, in order
 	edits  int64
 	head   int  // tokens of the prompt before its pages
-	alone  bool // the model is not asked
+	alone  bool // without the model
 	made   int  // pages
 }
 
@@ -100,7 +100,7 @@ func (r *round) run(ctx context.Context) error {
 		r.job.Lease.Attempt > 1})
 }
 
-// put stores what was made.
+// put stores pages and tiers.
 func (r *round) put(ctx context.Context, p core.PutPages) error {
 	p.User, p.Thread, p.Lease, p.Edits, p.Now = r.job.User, r.thread, r.job.Lease, r.edits, r.Now()
 	if err := r.Store.PutPages(ctx, p); err != nil {
@@ -139,12 +139,12 @@ func (r *round) again(ctx context.Context) error {
 }
 
 const (
-	mostOfPage = 1000 // messages that are read for a stale page
-	pageLimit  = 400  // messages that are read at once
+	mostOfPage = 1000 // messages to read for a stale page
+	pageLimit  = 400  // messages to read at once
 )
 
-// onward puts the oldest messages on pages, until what is left of the goal has room
-// for those after them; those that are to stay as they are never.
+// onward puts the oldest messages on pages until the goal has room for the others, but
+// never the newest.
 func (r *round) onward(ctx context.Context) error {
 	until, err := r.newest(ctx)
 	if err != nil || until == 0 {
@@ -160,7 +160,7 @@ func (r *round) onward(ctx context.Context) error {
 			return err
 		}
 		more := len(ms) == pageLimit
-		r.alone = r.alone || more && len(r.pages) == 0 || over > r.Settings.Budget/2 // it came all at once
+		r.alone = r.alone || more && len(r.pages) == 0 || over > r.Settings.Budget/2 // a large backlog
 		if over, err = r.stretch(ctx, ms, more, over); err != nil || !more {
 			return err
 		}
@@ -168,7 +168,7 @@ func (r *round) onward(ctx context.Context) error {
 	return nil
 }
 
-// paged is what all pages take in their longest form.
+// paged returns the tokens of all pages in their longest form.
 func (r *round) paged() int {
 	n := 0
 	for i := range r.pages {
@@ -185,9 +185,9 @@ func weigh(ms []core.Message) int {
 	return n
 }
 
-// stretch makes pages of messages that follow each other, as long as there are
-// tokens over the goal, and returns how many are left. If more messages follow,
-// the last page is left to be read with them.
+// stretch makes pages of consecutive messages as long as there are tokens over the
+// goal, and returns how many remain. If more messages follow, the last page is left for
+// the next call.
 func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over int) (int, error) {
 	cut := r.cut(ms)
 	if more && len(cut) > 1 {
@@ -211,21 +211,21 @@ func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over 
 	return over, nil
 }
 
-// putMade stores what was made of a page, and returns the page with its id.
+// putMade stores a page, and returns it with its id.
 func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
 	pages := []core.Page{m.page}
 	err := r.put(ctx, core.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
 	return pages[0], err
 }
 
-// A page is of one day, and of about so much; of a small budget of a part of that.
+// Bounds of a page, which is of one day. A small budget makes pages smaller.
 const (
 	pageMessages = 60
 	pageTokens   = 6000
 	leastPage    = 400 // tokens
 )
 
-// cut cuts messages into the pages that they make.
+// cut cuts messages into pages.
 func (r *round) cut(ms []core.Message) [][]core.Message {
 	most := min(max(r.Settings.Budget/25, leastPage), pageTokens)
 	var out [][]core.Message

@@ -20,7 +20,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// shelf is a store of one thread that behaves as core.PageStore says.
+// shelf is a store of one thread with the contract of core.PageStore.
 type shelf struct {
 	t        testing.TB
 	messages []core.Message
@@ -31,7 +31,7 @@ type shelf struct {
 	head     int
 	changed  bool // by the last job
 	nextID   core.PageID
-	fail     int // PutPages that work before one fails; negative: all do
+	fail     int // successful PutPages before one fails; negative: all succeed
 	done     bool
 	reserved []int
 	noBudget bool
@@ -158,7 +158,7 @@ func (s *shelf) Finish(context.Context, core.UserID, core.Lease, string) error {
 
 func (s *shelf) Extend(context.Context, core.UserID, core.Lease, time.Time) error { return nil }
 
-// scribe is a model that answers with what it is told to.
+// scribe is a model with given answers.
 type scribe struct {
 	answer func(request []core.ModelMessage) (string, error)
 	asked  int
@@ -186,7 +186,7 @@ func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 		Calendar: day.Calendar{Zone: time.UTC}, Meter: uncounted{}, Log: zap.NewNop(), Now: now}
 }
 
-// talk is a conversation over some days, of short questions and longer answers.
+// talk returns a conversation over some days, of short questions and longer answers.
 func talk(t testing.TB, exchanges, perDay int) *shelf {
 	s := &shelf{t: t, repeats: map[core.MessageID][]core.MessageID{}, fail: -1}
 	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
@@ -219,14 +219,13 @@ func silent(t testing.TB) *scribe {
 	return &scribe{answer: func([]core.ModelMessage) (string, error) { t.Fatal("the model was asked"); return "", nil }}
 }
 
-// echoing gives back nothing that is of use.
+// echoing answers with nothing useful.
 func echoing() *scribe {
 	return &scribe{answer: func([]core.ModelMessage) (string, error) { return "Certainly!", nil }}
 }
 
-// covered checks that pages hold what is oldest, each message once, each page of
-// one day, and nothing of the newest; and that all of it has room, or nothing can
-// be made shorter.
+// covered checks that pages hold the oldest messages once each, are of one day each, and
+// hold none of the newest; and that all of them have room, or none can be shorter.
 func (s *shelf) covered(w *Worker) {
 	s.t.Helper()
 	r := round{Worker: w, job: &core.Job{}, head: s.head}
@@ -372,7 +371,7 @@ func TestRepetitionRefersToTheFirst(t *testing.T) {
 	}
 }
 
-// The model is asked where it may be, and done without where it cannot help.
+// The model is asked if it may be, and left out if it cannot help.
 func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	down := &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}
@@ -414,7 +413,7 @@ func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// What comes all at once is not sent to the model.
+// A large backlog is not sent to the model.
 func TestABacklogCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := talk(t, 500, 10)

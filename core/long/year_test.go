@@ -17,13 +17,13 @@ var counter = sync.OnceValue(tokens.New)
 
 var year = sync.OnceValue(func() []core.Message { return longtest.Year(1, counter()) })
 
-// tally is how many tokens the messages of each role take.
+// tally counts the tokens of the messages of each role.
 type tally map[core.Role]int
 
 func (t tally) sum() int { return t[core.RoleUser] + t[core.RoleAssistant] }
 
-// TestYear holds that facts can still be read when a year of 20,000 messages
-// takes 80,000 tokens.
+// TestYear checks that facts can still be read when a year of 20,000 messages is
+// compressed to 80,000 tokens.
 func TestYear(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t)
@@ -64,8 +64,8 @@ func excerpt(s string) string { return s[:min(len(s), 160)] }
 
 func ratio(a, b tally, r core.Role) float64 { return float64(a[r]) / float64(b[r]) }
 
-// compressYear is what a store and a background job do: every message once,
-// oldest first, with the pieces that were seen before.
+// compressYear works like a store and a background job: every message once, oldest
+// first, with earlier pieces.
 func compressYear(ms []core.Message) [][4]long.Form {
 	c := long.New(counter(), long.Options{})
 	index, out := newIndex(), make([][4]long.Form, len(ms))
@@ -81,7 +81,7 @@ func compressYear(ms []core.Message) [][4]long.Form {
 	return out
 }
 
-// index finds earlier pieces by their prints, as a table does.
+// index finds earlier pieces by their prints, like a table.
 type index struct {
 	hashes map[string][]long.Candidate
 	bands  map[int64][]long.Candidate
@@ -101,7 +101,7 @@ func (x *index) add(m *core.Message, prints []long.Print) {
 	}
 }
 
-// mostCandidates bounds the texts that are compared with one piece.
+// mostCandidates bounds the texts to compare with one piece.
 const mostCandidates = 8
 
 // find returns the candidates of each piece: the first with the same hash, else

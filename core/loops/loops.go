@@ -1,7 +1,6 @@
-// Package loops keeps the open loops of a conversation: the model's
-// tools that open and close them, and the rule by which a loop that is named
-// again is recognised. The prompt shows them, so there is no tool to
-// list them.
+// Package loops provides the model's tools that open and close open loops, and the rule that
+// recognises a loop when it is named again. The prompt shows open loops, so no tool lists
+// them.
 package loops
 
 import (
@@ -17,20 +16,20 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Store is what the tools read.
+// Store is the part of a store that the tools use.
 type Store interface {
 	// Loops lists open loops, newest mention first.
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
-	// NewID reserves an id for something that an effect will make.
+	// NewID reserves an id for an object of an effect.
 	NewID(ctx context.Context, user core.UserID) (int64, error)
 }
 
 const (
 	maxText = 300  // characters of a loop
-	looked  = 1000 // how many open loops are looked through
+	looked  = 1000 // open loops that are searched
 )
 
-// Loops makes the tools of open loops. It is safe for concurrent use.
+// Loops provides the tools of open loops. It is safe for concurrent use.
 type Loops struct{ Store Store }
 
 // Tools returns loops_open and loops_close.
@@ -56,7 +55,7 @@ type loopJSON struct {
 	Text   string      `json:"text,omitempty"`
 }
 
-// Use opens a loop. One that is open already is mentioned instead.
+// Use opens a loop. If it is open already, it is mentioned instead.
 func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		Text string `json:"text"`
@@ -85,7 +84,7 @@ func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	return core.ResultOf(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
 }
 
-// loopText is a loop as one line that every store takes.
+// loopText returns the text of a loop as one line that every store accepts.
 func loopText(s string) (string, error) {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -112,7 +111,7 @@ func (closeTool) Spec() core.ToolSpec {
 			`{"type":"object","properties":{"loop":{"type":"string","description":"its number, or words of it"}},"required":["loop"]}`)}
 }
 
-// Use closes the loop that is named by its number or by words of it.
+// Use closes a loop by its number or by words of it.
 func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		Loop json.RawMessage `json:"loop"`
@@ -132,7 +131,7 @@ func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 		core.CloseLoop{Loop: l.ID, At: use.Now, Text: l.Text})
 }
 
-// unquoted is a number or a text of JSON as it is read by people.
+// unquoted returns a JSON number or string as plain text.
 func unquoted(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -141,8 +140,8 @@ func unquoted(raw json.RawMessage) string {
 	return strings.TrimSpace(s)
 }
 
-// choose returns the one open loop that a number or words mean. A number that
-// was never given and another user's are told alike.
+// choose returns the open loop that a number or words identify. The error is the same for
+// an unknown number and for another user's.
 func choose(which string, open []core.Loop) (core.Loop, error) {
 	number := strings.TrimLeft(strings.TrimPrefix(strings.ToLower(which), "loop"), " #")
 	if id, err := strconv.ParseInt(number, 10, 64); err == nil {
@@ -166,7 +165,7 @@ func choose(which string, open []core.Loop) (core.Loop, error) {
 		strings.Join(lines, ", "))
 }
 
-// named returns the loop of an id, or a zero one.
+// named returns the loop with an id, or a zero one.
 func named(open []core.Loop, id core.LoopID) core.Loop {
 	for _, l := range open {
 		if l.ID == id && id != 0 {

@@ -13,14 +13,13 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Match returns the open loop that text names again, if there is one. It is
-// pure. Two texts name the same loop if they have the same content words: those
-// that are left in English or French without small words and endings; or if one
-// says all that the other says, at least three words, and little more. A word
-// that each has and the other lacks tells them apart. Of several loops the one
-// that shares most is returned, of equals the one mentioned last.
+// Match returns the open loop that text names again, if there is one. It is pure. Two texts
+// name the same loop if they have the same content words: those that remain in English or
+// French without small words and endings; or if one contains all of at least three content
+// words of the other, and few more. They differ if each has a word that the other lacks. Of
+// several loops it returns the one that shares most, of equals the one mentioned last.
 //
-// It would rather open a loop twice than lose one in another.
+// It prefers opening a loop twice to losing one in another.
 func Match(text string, open []core.Loop) (core.LoopID, bool) {
 	wanted := topicOf(text)
 	var best core.Loop
@@ -34,7 +33,7 @@ func Match(text string, open []core.Loop) (core.LoopID, bool) {
 	return best.ID, most > 0
 }
 
-// meant returns the open loops that hold all content words of text.
+// meant returns the open loops that contain all content words of text.
 func meant(text string, open []core.Loop) []core.Loop {
 	wanted := topicOf(text)
 	var exact, out []core.Loop
@@ -53,23 +52,22 @@ func meant(text string, open []core.Loop) []core.Loop {
 	return out
 }
 
-// topic is what a loop is about.
+// topic is the content of a loop's text.
 type topic struct {
 	plain string // the text, folded
 	words []word
 }
 
-// word is a content word by its stems: one that both languages have has two.
+// word is a content word by its stems in both languages.
 type word struct{ english, french string }
 
-// One text that says all that another says, and more, names the same loop from
-// these on.
+// Bounds from which a text with all words of another, and more, names the same loop.
 const (
 	withinWords = 3    // content words of the shorter one
-	withinShare = 0.60 // of the words of both that they share
+	withinShare = 0.60 // shared part of the words of both
 )
 
-// share is how much two topics share, 0 to 1; 0 if they are not the same.
+// share returns how much two topics share, 0 to 1; 0 if they differ.
 func (t topic) share(other topic) float64 {
 	if t.plain == other.plain && t.plain != "" {
 		return 1
@@ -100,8 +98,8 @@ func (t topic) common(other topic) int {
 	return n
 }
 
-// negated reports whether a text says that something is not to be done. What is
-// only not done yet is as open as what is to be done.
+// negated reports whether a text says that something must not be done. Something not done
+// yet is open, and not negated.
 func (t topic) negated() bool {
 	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {
 		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter"}, w)
@@ -133,8 +131,8 @@ func topicOf(said string) topic {
 	return t
 }
 
-// elided is a word without what French puts before it: l'avion is avion. What
-// follows stays: Ana's is not Ana.
+// elided returns a word without a French elision: l'avion is avion. A suffix stays: Ana's is
+// not Ana.
 func elided(f string) string {
 	f = strings.Trim(f, "'")
 	before, after, ok := strings.Cut(f, "'")

@@ -2,8 +2,8 @@ package loops
 
 import "strings"
 
-// small reports whether a word says nothing about what a loop is about: articles,
-// pronouns, and what loops are wrapped in (still, to do, decide whether).
+// small reports whether a word says nothing about the topic of a loop: articles, pronouns,
+// and usual phrases of loops (still, to do, decide whether).
 func small(w string) bool { return strings.Contains(smallWords, " "+w+" ") }
 
 const smallWords = " " +

@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// lookAlike returns a character that looks like a delimiter of WhatsApp and is
-// none. It takes as many bytes as it needs; span offsets are moved with it.
+// lookAlike returns a character that looks like a delimiter of WhatsApp but is none. It
+// may have more bytes.
 func lookAlike(r rune) rune {
 	switch r {
 	case '*':
@@ -24,15 +24,15 @@ func lookAlike(r rune) rune {
 	return r
 }
 
-// withoutAccidents returns the text of t with look-alikes for what WhatsApp
-// would take for markup. It moves t.Spans accordingly, in a copy.
+// withoutAccidents returns t with look-alikes for the characters that WhatsApp would
+// read as markup, and with a moved copy of its spans.
 func withoutAccidents(t Text) Text {
 	hits := accidents(t)
 	if len(hits) == 0 {
 		return t
 	}
 	var b strings.Builder
-	moved := make([]int, 0, len(hits)) // how far what follows each hit moves
+	moved := make([]int, 0, len(hits)) // shift of the text after each hit
 	pos, shift := 0, 0
 	for _, at := range hits {
 		alike := lookAlike(rune(t.Text[at]))
@@ -51,7 +51,7 @@ func withoutAccidents(t Text) Text {
 	return Text{Text: b.String(), Spans: spans}
 }
 
-// move returns where a byte offset is after the hits before it grew.
+// move returns a byte offset after the hits before it have grown.
 func move(at int, hits, moved []int) int {
 	n := 0
 	for n < len(hits) && hits[n] < at {
@@ -117,7 +117,7 @@ func accidentsOnLine(t Text, start, end int) []int {
 	return out
 }
 
-// notePairs notes which delimiters the markup of s brings to a line.
+// notePairs sets the delimiters that the markup of s adds to a line.
 func notePairs(pairs map[byte]bool, s core.Span) {
 	switch d := delimiter(s.Kind); {
 	case d != "":
@@ -127,8 +127,8 @@ func notePairs(pairs map[byte]bool, s core.Span) {
 	}
 }
 
-// role reports whether the delimiter line[i] can open and close. An asterisk is
-// taken to do so within a word as well.
+// role reports whether the delimiter line[i] can open and close. An asterisk or
+// back-tick can do so within a word too.
 func role(line string, i int) (opens, closes bool) {
 	before, _ := utf8.DecodeLastRuneInString(line[:i])
 	after, _ := utf8.DecodeRuneInString(line[i+1:])
@@ -140,7 +140,7 @@ func role(line string, i int) (opens, closes bool) {
 }
 
 // protectedAt returns a function that reports whether an offset of a line is in
-// code or in a URL, where nothing is replaced but a back-tick in a block.
+// code or in a URL, where only the back-ticks of a fence are replaced.
 func protectedAt(t Text, start, end int) func(int) bool {
 	var ranges [][2]int
 	for _, s := range t.Spans {

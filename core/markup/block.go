@@ -13,8 +13,8 @@ import (
 // maxIndent bounds the indent of nested lists, in columns.
 const maxIndent = 16
 
-// blocks writes the children of parent, with the blank lines between them that
-// the source has.
+// blocks writes the children of parent, with the blank lines of the source between
+// them.
 func (w *writer) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.PreviousSibling() != nil {
@@ -70,7 +70,7 @@ func (w *writer) list(n *ast.List) {
 	}
 }
 
-// item writes one list item. An item that has no text still shows its mark.
+// item writes one list item. An item without text still shows its mark.
 func (w *writer) item(n ast.Node, mark string) {
 	if w.marker != "" {
 		w.flushMarker()

@@ -2,17 +2,16 @@ package markup
 
 import "strings"
 
-// How much a text may grow when it is rendered: in the cells of its tables, which
-// short rows are padded to, and in the targets of link definitions, which each use
-// repeats.
+// Bounds of what rendering may add to a text: cells of tables, to which short rows are
+// padded, and targets of link definitions, which each use repeats.
 const (
 	maxCells   = 20_000
 	maxTargets = 1 << 20 // bytes
 )
 
-// Grows reports whether Markdown could become much larger than it is when it is
-// rendered: by rows of a table that are padded to its header, or by definitions of
-// links that are used again and again. Its time is linear in len(md).
+// Grows reports whether Markdown could become much larger when rendered: by rows of a
+// table that are padded to its header, or by link definitions that are used repeatedly.
+// Its time is linear in len(md).
 func Grows(md string) (tables, links bool) {
 	return cells(md) > maxCells, targets(md) > maxTargets
 }
@@ -34,8 +33,7 @@ func cells(md string) int {
 	return total
 }
 
-// targets bounds the bytes of all targets of links that are defined apart from
-// their uses.
+// targets bounds the bytes of all uses of link definitions.
 func targets(md string) int {
 	if !strings.Contains(md, "]:") {
 		return 0

@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// chunkSize bounds what the Markdown parser sees at once, in bytes: its cost is
-// quadratic for hostile input, and so that of a document stays linear.
+// chunkSize bounds the input of one run of the Markdown parser, in bytes. Its time is
+// quadratic for hostile input; with the bound that of a document is linear.
 const chunkSize = 8 << 10
 
-// chunk is a piece of a document that is parsed on its own.
+// chunk is a piece of a document that is parsed separately.
 type chunk struct {
 	text string
-	join string // stands between it and the chunk before
-	code bool   // goes on with the fenced code of the chunk before
+	join string // the text between it and the chunk before
+	code bool   // it continues the fenced code of the chunk before
 }
 
 // chunks cuts md at blank lines, else at lines, else anywhere. A fence around a
-// cut is closed and opened again.
+// cut is closed and reopened.
 func chunks(md string) []chunk {
 	var out []chunk
 	next := chunk{}
@@ -37,9 +37,9 @@ func chunks(md string) []chunk {
 	return append(out, next)
 }
 
-// cut returns where to end a chunk in md, what to join it with the next one by,
-// and the line that opened the fence around the cut, or nothing. opened is the
-// fence line that the chunk itself goes on with, or nothing.
+// cut returns the end of a chunk in md, the text between it and the next one, and the
+// line that opened a fence around the cut, if any. opened is the fence line that the
+// chunk itself continues, if any.
 func cut(opened, md string) (n int, join, reopen string) {
 	inForce := strings.TrimSuffix(opened, "\n")
 	var blank, plain, any int
@@ -77,7 +77,8 @@ func cut(opened, md string) (n int, join, reopen string) {
 	return n, join, inForce
 }
 
-// cutLine returns where to cut a line that is too long, and what to join by.
+// cutLine returns the place to cut a line that is too long, and the text between the
+// pieces.
 func cutLine(md string) (int, string) {
 	if i := strings.LastIndexByte(md[:chunkSize], ' '); i > chunkSize/2 {
 		return i, " "
@@ -89,7 +90,7 @@ func cutLine(md string) (int, string) {
 	return n, ""
 }
 
-// firstLine returns the first line of s, without its end and with its size.
+// firstLine returns the first line of s without its end, and its size with it.
 func firstLine(s string) (string, int) {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		return s[:i], i + 1
@@ -97,8 +98,8 @@ func firstLine(s string) (string, int) {
 	return s, len(s)
 }
 
-// fenceAfter returns the line that opened the fence in force after line, given
-// the one in force before it.
+// fenceAfter returns the line that opened the current fence after line, given that
+// before it.
 func fenceAfter(fence, line string) string {
 	m := marker(line)
 	switch {
@@ -115,7 +116,7 @@ func fenceAfter(fence, line string) string {
 }
 
 // marker returns the run of backticks or tildes of a line that opens or closes
-// a fence, or nothing.
+// a fence, else "".
 func marker(line string) string {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > 3 || s == "" || s[0] != '`' && s[0] != '~' {

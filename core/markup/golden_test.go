@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write the wanted output of golden files
 
 const wantMark = "-- text and spans --\n"
 
-// Each file holds Markdown, and after wantMark what becomes of it.
+// Each file holds Markdown, and after wantMark the expected result.
 func TestParseGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")

@@ -57,7 +57,7 @@ func (w *writer) words(n *ast.Text) {
 	}
 }
 
-// code writes a code span; its line breaks are blanks.
+// code writes a code span, with blanks for line breaks.
 func (w *writer) code(n *ast.CodeSpan) {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -82,8 +82,8 @@ func (w *writer) emphasis(n *ast.Emphasis) {
 	}
 }
 
-// link writes a link. Without text it shows its target, and a target that is
-// of no use as a link is written out.
+// link writes a link. Without text it shows its target. A target that no client opens
+// is written out.
 func (w *writer) link(target string, body func()) {
 	before := w.out.Len()
 	if !linkable(target) {
@@ -153,7 +153,7 @@ func checkbox(checked bool) string {
 	return "☐ "
 }
 
-// longestEntity bounds how far the end of a character reference is looked for.
+// longestEntity bounds the length of a character reference, in bytes.
 const longestEntity = 34
 
 // unescape resolves backslash escapes and character references.
@@ -180,7 +180,7 @@ func unescape(b []byte) string {
 	return out.String()
 }
 
-// entityLen returns the length of the character reference that s begins with,
+// entityLen returns the length of the character reference at the beginning of s,
 // or 1 for a lone ampersand.
 func entityLen(s string) int {
 	if end := strings.IndexByte(s[:min(len(s), longestEntity)], ';'); end > 1 {

@@ -1,7 +1,6 @@
-// Package markup turns the Markdown that models write into plain text with
-// spans over it, and cuts such texts into parts of the length that a channel
-// can carry. It is pure: each channel renders the spans as its own
-// markup. It imports goldmark, uniseg and core.
+// Package markup turns Markdown into plain text with spans over it, and cuts such
+// texts into parts of the length that a channel supports. It is pure: each channel
+// renders the spans as its own markup. It imports goldmark, uniseg and core.
 package markup
 
 import (
@@ -18,7 +17,7 @@ type Text struct {
 	Spans []core.Span
 }
 
-// Part returns t as a part to be sent.
+// Part returns t as a part of a delivery.
 func (t Text) Part() core.Part { return core.Part{Text: t.Text, Spans: t.Spans} }
 
 // Plain returns the visible text of md without any markup.
@@ -37,9 +36,9 @@ func UTF16Len(s string) int {
 	return n
 }
 
-// Renderer writes a Text as a channel's own markup. Open and Close return what
-// stands before and after a span. Escape returns the text between as it is to
-// be written; in is the innermost span around it, the zero Span if there is none.
+// Renderer writes a Text as a channel's own markup. Open and Close return the markup
+// before and after a span. Escape returns the text between in escaped form; in is the
+// innermost span around it, the zero Span if there is none.
 type Renderer struct {
 	Open, Close func(s core.Span) string
 	Escape      func(text string, in core.Span) string

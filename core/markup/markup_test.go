@@ -127,7 +127,7 @@ func drawBlock(words *[]string) *rapid.Generator[string] {
 	})
 }
 
-// Code of many chunks is one span with every line as it was, whatever it looks like.
+// Code of many chunks is one span with every line unchanged, whatever its content.
 func TestParseLongCode(t *testing.T) {
 	t.Parallel()
 	code := strings.TrimSpace(strings.Repeat("# no heading\n\n- *no* item\n    x := `y`\n~~~\n", 1000))

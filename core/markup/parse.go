@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// maxColumns bounds the columns of a table: a row costs its header's columns,
-// so a wider one is left as text.
+// maxColumns bounds the columns of a table: each row costs as many, so a wider table is
+// left as text.
 const maxColumns = 64
 
 var (
@@ -26,12 +26,12 @@ func newParser(more ...goldmark.Extender) parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(all...)).Parser()
 }
 
-// Parse returns the Markdown md as plain text with spans. Headings are lines of
-// their own, list items begin with "• " or their number, tables are aligned
-// text in a SpanPre, task boxes are ☐ and ☑. Line breaks stay. Raw HTML stays
-// text, but <br> is a line break. A link that no client would open (no web,
-// mail, phone or chat scheme) is written out as "text (target)". It never
-// panics, takes any bytes, and its time is linear in len(md).
+// Parse returns the Markdown md as plain text with spans. Headings are on their own
+// lines, list items begin with "• " or their number, tables are aligned text in a
+// SpanPre, task boxes are ☐ and ☑. Line breaks stay. Raw HTML stays text, but <br> is a
+// line break. A link that no client would open (no web, mail, phone or chat scheme) is
+// written out as "text (target)". Parse accepts any bytes, never panics, and its time is
+// linear in len(md).
 func Parse(md string) Text {
 	md = strings.ToValidUTF8(md, "\uFFFD")
 	md = strings.ReplaceAll(strings.ReplaceAll(md, "\r\n", "\n"), "\x00", "\uFFFD")
@@ -55,8 +55,8 @@ func Parse(md string) Text {
 	return out
 }
 
-// appendShifted appends spans moved by offset. With join, code that begins the
-// spans goes on with the code that ended before.
+// appendShifted appends spans moved by offset. With join, code at their beginning
+// continues the code at the end of the earlier ones.
 func appendShifted(to, spans []core.Span, offset int, join bool) []core.Span {
 	for i, s := range spans {
 		s.Start += offset

@@ -2,11 +2,11 @@ package markup
 
 import "github.com/everthread/everthread/core"
 
-// Parts renders Markdown as the parts that a channel can carry.
-func Parts(md string, c core.Capabilities) []core.Part { return carried(Parse(md), c) }
+// Parts renders Markdown as parts for a channel.
+func Parts(md string, c core.Capabilities) []core.Part { return parts(Parse(md), c) }
 
-// Refit makes the parts of a message, one at least, parts for another channel. What
-// is silent or folded stays so.
+// Refit turns the parts of a message, at least one, into parts for another channel.
+// They stay silent or folded.
 func Refit(old []core.Part, c core.Capabilities) []core.Part {
 	var whole Text
 	for n, p := range old {
@@ -19,14 +19,14 @@ func Refit(old []core.Part, c core.Capabilities) []core.Part {
 		}
 		whole.Text += p.Text
 	}
-	out := carried(whole, c)
+	out := parts(whole, c)
 	for i := range out {
 		out[i].Quiet, out[i].Fold = old[0].Quiet, old[0].Fold
 	}
 	return out
 }
 
-func carried(t Text, c core.Capabilities) (out []core.Part) {
+func parts(t Text, c core.Capabilities) (out []core.Part) {
 	pieces := []Text{t}
 	if c.MaxText > 0 {
 		pieces = Split(t, c.MaxText, c.Length)

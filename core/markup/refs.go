@@ -10,8 +10,8 @@ var (
 	bullet  = regexp.MustCompile(`^(…?)(?:[-*]|[0-9]+\.) `)
 )
 
-// Excerpt returns a piece of a summary's Markdown as one line to read: without
-// headings and references to messages, the entries of its lists apart by " · ".
+// Excerpt returns a piece of a summary's Markdown as one line for people: without
+// headings and references to messages, and with " · " between list items.
 func Excerpt(md string) string {
 	var b strings.Builder
 	for line := range strings.Lines(StripRefs(md)) {
@@ -54,7 +54,7 @@ func StripRefs(md string) string {
 	return string(out)
 }
 
-// refLen returns the length of the reference that s begins with, or 0.
+// refLen returns the length of the reference at the beginning of s, or 0.
 func refLen(s string) int {
 	i := 0
 	for sep := byte('['); ; sep = ',' {

@@ -13,9 +13,9 @@ import (
 // Split cuts t into parts of at most max units of length (nil: bytes), which
 // must be additive over concatenation. It cuts at a paragraph, else a line or
 // sentence, else a word, else between graphemes; only a grapheme longer than
-// max is cut between its runes. A span around a cut goes on in the next part,
-// so code is closed and opened again with its language. The parts together hold
-// all of the text but white space at the cuts; none is empty or only white
+// max is cut between its runes. A span around a cut continues in the next part,
+// so code is closed and reopened with its language. The parts together hold
+// all of the text except white space at the cuts; none is empty or only white
 // space. A max of 0 or less means no limit.
 func Split(t Text, max int, length func(string) int) []Text {
 	if length == nil {
@@ -53,7 +53,7 @@ func (s *splitter) parts() []Text {
 	return out
 }
 
-// kinds of places to cut at, best first.
+// Kinds of places to cut at, best first.
 const (
 	atParagraph = iota
 	atLine
@@ -62,7 +62,7 @@ const (
 	places
 )
 
-// end returns where the part that begins at pos ends.
+// end returns the end of the part that begins at pos.
 func (s *splitter) end(pos int) int {
 	var last [places]int // the last place of each kind
 	used := 0
@@ -108,7 +108,7 @@ func best(last [places]int, pos, limit int) int {
 }
 
 // unit returns the length in bytes of the grapheme at i, or of the rune there
-// if the grapheme had to be broken.
+// if the grapheme is broken.
 func (s *splitter) unit(i int) int {
 	text := s.t.Text
 	if i < s.broken {
@@ -138,8 +138,8 @@ func (s *splitter) breakGrapheme(pos int) int {
 	return i
 }
 
-// place says what kind of place to cut i is, right after white space; places
-// if it is none.
+// place returns the kind of place at i, right after white space; places if it is
+// none to cut at.
 func (s *splitter) place(i int) int {
 	text := s.t.Text
 	switch {
@@ -175,7 +175,7 @@ func (s *splitter) part(pos, end int) (Text, bool) {
 	return Text{Text: s.t.Text[start:stop], Spans: s.cut(start, stop)}, true
 }
 
-// leading returns how much white space to leave out at the start of a part.
+// leading returns the size of the white space to omit at the start of a part.
 func leading(body string, lineStart bool) int {
 	spaces := len(body) - len(strings.TrimLeftFunc(body, unicode.IsSpace))
 	if i := strings.LastIndexByte(body[:spaces], '\n'); i >= 0 {
@@ -187,8 +187,8 @@ func leading(body string, lineStart bool) int {
 	return spaces
 }
 
-// cut returns the spans over Text[start:stop], relative to start. Parts are
-// asked for in order.
+// cut returns the spans over Text[start:stop], relative to start. It must be called
+// for parts in order.
 func (s *splitter) cut(start, stop int) []core.Span {
 	for ; s.next < len(s.t.Spans) && s.t.Spans[s.next].Start < stop; s.next++ {
 		s.active = append(s.active, s.t.Spans[s.next])

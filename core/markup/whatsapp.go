@@ -10,13 +10,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// WhatsApp writes t in WhatsApp's own markup, which stands in the text itself, in
-// at most max UTF-16 units (0: no limit). Headings become bold, links "text (URL)", quotes lines with "> ". What does not fit is left
-// out: bold and the like first, URLs last, the text never; so only a text that
-// is longer than max itself exceeds it.
+// WhatsApp returns t with WhatsApp's markup, which is part of the text, in at most max
+// UTF-16 units (0: no limit). Headings become bold, links "text (URL)", quotes lines with
+// "> ". Markup that does not fit is left out: styles first, URLs last. The text is always
+// complete, so only a text longer than max exceeds it.
 //
 // WhatsApp has no escape character. A character of the text that would pair up
-// as markup is written as one that looks alike (2∗3∗4), outside code and URLs.
+// as markup is replaced by one that looks alike (2∗3∗4), outside code and URLs.
 func WhatsApp(t Text, max int) string {
 	t = withoutAccidents(t)
 	marks := chatMarks(t.Text, t.Spans)
@@ -26,9 +26,9 @@ func WhatsApp(t Text, max int) string {
 	return interleave(t.Text, marks)
 }
 
-// chatMark is one piece of markup: what stands where.
+// chatMark is one piece of markup.
 type chatMark struct {
-	rank    int // what is left out last has the lowest
+	rank    int // the lowest is left out last
 	inserts []insert
 }
 
@@ -65,7 +65,7 @@ func chatMarks(text string, spans []core.Span) []chatMark {
 	return out
 }
 
-// delimiter is what stands on both sides of a span, "" if nothing does.
+// delimiter returns the delimiter on both sides of a span, "" if it has none.
 func delimiter(k core.SpanKind) string {
 	switch k {
 	case core.SpanBold, core.SpanHeading:
@@ -85,8 +85,8 @@ func within(outer []core.Span, s core.Span, d string) bool {
 	})
 }
 
-// around returns a mark on both sides of text[start:end]. Marks that close stand
-// before those that open, inner ones first.
+// around returns a mark on both sides of text[start:end]. Closing marks come before
+// opening ones, inner ones first.
 func around(rank, start, end int, open, close string, index int) chatMark {
 	return chatMark{rank: rank, inserts: []insert{{start, 1 + index, open}, {end, -1 - index, close}}}
 }
@@ -107,7 +107,7 @@ func linkMark(text string, s core.Span, index int) []chatMark {
 	return []chatMark{{rank: linkRank, inserts: []insert{{s.End, -1 - index, " (" + s.Value + ")"}}}}
 }
 
-// quoteMark puts "> " before each line, but those of code.
+// quoteMark puts "> " before each line except those of code.
 func quoteMark(text string, s core.Span, spans []core.Span) chatMark {
 	m := chatMark{rank: blockRank}
 	for at := s.Start; at < s.End; {
@@ -139,9 +139,9 @@ func codeMark(text string, s core.Span, index int) []chatMark {
 	return []chatMark{around(rank, start, end, fence, fence, index)}
 }
 
-// styleMarks puts delimiters around each line of a span. A style that begins or
-// ends within a word is not shown by WhatsApp and left out; between digits it was
-// arithmetic (2*3*4), and its asterisks are put back as look-alikes.
+// styleMarks puts delimiters around each line of a span. WhatsApp does not show a style
+// that begins or ends within a word, so that is left out. Between digits it was arithmetic
+// (2*3*4): its asterisks are restored as look-alikes.
 func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 	if sign := arithmetic(text, s); sign != "" {
 		return []chatMark{around(linkRank, s.Start, s.End, sign, sign, index)}
@@ -161,7 +161,7 @@ func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 	return out
 }
 
-// arithmetic returns the operator that a span between digits was made from, ""
+// arithmetic returns the operator from which a span between digits was made, ""
 // if it is none.
 func arithmetic(text string, s core.Span) string {
 	before, _ := utf8.DecodeLastRuneInString(text[:s.Start])
@@ -178,7 +178,7 @@ func arithmetic(text string, s core.Span) string {
 	return ""
 }
 
-// wordAt reports whether a word goes on from left to right.
+// wordAt reports whether a word continues from left to right.
 func wordAt(left, right string) bool {
 	l, _ := utf8.DecodeLastRuneInString(left)
 	r, _ := utf8.DecodeRuneInString(right)
@@ -196,8 +196,8 @@ func trim(text string, start, end int) (int, int) {
 	return start + left, start + max(left, len(strings.TrimRightFunc(piece, unicode.IsSpace)))
 }
 
-// affordable returns the marks that cost at most budget together, those of low
-// rank first.
+// affordable returns the marks that together cost at most budget UTF-16 units, those of
+// low rank first.
 func affordable(marks []chatMark, budget int) []chatMark {
 	slices.SortStableFunc(marks, func(a, b chatMark) int { return cmp.Compare(a.rank, b.rank) })
 	return slices.DeleteFunc(marks, func(m chatMark) bool {

@@ -63,7 +63,7 @@ func TestWhatsAppLeavesOutWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Whatever a model writes: no part is over the limit, and no text is lost.
+// Whatever a model writes, no part exceeds the limit, and no text is lost.
 func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{
@@ -89,8 +89,8 @@ func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
 	})
 }
 
-// contains reports whether the characters of text are in s in order, look-alikes
-// taken for what they stand for.
+// contains reports whether the characters of text are in s in order, with look-alikes
+// for their originals.
 func contains(s, text string) bool {
 	same := strings.NewReplacer("*", "∗", "_", "ˍ", "~", "∼", "`", "ˋ")
 	rest := []rune(same.Replace(text))

@@ -7,8 +7,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// writer builds a Text from left to right. Line breaks are held back until more
-// text follows, and spans begin at their first text, so neither dangles.
+// writer builds a Text from left to right. Line breaks are delayed until more text
+// follows, and spans begin at their first text, so neither dangles.
 type writer struct {
 	src    []byte
 	out    strings.Builder
@@ -16,12 +16,12 @@ type writer struct {
 	unset  []int       // spans without text yet
 	inside []core.SpanKind
 
-	breaks int    // held back line breaks
+	breaks int    // delayed line breaks
 	indent string // of lines inside a list item
-	marker string // of the list item that has no text yet, with its indent
+	marker string // of a list item without text yet, with its indent
 }
 
-// finish returns what was written.
+// finish returns the text.
 func (w *writer) finish() Text {
 	s := strings.TrimRight(w.out.String(), " \t\n")
 	spans := w.spans[:0]
@@ -37,10 +37,10 @@ func (w *writer) finish() Text {
 	return Text{Text: s, Spans: spans}
 }
 
-// line asks for n line breaks before the next text.
+// line requests n line breaks before the next text.
 func (w *writer) line(n int) { w.breaks = max(w.breaks, n) }
 
-// text writes s, in which line breaks are kept and lines indented.
+// text writes s with its line breaks, and indents its lines.
 func (w *writer) text(s string) {
 	for i, line := range strings.Split(s, "\n") {
 		if i > 0 {
@@ -53,7 +53,7 @@ func (w *writer) text(s string) {
 	}
 }
 
-// verbatim writes s as it is, on lines of its own without indent.
+// verbatim writes s unchanged, on its own lines without indent.
 func (w *writer) verbatim(s string) {
 	if w.marker != "" {
 		w.flushMarker()
@@ -65,7 +65,7 @@ func (w *writer) verbatim(s string) {
 	w.indent = indent
 }
 
-// flushMarker writes the marker of a list item that has no text on its line.
+// flushMarker writes the marker of a list item without text on its line.
 func (w *writer) flushMarker() {
 	m := strings.TrimRight(w.marker, " ")
 	w.marker = ""
@@ -74,7 +74,7 @@ func (w *writer) flushMarker() {
 	w.line(1)
 }
 
-// begin writes what is held back before text.
+// begin writes the delayed line breaks and marker before text.
 func (w *writer) begin() {
 	if w.newline() {
 		w.out.WriteString(w.marker)
@@ -89,7 +89,7 @@ func (w *writer) begin() {
 	w.unset = w.unset[:0]
 }
 
-// newline writes the line breaks held back, and reports whether a line begins.
+// newline writes the delayed line breaks, and reports whether a line begins.
 func (w *writer) newline() bool {
 	if w.out.Len() == 0 {
 		w.breaks = 0
@@ -103,8 +103,7 @@ func (w *writer) newline() bool {
 	return begins
 }
 
-// span writes what body writes as a span of kind. Inside of one of the same
-// kind there is only the body.
+// span writes body as a span of kind, or only the body inside a span of the same kind.
 func (w *writer) span(kind core.SpanKind, value string, body func()) {
 	if slices.Contains(w.inside, kind) {
 		body()

@@ -20,15 +20,35 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// maxFetches is how often a download is tried.
+// maxFetches bounds the attempts of a download.
 const maxFetches = 5
 
-// Take claims a due download and does it.
-func (m *Files) Take(ctx context.Context, ref core.JobRef) { m.Jobs.Take(ctx, ref, m.fetch) }
+// Take claims a due download or removal and does it.
+func (m *Files) Take(ctx context.Context, ref core.JobRef) {
+	m.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
+		if j.Queue == core.QueueRemove {
+			return m.removeAll(ctx, j)
+		}
+		return m.fetch(ctx, j)
+	})
+}
 
-// Queues are the queues of downloads from the channels, and of what waits to be heard.
+// removeAll removes the redacted attachments that a job lists.
+func (m *Files) removeAll(ctx context.Context, j *core.Job) error {
+	var names []string
+	if err := json.Unmarshal(j.Payload, &names); err != nil {
+		return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
+	}
+	if err := m.Remove(names); err != nil {
+		return err
+	}
+	return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "")
+}
+
+// Queues returns the queues of removals, of downloads from channels, and of recordings from
+// our own channels, which wait to be transcribed.
 func (m *Files) Queues() []string {
-	var out []string
+	out := []string{core.QueueRemove}
 	for name := range m.Fetchers {
 		out = append(out, core.QueueFetch+name)
 	}
@@ -38,7 +58,7 @@ func (m *Files) Queues() []string {
 	return out
 }
 
-// fetch downloads one attachment and records where it is, or why it is not.
+// fetch downloads one attachment and stores its path, or why it has none.
 func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 	var index int
 	if err := json.Unmarshal(j.Payload, &index); err != nil {
@@ -50,7 +70,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 		return err
 	}
 	if len(ms) == 0 || ms[0].Redacted || index >= len(ms[0].Attachments) {
-		// An attempt before may have got as far as the file.
+		// An earlier attempt may have stored the file.
 		return errors.Join(m.Remove([]string{fetchedName(j.User, id, index)}), m.Jobs.Store.Finish(ctx, j.User, j.Lease, ""))
 	}
 	a := ms[0].Attachments[index]
@@ -60,7 +80,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 	if err == nil {
 		a.Size = int64(len(data))
 		a.MIME = sniffed(cmp.Or(a.MIME, said), http.DetectContentType(data))
-		m.look(&a, data)
+		m.classify(&a, data)
 		text, err = m.listen(ctx, j, ms[0].Text, &a, data)
 	}
 	if err != nil {
@@ -79,15 +99,15 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 		done.Text, done.Tokens = text, m.Tokens.Count(text)
 	}
 	err = m.Store.SetAttachment(ctx, done)
-	if errors.Is(err, core.ErrNotFound) || errors.Is(err,
-		core.ErrMoving) { // it was redacted while it came, or comes again as another's
+	if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) {
+		// It was redacted during the download, or is downloaded again for the target user.
 		err = m.Remove([]string{a.Path})
 	}
 	return err
 }
 
-// download returns the file of an attachment: from where it was kept before, or else
-// as the service has it, and keeps that.
+// download returns the file of an attachment: the stored one, or else the service's, which
+// it stores.
 func (m *Files) download(ctx context.Context, j *core.Job, name string,
 	a *core.Attachment) (data []byte, said string, err error) {
 	if a.Path != "" {
@@ -109,8 +129,8 @@ func (m *Files) download(ctx context.Context, j *core.Job, name string,
 	return data, said, err
 }
 
-// sniffed is the type of a file: what its content shows, unless that says less
-// than what the service says.
+// sniffed returns the type of a file: that of its content, unless the service's is more
+// specific.
 func sniffed(said, seen string) string {
 	if strings.HasPrefix(seen, "image/") {
 		return seen
@@ -130,25 +150,25 @@ func sniffed(said, seen string) string {
 
 func major(mime string) string { return strings.SplitN(mime, "/", 2)[0] }
 
-// unheard stands in a placeholder until what was said can be written down.
-const unheard = "not written down, today's tokens are used up"
+// Placeholders of recordings without a transcript.
+const (
+	unheard = "not written down, today's tokens are used up"
+	tooLong = "not written down, it is too long"
+)
 
-// tooLong says in a placeholder that a recording is longer than is written down.
-const tooLong = "not written down, it is too long"
-
-// measured looks how long a recording is, and whether that is too long to be written down.
+// measured sets the duration of a recording, and whether that is too long for a transcript.
 func (m *Files) measured(a *core.Attachment, data []byte) {
 	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" {
 		return
 	}
-	if o, err := ReadOpus(data); err == nil && o.Duration > a.Duration { // not every service says it
+	if o, err := ReadOpus(data); err == nil && o.Duration > a.Duration { // some services omit it
 		a.Duration = o.Duration
 	}
 	a.Long = m.Longest > 0 && a.Duration > m.Longest
 }
 
-// listen is transcribe, but where the day has no tokens for it the placeholder says
-// so, and it is tried again when they are there.
+// listen returns the text of a message with the transcript of a recording. If the day has no
+// tokens for it, the placeholder says so, and a later attempt follows when it has.
 func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
 	plain := strings.Replace(text, ": "+unheard+"]", "]", 1)
 	a.Unheard = time.Time{}
@@ -169,9 +189,8 @@ func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.At
 	return said, err
 }
 
-// transcribe adds to the text of a message what its voice note says. A service
-// that does not answer is tried again with the download; one that refuses the
-// recording leaves the placeholder as it is.
+// transcribe adds the transcript of a recording to the text of its message. A temporary
+// error of the service retries the download; a permanent one leaves the placeholder.
 func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *core.Attachment,
 	data []byte) (string, error) {
 	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
@@ -193,8 +212,8 @@ func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *cor
 	return heard(text, a.Kind, said), nil
 }
 
-// heard puts a transcript into the first placeholder of its kind that has none:
-// [voice 0:12] becomes [voice 0:12: what was said].
+// heard inserts a transcript into the first placeholder of its kind: [voice 0:12] becomes
+// [voice 0:12: the words].
 func heard(text, kind, said string) string {
 	start := strings.Index(text, "["+kind)
 	if start >= 0 {
@@ -205,7 +224,7 @@ func heard(text, kind, said string) string {
 	return strings.TrimSpace(text + "\n[" + kind + ": " + said + "]")
 }
 
-// fetchedName is where an attachment of a message lies, below the media folder.
+// fetchedName returns the path of a message's attachment below the media folder.
 func fetchedName(u core.UserID, m core.MessageID, index int) string {
 	return filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index))
 }

@@ -1,9 +1,9 @@
-// Package media keeps attachments: it downloads those that came with messages, has
-// recordings written down, keeps what tools and pages make, and bounds how much of it
-// there is of a user.
+// Package media manages attachments: it downloads those of messages, transcribes recordings,
+// stores files from tools and web pages, and bounds the size of each user's files.
 package media
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -21,37 +21,36 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Store is what is known of attachments.
+// Store is the part of a store that Files uses.
 type Store interface {
 	core.MediaStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
-// Transcriber writes down what is said in a recording.
+// Transcriber transcribes recordings.
 type Transcriber interface {
 	Transcribe(ctx context.Context, r core.Recording) (string, error)
 }
 
-// Files keeps attachments below a folder, those of each user in one of their own. It is
-// safe for concurrent use.
+// Files stores attachments below a folder, with one folder per user. It is safe for
+// concurrent use.
 type Files struct {
 	Store Store
 	Users core.Users
 	Jobs  *job.Worker
-	// Fetchers download what came with messages, by the names of their channels.
+	// Fetchers download the attachments of messages, by the names of their channels.
 	Fetchers map[string]core.Fetcher
-	// Doors are channels of our own, whose files are here before their messages.
-	Doors []string
-	// Transcriber writes down voice notes; nil: nobody does.
-	Transcriber Transcriber
-	Longest     time.Duration // of a recording that is written down; 0: any
+	// Doors are channels of our own, whose files are stored before their messages.
+	Doors       []string
+	Transcriber Transcriber   // nil: recordings are not transcribed
+	Longest     time.Duration // of a recording that is transcribed; 0: no bound
 	Tokens      core.Tokenizer
 	Dir         string
 	Max         int64         // bytes of a file
 	PerUser     int64         // bytes of all files of a user; 0: no limit
-	Wait        time.Duration // that Loaded waits at most
-	// Kind says what kind of document a file is; empty: none whose text is read. nil: no
-	// text is read.
+	Wait        time.Duration // bound of Loaded and Readable
+	// Kind returns the kind of a document; empty: its text is not read. nil: no text is
+	// read.
 	Kind func(name, media string, data []byte) string
 	Log  *zap.Logger
 	Now  func() time.Time
@@ -59,8 +58,8 @@ type Files struct {
 	space space
 }
 
-// KeepFile stores the n-th file that a call of a tool made, for the reply. What is said
-// to be a picture, or looks like one, has to be one.
+// KeepFile stores the n-th file of a tool call, for the reply. A file that claims to be a
+// picture, or looks like one, must be one.
 func (m *Files) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.File) (a core.Attachment, err error) {
 	if major(f.MIME) == "image" || major(http.DetectContentType(f.Data)) == "image" {
 		if f.MIME, err = checkPicture(f.Data); err != nil {
@@ -70,14 +69,14 @@ func (m *Files) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.Fi
 	return m.keepAs(ctx, use.User, fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n), f)
 }
 
-// Keep stores a file that a person sent to a page of ours, for their message.
-// core.ErrNoRoom: theirs take as much as they may already.
+// Keep stores a file that a person uploaded to a web page, for their message. It returns
+// core.ErrNoRoom if the user's files have reached their bound.
 func (m *Files) Keep(ctx context.Context, u core.UserID, f core.File) (core.Attachment, error) {
 	return m.keepAs(ctx, u, "upload-"+strings.ToLower(rand.Text()), f)
 }
 
-// KeepVoice stores a voice note that a person recorded on a page of ours, for their
-// message. What is said in it is written down once the message has come.
+// KeepVoice stores a voice note that a person recorded on a web page, for their message. It
+// is transcribed after the message was received.
 func (m *Files) KeepVoice(ctx context.Context, u core.UserID, f core.File,
 	long time.Duration) (core.Attachment, error) {
 	a, err := m.Keep(ctx, u, f)
@@ -95,7 +94,7 @@ type Speech struct {
 	Data     []byte
 }
 
-// KeepSpeech stores the recording of an answer, in the place of one from an attempt before.
+// KeepSpeech stores the recording of an answer, and replaces that of an earlier attempt.
 func (m *Files) KeepSpeech(ctx context.Context, u core.UserID, id core.MessageID, s Speech) (core.Attachment, error) {
 	a, err := m.keepAs(ctx, u, fmt.Sprintf("speech-%d", id), core.File{MIME: s.MIME, Data: s.Data})
 	a.Duration = s.Duration
@@ -115,21 +114,17 @@ func (m *Files) keepAs(ctx context.Context, u core.UserID, name string, f core.F
 	}
 	a := core.Attachment{Name: f.Name, Alt: f.Alt, MIME: sniffed(f.MIME, http.DetectContentType(f.Data)),
 		Size: int64(len(f.Data))}
-	a.Kind = map[string]string{"image": "photo", "audio": "audio", "video": "video"}[major(a.MIME)]
-	if a.Kind == "" {
-		a.Kind = "document"
-	}
-	if a.Name == "" {
-		a.Name = a.Kind + ending(a.MIME)
-	}
-	m.look(&a, f.Data)
+	kinds := map[string]string{"image": "photo", "audio": "audio", "video": "video"}
+	a.Kind = cmp.Or(kinds[major(a.MIME)], "document")
+	a.Name = cmp.Or(a.Name, a.Kind+ending(a.MIME))
+	m.classify(&a, f.Data)
 	var err error
 	a.Path, err = m.write(filepath.Join(fmt.Sprint(int64(u)), name), f.Data)
 	return a, err
 }
 
-// look has the text of a document read later, or says that it is of no kind that is read.
-func (m *Files) look(a *core.Attachment, data []byte) {
+// classify marks a document whose text will be read, or one of a kind that is not read.
+func (m *Files) classify(a *core.Attachment, data []byte) {
 	if m.Kind == nil || a.Kind != "document" || a.Document != nil || len(data) == 0 {
 		return
 	}
@@ -144,7 +139,7 @@ func (m *Files) look(a *core.Attachment, data []byte) {
 	a.Document = &core.Document{State: core.DocumentRead, Problem: core.DocumentKind}
 }
 
-// ending is the ending of a file's name by its type.
+// ending returns the file extension of a type.
 func ending(media string) string {
 	base, _, _ := mime.ParseMediaType(media)
 	switch base {
@@ -166,7 +161,7 @@ func ending(media string) string {
 func (m *Files) write(name string, data []byte) (string, error) {
 	path := filepath.Join(m.Dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("make the media folder: %w", err)
+		return "", fmt.Errorf("create the media folder: %w", err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
 	if err != nil {
@@ -189,7 +184,7 @@ func (m *Files) Read(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(m.Dir, filepath.Clean("/"+name)))
 }
 
-// Remove removes files by their names, such as those of attachments that were redacted.
+// Remove removes files by their names, such as those of redacted attachments.
 func (m *Files) Remove(names []string) error {
 	for _, name := range names {
 		if name == "" {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Opus is what an OGG/Opus file says of itself, without being decoded.
+// Opus describes an OGG/Opus file, without decoding it.
 type Opus struct {
 	Duration time.Duration
-	// Silent: it has no sound, or one packet again and again, as encoders write silence.
+	// Silent means that it has no sound, or repeats one packet, as encoders write silence.
 	Silent bool
 }
 
-// Reasons why a file is no OGG/Opus.
+// Reasons why a file is not OGG/Opus.
 var (
 	errNotOgg  = errors.New("it is no OGG file")
 	errNotOpus = errors.New("the OGG file holds no Opus")
@@ -22,13 +22,12 @@ var (
 )
 
 const (
-	opusRate   = 48_000 // samples a second that positions count, whatever was recorded
-	pageHeader = 27
-	// longestSound bounds what a position may claim.
-	longestSound = 24 * time.Hour
+	opusRate     = 48_000 // samples a second of positions, whatever the recording
+	pageHeader   = 27
+	longestSound = 24 * time.Hour // bound of positions
 )
 
-// ReadOpus looks through the pages of an OGG/Opus file. It takes any bytes.
+// ReadOpus reads the pages of an OGG/Opus file. It accepts any bytes.
 func ReadOpus(data []byte) (Opus, error) {
 	if !bytes.HasPrefix(data, []byte("OggS")) {
 		return Opus{}, errNotOgg
@@ -46,15 +45,15 @@ func ReadOpus(data []byte) (Opus, error) {
 	}
 	samples := max(0, min(s.last-int64(s.skip), int64(longestSound.Seconds()*opusRate)))
 	long := time.Duration(samples) * time.Second / opusRate
-	const alike = 10 // of so many packets one is not like another, where nothing is said
+	const alike = 10 // in silence, one packet in so many differs from the others
 	return Opus{Duration: long, Silent: long == 0 || len(s.sounds)*alike <= s.packets-2}, nil
 }
 
-// opusStream is what was read of a file so far.
+// opusStream is the state after the pages read so far.
 type opusStream struct {
 	packets int
-	partial []byte // of a packet that goes on in the next page
-	skip    uint16 // samples at the beginning that are not heard
+	partial []byte // of a packet that continues on the next page
+	skip    uint16 // inaudible samples at the beginning
 	last    int64  // position of the end
 	sounds  map[string]struct{}
 }
@@ -88,7 +87,7 @@ func (s *opusStream) page(data []byte) (int, error) {
 	return at, nil
 }
 
-// packet takes a packet that is whole.
+// packet takes the complete packet in partial.
 func (s *opusStream) packet() error {
 	p := s.partial
 	switch s.packets {

@@ -14,12 +14,12 @@ import (
 	_ "golang.org/x/image/webp" // likewise
 )
 
-// mostPixels bounds the pictures of tools: a small file may unfold into a very large one.
-// The narrowest service takes as many.
+// mostPixels bounds the pictures of tools, because a small file may decode to a very large
+// picture. It is the bound of the most restrictive service.
 const mostPixels = 25_000_000
 
-// checkPicture returns the type of a picture that somebody else's program made, or why it
-// is not shown. It goes by the content alone, and reads no more of it than the size.
+// checkPicture returns the type of a foreign picture, or why it is not shown. It relies only
+// on the content, and decodes only the size.
 func checkPicture(data []byte) (string, error) {
 	seen := http.DetectContentType(data)
 	if !slices.Contains(seenByModels, seen) {

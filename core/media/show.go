@@ -18,8 +18,8 @@ func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID)
 	return m.await(ctx, u, ids, m.loading)
 }
 
-// Readable waits until the documents among the attachments of messages are here and read, for
-// at most Wait.
+// Readable waits until the documents among the attachments of messages are downloaded and
+// read, for at most Wait.
 func (m *Files) Readable(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	return m.await(ctx, u, ids, m.Unread)
 }
@@ -40,8 +40,8 @@ func (m *Files) await(ctx context.Context, u core.UserID, ids []core.MessageID,
 	}
 }
 
-// Images returns the pictures among the messages' attachments, as far as they
-// are there; see Loaded.
+// Images returns the pictures among the attachments of messages that are downloaded; see
+// Loaded.
 func (m *Files) Images(ctx context.Context, u core.UserID,
 	ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
 	ms, err := m.Store.Messages(ctx, u, ids)
@@ -51,7 +51,7 @@ func (m *Files) Images(ctx context.Context, u core.UserID,
 	return m.images(ms), nil
 }
 
-// loading reports whether something of a message is on its way.
+// loading reports whether an attachment is still being downloaded, read or transcribed.
 func (m *Files) loading(all []core.Attachment) bool {
 	now := m.Now()
 	return slices.ContainsFunc(all, func(a core.Attachment) bool {
@@ -59,7 +59,7 @@ func (m *Files) loading(all []core.Attachment) bool {
 	})
 }
 
-// Unread reports whether a document of a message is on its way, or not read yet.
+// Unread reports whether a document is still being downloaded or read.
 func (m *Files) Unread(all []core.Attachment) bool {
 	return m.Kind != nil && slices.ContainsFunc(all, func(a core.Attachment) bool {
 		return a.Kind == "document" && coming(a) || a.Document.Unread()
@@ -69,11 +69,11 @@ func (m *Files) Unread(all []core.Attachment) bool {
 // coming reports whether an attachment is still to be downloaded.
 func coming(a core.Attachment) bool { return a.Ref != "" && a.Path == "" && a.Error == "" }
 
-// seenByModels are the pictures that every provider takes. One that it does not
-// take would cost the answer.
+// seenByModels are the types of pictures that every provider accepts. Another would cost the
+// answer.
 var seenByModels = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
-// images are the pictures among the attachments of messages that a model can see.
+// images returns the pictures among the attachments of messages that a model can see.
 func (m *Files) images(ms []core.Message) map[core.MessageID][]core.Image {
 	out := map[core.MessageID][]core.Image{}
 	for _, msg := range ms {
@@ -83,7 +83,7 @@ func (m *Files) images(ms []core.Message) map[core.MessageID][]core.Image {
 			}
 			data, err := m.Read(a.Path)
 			if err != nil {
-				m.Log.Warn("read attachment", zap.Int64("message", int64(msg.ID)), zap.Error(err))
+				m.Log.Warn("attachment not read", zap.Int64("message", int64(msg.ID)), zap.Error(err))
 				continue
 			}
 			if media := http.DetectContentType(data); slices.Contains(seenByModels, media) {

@@ -12,9 +12,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// space knows what the files of each user take. It is measured at the files
-// themselves, so that what was deleted, merged or restored counts as it is now. Its
-// zero value is ready.
+// space caches the size of each user's files. It measures the files themselves, so that
+// deletions, merges and restores count. Its zero value is ready.
 type space struct {
 	mu sync.Mutex
 	of map[core.UserID]taken
@@ -25,12 +24,12 @@ type taken struct {
 	at    time.Time // when it was measured
 }
 
-// measuredFor is how long a process goes by what it measured; other processes may add
-// as much meanwhile.
+// measuredFor is how long a process relies on a measurement; other processes may add files
+// meanwhile.
 const measuredFor = time.Minute
 
-// spaceFor takes room for n more bytes of a user's files, or returns a permanent
-// core.ErrNoRoom. The owner has all the room there is.
+// spaceFor reserves n more bytes for a user's files, or returns a permanent core.ErrNoRoom.
+// The owner has no bound.
 func (m *Files) spaceFor(ctx context.Context, u core.UserID, n int64) error {
 	most := m.PerUser
 	if most <= 0 {
@@ -38,7 +37,7 @@ func (m *Files) spaceFor(ctx context.Context, u core.UserID, n int64) error {
 	}
 	who, err := m.Users.User(ctx, u)
 	if err != nil {
-		return fmt.Errorf("whose file it is: %w", err)
+		return fmt.Errorf("read the user of a file: %w", err)
 	}
 	if who.Role == core.RoleOwner {
 		return nil
@@ -62,7 +61,7 @@ func (m *Files) spaceFor(ctx context.Context, u core.UserID, n int64) error {
 	return nil
 }
 
-// measure adds up a user's files.
+// measure adds up the sizes of a user's files.
 func (m *Files) measure(u core.UserID) (taken, error) {
 	t := taken{at: m.Now()}
 	err := filepath.WalkDir(filepath.Join(m.Dir, fmt.Sprint(int64(u))), func(_ string, d fs.DirEntry, err error) error {
@@ -71,7 +70,7 @@ func (m *Files) measure(u core.UserID) (taken, error) {
 			info, err = d.Info()
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went away meanwhile, or there is none yet
+			return nil // it was removed meanwhile, or there is none yet
 		}
 		if info != nil {
 			t.bytes += info.Size()

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -12,18 +14,18 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Added is what came of a wish to keep a statement.
+// Added is the result of Add.
 type Added struct {
-	Effect *core.AddItem // nil: Item says it already, and nothing is to be changed
-	Item   core.Item     // the new one with its id, or the one that exists
-	Near   []core.Item   // active ones of the theme that say nearly the same
+	Effect *core.AddItem // nil: Item has the same meaning, and nothing changes
+	Item   core.Item     // the new one with its id, or the existing one
+	Near   []core.Item   // active ones of the theme with nearly the same meaning
 }
 
-// Add prepares a new item: User, Content and perhaps Theme, Type, Tags and the
-// source are given; blank ones get the default theme and core.ItemFact. What
-// cannot be kept is a plain error (core.ErrRefused).
+// Add prepares a new item with User and Content. A missing Theme is core.DefaultTheme, a
+// missing Type core.ItemFact; Tags and the source are optional. A refusal wraps
+// core.ErrRefused.
 func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, error) {
-	name := strings.Join(strings.Fields(text.Clean(i.Theme)), " ")
+	name := text.OneLine(text.Clean(i.Theme))
 	i, err := complete(i, now)
 	if err != nil {
 		return Added{}, err
@@ -52,16 +54,14 @@ func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, er
 	if config != "" {
 		i.Embedding = core.EmbeddingPending
 	}
-	if name == "" {
-		name = i.Theme
-	}
-	theme := core.Theme{User: i.User, Slug: i.Theme, Name: text.Shorten(name, maxSlug), CreatedAt: now, UpdatedAt: now}
+	theme := core.Theme{User: i.User, Slug: i.Theme, Name: text.Shorten(cmp.Or(name, i.Theme), maxSlug), CreatedAt: now,
+		UpdatedAt: now}
 	return Added{Effect: &core.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now},
 		Item: i, Near: near}, nil
 }
 
-// Edit prepares a correction of an item by the person; see core.EditItem. What cannot be
-// kept is a plain error (core.ErrRefused), and what is not there core.ErrNotFound.
+// Edit prepares a correction of an item by the person; see core.EditItem. A refusal wraps
+// core.ErrRefused; a missing item is core.ErrNotFound.
 func (m *Memory) Edit(ctx context.Context, user core.UserID, id core.ItemID, content string,
 	now time.Time) (core.EditItem, error) {
 	if _, err := m.Store.Item(ctx, user, id); err != nil {
@@ -75,8 +75,7 @@ func (m *Memory) Edit(ctx context.Context, user core.UserID, id core.ItemID, con
 	return core.EditItem{Item: id, Content: content, Digest: text.Digest(content), Embed: config, At: now}, err
 }
 
-// Keep prepares what a person wants to keep; see Add. same is the item that
-// says it already, and add is then nil.
+// Keep prepares an item for a person; see Add. add is nil if same has the same meaning.
 func (m *Memory) Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error) {
 	a, err := m.Add(ctx, i, now)
 	if err != nil || a.Effect != nil {
@@ -92,16 +91,13 @@ func (m *Memory) embed(ctx context.Context, user core.UserID) (string, error) {
 	return m.Embed.Name(ctx, user)
 }
 
-// complete is a new item as it is stored.
+// complete returns a new item as it is stored.
 func complete(i core.Item, now time.Time) (core.Item, error) {
 	var err error
 	if i.Theme, err = Slug(i.Theme); err != nil {
 		return i, err
 	}
-	if i.Type == "" {
-		i.Type = core.ItemFact
-	}
-	if i.Type, err = itemType(string(i.Type)); err != nil {
+	if i.Type, err = itemType(string(cmp.Or(i.Type, core.ItemFact))); err != nil {
 		return i, err
 	}
 	i.Content = text.Clean(i.Content)
@@ -127,16 +123,14 @@ func checkContent(s string) error {
 
 func checkTags(tags []string) ([]string, error) {
 	var out []string
-	seen := map[string]bool{}
 	for _, t := range tags {
-		t = strings.Join(strings.Fields(text.Clean(t)), " ")
-		if t == "" || seen[t] {
+		t = text.OneLine(text.Clean(t))
+		if t == "" || slices.Contains(out, t) {
 			continue
 		}
 		if utf8.RuneCountInString(t) > maxTag {
 			return nil, core.Refuse("a tag has at most %d characters", maxTag)
 		}
-		seen[t] = true
 		out = append(out, t)
 	}
 	if len(out) > maxTags {
@@ -145,7 +139,7 @@ func checkTags(tags []string) ([]string, error) {
 	return out, nil
 }
 
-// near are the newest active items of the same theme that say nearly the same.
+// near returns the newest active items of the same theme with nearly the same meaning.
 func (m *Memory) near(ctx context.Context, i core.Item) ([]core.Item, error) {
 	const looked, told = 200, 3
 	words := contentWords(i.Content)

@@ -13,7 +13,7 @@ const (
 	hintThemes = 10
 )
 
-// Guidance is the part of a prompt that says how memory is used.
+// Guidance is the part of a prompt that explains the use of memory.
 const Guidance = `# Memory
 Lasting facts, preferences and instructions of the person are kept in memory. Nothing of it is shown here: look it up.
 - memory_search finds items by words; the query * or an empty one returns the newest.
@@ -28,7 +28,7 @@ const (
 	more        = "memory_list_themes lists all"
 )
 
-// hints is the line of data that says what memory is about.
+// hints is the line of data with the themes of memory.
 type hints struct {
 	Is      string   `json:"is"`
 	Foreign bool     `json:"foreign,omitempty"`
@@ -36,16 +36,14 @@ type hints struct {
 	Text    string   `json:"text,omitempty"`
 }
 
-// Foreign reports whether words that the person did not write went into the name of
-// a theme that has items.
+// Foreign reports whether foreign words went into the name of a theme with items.
 func Foreign(themes []core.Theme) bool {
 	return slices.ContainsFunc(themes, func(t core.Theme) bool { return t.Tainted && t.Active > 0 })
 }
 
-// Hints returns, as one line of data for a prompt, the ten themes of most active
-// items and how many these are, and never content. Guidance and it are at most
-// 1,024 bytes: a list that does not fit is cut and points to memory_list_themes.
-// err, if not nil, is why themes cannot be had.
+// Hints returns, as one line of data for a prompt, the ten themes with most active items and
+// the numbers of these, but no content. With Guidance it has at most 1,024 bytes: a longer
+// list is cut and refers to memory_list_themes. err is why the themes cannot be read, or nil.
 func Hints(themes []core.Theme, err error) string {
 	h := hints{Is: "themes of memory (active items)", Foreign: Foreign(themes)}
 	active := 0

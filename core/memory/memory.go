@@ -1,11 +1,10 @@
-// Package memory is what is durably known about a user: statements in themes,
-// global and apart from the conversation. The model and people add,
-// find and archive them; the model changes and deletes nothing: its correction
-// is a new item and the old one archived. A person may correct an item, which keeps its
-// earlier wordings, and delete it for good.
+// Package memory manages durable knowledge about a user: statements in themes, independent of
+// the conversation. The model and people add, find and archive them. The model changes and
+// deletes nothing: it corrects an item by adding another and archiving the old one. A person
+// may correct an item, which keeps its earlier wordings, and delete it for good.
 //
-// What is to be changed is returned as an effect and committed with the reply
-// or the answer that speaks of it.
+// Changes are returned as effects and committed with the reply, or with the answer to a
+// command.
 package memory
 
 import (
@@ -16,16 +15,16 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Signals finds the candidates of a search by words and by meaning. A signal
-// that cannot be had is left out, and ItemSignals says why.
+// Signals finds the candidates of a search by words and by meaning. An unavailable signal is
+// left out, and ItemSignals says why.
 type Signals interface {
 	Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error)
 }
 
-// Store is where memory is kept.
+// Store stores memory.
 type Store interface{ core.MemoryStore }
 
-// Settings are the weights of the ranking. Zero values are the defaults beside them.
+// Settings are the weights of the ranking. A zero value means the default beside it.
 type Settings struct {
 	SemanticWeight float64 // 0.7
 	LexicalWeight  float64 // 0.3
@@ -47,7 +46,7 @@ func (s Settings) orDefault() Settings {
 type Memory struct {
 	Store
 	Signals  Signals
-	Embed    core.Embedding // of new items; nil: none want a vector
+	Embed    core.Embedding // of new items; nil: they get no vectors
 	Settings Settings
 }
 
@@ -69,5 +68,5 @@ func (m *Memory) Find(ctx context.Context, user core.UserID, words string, limit
 	return out, f.Mode, err
 }
 
-// IsTool reports whether a tool is one of memory, by its name.
+// IsTool reports whether name is a tool of memory.
 func IsTool(name string) bool { return strings.HasPrefix(name, "memory_") }

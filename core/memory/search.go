@@ -20,27 +20,26 @@ const (
 // modeRecent is the mode of a search without words: newest first.
 const modeRecent = "recent"
 
-// Query is a search of one user's memory. Words empty or * are all items,
-// newest first.
+// Query is a search of one user's memory. Empty Words or * mean all items, newest first.
 type Query struct {
 	User    core.UserID
 	Words   string
 	Theme   string   // empty: all; normalised by Slug
 	Types   []string // none: all
 	Status  string   // active (also if empty), archived or any
-	Recency int      // only the last so many days; 0: all
+	Recency int      // only the last days, this many; 0: all
 	Limit   int      // 0: 10; more than 50 is 50
 	Now     time.Time
 }
 
-// Found is what a search found, best first.
+// Found is the result of a search, best first.
 type Found struct {
 	Hits []Hit
 	Mode string // hybrid, fts or recent
 	Note string // why Mode is fts
 }
 
-// Hit is an item and why it was found. Score is 0 to 1.
+// Hit is an item with the signals that found it. Score is 0 to 1.
 type Hit struct {
 	core.Item
 	Score    float64
@@ -48,8 +47,7 @@ type Hit struct {
 	Semantic bool
 }
 
-// Search finds items. A filter that is not understood is a plain error
-// (core.ErrRefused).
+// Search finds items. An invalid filter is refused with core.ErrRefused.
 func (m *Memory) Search(ctx context.Context, q Query) (Found, error) {
 	filter, err := q.filter()
 	if err != nil {
@@ -71,7 +69,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Found, error) {
 	return Found{Hits: hits[:min(limit, len(hits))], Mode: s.Mode, Note: s.Note}, nil
 }
 
-// filter is the query of the store without words.
+// filter returns the store's query, without words.
 func (q Query) filter() (core.ItemQuery, error) {
 	out := core.ItemQuery{User: q.User}
 	if q.Limit < 0 {
@@ -102,7 +100,7 @@ func (q Query) filter() (core.ItemQuery, error) {
 	return out, err
 }
 
-// Types lists what an item may be, as people are offered it.
+// Types lists the types of items, in the order in which people are offered them.
 func Types() []core.ItemType {
 	return []core.ItemType{core.ItemFact, core.ItemPreference, core.ItemInstruction, core.ItemSummary, core.ItemOther}
 }
@@ -115,7 +113,7 @@ func itemType(name string) (core.ItemType, error) {
 		text.Shorten(name, 40))
 }
 
-// itemStatus reads a status of a search; the empty one means any.
+// itemStatus parses the status of a search; it returns an empty one for any.
 func itemStatus(name string) (core.ItemStatus, error) {
 	switch s := strings.ToLower(strings.TrimSpace(name)); s {
 	case "", string(core.ItemActive):
@@ -138,7 +136,7 @@ func (m *Memory) newest(ctx context.Context, filter core.ItemQuery, limit int) (
 	return out, err
 }
 
-// candidates are the items of signals that pass the filter, by their ids.
+// candidates returns the items of signals that pass the filter, by id.
 func (m *Memory) candidates(ctx context.Context, filter core.ItemQuery,
 	signals []core.ItemSignal) (map[core.ItemID]core.Item, error) {
 	out := map[core.ItemID]core.Item{}
@@ -163,9 +161,9 @@ type candidate struct {
 	lexical, semantic float64
 }
 
-// rank weighs the two signals, meaning and words: of each the best candidates are taken,
-// each signal is normalised over all that were taken, and where the search was
-// by words alone these decide alone. Ties: newer, then the lower id.
+// rank weighs two signals, meaning and words: it takes the best candidates of each, and
+// normalises each signal over all of them. In a search by words only these count. Of equals
+// the newer comes first, then the lower id.
 func (s Settings) rank(found core.ItemSignals, items map[core.ItemID]core.Item) []Hit {
 	all := s.best(found.Signals, items)
 	lexical := normalise(all, func(c candidate) (float64, bool) { return c.lexical, c.fts })
@@ -188,7 +186,7 @@ func newer(a, b core.Item) int {
 	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// best is the union of the best candidates of each signal.
+// best returns the union of the best candidates of each signal.
 func (s Settings) best(signals []core.ItemSignal, items map[core.ItemID]core.Item) []candidate {
 	var all []candidate
 	for _, x := range signals {

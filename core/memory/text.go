@@ -17,9 +17,9 @@ const (
 	maxTag     = 40 // characters
 )
 
-// Slug returns the slug of a theme: lower case, without accents, dashes between
-// words, at most 64 bytes; core.DefaultTheme for a blank one. A longer theme and
-// one without letters or digits are plain errors (core.ErrRefused).
+// Slug returns the slug of a theme: lower case, without accents, dashes between words, at
+// most 64 bytes; core.DefaultTheme for a blank one. It refuses a longer theme and one without
+// letters or digits with core.ErrRefused.
 func Slug(theme string) (string, error) {
 	if strings.TrimSpace(theme) == "" {
 		return core.DefaultTheme, nil
@@ -39,8 +39,8 @@ func wordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// alike reports whether two statements have the same content words, but for two
-// in five: then one may say what has become of the other.
+// alike reports whether two statements share three in five of their content words: one may
+// then replace the other.
 func alike(a, b map[string]bool) bool {
 	both := 0
 	for w := range a {
@@ -51,7 +51,7 @@ func alike(a, b map[string]bool) bool {
 	return both >= 2 && 5*both >= 3*(len(a)+len(b)-both)
 }
 
-// contentWords are the words of a statement that are not small.
+// contentWords returns the words of a statement that are not small.
 func contentWords(content string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.FieldsFunc(text.Unaccent(content), func(r rune) bool { return !wordly(r) }) {
@@ -62,7 +62,7 @@ func contentWords(content string) map[string]bool {
 	return out
 }
 
-// smallWords say little in English or French.
+// smallWords have little meaning in English or French.
 const smallWords = " the an as by and of to in on at is are was has have for with that this it his her their my user le " +
 	"la les un une des du de et est sont dans pour avec que qui son sa ses mon ma mes il elle au aux en " +
 	"utilisateur "

@@ -20,7 +20,8 @@ var (
 	_ core.Tool = themesTool{}
 )
 
-// number is a whole number, which some models write as a string.
+// number is a whole number. Some models write it as a string. Unlike core.Number its error
+// repeats the argument.
 type number int64
 
 // UnmarshalJSON reads 7, "7" or null.
@@ -33,7 +34,7 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// list is texts, of which some models write a single one without brackets.
+// list is a list of texts. Some models write a single one without brackets.
 type list []string
 
 // UnmarshalJSON reads ["a", "b"], "a" or null.
@@ -71,7 +72,7 @@ type resultJSON struct {
 	Snippet string        `json:"content_snippet"`
 	Status  string        `json:"status,omitempty"` // if it is not active
 	Created string        `json:"created_at"`
-	Foreign bool          `json:"foreign,omitempty"` // words that the user did not write went into it
+	Foreign bool          `json:"foreign,omitempty"` // it contains foreign words
 	Score   float64       `json:"score"`
 	Signals signalsJSON   `json:"signals"`
 }
@@ -120,7 +121,7 @@ func result(h Hit, length int, use core.ToolUse) resultJSON {
 	return r
 }
 
-// snippetLength keeps the answer of many items within what a tool may say.
+// snippetLength returns the length of snippets, shorter for many items.
 func snippetLength(items int) int {
 	switch {
 	case items <= 10:
@@ -131,8 +132,7 @@ func snippetLength(items int) int {
 	return 80
 }
 
-// plain keeps what is said in plain words as it is and names the operation of
-// everything else.
+// plain returns a refusal as it is, and wraps any other error with the operation.
 func plain(op string, err error) error {
 	if errors.Is(err, core.ErrRefused) {
 		return err
@@ -163,7 +163,7 @@ type similarJSON struct {
 	Snippet string      `json:"content_snippet"`
 }
 
-// Use adds an item, unless an active one says the same.
+// Use adds an item, unless an active one has the same meaning.
 func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		Type    string `json:"type"`
@@ -212,8 +212,8 @@ func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	return core.TaintedResult(i.View(use.Location), i.Tainted)
 }
 
-// named returns the item that a call names. One that never was and another
-// user's are told alike.
+// named returns the item that a call names. The error is the same for an unknown item and for
+// another user's.
 func (m *Memory) named(ctx context.Context, use core.ToolUse) (core.Item, error) {
 	var in struct {
 		ID number `json:"item_id"`
@@ -239,7 +239,7 @@ func (archiveTool) Spec() core.ToolSpec {
 		Schema: json.RawMessage(`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`)}
 }
 
-// Use archives an item; one that is archived stays so.
+// Use archives an item. An archived one stays archived.
 func (t archiveTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	i, err := t.named(ctx, use)
 	if err != nil {
@@ -267,7 +267,7 @@ type themeJSON struct {
 	Active int    `json:"active_items"`
 }
 
-// listedThemes is how many themes are listed at most.
+// listedThemes bounds the themes that are listed.
 const listedThemes = 100
 
 // Use lists themes, those with most active items first.

@@ -138,7 +138,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestArchiveTwice: what is archived is not touched again.
+// TestArchiveTwice: an archived item does not change again.
 func TestArchiveTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -107,7 +107,7 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 	}
 }
 
-// said is what recall finds, whatever the query.
+// said is the result of recall for every query.
 type said struct {
 	signals core.ItemSignals
 	err     error

@@ -1,4 +1,4 @@
-// Package metrics counts for Prometheus; docs/operations.md says what each metric says.
+// Package metrics provides the metrics for Prometheus; docs/operations.md explains them.
 package metrics
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Prices are what a million tokens cost.
+// Prices are the prices of a million tokens.
 type Prices struct {
 	Prompt, Cached, Completion float64
 	Currency                   string
 }
 
-// Meter counts. Its methods may be called concurrently.
+// Meter holds the metrics. It is safe for concurrent use.
 type Meter struct {
 	registry   *prometheus.Registry
 	counters   map[string]*prometheus.CounterVec
@@ -30,31 +30,31 @@ type Meter struct {
 	spent      spent
 }
 
-// metric is one with its labels: names, each with the values that are known before anything
-// happens. Their series are there from the start, at 0: what first appears with 1
-// has not risen for Prometheus.
+// metric is a metric with its labels: names, each with its known values. Their series
+// exist from the start, at 0: for Prometheus, a series that first appears with 1 has
+// not increased.
 type metric struct{ name, help, labels string }
 
 var counters = []metric{
 	{"everthread_messages_total", "Messages by direction (in, out) and channel.", "direction=in|out channel=CHANNELS"},
 	{"everthread_tokens_total", "Tokens as providers report them, by kind (prompt, cached, completion).",
 		"kind=prompt|cached|completion"},
-	{"everthread_deliveries_total", "Attempts to send a part, by what became of it.",
+	{"everthread_deliveries_total", "Attempts to send a part, by result.",
 		"state=sent|failed|unknown|parked|pending"},
 	{"everthread_delivery_unknown_total", "Parts that may or may not have arrived.", ""},
 	{"everthread_summaries_total", "Day summaries by result (stored, failed).", "result=stored|failed"},
-	{"everthread_reminders_total", "Reminders that were told.", ""},
-	{"everthread_tasks_total", "Times of tasks, by what became of them: begun, or why not.",
+	{"everthread_reminders_total", "Reminders that fired.", ""},
+	{"everthread_tasks_total", "Runs of tasks by result: begun, or why not.",
 		"result=begun|late|paused|blocked|nowhere|tokens|all|model|setup|refused"},
-	{"everthread_documents_total", "Documents by what became of them: read, or why not, or not all.",
+	{"everthread_documents_total", "Documents by result: read, or why not, or not completely.",
 		"result=read|encrypted|scanned|empty|damaged|long|slow|large|bomb|kind|unread"},
-	{"everthread_speech_total", "Answers that were to be spoken, by what became of it (spoken, failed).",
+	{"everthread_speech_total", "Replies to speak, by result (spoken, failed).",
 		"result=spoken|failed"},
-	{"everthread_windows_total", "Runs of messages that were cut for embedding.", ""},
+	{"everthread_windows_total", "Windows cut for embedding.", ""},
 	{"everthread_pages_total", "Pages of old messages compressed for the strategy long.", ""},
-	{"everthread_embeddings_total", "Texts that were embedded, by what became of it (ready, error).", "state=ready|error"},
-	{"everthread_embedding_failures_total", "Attempts to embed that failed as a whole.", ""},
-	{"everthread_backups_total", "Backups by the clock, by result (made, failed).", "result=made|failed"},
+	{"everthread_embeddings_total", "Texts to embed, by result (ready, error).", "state=ready|error"},
+	{"everthread_embedding_failures_total", "Embedding jobs that failed as a whole.", ""},
+	{"everthread_backups_total", "Scheduled backups by result (made, failed).", "result=made|failed"},
 	{"everthread_llm_errors_total", "Failed model calls by kind.", "kind=down|busy|auth|config|too_long|rejected"},
 	{"everthread_context_dropped_uncovered_total",
 		"Messages that a prompt had to leave out before a summary covered them.", ""},
@@ -69,17 +69,17 @@ var histograms = []metric{
 // gauges are read at each scrape.
 var gauges = []metric{
 	{"everthread_info", "1, with the version and the database of the process.", "version database"},
-	{"everthread_ready", "1 if messages can be taken: the database answers and has the right schema.", ""},
+	{"everthread_ready", "1 if messages can be accepted: the database answers and has the right schema.", ""},
 	{"everthread_channel_up", "1 if nothing is wrong with a channel.", "channel"},
 	{"everthread_queue_depth", "Jobs by queue and state.", "queue state"},
 	{"everthread_queue_age_seconds", "Age of the oldest job by queue and state.", "queue state"},
 	{"everthread_day_tokens",
-		"Tokens of all users of the day (UTC) by state (used, granted to processes, limit); nothing without limits.all_tokens_per_day.", "state"},
-	{"everthread_backup_overdue_seconds", "For how long a backup by the clock has been due; 0: none is.", ""},
-	{"everthread_backup_last_timestamp_seconds", "When the last backup by the clock was made; 0: never.", ""},
+		"Tokens of all users of the day (UTC) by state (used, granted to processes, limit); absent without limits.all_tokens_per_day.", "state"},
+	{"everthread_backup_overdue_seconds", "Time since a scheduled backup became due; 0: none is due.", ""},
+	{"everthread_backup_last_timestamp_seconds", "Time of the last scheduled backup; 0: never.", ""},
 }
 
-// names are the labels' names.
+// names returns the names of the labels.
 func (m metric) names() []string {
 	var out []string
 	for label := range strings.FieldsSeq(m.labels) {
@@ -89,7 +89,7 @@ func (m metric) names() []string {
 	return out
 }
 
-// known are the combinations of values that are known beforehand.
+// known returns the combinations of known values.
 func (m metric) known(channels []string) [][]string {
 	out := [][]string{nil}
 	for label := range strings.FieldsSeq(m.labels) {
@@ -109,10 +109,11 @@ func (m metric) known(channels []string) [][]string {
 	return out
 }
 
-// New returns a meter of channels, whose costs are at these prices.
+// New returns a meter for channels, with costs at these prices.
 func New(p Prices, channels []string) *Meter {
 	m := &Meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{},
-		histograms: map[string]*prometheus.HistogramVec{}, gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: p}}
+		histograms: map[string]*prometheus.HistogramVec{}, gauges: map[string]*prometheus.GaugeVec{},
+		spent: spent{prices: p, tokens: map[string]float64{}}}
 	for _, c := range counters {
 		m.counters[c.name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, c.names())
 		m.registry.MustRegister(m.counters[c.name])
@@ -133,7 +134,7 @@ func New(p Prices, channels []string) *Meter {
 		m.registry.MustRegister(m.gauges[g.name])
 	}
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "everthread_cost_total",
-		Help: "What tokens cost at llm.prices.", ConstLabels: prometheus.Labels{"currency": p.Currency}}, m.spent.total))
+		Help: "Cost of tokens at llm.prices.", ConstLabels: prometheus.Labels{"currency": p.Currency}}, m.spent.total))
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -151,29 +152,26 @@ func (m *Meter) Observe(name string, v float64, labels ...string) {
 	m.histograms[name].WithLabelValues(labels...).Observe(v)
 }
 
-// Set gives a gauge its value.
+// Set sets a gauge.
 func (m *Meter) Set(name string, v float64, labels ...string) {
 	m.gauges[name].WithLabelValues(labels...).Set(v)
 }
 
-// spent sums up what tokens cost.
+// spent sums up the cost of tokens.
 type spent struct {
 	mu     sync.Mutex
 	prices Prices
 	tokens map[string]float64 // by kind
-	most   float64            // what was told last: a counter never falls
+	most   float64            // the last total: a counter never decreases
 }
 
 func (s *spent) add(kind string, n float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tokens == nil {
-		s.tokens = map[string]float64{}
-	}
 	s.tokens[kind] += n
 }
 
-// total is what was spent. The cached tokens are among those of the prompt.
+// total returns the cost so far. The tokens of prompts include cached ones.
 func (s *spent) total() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,8 +180,8 @@ func (s *spent) total() float64 {
 	return s.most
 }
 
-// Handler serves the metrics. measure reads the gauges at each scrape, with Set: what it
-// leaves out is not told.
+// Handler serves the metrics. measure sets the gauges at each scrape: those that it
+// leaves out are not reported.
 func (m *Meter) Handler(measure func(ctx context.Context)) http.Handler {
 	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

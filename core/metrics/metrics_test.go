@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What is counted under a name that nobody declared ends the process.
+// Counting under an undeclared name panics.
 func TestEveryMetricIsDeclared(t *testing.T) {
 	t.Parallel()
 	m := New(Prices{}, nil)
@@ -47,7 +47,7 @@ func TestTheCostIsThatOfTheTokens(t *testing.T) {
 	if got := m.spent.total(); got != 7+0.3+2 {
 		t.Errorf("got %g", got)
 	}
-	m.Count("everthread_tokens_total", 500_000, "cached") // before those of the prompt that they are among
+	m.Count("everthread_tokens_total", 500_000, "cached") // before those of the prompt, which include them
 	if got := m.spent.total(); got != 7+0.3+2 {
 		t.Errorf("it fell to %g", got)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// AskLinks asks the users of codes that were used whether the other side is
-// theirs (docs/security.md, "Account changes"). It may run at any time, in any
-// process: each question is asked once.
+// AskLinks asks users whether the address that used their code is theirs
+// (docs/security.md, "Account changes"). It may run at any time, in any process: each
+// question is asked once.
 func (p *People) AskLinks(ctx context.Context) error {
 	codes, err := p.Codes(ctx, core.CodeLinked, p.Now())
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	case err != nil:
 		return err
 	case other.ID == u.ID:
-		return nil // it is theirs already
+		return nil // the address is theirs already
 	default:
 		l.User, l.Identity, l.Owner = other.ID, i.ID, l.Owner || other.Role == core.RoleOwner
 	}
@@ -62,14 +62,8 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	if l.Owner {
 		a.Word = trust.OwnerWord
 	}
-	text := linkQuestion(p.language(u), l)
-	n := core.Note{User: u.ID, Identity: at.ID, Once: "link:" + c.Hash, Now: now,
-		Effects:  []core.Effect{core.AskApproval{Approval: a}},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
-		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice,
-			Why: "where the code was made", Parts: trust.WithButtons(markup.Parts(text,
-				p.Channels.Capabilities(at.Address.Channel)),
-				trust.YesNo(p.language(u), a.Code, l.Owner)), Expires: c.Expires}}}
+	n := p.question(u, core.Target{Identity: at, Why: "where the code was made"}, a, linkQuestion(p.language(u), l))
+	n.Once = "link:" + c.Hash
 	out, err := p.Store.Note(ctx, n)
 	if err == nil && !out.Duplicate {
 		p.Log.Info("asked whether an address is a user's", zap.Int64("user", int64(u.ID)),
@@ -78,8 +72,18 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	return err
 }
 
-// askedAt is the identity that is asked: where the code was made, or if that is a
-// door of ours, where something proactive goes.
+// question returns the note that asks a user about a at a target.
+func (p *People) question(u core.User, to core.Target, a core.Approval, text string) core.Note {
+	parts := markup.Parts(text, p.Channels.Capabilities(to.Identity.Address.Channel))
+	d := to.Delivery(core.DeliverNotice, trust.WithButtons(parts, trust.YesNo(p.language(u), a.Code, a.Word != "")))
+	d.Expires = a.Expires
+	return core.Note{User: u.ID, Identity: to.Identity.ID, Now: a.AskedAt, Deliveries: []core.NewDelivery{d},
+		Effects:  []core.Effect{core.AskApproval{Approval: a}},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: a.AskedAt}}}
+}
+
+// askedAt returns the identity that is asked: the one that made the code, or if that is a
+// door of ours, the home, else the one that was used last.
 func (p *People) askedAt(ctx context.Context, u core.User, c core.Code) (core.Identity, error) {
 	ids, err := p.Identities(ctx, u.ID)
 	if err != nil {
@@ -104,7 +108,7 @@ func (p *People) language(u core.User) string {
 	return cmp.Or(u.Settings.Language, p.Settings.Language)
 }
 
-// linkQuestion asks whether the other side of a code is the user's.
+// linkQuestion returns the question whether an address is the user's.
 func linkQuestion(language string, l core.LinkSubject) string {
 	w := say(language)
 	lines := []string{fmt.Sprintf(w.LinkQuestion, trust.AddressName(l.Address, l.Name)), w.LinkShares, w.YesOrNo}

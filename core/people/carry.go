@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Carry carries all moves until one is done, for an operator who waits for it: that one
-// is told to nobody else. tell is told how far it is after each step.
+// Carry carries all moves out until the move id is done, for an operator who waits for it:
+// nobody else is notified of that one. tell receives its state after each step.
 func Carry(ctx context.Context, st core.MoveStore, id core.MoveID, now func() time.Time, tell func(core.Move)) error {
 	for {
 		m, err := st.Move(ctx, id)
@@ -27,10 +27,10 @@ func Carry(ctx context.Context, st core.MoveStore, id core.MoveID, now func() ti
 	}
 }
 
-// carriedAtOnce bounds how many moves one step looks at.
+// carriedAtOnce bounds the moves of one step.
 const carriedAtOnce = 100
 
-// carryAll does a step of every move, and tells how soon there is another.
+// carryAll does a step of every move, and returns the wait before the next one.
 func carryAll(ctx context.Context, st core.MoveStore, id core.MoveID, now func() time.Time) (time.Duration, error) {
 	list, err := st.Moves(ctx, carriedAtOnce)
 	if err != nil {
@@ -39,7 +39,7 @@ func carryAll(ctx context.Context, st core.MoveStore, id core.MoveID, now func()
 	shortest := time.Duration(-1)
 	for _, m := range list {
 		if m.Phase == core.MoveTold && m.ID != id {
-			continue // the serving process tells the person first
+			continue // the serving process notifies the person first
 		}
 		if m.Phase == core.MoveTold {
 			if err := st.Told(ctx, m.ID); err != nil {

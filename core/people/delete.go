@@ -15,19 +15,19 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Deleter deletes accounts with everything that is theirs, and looks whether anything
-// of them is left. All fields but Crash are required.
+// Deleter deletes accounts with all of their data, and checks that nothing is left. All
+// fields except Crash are required.
 //
-// The rows of an account go in one transaction: all or none. Its attachments go after
-// it, so which they are is noted in a file before, and stays there until they are gone:
-// a process that ended in between is followed by one that goes on with them.
+// The rows of an account are deleted in one transaction. Its attachments are deleted
+// afterwards, so their names are written to a file before the transaction, which remains
+// until they are gone: another process can finish after a crash.
 type Deleter struct {
 	Store DeletionStore
 	Media string // the folder of attachments
 	Crash core.Crash
 }
 
-// DeletionStore is what accounts are deleted from.
+// DeletionStore is the part of a store that a Deleter uses.
 type DeletionStore interface {
 	DeleteUser(ctx context.Context, user core.UserID) (files []string, err error)
 	Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error)
@@ -41,23 +41,22 @@ type DeletionStore interface {
 // DeletionStep is a step of the deletion of an account.
 type DeletionStep string
 
-// Steps of a deletion, in their order. Until DeletionRows has passed nothing is
-// deleted.
+// Steps of a deletion, in their order. Nothing is deleted before the end of DeletionRows.
 const (
-	DeletionCount DeletionStep = "count" // what there is: Done messages, Total attachments so far
-	DeletionRows  DeletionStep = "rows"  // all rows of Total messages and of everything else, at once
-	DeletionFiles DeletionStep = "files" // attachments: Done of Total
-	DeletionClean DeletionStep = "clean" // what deleted rows left in the files of the database
-	DeletionLook  DeletionStep = "look"  // for what is left, everywhere
+	DeletionCount DeletionStep = "count" // counts data: Done messages, Total attachments so far
+	DeletionRows  DeletionStep = "rows"  // deletes all rows, of Total messages and of everything else
+	DeletionFiles DeletionStep = "files" // deletes attachments: Done of Total
+	DeletionClean DeletionStep = "clean" // overwrites deleted rows in the database's files
+	DeletionLook  DeletionStep = "look"  // searches everywhere for the rest
 )
 
-// Deletion is how far the deletion of an account is.
+// Deletion is the progress of an account deletion.
 type Deletion struct {
 	Step        DeletionStep
 	Done, Total int
 }
 
-// Delete deletes a user who may be gone already, and tells how far it is.
+// Delete deletes a user, who may be gone already. tell receives the progress.
 func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deletion)) error {
 	messages, files, err := d.attachments(ctx, user, tell)
 	if errors.Is(err, core.ErrNotFound) {
@@ -72,14 +71,14 @@ func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deleti
 	tell(Deletion{Step: DeletionRows, Total: messages})
 	d.Crash.At("deleting rows")
 	all, err := d.Store.DeleteUser(ctx, user)
-	if errors.Is(err, core.ErrNotFound) { // somebody else was faster
+	if errors.Is(err, core.ErrNotFound) { // another process was faster
 		return d.Finish(ctx, user)
 	}
 	if err != nil {
 		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrRefused) {
 			err = errors.Join(err, d.unnote(user))
 		}
-		return err // else the note stays: it may have been too late to stop the transaction
+		return err // other errors keep the note: the transaction may have been committed
 	}
 	d.Crash.At("deleted rows")
 	if err := d.note(user, all); err != nil {
@@ -88,7 +87,7 @@ func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deleti
 	return d.removeFiles(user, all, tell)
 }
 
-// attachments lists the attachments of all messages of a user, and counts these.
+// attachments lists the attachments of all messages of a user, and counts the messages.
 func (d *Deleter) attachments(ctx context.Context, user core.UserID,
 	tell func(Deletion)) (messages int, files []string, err error) {
 	threads, err := d.Store.Threads(ctx, user, 1_000_000)
@@ -120,14 +119,14 @@ func (d *Deleter) attachments(ctx context.Context, user core.UserID,
 	return messages, files, nil
 }
 
-// noteFile is where the attachments of a deleted account are noted.
+// noteFile returns the file that lists the attachments of a deleted account.
 func (d *Deleter) noteFile(user core.UserID) string {
 	return filepath.Join(d.Media, fmt.Sprintf("%s%d", notePrefix, user))
 }
 
 const notePrefix = ".leaving-"
 
-// note notes which files go with a user, durably.
+// note writes the list of a user's files durably.
 func (d *Deleter) note(user core.UserID, files []string) error {
 	b, err := json.Marshal(append([]string{}, files...))
 	if err == nil {
@@ -158,7 +157,7 @@ func (d *Deleter) unnote(user core.UserID) error {
 	return nil
 }
 
-// removeFiles removes attachments, and folders of them, and what was noted of them.
+// removeFiles removes attachments, their folders, and their list.
 func (d *Deleter) removeFiles(user core.UserID, files []string, tell func(Deletion)) error {
 	total := 0
 	for _, f := range files {
@@ -180,19 +179,19 @@ func (d *Deleter) removeFiles(user core.UserID, files []string, tell func(Deleti
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the rows are gone, but not all attachments; it is tried again at the next start: %w", err)
+		return fmt.Errorf("the rows are gone, but not all attachments; the next start tries again: %w", err)
 	}
-	os.Remove(d.folder(user)) // if it is empty: others may have files in it
+	os.Remove(d.folder(user)) // only if it is empty: it may have other users' files
 	return d.unnote(user)
 }
 
-// folder is where a user's attachments lie.
+// folder returns the folder of a user's attachments.
 func (d *Deleter) folder(user core.UserID) string {
 	return filepath.Join(d.Media, strconv.FormatInt(int64(user), 10))
 }
 
-// Finish goes on with the attachments of a user whose rows are gone. For a user who
-// still exists, or was merged into another, nothing is removed.
+// Finish removes the remaining attachments of a user whose rows are gone. It removes nothing
+// of a user who still exists or was merged into another.
 func (d *Deleter) Finish(ctx context.Context, user core.UserID) error {
 	b, err := os.ReadFile(d.noteFile(user))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -203,7 +202,7 @@ func (d *Deleter) Finish(ctx context.Context, user core.UserID) error {
 		err = json.Unmarshal(b, &files)
 	}
 	if err != nil {
-		return fmt.Errorf("read what is left of user %d: %w", user, err)
+		return fmt.Errorf("read the remaining attachments of user %d: %w", user, err)
 	}
 	if gone, err := d.gone(ctx, user); err != nil || !gone {
 		return errors.Join(err, d.unnoteOld(user))
@@ -211,7 +210,7 @@ func (d *Deleter) Finish(ctx context.Context, user core.UserID) error {
 	return d.removeFiles(user, files, func(Deletion) {})
 }
 
-// unnoteOld drops a note that nobody is at work on any more.
+// unnoteOld removes a list that no process works on any more.
 func (d *Deleter) unnoteOld(user core.UserID) error {
 	const longest = time.Hour
 	if info, err := os.Stat(d.noteFile(user)); err != nil || time.Since(info.ModTime()) < longest {
@@ -220,8 +219,8 @@ func (d *Deleter) unnoteOld(user core.UserID) error {
 	return d.unnote(user)
 }
 
-// gone reports whether a user was deleted: one who was merged into another is not
-// found either, but not gone.
+// gone reports whether a user was deleted. A user who was merged into another is not found
+// either, but was not deleted.
 func (d *Deleter) gone(ctx context.Context, user core.UserID) (bool, error) {
 	if _, err := d.Store.User(ctx, user); !errors.Is(err, core.ErrNotFound) {
 		return false, err
@@ -232,11 +231,11 @@ func (d *Deleter) gone(ctx context.Context, user core.UserID) (bool, error) {
 	return true, nil
 }
 
-// Resume goes on with everybody whose deletion ended in the middle.
+// Resume finishes all interrupted deletions.
 func (d *Deleter) Resume(ctx context.Context) error {
 	entries, err := os.ReadDir(d.Media)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for deletions to finish: %w", cause(err))
+		return fmt.Errorf("find deletions to finish: %w", cause(err))
 	}
 	var errs []error
 	for _, e := range entries {
@@ -248,8 +247,8 @@ func (d *Deleter) Resume(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Left lists what is left of a user, in tables, indexes and files, once the files
-// of the database are rid of what deleted rows left there.
+// Left overwrites deleted rows in the database's files, and lists the remaining data of a
+// user in tables, indexes and files.
 func (d *Deleter) Left(ctx context.Context, user core.UserID, tell func(Deletion)) ([]string, error) {
 	tell(Deletion{Step: DeletionClean})
 	if err := d.Store.Scrub(ctx); err != nil {
@@ -274,7 +273,7 @@ func (d *Deleter) Left(ctx context.Context, user core.UserID, tell func(Deletion
 	return left, nil
 }
 
-// cause is the cause of an error about a path.
+// cause returns an error without the path that it names.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -11,20 +11,20 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// ownChannels are doors of the gateway itself: nobody can be written to there who
-// does not look, and nobody proves to be the owner there.
+// ownChannels are doors of the gateway itself. People see messages there only when they
+// look, and an address there does not prove that it is the owner's.
 var ownChannels = []string{"terminal", "web", "openai", "api"}
 
 // Own reports whether a channel is a door of the gateway itself.
 func Own(channel string) bool { return slices.Contains(ownChannels, channel) }
 
-// signs of the random parts of addresses and links.
+// Lengths of the random parts of addresses and links.
 const (
 	doorSigns = 16
 	linkSigns = 24
 )
 
-// Door returns a user's identity on a channel of the gateway itself, made if there
+// Door returns a user's identity on a channel of the gateway itself, and creates it if there
 // is none.
 func (p *People) Door(ctx context.Context, user core.UserID, channel string) (core.Identity, error) {
 	if i, err := p.door(ctx, user, channel); !errors.Is(err, core.ErrNotFound) {
@@ -39,7 +39,7 @@ func (p *People) Door(ctx context.Context, user core.UserID, channel string) (co
 	if err != nil {
 		return core.Identity{}, fmt.Errorf("make a door on %s: %w", channel, err)
 	}
-	return p.door(ctx, user, channel) // of two that were made at once both take the same
+	return p.door(ctx, user, channel) // concurrent callers get the same one
 }
 
 func (p *People) door(ctx context.Context, user core.UserID, channel string) (core.Identity, error) {
@@ -54,8 +54,7 @@ func (p *People) door(ctx context.Context, user core.UserID, channel string) (co
 	return slices.MinFunc(ids, func(a, b core.Identity) int { return int(a.ID - b.ID) }), nil
 }
 
-// NewWebCode returns a code that signs a user in to the web page once, and what is
-// to be stored of it.
+// NewWebCode returns a code that signs a user in to the web page once, and the row to store.
 func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, core.Code, error) {
 	code, err := p.Code(linkSigns)
 	now := p.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// LinkCodeSigns is how long a code of /link is.
+// LinkCodeSigns is the length of a code for /link.
 const LinkCodeSigns = 8
 
 // NewLinkCode returns a new code for /link.
@@ -29,9 +29,8 @@ func linkCode(text string) (string, bool) {
 	return strings.Join(f[1:], ""), word == "/link" || word == "!link"
 }
 
-// link handles the /link CODE of a stranger, under every policy: the code's user
-// is asked whether the address is theirs. A wrong code is counted, and answered in
-// plain words.
+// link handles the /link CODE of a stranger, under every policy: it asks the code's user
+// whether the address is theirs. It counts a wrong code, and answers that it is wrong.
 func (p *People) link(ctx context.Context, in core.Inbound, code string) (known bool, err error) {
 	now := p.Now()
 	l, err := p.LinkCode(ctx, trust.CodeHash(code), in.Address, now)
@@ -50,14 +49,14 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 	return false, p.TryLink(ctx, core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, linkRefusal(language, l, now))})
 }
 
-// toStranger is a text on its way to an address that is nobody's.
+// toStranger returns the delivery of a text to an address without a user.
 func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
 	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice,
 		Parts: markup.Parts(text, p.Channels.Capabilities(in.Address.Channel)), Expires: p.Now().Add(time.Hour)}
 }
 
-// linkRefusal says that a code is wrong, or until when no code is taken. It tells
-// nothing of why.
+// linkRefusal returns the text that a code is wrong, or how long no code is accepted. It
+// does not reveal why.
 func linkRefusal(language string, l core.Link, now time.Time) string {
 	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
 	if !locked {

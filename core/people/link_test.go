@@ -138,8 +138,8 @@ func TestStrangerLinks(t *testing.T) {
 			if h.stranger("900", text, "en") {
 				t.Fatalf("%s: %q was taken without a question", policy, form)
 			}
-			if got := h.said(); !strings.Contains(got, "I have asked") || !strings.Contains(got, "`900`, `Mallory`") ||
-				!strings.Contains(got, "gateway itself changes hands") {
+			if got := h.said(); !strings.Contains(got, "I've asked") || !strings.Contains(got, "`900`, `Mallory`") ||
+				!strings.Contains(got, "hands over the gateway itself") {
 				t.Fatalf("%s: said %q", policy, got)
 			}
 			h.accept()
@@ -175,7 +175,7 @@ func TestStrangerGuesses(t *testing.T) {
 	if h.stranger("900", "/link "+code, "en") || !strings.Contains(h.said(), "in 1 min") {
 		t.Error("a locked address is not locked")
 	}
-	if h.stranger("901", "/link "+code, "en"); !strings.Contains(h.said(), "I have asked") {
+	if h.stranger("901", "/link "+code, "en"); !strings.Contains(h.said(), "I've asked") {
 		t.Error("another address is locked, too")
 	}
 	if h.stranger("902", "hello", "en") || h.stranger("902", "/link", "en") || h.said() != "" {

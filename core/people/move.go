@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// MoveStore is what moves are carried with.
+// MoveStore is the part of a store that a Mover uses.
 type MoveStore interface {
 	core.MoveStore
 	Wakes(ctx context.Context) <-chan string
@@ -22,36 +22,36 @@ type MoveStore interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Leases hold names, of all processes one at a time.
+// Leases hold names, each for one process at a time.
 type Leases interface {
-	// While runs f while this process holds a name, and returns at once without an
-	// error if another does.
+	// While runs f while this process holds a name. If another process holds it, it
+	// returns nil immediately.
 	While(ctx context.Context, name string, f func(context.Context) error) error
 }
 
-// Standing is what people want always.
+// Standing knows the standing instructions.
 type Standing interface {
-	// Beyond says of how many wishes there is no room for, in a language; empty: of none.
+	// Beyond returns a text about instructions of a user that have no room; empty: all have.
 	Beyond(ctx context.Context, user core.UserID, language string) (string, error)
 }
 
-// Mover carries merges and splits to their end. One process does so at a
-// time; should two, a step that one has done is not done again.
+// Mover carries out merges and splits. One process does so at a time; if two do, no step is
+// repeated.
 type Mover struct {
 	Store    MoveStore
 	Channels core.Channels
 	Language string // of people who chose none
-	// Released receives what was held while people were moved.
+	// Released receives the messages that were held during a move.
 	Released func(ctx context.Context) error
-	Poll     time.Duration // how often moves are looked for when nothing wakes
-	Leases   Leases        // one process carries at a time
+	Poll     time.Duration // interval without a wake-up
+	Leases   Leases
 	Log      *zap.Logger
 	Now      func() time.Time
-	Standing Standing   // nil: nobody wants anything always
+	Standing Standing   // nil: there are no standing instructions
 	Crash    core.Crash // after a step
 }
 
-// Run carries moves until ctx ends.
+// Run carries out moves until ctx ends.
 func (v *Mover) Run(ctx context.Context) error {
 	wakes := v.Store.Wakes(ctx)
 	tick := time.NewTicker(v.Poll)
@@ -60,7 +60,7 @@ func (v *Mover) Run(ctx context.Context) error {
 	for {
 		wait, err := v.All(ctx)
 		if err != nil && ctx.Err() == nil && v.Now().Sub(warned) >= warnEvery {
-			v.Log.Warn("a merge or split does not go on; it is tried again", zap.Error(err))
+			v.Log.Warn("merge or split failed; it is retried", zap.Error(err))
 			warned = v.Now()
 		}
 		if wait == 0 || err != nil {
@@ -72,7 +72,7 @@ func (v *Mover) Run(ctx context.Context) error {
 	}
 }
 
-// warnEvery is how often it is said that something does not go on.
+// warnEvery is the shortest interval between warnings.
 const warnEvery = time.Minute
 
 // sleep waits for a wake-up of moves, at most as long as wait or the next tick;
@@ -99,17 +99,17 @@ func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait
 	}
 }
 
-// openMoves bounds how many moves are looked at in one round.
+// openMoves bounds the moves of one round.
 const openMoves = 50
 
-// All carries every move as far as it goes now, and returns how soon one of them is to
-// be looked at again (0: none is left).
+// All carries out every move as far as possible now, and returns the wait before the next
+// round (0: no move is left).
 func (v *Mover) All(ctx context.Context) (time.Duration, error) {
 	list, err := v.Store.Moves(ctx, openMoves)
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	next := v.Poll // if another process carries them
+	next := v.Poll // if another process has the lease
 	err = v.Leases.While(ctx, moveLease, func(ctx context.Context) error {
 		next = 0
 		var errs []error
@@ -125,13 +125,13 @@ func (v *Mover) All(ctx context.Context) (time.Duration, error) {
 	return next, err
 }
 
-// moveLease is the lease of who carries moves.
+// moveLease is the lease of the process that carries out moves.
 const moveLease = "moves"
 
-// releaseEvery is how often what was held is let in while rows go on being moved.
+// releaseEvery is the interval at which held messages are received while rows are moved.
 const releaseEvery = 50 * time.Millisecond
 
-// one carries a move until it is done or has to wait.
+// one carries out a move until it is done or must wait.
 func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 	began, released := v.Now(), time.Time{}
 	for m.Phase != core.MoveDone && ctx.Err() == nil {
@@ -139,7 +139,7 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 			if err := v.tell(ctx, m); err != nil {
 				return 0, err
 			}
-			v.Log.Info("people were moved", zap.String("kind", string(m.Kind)), zap.Int64("from", int64(m.From)),
+			v.Log.Info("user moved", zap.String("kind", string(m.Kind)), zap.Int64("from", int64(m.From)),
 				zap.Int64("into", int64(m.Into)), zap.Duration("took", v.Now().Sub(began)))
 		}
 		if now := v.Now(); now.Sub(released) > releaseEvery {
@@ -157,17 +157,17 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 	return 0, nil
 }
 
-// release lets in what was held.
+// release receives held messages.
 func (v *Mover) release(ctx context.Context) {
 	if err := v.Released(ctx); err != nil && ctx.Err() == nil {
 		v.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
 }
 
-// tell tells the person that it is done, once, and lets in what was held.
+// tell notifies the person once that a move is done, and receives held messages.
 func (v *Mover) tell(ctx context.Context, m core.Move) error {
-	if err := v.notice(ctx, m); err != nil {
-		return fmt.Errorf("tell that a %s is done: %w", m.Kind, err)
+	if err := v.notify(ctx, m); err != nil {
+		return fmt.Errorf("notify of a finished %s: %w", m.Kind, err)
 	}
 	if err := v.Store.Told(ctx, m.ID); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (v *Mover) tell(ctx context.Context, m core.Move) error {
 	return nil
 }
 
-// notice is the message that says so, where it was asked for.
-func (v *Mover) notice(ctx context.Context, m core.Move) error {
+// notify notifies the identity that requested a move.
+func (v *Mover) notify(ctx context.Context, m core.Move) error {
 	user := m.Into
 	u, err := v.Store.User(ctx, user)
 	if err != nil {
@@ -204,7 +204,7 @@ func (v *Mover) notice(ctx context.Context, m core.Move) error {
 	return err
 }
 
-// doneText says that it is done.
+// doneText returns the text that a move is done.
 func (v *Mover) doneText(ctx context.Context, u core.User, kind core.MoveKind) (string, error) {
 	language := cmp.Or(u.Settings.Language, v.Language)
 	if kind == core.MoveSplit {

@@ -1,8 +1,9 @@
-// Package people decides who may talk to the assistant: the owner's
-// first code, pairing, allow lists and open doors.
+// Package people manages users and their addresses: who is admitted (owner code, pairing,
+// allow list, open), linking, merges, splits, account changes and account deletion.
 package people
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,21 +15,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Policy says what becomes of messages of strangers.
+// Policy decides about messages of strangers.
 type Policy string
 
 // Policies.
 const (
 	Pairing   Policy = "pairing"   // they get a code that the owner may approve
 	Allowlist Policy = "allowlist" // they are ignored unless listed
-	Open      Policy = "open"      // they become users at once
+	Open      Policy = "open"      // they become users immediately
 )
 
-// Store is what people are kept in.
+// Store is the part of a store that People uses.
 type Store interface {
 	core.PeopleStore
 	core.LinkStore
@@ -38,19 +38,19 @@ type Store interface {
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
 }
 
-// Settings are the numbers of access; package configs has their defaults.
+// Settings configure access; package configs has their defaults.
 type Settings struct {
 	Policy   Policy
 	Allow    []string      // channel:external, such as telegram:123
 	CodeLife time.Duration // of a pairing code
 	MaxCodes int           // pending pairing codes per channel
-	// MaxOrigin is how many may be pending of addresses that somebody makes for
-	// nothing: those of one Matrix server. 0: no limit.
+	// MaxOrigin bounds the pending codes of one Matrix server, where addresses cost
+	// nothing. 0: no limit.
 	MaxOrigin int
 	Language  string // of people who chose none
 }
 
-// People keeps users and their addresses. It implements gateway.People.
+// People manages users and their addresses. It implements gateway.People.
 type People struct {
 	Store
 	Settings Settings
@@ -61,15 +61,15 @@ type People struct {
 	Crash    core.Crash
 }
 
-// alphabet of codes: no letter or digit that is easily taken for another. 32
-// signs, so that a byte maps to one without bias.
+// alphabet has the characters of codes, without those that look alike. There are 32, so
+// that a byte maps to one without bias.
 const alphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
-// Code returns a random code of n signs.
+// Code returns a random code of n characters.
 func (p *People) Code(n int) (string, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(p.Rand, b); err != nil {
-		return "", fmt.Errorf("make a code: %w", err)
+		return "", fmt.Errorf("generate a code: %w", err)
 	}
 	for i := range b {
 		b[i] = alphabet[int(b[i])%len(alphabet)]
@@ -77,8 +77,8 @@ func (p *People) Code(n int) (string, error) {
 	return string(b), nil
 }
 
-// EnsureOwner makes the owner at the first start. As long as no address is the
-// owner's it also makes a new owner code and returns it; else "".
+// EnsureOwner creates the owner at the first start. While the owner has no address it also
+// stores and returns a new owner code; else "".
 func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 	owner, err := p.Owner(ctx)
 	if errors.Is(err, core.ErrNotFound) {
@@ -102,7 +102,7 @@ func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 		User: owner.ID, Created: p.Now()})
 }
 
-// Owner returns the owner, or ErrNotFound before the first start.
+// Owner returns the owner, or core.ErrNotFound before the first start.
 func (p *People) Owner(ctx context.Context) (core.User, error) {
 	users, err := p.Users(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ func (p *People) Owner(ctx context.Context) (core.User, error) {
 	return core.User{}, core.ErrNotFound
 }
 
-// Stranger handles a message of an unknown address: it may bring the owner code,
-// be let in by the policy, or be held until the owner approves.
+// Stranger handles a message from an unknown address: it may contain the owner code or a
+// link code, be admitted by the policy, or be held until the owner approves.
 func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err error) {
 	if in.For != 0 {
 		return p.theirs(ctx, in)
@@ -136,10 +136,10 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 	}
 	switch p.Settings.Policy {
 	case Open:
-		return p.letIn(ctx, in)
+		return p.admit(ctx, in)
 	case Allowlist:
 		if p.allowed(in) {
-			return p.letIn(ctx, in)
+			return p.admit(ctx, in)
 		}
 		in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
 		_, err := p.Hold(ctx, core.Hold{Event: in, Now: p.Now()})
@@ -148,8 +148,8 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 	return false, p.pair(ctx, in)
 }
 
-// theirs gives an address to whose account it is on: where they were merged since
-// the account was last looked up, to whom they became.
+// theirs adds an address to the user who owns its account, or to the target user if that
+// one was merged meanwhile.
 func (p *People) theirs(ctx context.Context, in core.Inbound) (bool, error) {
 	user := in.For
 	switch now, err := p.Became(ctx, user); {
@@ -174,8 +174,8 @@ func startCode(text string) (string, bool) {
 	return f[1], true
 }
 
-// claimOwner makes the address the owner's if the code is the owner code. The
-// identity is added first: a repeat after a crash finds it there.
+// claimOwner gives the address to the owner if the code is the owner code. It adds the
+// identity before it uses the code up: a repeat after a crash finds it.
 func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (bool, error) {
 	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
 	if err != nil || !slices.ContainsFunc(codes, func(c core.Code) bool { return c.Hash == trust.CodeHash(code) }) {
@@ -189,18 +189,18 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	return p.claimed(ctx, in.Address, code)
 }
 
-// claimed uses up the code by which an address became the owner's.
+// claimed uses up the code by which the owner got an address.
 func (p *People) claimed(ctx context.Context, a core.Address, code string) (bool, error) {
 	_, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now())
 	if err != nil && !errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
-	p.Log.Info("an address is the owner's now", zap.String("channel", a.Channel), zap.String("address", a.External))
+	p.Log.Info("owner got an address", zap.String("channel", a.Channel), zap.String("address", a.External))
 	return true, nil
 }
 
-// ClaimOwner makes a known address the owner's, if the message is /start with the
-// owner code.
+// ClaimOwner moves a known address to the owner if the message is /start with the owner
+// code.
 func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (bool, error) {
 	code, ok := startCode(in.Text)
 	if !ok {
@@ -218,30 +218,26 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	return p.claimed(ctx, in.Address, code)
 }
 
-// allowed reports whether the list holds the sender by any of their addresses.
+// allowed reports whether the list has any of the sender's addresses.
 func (p *People) allowed(in core.Inbound) bool {
 	return slices.ContainsFunc(append([]string{in.Address.External}, in.Aliases...), func(external string) bool {
 		return slices.Contains(p.Settings.Allow, in.Address.Channel+":"+external)
 	})
 }
 
-// letIn makes a stranger a user with this address.
-func (p *People) letIn(ctx context.Context, in core.Inbound) (bool, error) {
-	name := in.Name
-	if name == "" {
-		name = in.Address.Channel + " " + in.Address.External
-	}
+// admit makes a stranger a user with this address.
+func (p *People) admit(ctx context.Context, in core.Inbound) (bool, error) {
+	name := cmp.Or(in.Name, in.Address.Channel+" "+in.Address.External)
 	_, err := p.AddUserAt(ctx, core.User{Name: name, Role: core.RoleMember, Settings: core.Settings{Language: in.Language},
-		CreatedAt: p.Now()},
-		core.Identity{Address: in.Address, Name: in.Name, LastUsed: p.Now()})
+		CreatedAt: p.Now()}, core.Identity{Address: in.Address, Name: in.Name, LastUsed: p.Now()})
 	if errors.Is(err, core.ErrExists) {
 		err = nil
 	}
 	return err == nil, err
 }
 
-// pair holds a stranger's message and, at most once an hour and while few codes
-// are pending, answers with a code for the owner to approve.
+// pair holds a stranger's message. Unless a code of theirs or too many codes of the channel
+// are pending, it answers with a code for the owner to approve.
 func (p *People) pair(ctx context.Context, in core.Inbound) error {
 	now := p.Now()
 	h := core.Hold{Event: in, Keep: true, Now: now}
@@ -268,7 +264,7 @@ func (p *People) pair(ctx context.Context, in core.Inbound) error {
 	return err
 }
 
-// withCode adds a pairing code and the message that tells it.
+// withCode adds a pairing code to a held message, and the answer with the code.
 func (p *People) withCode(h *core.Hold, now time.Time) error {
 	code, err := p.Code(8)
 	if err != nil {
@@ -282,14 +278,9 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 	}
 	h.Code = &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: in.Address, Name: in.Name,
 		Created: now, Expires: now.Add(p.Settings.CodeLife)}
-	language := in.Language
-	if language == "" {
-		language = p.Settings.Language
-	}
-	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice,
-		Parts:   markup.Parts(fmt.Sprintf(say(language).Pairing, code), p.Channels.Capabilities(in.Address.Channel)),
-		Expires: h.Code.Expires}
-	p.Log.Info("somebody asks to be let in; approve with `everthread pair approve CODE`",
+	h.Delivery = p.toStranger(in, fmt.Sprintf(say(cmp.Or(in.Language, p.Settings.Language)).Pairing, code))
+	h.Delivery.Expires = h.Code.Expires
+	p.Log.Info("stranger asks to be admitted; approve with `everthread pair approve CODE`",
 		zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
 	return nil
 }

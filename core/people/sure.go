@@ -13,20 +13,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// recentApprovals is how many of a user's newest questions are looked at.
+// recentApprovals bounds the newest questions of a user that are checked.
 const recentApprovals = 50
 
-// Sure reports whether a user has just said yes to a change that a browser asks
-// for. If so, the yes is used up, the change is made by effects (on whom it
-// concerns: change.User, if there is one) and all identities are told, all in one
-// transaction; only a deletion is left to the caller, and its yes goes with
-// everything else. If not, the user is asked: on an identity that is not the one
-// the browser was signed in through, if there is another. asked is where.
+// Sure reports whether a user has just approved a change that a browser requests. If so, one
+// transaction uses the yes up, makes the change by effects (on change.User, if it is set)
+// and notifies all identities; only a deletion is left to the caller. If not, it asks the
+// user, on another identity than the one through which the browser was signed in, if there
+// is one. asked is that identity.
 func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
 	effects ...core.Effect) (asked core.Identity, sure bool, err error) {
 	change.Session = s.ID
@@ -59,15 +57,14 @@ func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change c
 	return asked, false, err
 }
 
-// change uses a yes up and makes the change that it is for. false: the yes was
-// used meanwhile.
+// change uses a yes up and makes its change. It returns false if the yes was used meanwhile.
 func (p *People) change(ctx context.Context, u core.User, change core.AccountSubject, yes core.ApprovalID,
 	effects []core.Effect, now time.Time) (bool, error) {
 	p.Crash.At("sure")
 	if change.Change == core.ChangeDelete {
 		return true, nil
 	}
-	n, err := p.made(ctx, u, change, now)
+	n, err := p.changeNote(ctx, u, change, now)
 	if err != nil {
 		return false, err
 	}
@@ -76,7 +73,7 @@ func (p *People) change(ctx context.Context, u core.User, change core.AccountSub
 		if err != nil {
 			return false, err
 		}
-		theirs, err := p.made(ctx, other, change, now)
+		theirs, err := p.changeNote(ctx, other, change, now)
 		if err != nil {
 			return false, err
 		}
@@ -91,8 +88,8 @@ func (p *People) change(ctx context.Context, u core.User, change core.AccountSub
 	return err == nil, err
 }
 
-// identity is where a question that is open was asked; false: it is the user's no more,
-// and nobody can answer.
+// identity returns the identity where an open question was asked; false: the user does not
+// have it any more, and nobody can answer.
 func (p *People) identity(ctx context.Context, user core.UserID, id core.IdentityID) (core.Identity, bool, error) {
 	ids, err := p.Identities(ctx, user)
 	n := slices.IndexFunc(ids, func(i core.Identity) bool { return i.ID == id })
@@ -114,13 +111,8 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	}
 	a := core.Approval{Code: "A" + code, Kind: core.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now,
 		Expires: now.Add(core.ApprovalLife)}
-	text := accountQuestion(p.language(u), s.Browser, change)
-	n := core.Note{User: u.ID, Identity: at.ID, Now: now, Effects: []core.Effect{core.AskApproval{Approval: a}},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
-		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice,
-			Why: "an identity that was trusted before", Parts: trust.WithButtons(markup.Parts(text,
-				p.Channels.Capabilities(at.Address.Channel)),
-				trust.YesNo(p.language(u), a.Code, false)), Expires: a.Expires}}}
+	to := core.Target{Identity: at, Why: "an identity that was trusted before"}
+	n := p.question(u, to, a, accountQuestion(p.language(u), s.Browser, change))
 	if change.Change == core.ChangeDelete {
 		warned, err := p.others(ctx, u, at.ID, deletionAsked(p.language(u), s.Browser, at))
 		if err != nil {
@@ -136,9 +128,9 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	return at, err
 }
 
-// trusted is the identity that is asked about a change: the home, else the one that
-// was used last, of those that can be written to; the one that a browser was signed
-// in through only if there is no other, and the page itself only if there is none.
+// trusted returns the identity that is asked about a change: the home, else the one used
+// last, of those that can be written to. The one through which the browser was signed in
+// comes last; the page itself is used only if there is no identity on another channel.
 func (p *People) trusted(ctx context.Context, u core.User, through core.IdentityID) (core.Identity, error) {
 	ids, err := p.Identities(ctx, u.ID)
 	if err != nil {
@@ -155,7 +147,7 @@ func (p *People) trusted(ctx context.Context, u core.User, through core.Identity
 	return ids[0], nil
 }
 
-// plain is a name that stands in a line of ours.
+// plain returns a foreign name as a part of a line.
 func plain(s string) string {
 	return text.Within(strings.ReplaceAll(trust.Line(s), "`", "'"), 80)
 }
@@ -167,7 +159,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// accountQuestion asks whether a change is the user's wish.
+// accountQuestion returns the question whether the user wants a change.
 func accountQuestion(language, browser string, c core.AccountSubject) string {
 	w := say(language)
 	wants := map[core.AccountChange]string{

@@ -197,7 +197,7 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 	told := 0
 	for _, channel := range []string{"telegram", "whatsapp", "matrix", "web"} {
 		for _, text := range h.told(h.owner.ID, channel) {
-			if strings.Contains(text, "I asked at "+at.Address.Channel) && strings.Contains(text, "(`Firefox'`)") &&
+			if strings.Contains(text, "I've asked on "+at.Address.Channel) && strings.Contains(text, "(`Firefox'`)") &&
 				channel != at.Address.Channel && channel != "web" {
 				told++
 			} else if !strings.Contains(text, "Is this you?") {

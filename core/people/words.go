@@ -2,7 +2,7 @@ package people
 
 import "github.com/everthread/everthread/core/words"
 
-// texts are what people are told of who may talk, in one language.
+// texts are the messages of this package to people, in one language.
 type texts struct {
 	LinkQuestion          string // who used the code
 	LinkJoins, LinkShares string

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// format is raised when the same rows give other bytes than before.
+// format is incremented when the same rows give different bytes than before.
 const format = 3
 
-// Budgets are the sizes of a prompt, in tokens unless they say otherwise. Zero
-// values mean the default in brackets.
+// Budgets bound a prompt, in tokens unless they say otherwise. A zero value means the
+// default in brackets.
 type Budgets struct {
 	Raw          int // raw messages at the start of an epoch (4,000)
 	TodaySummary int // (500)
 	Last         int // last conversation (300)
 	Loops        int // open loops (400)
-	News         int // one note of what changed since the head was fixed (120)
+	News         int // one note of news (120)
 	Target       int // all parts at the start of an epoch (4,100)
 	Cap          int // all parts, ever (6,150)
 
@@ -26,23 +26,23 @@ type Budgets struct {
 	MaxContextTokens   int // truncate: all parts, ever (6,000)
 
 	LongBudget    int     // long: all parts, ever (150,000)
-	LongThreshold float64 // of it, where compression starts (0.8)
-	LongRaw       int     // newest tokens that stay as they are (40,000)
+	LongThreshold float64 // share of LongBudget at which compression starts (0.8)
+	LongRaw       int     // newest tokens, which are never compressed (40,000)
 
 	ContextWindow    int // of the model; 0: unknown, no limit
-	MaxOutput        int // that the model may answer with
-	Results          int // of the window, for what tools return within the turn
+	MaxOutput        int // of the model's answer
+	Results          int // for tool results within the turn
 	ToolSchemaTokens int
-	// SchemaRoom is what descriptions of tools may take, if ours give way to those of a
-	// client; 0: they do not.
+	// SchemaRoom bounds the descriptions of all tools if a client's reduce ours; 0: they
+	// do not.
 	SchemaRoom int `json:",omitzero"`
 
-	MinTurns int // raw turns after which an epoch takes no more of earlier days (30)
-	KeepLast int // messages that always stay (4)
+	MinTurns int // raw turns after which a new epoch takes no more of earlier days (30)
+	KeepLast int // newest messages, which are never dropped (4)
 
 	Silence   time.Duration // after which an epoch is over (30 min)
 	PauseMark time.Duration // after which a user message carries its time (30 min)
-	Pressure  float64       // of Cap, above which a summary is wanted (0.8)
+	Pressure  float64       // share of Cap above which a summary is wanted (0.8)
 }
 
 func (b Budgets) orDefault() Budgets {
@@ -60,7 +60,7 @@ func (b Budgets) orDefault() Budgets {
 	return b
 }
 
-// hardCap is what no prompt of a strategy passes.
+// hardCap returns the size that no prompt of a strategy exceeds.
 func (b Budgets) hardCap(strategy string) int {
 	hard := b.Cap
 	switch strategy {
@@ -75,7 +75,7 @@ func (b Budgets) hardCap(strategy string) int {
 	return hard
 }
 
-// schemas is what descriptions of tools take beside so many tokens of a client's.
+// schemas returns the size of all tool descriptions, of which client are a client's.
 func (b Budgets) schemas(client int) int {
 	if client == 0 || b.SchemaRoom == 0 {
 		return b.ToolSchemaTokens + client
@@ -83,8 +83,8 @@ func (b Budgets) schemas(client int) int {
 	return client + min(b.ToolSchemaTokens, max(b.SchemaRoom-client, 0))
 }
 
-// target is where an epoch starts. A model's small window, and truncate, leave
-// a third of the cap to grow.
+// target returns the size at which an epoch starts. In a small window, and for truncate, a
+// third of the cap is left for growth.
 func (b Budgets) target(strategy string) int {
 	hard := b.hardCap(strategy)
 	if strategy == Long {
@@ -96,22 +96,22 @@ func (b Budgets) target(strategy string) int {
 	return min(b.Target, hard)
 }
 
-// most is where an epoch of long starts at most, so that as little as possible of
-// the history is left out: half of what is above the threshold is left to grow.
-func (b Budgets) most() int { return (b.target(Long) + b.hardCap(Long)) / 2 }
+// longStart bounds the size at which an epoch of long starts. To leave out as little of the
+// history as possible, only half of the room above the threshold is left for growth.
+func (b Budgets) longStart() int { return (b.target(Long) + b.hardCap(Long)) / 2 }
 
-// Fingerprint identifies what an epoch depends on besides the conversation:
-// settings, limits of the model and the static texts. Of themes of memory only that
-// there are some is in it: an epoch keeps those that it began with.
+// Fingerprint identifies what an epoch depends on besides the conversation: settings,
+// limits of the model and the static texts. The text of themes is not part of it, only
+// whether there are any: an epoch keeps those that it began with.
 func (b Budgets) Fingerprint(strategy string, static []Static) string {
 	texts := make([][2]string, 0, len(static))
 	for _, s := range static {
 		if s.Name == partThemes {
-			s.Text = "" // but whether there is such a part counts
+			s.Text = ""
 		}
 		texts = append(texts, [2]string{s.Name, s.Text})
 	}
-	// Numbers and strings always have a JSON form.
+	// Numbers and strings can always be encoded.
 	data, _ := json.Marshal([]any{format, strategy, b.orDefault(), texts})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:12])

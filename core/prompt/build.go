@@ -8,25 +8,30 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// errFull: the epoch's prompt would pass the cap, or the count of messages.
+// errFull means that the epoch's prompt would exceed the cap, or the number of messages.
 var errFull = errors.New("the epoch is full")
 
-// layout is all that decides the bytes of a prompt.
+// layout determines the bytes of a prompt.
 type layout struct {
 	view
 	head      head
 	all       []raw
 	keep      []bool // of all; nil: every one
 	cuts      map[core.MessageID]int
-	truncated bool // the mark stands before the raw messages
-	names     bool // and names the first of these
-	gap       bool // the mark stands after the first message (and its results)
+	truncated bool // the mark of truncation precedes the raw messages
+	names     bool // the mark names the first raw message
+	gap       bool // the mark follows the first message (and its results) instead
+}
+
+// layoutOf returns the layout of an existing epoch, without messages.
+func layoutOf(e *core.Epoch, v view, pages []core.Page) layout {
+	return layout{view: v, head: v.headOf(e, pages), cuts: e.Cuts, truncated: e.Truncated,
+		names: e.Strategy == Long, gap: e.Strategy == Truncate && len(e.Skip) > 0}
 }
 
 func (l *layout) kept(i int) bool { return l.keep == nil || l.keep[i] }
 
-// each calls visit with the kept messages in order, and whether they carry a
-// time mark.
+// each calls visit with the kept messages in order, and whether they get a time mark.
 func (l *layout) each(visit func(i int, r *raw, marked bool)) {
 	var c clock
 	for i := range l.all {
@@ -36,7 +41,7 @@ func (l *layout) each(visit func(i int, r *raw, marked bool)) {
 	}
 }
 
-// messagesCost is how many tokens the raw messages take.
+// messagesCost returns the tokens of the raw messages.
 func (l *layout) messagesCost() int {
 	total := 0
 	l.each(func(_ int, r *raw, marked bool) {
@@ -51,7 +56,7 @@ func (l *layout) messagesCost() int {
 	return total
 }
 
-// mark says that messages before the first one are left out.
+// mark returns the mark of truncation.
 func (l *layout) mark() string {
 	for i := range l.all {
 		if l.names && l.kept(i) {
@@ -63,8 +68,8 @@ func (l *layout) mark() string {
 
 func (l *layout) cost() int { return l.head.cost() + l.messagesCost() }
 
-// render returns the prompt's messages, where they come from, and which of them
-// hold words that the user did not write there.
+// render returns the prompt's messages, their sources, and which of them contain foreign
+// words.
 func (l *layout) render() ([]core.ModelMessage, []core.MessageID, []bool) {
 	ms := make([]core.ModelMessage, 0, len(l.head)+len(l.all)+1)
 	from := make([]core.MessageID, 0, cap(ms))
@@ -89,8 +94,7 @@ func (l *layout) render() ([]core.ModelMessage, []core.MessageID, []bool) {
 	return ms, from, foreign
 }
 
-// echoes reports whether a message quotes words of the assistant that are not known
-// to be made from the user's alone.
+// echoes reports whether a message quotes words of the assistant that may be foreign.
 func (l *layout) echoes(r *raw) bool {
 	if r.Quote == nil || !r.Quote.Mine || strings.TrimSpace(r.Quote.Text) == "" {
 		return false
@@ -100,8 +104,7 @@ func (l *layout) echoes(r *raw) bool {
 	})
 }
 
-// markAt returns the index of the message before which the mark stands, -1 if
-// there is none.
+// markAt returns the index of the message that the mark precedes, or -1.
 func (l *layout) markAt() int {
 	first := -1
 	for i := range l.all {
@@ -118,12 +121,10 @@ func (l *layout) markAt() int {
 	return first
 }
 
-// goOn continues the window's epoch, or fails with errFull.
-func (b *builder) goOn() (Prompt, error) {
+// resume continues the window's epoch, or fails with errFull.
+func (b *builder) resume() (Prompt, error) {
 	e := b.Window.Epoch
-	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, names: b.plan == Long,
-		gap: b.plan == Truncate && len(e.Skip) > 0}
-	l.head = l.headOf(e, b.Window.Pages)
+	l := layoutOf(e, b.view(e), b.Window.Pages)
 	ms := b.Window.Messages
 	for len(ms) > 0 && ms[0].Position < e.Start {
 		ms = ms[1:]
@@ -144,7 +145,7 @@ func (b *builder) goOn() (Prompt, error) {
 	return p, nil
 }
 
-// hide leaves the messages of ids out.
+// hide drops the messages of ids.
 func (l *layout) hide(ids []core.MessageID) {
 	if len(ids) == 0 {
 		return
@@ -185,8 +186,4 @@ func (b *builder) begin(reason string) (Prompt, error) {
 	return p, nil
 }
 
-func (b *builder) view(e *core.Epoch) view {
-	zone := zoneOf(e.Zone, b.Zone)
-	return view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(),
-		pause: b.budgets.PauseMark, tokens: b.Tokens}
-}
+func (b *builder) view(e *core.Epoch) view { return viewOf(e, b.Zone, b.budgets, b.Tokens) }

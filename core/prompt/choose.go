@@ -5,24 +5,24 @@ import (
 )
 
 const (
-	toolFloor  = 200 // tokens that an earlier tool output keeps, as the store counts on
-	proseFloor = 24  // tokens that any message keeps: room for the mark of what is left out
+	toolFloor  = 200 // tokens that an earlier tool output keeps; the store relies on it
+	proseFloor = 24  // tokens that any message keeps: room for the mark of the cut
 	keepTail   = 10  // newest messages that truncate keeps
 )
 
-// choice is which of the loaded messages an epoch begins with.
+// choice selects the loaded messages that an epoch begins with.
 type choice struct {
 	*builder
 	*layout
-	must      []bool // never dropped: the newest, the inputs, the first of truncate
-	uncovered []bool // of a turn that no summary covers
+	must      []bool // not dropped: the newest, the inputs, the first of truncate
+	uncovered []bool // in a turn that no summary covers
 	earlier   bool   // there are messages before the loaded ones
 }
 
 func (b *builder) newChoice(l *layout) *choice {
 	n := len(l.all)
 	c := &choice{builder: b, layout: l, must: make([]bool, n), uncovered: make([]bool, n)}
-	// A plain thread's window may begin where the epoch did.
+	// The window of a plain thread may begin where the epoch did.
 	e := b.Window.Epoch
 	c.earlier = b.Window.More || b.Turn.Segment == 0 && e != nil && e.Truncated && b.reaches()
 	last := b.budgets.KeepLast
@@ -52,8 +52,8 @@ func (b *builder) newChoice(l *layout) *choice {
 	return c
 }
 
-// reserve is what the static parts have to leave: the messages that must stay,
-// and the smallest other parts, as long as that is not more than half.
+// reserve returns the tokens that the static parts must leave: those of the messages that
+// are not dropped and of the smallest other parts, at most half of the cap.
 func (c *choice) reserve() int {
 	need := lastFloor + loopsFloor + todayFloor
 	for i := range c.all {
@@ -64,9 +64,9 @@ func (c *choice) reserve() int {
 	return min(need, c.builder.cap/2)
 }
 
-// choose keeps what is wanted and makes it fit in the target: tool outputs are
-// cut first, then covered turns are dropped, oldest first. What must stay and
-// what is uncovered may be more than the target.
+// choose keeps the wanted messages and fits them into the target: it cuts tool outputs
+// first, then drops covered turns, oldest first. Required and uncovered messages may
+// exceed the target.
 func (c *choice) choose() {
 	target, count := c.wanted()
 	over := func() int { return c.recount() - target }
@@ -76,7 +76,7 @@ func (c *choice) choose() {
 		}
 	}
 	for i, kept := 0, -1; i < len(c.all); i = c.turnEnd(i) {
-		if n := c.count(); n != kept { // else it is as large as it was
+		if n := c.count(); n != kept { // otherwise the size is unchanged
 			kept = n
 			if over() <= 0 && c.rawFits() && kept <= count {
 				return
@@ -86,8 +86,8 @@ func (c *choice) choose() {
 	}
 }
 
-// wanted marks the messages that an epoch is to begin with, and returns in how
-// many tokens and messages they are to fit.
+// wanted keeps the messages that an epoch should begin with, and returns how many tokens
+// and messages they may take.
 func (c *choice) wanted() (target, count int) {
 	count = len(c.all)
 	if c.plan == Continuous {
@@ -96,12 +96,12 @@ func (c *choice) wanted() (target, count int) {
 	}
 	c.keepAll()
 	if c.plan == Long {
-		return max(c.budgets.most(), c.head.cost()), count
+		return max(c.budgets.longStart(), c.head.cost()), count
 	}
 	if !c.Window.More && c.recount() <= c.builder.cap && count <= c.budgets.MaxHistoryMessages {
 		return c.builder.cap, count
 	}
-	// A third is left to grow, so that not every message cuts the middle again.
+	// A third is left for growth, so that not every message cuts the middle again.
 	return c.budgets.target(c.plan), max(c.budgets.MaxHistoryMessages*2/3, 1)
 }
 
@@ -111,15 +111,15 @@ func (c *choice) keepAll() {
 	}
 }
 
-// wantDays marks the turn's own day, what is uncovered, and of earlier days the
-// newest turns until there are enough or the target is reached.
+// wantDays keeps the turn's own day, uncovered messages, and the newest turns of earlier
+// days until there are enough or the target is reached.
 func (c *choice) wantDays() {
 	room := min(c.budgets.Raw, c.budgets.target(c.plan)-c.head.cost())
 	for turns, end := 0, len(c.all); end > 0; {
 		start := c.turnStart(end - 1)
 		today := c.all[start].Segment == c.Turn.Segment
 		if !today && (turns >= c.budgets.MinTurns || c.turnCost(start, end, true) > room) {
-			room = 0 // no turn from before one that is left out
+			room = 0 // no turn older than a dropped one
 		}
 		for i := start; i < end; i++ {
 			c.keep[i] = c.must[i] || c.uncovered[i] || today || room > 0
@@ -131,7 +131,7 @@ func (c *choice) wantDays() {
 	}
 }
 
-// turnCost is what the messages of a turn take, or those of them that are kept.
+// turnCost returns the tokens of a turn's messages: all of them, or the kept ones.
 func (c *choice) turnCost(start, end int, all bool) int {
 	size := 0
 	for i := start; i < end; i++ {
@@ -149,12 +149,12 @@ func (c *choice) toolLimit(i int) int {
 	return 0
 }
 
-// rawFits reports whether no covered message stands beyond the budget of raw ones.
+// rawFits reports whether the kept messages fit into the budget of raw messages.
 func (c *choice) rawFits() bool {
 	return c.plan != Continuous || c.messagesCost() <= c.budgets.Raw
 }
 
-// recount returns what the prompt takes, with the mark if something is missing.
+// recount returns the size of the prompt, with the mark if a message is missing.
 func (c *choice) recount() int {
 	c.truncated = c.earlier || c.count() < len(c.all)
 	return c.layout.cost()
@@ -185,7 +185,8 @@ func (c *choice) turnEnd(i int) int {
 	return i
 }
 
-// dropTurn drops what it may of the turn that starts at i.
+// dropTurn drops the turn that starts at i, without required messages, and without
+// uncovered ones unless uncovered is true.
 func (c *choice) dropTurn(i int, uncovered bool) {
 	for end := c.turnEnd(i); i < end; i++ {
 		if !c.must[i] && (uncovered || !c.uncovered[i]) {
@@ -194,7 +195,7 @@ func (c *choice) dropTurn(i int, uncovered bool) {
 	}
 }
 
-// shorten takes up to over tokens off message i, to no less than floor.
+// shorten cuts up to over tokens from message i, down to floor.
 func (c *choice) shorten(i, over, floor int) {
 	r := &c.all[i]
 	now := c.size(r)
@@ -221,7 +222,7 @@ func (c *choice) fix(e *core.Epoch) {
 	for _, p := range c.head {
 		h := p.HeadPart
 		if len(h.Pages) > 0 {
-			h.Text = "" // put together from the pages again
+			h.Text = "" // assembled from the pages again
 		}
 		e.Head = append(e.Head, h)
 	}

@@ -6,18 +6,17 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// request is what the client that asked wants besides, or nil: its last message
-// tells.
+// request returns the client's request with the last input that has one, or nil.
 func request(ms []core.Message, inputs []core.MessageID) *core.Request {
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Request != nil && slices.Contains(inputs, ms[i].ID) {
-			return ms[i].Request
+	for _, m := range slices.Backward(ms) {
+		if m.Request != nil && slices.Contains(inputs, m.ID) {
+			return m.Request
 		}
 	}
 	return nil
 }
 
-// clientTokens are those of a request's instructions and of its tools.
+// clientTokens returns the tokens of a request's instructions and of its tools.
 func clientTokens(r *core.Request, t core.Tokenizer) (instructions, tools int) {
 	if r == nil {
 		return 0, 0
@@ -25,7 +24,7 @@ func clientTokens(r *core.Request, t core.Tokenizer) (instructions, tools int) {
 	return t.Count(r.Instructions), ToolTokens(r.Tools, t)
 }
 
-// ToolTokens is what the descriptions of a client's tools take.
+// ToolTokens returns the tokens of the descriptions of a client's tools.
 func ToolTokens(tools []core.ToolSpec, t core.Tokenizer) (n int) {
 	for _, s := range tools {
 		n += t.Count(s.Name) + t.Count(s.Description) + t.Count(string(s.Schema)) + 8
@@ -33,8 +32,8 @@ func ToolTokens(tools []core.ToolSpec, t core.Tokenizer) (n int) {
 	return n
 }
 
-// forClient adds what the client wants to a prompt. Its instructions follow the
-// head, and are gone from the next turn's prompt.
+// forClient adds the client's request to a prompt. Its instructions follow the head, and
+// apply to this turn only.
 func (b *builder) forClient(p Prompt) Prompt {
 	if b.request == nil {
 		return p
@@ -54,7 +53,7 @@ func (b *builder) forClient(p Prompt) Prompt {
 	return p
 }
 
-// headLen is how many messages stand before the raw ones.
+// headLen returns the number of system messages at the beginning.
 func headLen(ms []core.ModelMessage) int {
 	n := slices.IndexFunc(ms, func(m core.ModelMessage) bool { return m.Role != core.RoleSystem })
 	if n < 0 {
@@ -63,7 +62,7 @@ func headLen(ms []core.ModelMessage) int {
 	return n
 }
 
-// instruct puts the instructions of a request behind the head.
+// instruct inserts the instructions of a request after the system messages.
 func instruct(ms []core.ModelMessage, r *core.Request) []core.ModelMessage {
 	if r == nil || r.Instructions == "" {
 		return ms

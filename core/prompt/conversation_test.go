@@ -86,7 +86,7 @@ func anyAnswer(t *rapid.T) []core.Message {
 	return ms
 }
 
-// happen is what comes between two turns.
+// happen applies the events between two turns.
 func happen(t *rapid.T, w *world) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "minutes")) * time.Minute)
 	switch rapid.SampledFrom([]string{"", "", "", "", "silence", "summary", "edit", "redaction", "memory", "settings",

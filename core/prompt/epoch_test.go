@@ -59,8 +59,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestFullEpochReadsAfresh: an epoch that would pass the cap cannot go on with
-// what was read for it.
+// TestFullEpochReadsAfresh: an epoch that would exceed the cap needs a new window.
 func TestFullEpochReadsAfresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -106,8 +105,8 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestWindowMayReachFurtherBack: in a plain thread an epoch goes on with any
-// window that holds its start.
+// TestWindowMayReachFurtherBack: in a plain thread an epoch continues with any window that
+// contains its start.
 func TestWindowMayReachFurtherBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})

@@ -7,8 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// previewTokens is how much of the beginnings of its files a message shows, all of them
-// together.
+// previewTokens bounds the previews of all files of a message together.
 const previewTokens = 400
 
 // fileNote is a file of a message as a prompt shows it: one line of JSON, so that neither
@@ -22,7 +21,8 @@ type fileNote struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// files shows the files of a message whose text is known, or why it is not.
+// files lists the documents of a message, with the beginning of their text or why there is
+// none.
 func (v *view) files(m *core.Message) string {
 	count := 0
 	for _, a := range m.Attachments {
@@ -44,7 +44,7 @@ func (v *view) files(m *core.Message) string {
 		}
 		d := a.Document
 		_ = lines.Encode(fileNote{core.FileRef{Message: m.ID, Part: i}.String(), clip(a.Name, 40, v.tokens), d.Kind, d.Pages,
-			clip(d.Preview, previewTokens/count, v.tokens), d.Note()}) // texts and numbers always have a form in JSON
+			clip(d.Preview, previewTokens/count, v.tokens), d.Note()}) // strings and numbers can always be encoded
 	}
 	out.WriteString("</" + name + ">")
 	return out.String()

@@ -6,16 +6,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// fit makes the choice fit in the hard cap, whatever the history. What gives way,
-// in this order: parts of the head; long messages, then whole turns, oldest
-// first; the middle of messages that must stay; last, what must stay but is not
-// the turn's newest input.
+// fit reduces the choice to the hard cap, whatever the history. It cuts, in this order:
+// parts of the head; long messages, then whole turns, oldest first; the middle of required
+// messages; the rest of the head; last, required messages except the newest group.
 func (c *choice) fit() error {
 	over := func() int { return c.recount() - c.builder.cap }
 	if over() <= 0 {
 		return nil
 	}
-	c.giveWay(c.head, over(), false)
+	c.cutHead(c.head, over(), false)
 	c.cutLong(over)
 	for i := 0; i < len(c.all) && over() > 0; i = c.turnEnd(i) {
 		c.dropTurn(i, true)
@@ -24,7 +23,7 @@ func (c *choice) fit() error {
 		c.level(over)
 	}
 	if over() > 0 {
-		c.giveWay(c.head, over(), true)
+		c.cutHead(c.head, over(), true)
 	}
 	for i := 0; i < len(c.all) && over() > 0; i = c.groupEnd(i) {
 		c.dropGroup(i)
@@ -35,8 +34,8 @@ func (c *choice) fit() error {
 	return nil
 }
 
-// cutLong cuts long uncovered messages that need not stay, oldest first: better
-// a part of one than none of it and of all before it.
+// cutLong cuts long messages that may be dropped, oldest first: a part of one is better
+// than dropping it and all before it.
 func (c *choice) cutLong(over func() int) {
 	long := max(toolFloor, (c.builder.cap-c.head.cost())/8)
 	for i := range c.all {
@@ -49,10 +48,9 @@ func (c *choice) cutLong(over func() int) {
 	}
 }
 
-// level cuts the middle out of the longest messages that stay: tool outputs
-// first, then earlier messages, then the inputs, at last to next to nothing. The
-// first steps leave room for a short answer and question, so that the next turn
-// need not cut again.
+// level cuts the middle of the longest kept messages: tool outputs first, then earlier
+// messages, then the inputs, finally down to proseFloor. The first steps leave room for a
+// short answer and question, so that the next turn need not cut again.
 func (c *choice) level(over func() int) {
 	slack := c.builder.cap / 12
 	tool := func(r *raw) bool { return r.Role == core.RoleTool }
@@ -65,8 +63,8 @@ func (c *choice) level(over func() int) {
 	c.lower(over(), proseFloor, input)
 }
 
-// lower cuts the kept messages that which selects to the highest common length,
-// but not under floor, that takes over tokens off them all.
+// lower cuts the kept messages that which selects to the highest common length that saves
+// over tokens in all, but not below floor.
 func (c *choice) lower(over, floor int, which func(r *raw) bool) {
 	var chosen []*raw
 	longest := floor
@@ -89,7 +87,7 @@ func (c *choice) lower(over, floor int, which func(r *raw) bool) {
 	}
 }
 
-// size is how many tokens of a message's own are shown.
+// size returns the tokens of a message's own text and calls as shown.
 func (c *choice) size(r *raw) int { return r.cost(c.cuts[r.ID]) - r.frame }
 
 // dropGroup drops a message, or a call with its results, but never the last one.
@@ -109,7 +107,7 @@ func (c *choice) groupEnd(i int) int {
 	return i
 }
 
-// finish renders a prompt and says what it holds.
+// finish renders a prompt, with its snapshot.
 func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
 	var p Prompt
 	p.Messages, p.Sources, p.Foreign = l.render()
@@ -122,7 +120,7 @@ func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
 	return p
 }
 
-// cutOfInputs is what of the turn's own messages is not shown.
+// cutOfInputs returns how much of the turn's own messages is not shown.
 func (l *layout) cutOfInputs() (c core.Cut) {
 	for i := range l.all {
 		r := &l.all[i]
@@ -139,9 +137,9 @@ func (l *layout) cutOfInputs() (c core.Cut) {
 	return c
 }
 
-// pressed reports whether the prompt is about to be full while messages are
-// uncovered that the next epoch would have to carry: any before those that stay
-// anyway, or more than there is room left for.
+// pressed reports whether the prompt is nearly full while it has uncovered messages that
+// the next epoch would have to carry: any before the last KeepLast, or more than the
+// remaining room.
 func (b *builder) pressed(l *layout, total int) bool {
 	full := b.budgets.Pressure * float64(b.cap)
 	if float64(total) <= full {

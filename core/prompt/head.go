@@ -11,57 +11,51 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Names of the parts of a head, and of the rest.
+// Names of parts. partMessages is all but the head.
 const (
-	partInstructions = core.PartInstructions
-	partPolicy       = core.PartPolicy
-	partTools        = "tools"
-	partMemory       = core.PartMemory
-	partStanding     = core.PartStanding
-	partThemes       = "themes"
-	partHistory      = "history"
-	partLast         = "last"
-	partLoops        = "loops"
-	partToday        = "today"
-	partMessages     = "messages"
+	partThemes   = "themes"
+	partHistory  = "history"
+	partLast     = "last"
+	partLoops    = "loops"
+	partToday    = "today"
+	partMessages = "messages"
 )
 
 const (
-	memoryBytes = 2 << 10 // hard cap of memory guidance and themes
+	memoryBytes = 2 << 10 // hard cap of memory guidance
 	maxLoops    = 5
 	loopTokens  = 80 // of one loop's text
 	oldLoop     = 7 * 24 * time.Hour
-	// Floors: a part that gives way keeps as many tokens, as long as there is any
-	// room at all.
+	// Floors are the tokens that a part keeps when it is cut, while there is any room.
 	lastFloor, loopsFloor, todayFloor, staticFloor = 75, 60, 125, 32
 )
 
-// part is a part of a head that may have to give way.
+// part is a part of a head.
 type part struct {
 	core.HeadPart
-	frame int // of the notes, if it is one; 0: there is no message of notes
-	floor int
+	frame int // tokens of the frame of the notes; 0: there is no message of notes
+	floor int // tokens that remain when it is cut
 }
 
 type head []part
 
 const noRoom = "no room in the prompt"
 
-// giveWay takes up to over tokens off the parts that depend on the conversation:
-// history, last conversation, then loops, then today's summary. Down to nothing if all.
-func (b *builder) giveWay(h head, over int, all bool) {
+// cutHead cuts up to over tokens from the parts that depend on the conversation: history,
+// last conversation, then loops, then today's summary. With all it removes them instead.
+func (b *builder) cutHead(h head, over int, all bool) {
 	for _, name := range []string{partHistory, partLast, partLoops, partToday} {
 		for i := range h {
 			if p := &h[i]; p.Name == name && over > 0 {
 				before := h.cost()
-				b.give(p, over, all)
+				b.cutPart(p, over, all)
 				over -= before - h.cost()
 			}
 		}
 	}
 }
 
-func (b *builder) give(p *part, over int, all bool) {
+func (b *builder) cutPart(p *part, over int, all bool) {
 	if limit := max(p.Tokens-over, p.floor); !all && limit < p.Tokens {
 		p.HeadPart = b.dynamicPart(p.Name, limit)
 	}
@@ -70,8 +64,7 @@ func (b *builder) give(p *part, over int, all bool) {
 	}
 }
 
-// newHead renders the parts of a new epoch. reserve is what the static ones have
-// to leave of the cap.
+// newHead renders the head of a new epoch. The static parts leave reserve of the cap.
 func (b *builder) newHead(reserve int) head {
 	h := b.staticParts(b.cap - reserve)
 	if b.plan == Truncate {
@@ -82,7 +75,7 @@ func (b *builder) newHead(reserve int) head {
 		limit, floor int
 	}{{partLast, b.budgets.Last, lastFloor}, {partLoops, b.budgets.Loops, loopsFloor},
 		{partToday, b.budgets.TodaySummary, todayFloor}}
-	if b.plan == Long { // what was said stands there itself
+	if b.plan == Long { // the history itself replaces summaries
 		dynamic = dynamic[1:2]
 	}
 	frame := frame(b.nonce, b.Tokens)
@@ -94,7 +87,7 @@ func (b *builder) newHead(reserve int) head {
 	return h
 }
 
-// dynamicPart is a part that depends on the conversation, in at most limit tokens.
+// dynamicPart returns a part that depends on the conversation, in at most limit tokens.
 func (b *builder) dynamicPart(name string, limit int) core.HeadPart {
 	w := &b.Window
 	switch name {
@@ -108,8 +101,8 @@ func (b *builder) dynamicPart(name string, limit int) core.HeadPart {
 	return b.todayPart(w.Today, w.TodaySummary, limit)
 }
 
-// staticParts renders the parts that the caller gave, the longest ones cut so
-// that all take at most limit tokens.
+// staticParts renders the parts of the caller, and cuts the longest ones until all take at
+// most limit tokens.
 func (b *builder) staticParts(limit int) head {
 	var h head
 	frame := frame(b.nonce, b.Tokens)
@@ -119,9 +112,9 @@ func (b *builder) staticParts(limit int) head {
 		}
 	}
 	for over := h.cost() - limit; over > 0; over = h.cost() - limit {
-		longest := slices.MaxFunc(h, func(x, y part) int { return cmp.Compare(x.givable(), y.givable()) })
-		i := slices.IndexFunc(h, func(p part) bool { return p.givable() == longest.givable() })
-		if longest.givable() <= staticFloor {
+		longest := slices.MaxFunc(h, func(x, y part) int { return cmp.Compare(x.cuttable(), y.cuttable()) })
+		i := slices.IndexFunc(h, func(p part) bool { return p.cuttable() == longest.cuttable() })
+		if longest.cuttable() <= staticFloor {
 			break
 		}
 		h[i].HeadPart = b.cutStatic(longest.HeadPart, max(longest.Tokens-over, staticFloor))
@@ -129,16 +122,16 @@ func (b *builder) staticParts(limit int) head {
 	return h
 }
 
-// givable is how long a static part is, for choosing the one that gives way: what a
-// person wants always does not.
-func (p part) givable() int {
-	if p.Name == partStanding {
+// cuttable returns the tokens of a static part that may be cut: none of standing
+// instructions.
+func (p part) cuttable() int {
+	if p.Name == core.PartStanding {
 		return 0
 	}
 	return p.Tokens
 }
 
-// staticPart renders one of them.
+// staticPart renders a part of the caller.
 func (b *builder) staticPart(s Static) core.HeadPart {
 	p := core.HeadPart{Name: s.Name, Error: s.Error}
 	if s.Load != nil {
@@ -155,9 +148,9 @@ func (b *builder) staticPart(s Static) core.HeadPart {
 	return p
 }
 
-// bounded keeps memory guidance to its bytes.
+// bounded cuts memory guidance to memoryBytes, at the end of a line.
 func bounded(s Static) (kept, fault string) {
-	if s.Name != partMemory || len(s.Text) <= memoryBytes {
+	if s.Name != core.PartMemory || len(s.Text) <= memoryBytes {
 		return s.Text, ""
 	}
 	kept = s.Text[:text.RuneStart(s.Text, memoryBytes)]
@@ -168,7 +161,7 @@ func bounded(s Static) (kept, fault string) {
 }
 
 func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {
-	if p.Name == partThemes { // half a line of JSON is none
+	if p.Name == partThemes { // JSON cannot be cut
 		return core.HeadPart{Name: p.Name, Error: noRoom}
 	}
 	text := middle(p.Text, p.Tokens, limit, b.Tokens, leftOutMark)
@@ -196,7 +189,7 @@ func (b *builder) lastPart(g core.Segment, s *core.Summary, limit int) core.Head
 	return p
 }
 
-// todayPart shows what was summarised of the turn's own day.
+// todayPart shows the summary of the turn's own day so far.
 func (b *builder) todayPart(g core.Segment, s *core.Summary, limit int) core.HeadPart {
 	if s == nil {
 		return core.HeadPart{}
@@ -206,15 +199,15 @@ func (b *builder) todayPart(g core.Segment, s *core.Summary, limit int) core.Hea
 	return p
 }
 
-// summaryLine is the line of a day's summary, in at most limit tokens.
+// summaryLine returns the line of a day's summary, in at most limit tokens.
 func (b *builder) summaryLine(n note, s *core.Summary, limit int) (line string, tokens int) {
-	n.From, n.Foreign = made(s.Covers), s.Tainted
+	n.From, n.Foreign = sources(s.Covers), s.Tainted
 	markdown := withoutLoops(s.Markdown)
 	return b.fit(n, limit, func(room int) string { return condense(markdown, room, b.Tokens) })
 }
 
-// lastNote names an earlier day: yesterday if it is the one before the turn's,
-// and always by its date.
+// lastNote returns the note of an earlier day, without its text. The day before the turn's
+// is also named yesterday.
 func (b *builder) lastNote(g core.Segment) note {
 	n := note{Is: isLast, Day: longDate(g.Day.Label)}
 	today, err := time.Parse(time.DateOnly, b.Window.Today.Day.Label)
@@ -233,12 +226,12 @@ func longDate(label string) string {
 	return d.Format("Mon 2 Jan 2006")
 }
 
-// loopsPart lists open loops that are not stale, newest first and so those of
-// more than a week ago last, while there is room.
+// loopsPart lists open loops that are not stale, newest first, while there is room. Those
+// that nobody mentioned for a week come last.
 func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	loops = slices.DeleteFunc(slices.Clone(loops), func(l core.Loop) bool { return l.Stale(b.Now) })
 	slices.SortStableFunc(loops, func(x, y core.Loop) int {
-		return cmp.Or(cmp.Compare(b.age(x), b.age(y)), y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(y.ID, x.ID))
+		return cmp.Or(b.age(x)-b.age(y), y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(y.ID, x.ID))
 	})
 	p := core.HeadPart{Name: partLoops}
 	var lines []string
@@ -267,23 +260,16 @@ func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
 	return line, b.Tokens.Count(line) + 1
 }
 
-// loopNote is the note of a loop, without its text.
+// loopNote returns the note of a loop, without its text.
 func loopNote(l core.Loop, zone *time.Location) note {
 	return note{Is: isLoop, Loop: l.ID, Since: l.OpenedAt.In(zone).Format("Mon 2 Jan 2006"),
-		From: made(core.NewIDSet(l.Sources...)), Foreign: l.Tainted}
+		From: sources(core.NewIDSet(l.Sources...)), Foreign: l.Tainted}
 }
 
-// age is 1 for a loop that nobody mentioned for a week.
+// age is 1 for a loop that nobody mentioned for a week, else 0.
 func (b *builder) age(l core.Loop) int {
-	if b.Now.Sub(later(l.Mentioned, l.OpenedAt)) > oldLoop {
+	if b.Now.Sub(l.Mentioned) > oldLoop && b.Now.Sub(l.OpenedAt) > oldLoop {
 		return 1
 	}
 	return 0
-}
-
-func later(x, y time.Time) time.Time {
-	if x.Before(y) {
-		return y
-	}
-	return x
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// usable returns the messages that may stand in a prompt, in order, up to the
-// last input (to the end if inputs is nil): conversation of user, assistant and tools
-// that is not redacted, calls with their results only. Which these are depends
-// on a message and those directly after it in its group alone, so that it stays
-// the same while an epoch grows.
+// usable returns the messages that a prompt may contain, in order, up to the last input (to
+// the end if inputs is nil): messages of user, assistant and tools that are not redacted,
+// and calls only with their results. The decision depends only on a message and those
+// directly after it in its group, so it does not change while an epoch grows.
 func (v *view) usable(ms []core.Message, inputs []core.MessageID, redacted bool) []raw {
 	out := make([]raw, 0, len(ms))
 	end := 0
@@ -30,8 +29,8 @@ func (v *view) usable(ms []core.Message, inputs []core.MessageID, redacted bool)
 	return out
 }
 
-// span returns how many messages from the first belong together: an assistant's
-// calls and the tool messages right after it.
+// span returns the number of messages in the first group: an assistant's calls and the tool
+// messages directly after it.
 func span(ms []core.Message) int {
 	n := 1
 	if ms[0].Role == core.RoleAssistant && len(ms[0].ToolCalls) > 0 {
@@ -70,8 +69,7 @@ func (v *view) appendGroup(out []raw, ms []core.Message, inputs []core.MessageID
 	return out
 }
 
-// answered returns the calls of a group that have a result, and their results in
-// the order in which they stand.
+// answered returns the calls of a group that have a result, and their results, in order.
 func (v *view) answered(ms []core.Message, usable func(*core.Message) bool) ([]core.ToolCall, []raw) {
 	var results []raw
 	found := map[string]bool{}
@@ -95,8 +93,8 @@ func (v *view) answered(ms []core.Message, usable func(*core.Message) bool) ([]c
 	return calls, results
 }
 
-// numberTurns gives messages of one turn the same number. Those that no turn
-// claims are turns of a user message and the answer to it.
+// numberTurns gives messages of one turn the same number. Messages without a turn are
+// grouped as a user message and its answer.
 func numberTurns(rs []raw) {
 	for i := 1; i < len(rs); i++ {
 		p, r := &rs[i-1], &rs[i]

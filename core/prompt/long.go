@@ -9,14 +9,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// historyTitle begins what stands of old messages in a prompt of the strategy long.
+// historyTitle begins the history of old messages in a prompt of the strategy long.
 const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered; "#14–#20: …" ends what stands of a time of which messages of the user's between these are left out. conversation_get shows a message whole, conversation_search finds what is older still.]`
 
-// goneMark stands in a prompt of earlier for what is not as it was. %d is how many
-// of %d pages.
+// goneMark replaces missing pages in a rebuilt prompt. The numbers are those of missing and
+// of all pages.
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"
 
-// headOf is the head of an epoch, with its history put together from pages.
+// headOf returns the head of an epoch, with its history assembled from pages.
 func (v *view) headOf(e *core.Epoch, pages []core.Page) head {
 	var h head
 	frame := frame(v.nonce, v.tokens)
@@ -32,20 +32,18 @@ func (v *view) headOf(e *core.Epoch, pages []core.Page) head {
 	return h
 }
 
-// named returns those of pages that refs name.
+// named returns the pages that refs name.
 func named(refs []core.PageRef, pages []core.Page) []core.Page {
 	wanted := make(map[core.PageRef]bool, len(refs))
 	for _, r := range refs {
 		wanted[r] = true
 	}
 	return slices.DeleteFunc(slices.Clone(pages), func(p core.Page) bool {
-		return !wanted[core.PageRef{Page: p.ID,
-			Tier: p.Tier}]
+		return !wanted[core.PageRef{Page: p.ID, Tier: p.Tier}]
 	})
 }
 
-// historyText puts pages together; before is the first message on them if some
-// before it are left out.
+// historyText joins pages; before is the first message on them if older ones are left out.
 func historyText(pages []core.Page, before core.MessageID) string {
 	if len(pages) == 0 {
 		return ""
@@ -64,12 +62,12 @@ func historyText(pages []core.Page, before core.MessageID) string {
 	return text.String()
 }
 
-// leftOut is the mark of all messages before one.
+// leftOut returns the mark of all messages before one.
 func leftOut(before core.MessageID) string {
 	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", before)
 }
 
-// pageTokens is what a page takes of a prompt.
+// pageTokens returns the tokens of a page in a prompt.
 func pageTokens(p *core.Page) int {
 	if p.Forms[p.Tier].Text == "" {
 		return 0
@@ -82,13 +80,13 @@ func pageTokens(p *core.Page) int {
 func (c *choice) addHistory() {
 	c.keepAll()
 	frame := frame(c.builder.nonce, c.Tokens)
-	if p := c.historyPart(c.budgets.most() - c.recount() - frame); p.Text != "" {
+	if p := c.historyPart(c.budgets.longStart() - c.recount() - frame); p.Text != "" {
 		c.head = append(c.head, part{HeadPart: p, frame: frame})
 	}
 }
 
-// historyPart shows the newest pages that fit in limit tokens, and says if that
-// are not all.
+// historyPart shows the newest pages that fit into limit tokens, with a mark if these are
+// not all.
 func (b *builder) historyPart(limit int) core.HeadPart {
 	pages := b.Window.Pages
 	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) +
@@ -115,7 +113,7 @@ func (b *builder) historyPart(limit int) core.HeadPart {
 	return p
 }
 
-// historyCount says what the pages hold that a prompt shows.
+// historyCount counts the contents of the pages in a prompt.
 func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 	var n core.HistoryCount
 	i := slices.IndexFunc(l.head, func(p part) bool { return p.Name == partHistory })
@@ -155,16 +153,16 @@ func countPages(n *core.HistoryCount, pages []core.Page) {
 	}
 }
 
-// compressed reports whether old messages have become shorter since the epoch
-// began, in a prompt that is long enough to want it.
+// compressed reports whether old messages were compressed since the epoch began, and the
+// prompt is long enough to use that.
 func (b *builder) compressed(e *core.Epoch, total int) bool {
 	return b.plan == Long && b.Window.Compressed > e.Compressed && total >= b.budgets.target(Long)
 }
 
-// crowded reports whether compressing old messages would make room that is wanted:
-// the prompt has passed the threshold, and has more raw messages than it needs, or
-// pages that can be shortened. Within an epoch it is so when the prompt passes the
-// threshold, and then only now and then: if nothing came of it, nothing could.
+// crowded reports whether compressing old messages would make needed room: the prompt has
+// passed the threshold, and has more raw messages than it needs, or pages that can be
+// shortened. Within an epoch that is so when the prompt passes the threshold, and then
+// once per step of growth: if compression did not help, nothing could be compressed.
 func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 	if b.Turn.Segment == 0 {
 		return false
@@ -184,8 +182,8 @@ func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 	return wanted && (e.ID == b.Turn.ID || b.grew(l, e, s.Total, threshold, spare))
 }
 
-// grew reports whether what came since the prompt before has brought this one over
-// the threshold, or what the epoch has grown by over another multiple of step.
+// grew reports whether the messages since the previous prompt brought this one over the
+// threshold, or the growth of the epoch over another multiple of step.
 func (b *builder) grew(l *layout, e *core.Epoch, total, threshold, step int) bool {
 	all, fresh := 0, 0
 	l.each(func(_ int, r *raw, _ bool) {
@@ -195,7 +193,7 @@ func (b *builder) grew(l *layout, e *core.Epoch, total, threshold, step int) boo
 		cost := r.cost(l.cuts[r.ID])
 		all += cost
 		if fresh += cost; r.Role == core.RoleUser && r.Turn != b.Turn.ID {
-			fresh = 0 // the prompt before ended here
+			fresh = 0 // the previous prompt ended here
 		}
 	})
 	return total >= threshold && total-fresh < threshold || all/step > (all-fresh)/step

@@ -10,9 +10,9 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// Compression is asked for when a prompt passes the threshold of its budget, and
-// then once for each part that it grows by, not with every message. What it made
-// is in the next prompt, which is below the threshold again.
+// Compression is requested when a prompt passes the threshold of its budget, and then once
+// for each step of growth, not with every message. The next prompt has its result, and is
+// below the threshold again.
 func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{16_000, 20_000, 150_000} {

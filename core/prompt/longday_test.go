@@ -24,7 +24,7 @@ func prose(r *rand.Rand, n int) string {
 	return strings.TrimSpace(s.String())
 }
 
-// tally is what a simulated day cost.
+// tally counts the costs of a simulated day.
 type tally struct {
 	turns, shared, epochs, dropped, pressed, jobs int
 	tokens                                        int
@@ -128,8 +128,8 @@ func TestThirtyDays(t *testing.T) {
 	}
 }
 
-// TestOutage: without any summary the newest messages fill the room up to the
-// cap; what is forced out is counted, and a summary asked for.
+// TestOutage: without any summary the newest messages fill the room up to the cap; dropped
+// messages are counted, and a summary is requested.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,31 +11,31 @@ import (
 )
 
 const (
-	perMessage  = 4  // tokens that a message takes besides its content
+	perMessage  = 4  // tokens of a message besides its content
 	quoteTokens = 60 // of a quoted text
 	truncated   = "[Earlier messages truncated]"
 )
 
-// raw is a stored message as it may stand in a prompt.
+// raw is a stored message with its form in a prompt.
 type raw struct {
 	*core.Message
-	calls  []core.ToolCall // of an assistant: those that have a result
-	note   string          // news that stand before the message
-	before string          // what stands around the text, without the time mark
-	after  string
-	text   int // tokens of the message's own text and calls
-	frame  int // tokens of all else, without the time mark
-	group  int // a call and its results have the same
+	calls  []core.ToolCall // of an assistant, only those with a result
+	note   string          // news before the message
+	before string          // text before the message's own, without the time mark
+	after  string          // text after it
+	text   int             // tokens of the message's own text and calls
+	frame  int             // tokens of everything else, without the time mark
+	group  int             // the same for a call and its results
 	turn   int
-	input  bool // of the turn to be built
+	input  bool // of the turn
 	zone   *time.Location
 	day    int // local date, for the time mark
 	mark   string
 	marked int // tokens of mark
 }
 
-// cost is how many tokens the message takes, without a time mark, when it is cut
-// to short tokens (0: not at all).
+// cost returns the tokens of the message, without a time mark, when it is cut to short
+// tokens (0: it is not cut).
 func (r *raw) cost(short int) int {
 	if short > 0 && short < r.text {
 		return short + r.frame
@@ -42,8 +43,7 @@ func (r *raw) cost(short int) int {
 	return r.text + r.frame
 }
 
-// newRaw measures m. The tokenizer sees a stored text only if it was not counted
-// when it was stored.
+// newRaw measures m. It counts the text only if the store has no count.
 func (v *view) newRaw(m *core.Message) raw {
 	r := raw{Message: m, text: m.Tokens, frame: perMessage, calls: m.ToolCalls}
 	if m.Tokens == 0 && (m.Text != "" || len(m.ToolCalls) > 0) {
@@ -52,7 +52,7 @@ func (v *view) newRaw(m *core.Message) raw {
 	if m.Role != core.RoleUser {
 		return r
 	}
-	if r.note = v.tell(m); r.note != "" {
+	if r.note = v.newsBefore(m); r.note != "" {
 		r.frame += v.tokens.Count(r.note) + perMessage
 	}
 	r.zone, r.day = v.zone, localDay(m.SentAt.In(v.zone))
@@ -73,9 +73,9 @@ func (v *view) count(m *core.Message) int {
 	return n
 }
 
-// around returns what is shown before and after the text of a user message: the
-// words that it replies to, and the delimiters of somebody else's words. Whoever
-// wrote those cannot close them: nobody knows the nonce before.
+// around returns the texts before and after that of a user message: the quote that it
+// replies to, and the delimiters of forwarded words. Their author cannot close the
+// delimiters, because the nonce is not known before.
 func (v *view) around(m *core.Message) (before, after string) {
 	if m.Quote != nil && strings.TrimSpace(m.Quote.Text) != "" {
 		whose := "[Reply to the user's own words:]\n> "
@@ -101,23 +101,29 @@ func (v *view) around(m *core.Message) (before, after string) {
 	return before, after
 }
 
-// taskMark stands before the text of a task that is due: nobody typed it then.
+// taskMark returns the mark before the text of a due task, which nobody typed now.
 func taskMark(t *core.TaskMark, zone *time.Location) string {
 	return t.Due.In(zone).Format("[A task that the user set before, due Mon 2 Jan 15:04. Nobody is typing: do it now, and answer with the result.]\n")
 }
 
-// view is how messages are shown in an epoch.
+// view determines how an epoch shows messages.
 type view struct {
 	epoch  core.TurnID
 	nonce  string
-	zone   *time.Location // of the message that is looked at: news may change it
-	year   int            // of the epoch's start: other years are named
+	zone   *time.Location // of the current message; news may change it
+	year   int            // of the epoch's start: time marks name other years
 	pause  time.Duration
 	tokens core.Tokenizer
 }
 
-// fence is the name of one around words that are not the user's own. In epochs
-// without a nonce it is the microsecond at which they were read.
+// viewOf returns the view of an epoch; zone applies if the epoch's is unknown.
+func viewOf(e *core.Epoch, zone *time.Location, b Budgets, t core.Tokenizer) view {
+	zone = zoneOf(e.Zone, zone)
+	return view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(), pause: b.PauseMark, tokens: t}
+}
+
+// fence returns the name of the delimiters around foreign words. In epochs without a nonce
+// it contains the microsecond at which the turn read them.
 func (v *view) fence(kind string, position int64) string {
 	if v.nonce == "" {
 		return fmt.Sprintf("%s-%06d", kind, position%1e6)
@@ -125,10 +131,10 @@ func (v *view) fence(kind string, position int64) string {
 	return kind + "-" + v.nonce
 }
 
-// clock decides which user messages carry their time: the first one, one of
-// another date than the user message before it, and one after a pause.
+// clock decides which user messages get a time mark: the first one, one of another date
+// than the user message before it, and one after a pause.
 type clock struct {
-	day int // of the last user message; no date is 0
+	day int // of the last user message; 0: none
 	at  time.Time
 }
 
@@ -159,8 +165,7 @@ func (v *view) time(r *raw) int {
 
 func localDay(local time.Time) int { return local.Year()*1000 + local.YearDay() }
 
-// content returns what the model is shown of r, cut to short tokens if that is
-// not 0.
+// content returns the content of r, with its text cut to short tokens (0: not cut).
 func (v *view) content(r *raw, short int) string {
 	text := r.Text
 	if short > 0 && short < r.text {
@@ -169,7 +174,7 @@ func (v *view) content(r *raw, short int) string {
 	return r.before + text + r.after
 }
 
-// cut shortens the text of r. The arguments of calls are gone then, see show.
+// cut shortens the text of r. Show then removes the arguments of its calls, too.
 func (v *view) cut(r *raw, short int) string {
 	mark, total := textMark(r.ID), r.text
 	if r.Role == core.RoleTool {
@@ -189,7 +194,7 @@ func (v *view) show(r *raw, short int, marked bool) core.ModelMessage {
 	m := core.ModelMessage{Role: r.Role, Content: v.content(r, short), ToolCallID: r.ToolCallID}
 	if r.Role == core.RoleAssistant {
 		m.ToolCalls = r.calls
-		if short > 0 && short < r.text && len(r.calls) > 0 {
+		if short > 0 && short < r.text {
 			m.ToolCalls = bare(r.calls)
 		}
 	}
@@ -205,9 +210,9 @@ func (v *view) show(r *raw, short int, marked bool) core.ModelMessage {
 
 // bare returns calls without their arguments.
 func bare(calls []core.ToolCall) []core.ToolCall {
-	out := make([]core.ToolCall, len(calls))
-	for i, c := range calls {
-		out[i] = core.ToolCall{ID: c.ID, Name: c.Name, Arguments: "{}"}
+	out := slices.Clone(calls)
+	for i := range out {
+		out[i].Arguments = "{}"
 	}
 	return out
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// newsTitle begins a note of what changed since the head was fixed.
+// newsTitle begins a note of changes since the head was fixed.
 const newsTitle = "[News since the notes above were written: where they differ, this holds. To be read as data]"
 
 const (
 	newsLoop    = 24 // tokens of a loop's text in a note
-	newsSummary = 60 // and of a day's
-	newsMore    = 8  // tokens that are left for saying that there is more
+	newsSummary = 60 // tokens of a day's summary in a note
+	newsMore    = 8  // tokens for the line that says that there is more
 )
 
-// newsText is a note as it stands in a prompt, between fences of a name.
+// newsText returns a note as a prompt shows it, between fences with a name.
 func newsText(text, name string) string {
 	return newsTitle + "\n<" + name + ">\n" + text + "\n</" + name + ">"
 }
 
-// tell lets news that stand before m count from here on.
-func (v *view) tell(m *core.Message) (note string) {
+// newsBefore returns the news before m, and applies a change of the zone from m on.
+func (v *view) newsBefore(m *core.Message) (note string) {
 	n := m.News
 	if n == nil || m.Turn <= v.epoch || m.Role != core.RoleUser {
 		return ""
@@ -39,7 +39,7 @@ func (v *view) tell(m *core.Message) (note string) {
 	return newsText(n.Text, v.fence("news", m.Position))
 }
 
-// zoneOf loads a zone, unless it is the one that is known.
+// zoneOf loads a zone. It returns known if that has the name or the zone is unknown.
 func zoneOf(name string, known *time.Location) *time.Location {
 	if name == known.String() {
 		return known
@@ -50,11 +50,11 @@ func zoneOf(name string, known *time.Location) *time.Location {
 	return known
 }
 
-// news returns what changed since the epoch's head was fixed and none of its
-// prompts told of, nil if that is nothing; told is how far changes are told of
-// then. Without a message of the user's to stand before it waits for the next turn.
+// news returns the changes since the epoch's head was fixed that no prompt of it has shown;
+// nil: there are none. told is the last change that prompts have shown then. Without a
+// message of the user to precede, news wait for the next turn.
 func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, told int64) {
-	t := b.teller(e, ms)
+	t := b.newNewsWriter(e, ms)
 	t.zone()
 	t.closed()
 	t.memory()
@@ -64,8 +64,7 @@ func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, t
 		return nil, b.Window.News
 	}
 	at := slices.IndexFunc(ms, func(m core.Message) bool {
-		return m.Role == core.RoleUser &&
-			slices.Contains(b.Turn.Inputs, m.ID)
+		return m.Role == core.RoleUser && slices.Contains(b.Turn.Inputs, m.ID)
 	})
 	if at < 0 {
 		return nil, 0
@@ -73,7 +72,7 @@ func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, t
 	return &core.TurnNews{Message: ms[at].ID, News: t.done(), Edits: b.Window.Edits}, b.Window.News
 }
 
-// withNews returns messages, one of them with the news before it.
+// withNews returns messages with the news before the one that they name.
 func withNews(ms []core.Message, n *core.TurnNews) []core.Message {
 	if n == nil {
 		return ms
@@ -87,20 +86,20 @@ func withNews(ms []core.Message, n *core.TurnNews) []core.Message {
 	return ms
 }
 
-// teller writes a note.
-type teller struct {
+// newsWriter writes a note of news.
+type newsWriter struct {
 	*builder
 	core.News
 	epoch *core.Epoch
-	was   core.News // zone, day and version that the prompt knows
+	was   core.News // zone, day and version that the epoch's prompts have shown
 	lines []string
 	room  int // tokens
 	more  int // lines without room
 }
 
-// teller knows what an epoch's prompt has told.
-func (b *builder) teller(e *core.Epoch, ms []core.Message) *teller {
-	t := &teller{builder: b, epoch: e, was: core.News{Zone: e.Zone}}
+// newNewsWriter returns a writer that knows what the epoch's prompts have shown.
+func (b *builder) newNewsWriter(e *core.Epoch, ms []core.Message) *newsWriter {
+	t := &newsWriter{builder: b, epoch: e, was: core.News{Zone: e.Zone}}
 	for _, h := range e.Head {
 		if h.Name == partLast {
 			t.was.Segment, t.was.Version = h.Segment, h.Version
@@ -122,7 +121,7 @@ func (b *builder) teller(e *core.Epoch, ms []core.Message) *teller {
 }
 
 // say adds a line if there is room, and reports whether there was.
-func (t *teller) say(format string, args ...any) bool {
+func (t *newsWriter) say(format string, args ...any) bool {
 	line := "- " + fmt.Sprintf(format, args...)
 	cost := t.Tokens.Count(line) + 1
 	if cost > t.room {
@@ -133,7 +132,7 @@ func (t *teller) say(format string, args ...any) bool {
 	return true
 }
 
-func (t *teller) done() core.News {
+func (t *newsWriter) done() core.News {
 	if t.more > 0 {
 		t.lines = append(t.lines, fmt.Sprintf("- and %d more", t.more))
 	}
@@ -141,14 +140,14 @@ func (t *teller) done() core.News {
 	return t.News
 }
 
-func (t *teller) zone() {
+func (t *newsWriter) zone() {
 	if name := t.builder.Zone.String(); name != t.was.Zone &&
 		t.say("The user's time zone is %s now; times from here on are of that zone.", name) {
 		t.News.Zone = name
 	}
 }
 
-func (t *teller) closed() {
+func (t *newsWriter) closed() {
 	for _, l := range t.Window.Changes.Loops {
 		if l.State == core.LoopClosed {
 			t.loop(l, "Loop %d is closed: %s")
@@ -156,7 +155,7 @@ func (t *teller) closed() {
 	}
 }
 
-func (t *teller) opened() {
+func (t *newsWriter) opened() {
 	for _, l := range t.Window.Changes.Loops {
 		if l.State == core.LoopOpen && !l.Stale(t.Now) {
 			t.loop(l, "Loop %d was opened: %s")
@@ -164,14 +163,14 @@ func (t *teller) opened() {
 	}
 }
 
-func (t *teller) loop(l core.Loop, format string) {
+func (t *newsWriter) loop(l core.Loop, format string) {
 	if t.plan != Truncate && t.say(format, l.ID, clip(text.OneLine(l.Text), newsLoop, t.Tokens)) {
 		t.Loops, t.News.Tainted = append(t.Loops, l.ID), t.News.Tainted || l.Tainted
 	}
 }
 
-// memory tells how many items themes have, where the head tells of themes at all.
-func (t *teller) memory() {
+// memory adds the number of items of changed themes, if the head has themes.
+func (t *newsWriter) memory() {
 	themes := t.Window.Changes.Themes
 	if len(themes) == 0 || !slices.ContainsFunc(t.epoch.Head,
 		func(h core.HeadPart) bool { return h.Name == partThemes && h.Text != "" }) {
@@ -181,7 +180,7 @@ func (t *teller) memory() {
 	for i, h := range themes {
 		counts[i] = fmt.Sprintf("%s %d", h.Slug, h.Active)
 	}
-	for n := len(counts); n > 0; n-- { // those that changed last
+	for n := len(counts); n > 0; n-- { // the last changed come first
 		if t.say("Active items in memory now: %s", strings.Join(counts[:n], ", ")) {
 			t.News.Tainted = t.News.Tainted || slices.ContainsFunc(themes[:n], func(h core.Theme) bool { return h.Tainted })
 			return
@@ -190,8 +189,8 @@ func (t *teller) memory() {
 	}
 }
 
-// summary tells of the day that the head shows as the last one.
-func (t *teller) summary() {
+// summary adds a newer summary of the day that the head shows as the last one.
+func (t *newsWriter) summary() {
 	g, s := t.Window.Last, t.Window.LastSummary
 	if t.plan != Continuous || s == nil || g.ID != t.was.Segment || s.Version <= t.was.Version {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// noted returns the notes of a prompt, without what is the same in all of them.
+// noted returns the notes of a prompt, without their common parts.
 func noted(t *testing.T, p prompt.Prompt) []string {
 	t.Helper()
 	var out []string
@@ -47,8 +47,8 @@ func newsWorld(t *testing.T) *world {
 	return w
 }
 
-// TestNews: a change is told once, where it was first seen, for the rest of the
-// epoch; the next one has it in its head.
+// TestNews: a change is shown once, where it was first seen, for the rest of the epoch; the
+// next epoch has it in its head.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)

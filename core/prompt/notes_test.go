@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// What was derived from the conversation never stands in a system message, and
-// nothing in it ends its line or its fence, under any strategy.
+// Parts derived from the conversation are never in a system message, and nothing in them
+// ends a line or a fence, under any strategy.
 func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,8 +55,8 @@ func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 	})
 }
 
-// An epoch from before there were notes goes on once more, as what it was; the
-// prompt after it has notes. Prompts of before are put together as they were.
+// An epoch from before the introduction of notes continues once more in its old form; the
+// next one has notes. Earlier prompts are rebuilt as they were.
 func TestEpochsFromBeforeNotes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Policy returns the part of a prompt that says how to read it and when to use
-// which of the tools that exist. It is the same text whatever the
-// language, as it stands before everything that changes.
+// Policy returns the part of a prompt that explains how to read it and when to use which
+// of tools. Its text does not depend on the language, because it precedes all parts that
+// change.
 func Policy(tools []string) string {
 	has := func(name string) bool { return slices.Contains(tools, name) }
 	lines := []string{
@@ -19,9 +19,8 @@ func Policy(tools []string) string {
 	const detail = "- For a detail of this conversation on another day, or one that you no longer see, use "
 	switch search, get := has("conversation_search"), has("conversation_get"); {
 	case search && get:
-		lines = append(lines,
-			detail+
-				"conversation_search, then conversation_get for the exact words. Never say that you cannot remember before you searched.")
+		lines = append(lines, detail+
+			"conversation_search, then conversation_get for the exact words. Never say that you cannot remember before you searched.")
 	case search:
 		lines = append(lines, detail+"conversation_search. Never say that you cannot remember before you searched.")
 	case get:

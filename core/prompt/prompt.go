@@ -1,18 +1,18 @@
-// Package prompt makes the prompt of a turn from stored rows. It is
-// pure: the same rows give the same bytes in any process.
+// Package prompt builds the prompt of a turn from stored rows. It is pure: the same rows
+// give the same bytes in any process.
 //
-// A prompt is a head and raw messages. The head is the system message
-// (instructions, policy, tools, memory, standing instructions of the person) and, of role
-// user, one message of notes: what was derived from the conversation (themes of memory,
-// last conversation, open loops, today's summary), one JSON value a line with where it
-// comes from, between fences that nobody could foresee. An epoch (core.Epoch) fixes the
-// head and where the raw messages start, so that from turn to turn the prompt
-// only grows and the caches of providers hit. What changes meanwhile (loops, memory,
-// the zone, a newer summary of the last day) is told as news before the message of
-// the turn that first sees it, and stands in the head of the next epoch.
+// A prompt consists of a head and raw messages. The head has system messages
+// (instructions, policy, tools, memory, standing instructions) and one user message of
+// notes, which are derived from the conversation: themes of memory, last conversation, open
+// loops, today's summary. Each note is one line of JSON with its sources, and the notes are
+// between fences that nobody can predict. An epoch (core.Epoch) fixes the head and the first
+// raw message, so that from turn to turn the prompt only grows and the caches of providers
+// hit. Changes meanwhile (loops, memory, the zone, a newer summary of the last day) are
+// shown as news before the message of the first turn that sees them, and in the head of the
+// next epoch.
 //
-// Use: ask the store for Query, Build from what it returns; on ErrStale ask for
-// Fresh and Build again. What the epoch needs is then stored with the reply.
+// To use it, read the window of Query from the store and Build; on ErrStale read that of
+// Fresh and Build again. The new epoch is then stored with the reply.
 package prompt
 
 import (
@@ -33,77 +33,76 @@ const (
 
 // Errors of Build.
 var (
-	// ErrStale: the epoch cannot go on with this window: read again with Fresh.
-	ErrStale = errors.New("the epoch cannot go on: read the window afresh")
-	// ErrNoInput: no message is left for the turn to answer.
+	// ErrStale means that the epoch cannot continue with this window: read it with Fresh.
+	ErrStale = errors.New("the epoch cannot continue: read the window with Fresh")
+	// ErrNoInput means that no message is left for the turn to answer.
 	ErrNoInput = errors.New("the turn has no message left to answer")
-	// ErrNoRoom: not even the turn's last message fits in the model's window.
+	// ErrNoRoom means that not even the turn's last message fits into the model's window.
 	ErrNoRoom = errors.New(
 		"the model's context window leaves no room for a prompt: raise llm.context_window or lower llm.max_output_tokens")
-	// ErrClientTooLong: what the client wants besides leaves no room for a prompt.
+	// ErrClientTooLong means that the client's request leaves no room for a prompt.
 	ErrClientTooLong = errors.New("the program asks for too much at once")
 )
 
 // Reasons for which an epoch begins, in core.Snapshot.NewEpoch.
 const (
 	NewFirst    = "first"    // there was none
-	NewSettings = "settings" // the fingerprint or strategy is another one
-	NewEdited   = "edited"   // something shown was edited, redacted or regenerated
+	NewSettings = "settings" // the fingerprint or strategy changed
+	NewEdited   = "edited"   // a message or summary in it was edited, redacted or regenerated
 	NewSilence  = "silence"  // caches are cold
-	NewFull     = "full"     // the prompt would have passed the hard cap, or the count of messages
+	NewFull     = "full"     // the prompt would have exceeded the hard cap, or the number of messages
 	NewShorter  = "shorter"  // long: old messages were compressed
 )
 
-// Static is a part of the head that does not depend on the conversation. Names
-// are instructions, policy, tools, memory, standing (instructions of the person, which are
-// never cut) and themes; they stand in the order given, most to least stable. Themes are notes, and their text is lines of JSON. With Error set the part is left out and the snapshot
-// says why.
+// Static is a part of the head that does not depend on the conversation. Names are
+// instructions, policy, tools, memory, standing (which is never cut) and themes, whose text
+// is lines of JSON and which are notes. Parts keep their order, which should be from most
+// to least stable. A part with an Error is left out, and the snapshot records the error.
 type Static struct {
 	Name, Text, Error string
-	// Load is asked for the text when an epoch begins, and whether words that the user did
-	// not write went into it; with an error its text is shown, too, and the snapshot says
-	// so. Another Text begins an epoch all the same, but of themes. nil: Text is.
+	// Load, unless nil, returns the text when an epoch begins, and whether it contains
+	// foreign words. If it returns an error its text is shown, too, and the snapshot
+	// records the error. A changed Text begins an epoch nevertheless, except of themes.
 	Load func() (text string, tainted bool, err error)
 }
 
-// Input is what a prompt is made from. Turn, Window, Now, Tokens and Nonce are required.
+// Input holds the sources of a prompt. Turn, Window, Now, Tokens and Nonce are required.
 type Input struct {
 	Turn     core.Turn
-	Window   core.Window // as read with Query or Fresh; of an epoch that goes on, Pages are those of its head
+	Window   core.Window // as read with Query or Fresh; Pages of a continued epoch are those of its head
 	Strategy string      // empty: Continuous
 	Budgets  Budgets
 	Static   []Static
 	Now      time.Time
 	Zone     *time.Location // the user's; nil: UTC
 	Tokens   core.Tokenizer
-	Nonce    func() string // asked when an epoch begins: letters and digits that nobody can guess
+	Nonce    func() string // for a new epoch: letters and digits that nobody can guess
 }
 
 // Prompt is the first request of a turn.
 type Prompt struct {
 	Messages []core.ModelMessage
-	// Sources are the stored messages that Messages show, in parallel; 0 for the
+	// Sources runs parallel to Messages: the stored messages that they show; 0 for the
 	// head and for marks.
 	Sources     []core.MessageID
 	CachePrefix int // as in core.ModelRequest
 	Snapshot    core.Snapshot
-	Epoch       *core.Epoch // a new one; nil: the current one goes on
+	Epoch       *core.Epoch // a new one; nil: the current one continues
 	News        *core.TurnNews
 	Told        int64 // as in core.Reply
-	Pressure    bool  // a summary is wanted at once
-	Compress    bool  // long: old messages are to be compressed
+	Pressure    bool  // a summary is wanted immediately
+	Compress    bool  // long: old messages should be compressed
 	Request     *core.Request
-	Decides     *core.Decision // the turn goes on with the answer to a question
-	Tainted     bool           // it shows words that the person did not write there
-	Foreign     []bool         // runs parallel to Messages: these hold them
+	Decides     *core.Decision // the turn continues with the answer to a question
+	Tainted     bool           // it contains foreign words
+	Foreign     []bool         // runs parallel to Messages: those with foreign words
 	Cut         core.Cut       // of the turn's own messages
 	Heard       bool           // the turn answers a voice note
-	Unheard     bool           // one of them is longer than is written down
+	Unheard     bool           // the turn answers a voice note that is too long to be transcribed
 }
 
-// Query returns what to ask the store for. Window and Tokens of in are not used.
-// It asks for twice what fills the hard cap, so that uncovered messages are
-// found even behind as many covered ones.
+// Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks
+// for twice the hard cap, so that uncovered messages are found behind as many covered ones.
 func Query(in Input) core.WindowQuery {
 	b := in.Budgets.orDefault()
 	q := core.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}
@@ -113,7 +112,7 @@ func Query(in Input) core.WindowQuery {
 	case Truncate:
 		q.Limit = b.MaxHistoryMessages
 	case Long:
-		q.Tokens /= 2 // what is on pages is not read, covered or not
+		q.Tokens /= 2 // messages on pages are not read, covered or not
 		q.Pages = q.Tokens
 	}
 	return q
@@ -125,8 +124,8 @@ func Fresh(q core.WindowQuery) core.WindowQuery {
 	return q
 }
 
-// Build makes the prompt of in.Turn. Errors are ErrStale, ErrNoInput, ErrNoRoom and
-// ErrClientTooLong. Parts that could not be had are left out, and the snapshot says so.
+// Build returns the prompt of in.Turn. Errors are ErrStale, ErrNoInput, ErrNoRoom and
+// ErrClientTooLong. Parts that fail are left out, and the snapshot records why.
 func Build(in Input) (Prompt, error) {
 	if len(in.Turn.Inputs) == 0 {
 		return Prompt{}, ErrNoInput
@@ -142,7 +141,7 @@ func Build(in Input) (Prompt, error) {
 	return b.provenance(b.forClient(p)), err
 }
 
-// provenance says of a prompt whose words it shows, which question its inputs
+// provenance sets whether a prompt contains foreign words, which question its inputs
 // answer, and whether they were spoken.
 func (b *builder) provenance(p Prompt) Prompt {
 	p.Tainted = slices.Contains(p.Foreign, true)
@@ -164,12 +163,12 @@ func (b *builder) provenance(p Prompt) Prompt {
 
 func (b *builder) build() (Prompt, error) {
 	reason := b.ended()
-	if reason == "" && !b.afresh() && b.reaches() {
-		if p, err := b.goOn(); !errors.Is(err, errFull) {
+	if reason == "" && !b.fresh() && b.reaches() {
+		if p, err := b.resume(); !errors.Is(err, errFull) {
 			return p, err
 		}
 	}
-	if b.Turn.Segment != 0 && !b.afresh() {
+	if b.Turn.Segment != 0 && !b.fresh() {
 		return Prompt{}, ErrStale
 	}
 	if reason == "" {
@@ -180,7 +179,7 @@ func (b *builder) build() (Prompt, error) {
 	return b.begin(reason)
 }
 
-// strategy is that of the thread: a plain one has no summaries to go on.
+// strategy returns that of the thread. A plain thread has no summaries, and truncates.
 func (in Input) strategy() string {
 	switch {
 	case in.Turn.Mode == core.ModeThread || in.Strategy == Truncate:
@@ -213,7 +212,7 @@ func newBuilder(in Input) *builder {
 	return b
 }
 
-// ended says why the window's epoch is over, or nothing.
+// ended returns why the window's epoch is over; empty: it is not.
 func (b *builder) ended() string {
 	e := b.Window.Epoch
 	switch {
@@ -229,11 +228,11 @@ func (b *builder) ended() string {
 	return ""
 }
 
-// afresh reports whether the window was read for a new epoch: only then does it
-// hold the turn's day. Windows of plain threads hold no more either way.
-func (b *builder) afresh() bool { return b.Window.Today.ID != 0 }
+// fresh reports whether the window was read for a new epoch: only then does it contain the
+// turn's day. Windows of plain threads never do.
+func (b *builder) fresh() bool { return b.Window.Today.ID != 0 }
 
-// reaches reports whether the window goes back to where the epoch starts.
+// reaches reports whether the window includes the start of the epoch.
 func (b *builder) reaches() bool {
 	ms := b.Window.Messages
 	return len(ms) > 0 && ms[0].Position <= b.Window.Epoch.Start

@@ -91,7 +91,7 @@ func anyWindow(t *rapid.T) core.Window {
 	return w
 }
 
-// anyPages draws what is kept of old messages; some of it was edited since.
+// anyPages draws pages of old messages, some of which were edited since.
 func anyPages(t *rapid.T) []core.Page {
 	var out []core.Page
 	for n := range rapid.IntRange(0, 12).Draw(t, "pages") {
@@ -165,8 +165,8 @@ func TestAnyHistory(t *testing.T) {
 	})
 }
 
-// checkHistory: of the pages the newest that are whole are shown, in order and as
-// words of the conversation, and what is left out is said.
+// checkHistory: the newest whole pages are shown, in order and as words of the conversation,
+// with a mark for those left out.
 func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	h := p.Snapshot.History
 	if in.Strategy != "long" {
@@ -229,7 +229,7 @@ func checkSize(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	}
 }
 
-// checkShape: who may stand where, calls have their results and results their calls.
+// checkShape: roles are in order, calls have their results and results their calls.
 func checkShape(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	if len(p.Sources) != len(p.Messages) {
 		t.Fatal("sources are not parallel")
@@ -298,7 +298,7 @@ func flat(s core.IDSet) []core.MessageID {
 	return ids
 }
 
-// plain reports whether a message may certainly stand in a prompt.
+// plain reports whether a prompt may certainly contain a message.
 func plain(m core.Message) bool {
 	return m.Kind == core.KindChat && !m.Redacted && (m.Role == core.RoleUser || m.Role == core.RoleAssistant &&
 		strings.TrimSpace(m.Text) != "")
@@ -366,7 +366,7 @@ func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	}
 }
 
-// checkNoGap: what is uncovered is missing only if its turn does not fit in.
+// checkNoGap: an uncovered message is missing only if its turn does not fit.
 func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	shown := p.Snapshot.Messages
 	uncovered, behind := 0, false

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -8,17 +9,17 @@ import (
 
 const shortened = "[shortened]"
 
-// section is a part of a summary: a heading and what stands below it, in blocks
-// that are kept or left out whole: bullets, or the paragraphs of a narrative.
+// section is a heading of a summary with its blocks: bullets, or the paragraphs of a
+// narrative. A block is kept or dropped as a whole.
 type section struct {
 	heading string
 	blocks  []string
 	kept    int
 }
 
-// condense returns a summary in Markdown in at most limit tokens. The
-// narrative comes first, then the sections take turns, the weightiest first, so
-// that each loses its last bullets before another has none.
+// condense returns a summary in Markdown in at most limit tokens. It keeps the narrative,
+// then one block of each section in turn, the most important section first, so that every
+// section loses its last bullets before another loses all.
 func condense(markdown string, limit int, t core.Tokenizer) string {
 	markdown = strings.TrimSpace(markdown)
 	if len(markdown) <= limit || len(markdown) <= 16*limit && t.Count(markdown) <= limit {
@@ -42,9 +43,8 @@ func condense(markdown string, limit int, t core.Tokenizer) string {
 	return text + "\n\n" + shortened
 }
 
-// withoutLoops is a summary without the loops that it opened: the ones that are
-// still open stand in a part of their own. What opened none, as it rests on no
-// message, stays.
+// withoutLoops returns a summary without the loops that it opened: those still open have a
+// part of their own. Lines without a source opened none, and stay.
 func withoutLoops(markdown string) string {
 	const heading = "\n## Open loops\n"
 	before, rest, ok := strings.Cut("\n"+markdown, heading)
@@ -90,22 +90,16 @@ func fill(all []section, room int, t core.Tokenizer) {
 	}
 }
 
-// byWeight returns the indexes of sections in the order in which they are worth
-// keeping. The first is the narrative.
+// byWeight returns the indexes of sections, the most important first: the narrative, then
+// named sections, then others.
 func byWeight(all []section) []int {
-	var order []int
-	for _, heading := range []string{"", "## Summary", "## Decisions", "## Open loops", "## Next steps", "## Goals"} {
-		for i, s := range all {
-			if s.heading == heading {
-				order = append(order, i)
-			}
-		}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
 	}
-	for i, s := range all {
-		if !strings.Contains("|## Summary|## Decisions|## Open loops|## Next steps|## Goals||", "|"+s.heading+"|") {
-			order = append(order, i)
-		}
-	}
+	weighty := []string{"## Goals", "## Next steps", "## Open loops", "## Decisions", "## Summary", ""}
+	weight := func(i int) int { return slices.Index(weighty, all[i].heading) }
+	slices.SortStableFunc(order, func(x, y int) int { return weight(y) - weight(x) })
 	return order
 }
 
@@ -128,7 +122,7 @@ func sections(markdown string) []section {
 	return all
 }
 
-// add appends a line: to the block before it if it is indented.
+// add appends a line as a block, or to the last block if it is indented.
 func (s *section) add(line string) {
 	if n := len(s.blocks); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		s.blocks[n-1] += "\n" + line

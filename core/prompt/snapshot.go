@@ -6,8 +6,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// snapshot says by reference what l shows. Usage, latency, model and steps are
-// the caller's to add.
+// snapshot describes the contents of l by reference. The caller adds usage, latency, model
+// and steps.
 func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all),
 		ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
@@ -36,8 +36,7 @@ func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 	return s
 }
 
-// inThread counts what was said in the thread: what its epoch began with, and what
-// came since.
+// inThread counts the messages of the thread: those when the epoch began, and those since.
 func (b *builder) inThread(l *layout) int {
 	e := b.Window.Epoch
 	if b.Window.Thread > 0 || e == nil {
@@ -55,8 +54,8 @@ func (b *builder) inThread(l *layout) int {
 	return n
 }
 
-// leftOut counts what of the conversation is not shown: what a summary covers, of
-// what was read, and all that none does.
+// leftOut counts the messages that are not shown: covered ones in the window, and all
+// uncovered ones.
 func (b *builder) leftOut(l *layout) (covered, uncovered int) {
 	uncovered = b.Window.UncoveredBefore
 	for i := range l.all {

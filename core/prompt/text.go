@@ -8,18 +8,17 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// middle returns s if it has at most limit tokens, else its head and tail
-// around mark(tokens left out), at most limit in all. Where nothing of it fits
-// it is the mark, or nothing. total is how many tokens s has, so that a long
-// one need not be counted.
+// middle returns s if it has at most limit tokens, else its beginning and end around
+// mark(tokens left out), at most limit tokens in all. If nothing of s fits it returns the
+// mark, or nothing. total is the number of tokens of s.
 func middle(s string, total, limit int, t core.Tokenizer, mark func(tokens int) string) string {
 	if total <= limit || s == "" {
 		return s
 	}
 	frame := t.Count(mark(total)) + 2
 	room := limit - frame
-	// Twice as long as the room is at the mean length of a token, so that the loop
-	// comes down to the bound from above.
+	// Begin with twice the length of the room at the mean length of a token, so that the
+	// loop approaches the bound from above.
 	keep := min(len(s)-1, (len(s)/max(total, 1)+1)*room*2)
 	for ; room > 0 && keep > 0; keep = keep * 7 / 8 {
 		first := s[:text.RuneStart(s, keep*2/3)]
@@ -34,8 +33,7 @@ func middle(s string, total, limit int, t core.Tokenizer, mark func(tokens int) 
 	return ""
 }
 
-// Middle returns s in at most limit tokens: whole, or without its middle, which a mark
-// says.
+// Middle returns s in at most limit tokens: whole, or with a mark in place of its middle.
 func Middle(s string, limit int, t core.Tokenizer) string {
 	return middle(s, t.Count(s), limit, t, leftOutMark)
 }
@@ -52,8 +50,8 @@ func textMark(id core.MessageID) func(tokens int) string {
 	}
 }
 
-// clip returns the longest head of s, between two words where it has some,
-// that has at most limit tokens with the … that says it was cut.
+// clip returns the longest beginning of s, up to a space if there is one near, that has at
+// most limit tokens with a final … if it was cut.
 func clip(s string, limit int, t core.Tokenizer) string {
 	s = strings.TrimSpace(s)
 	if limit <= 0 {

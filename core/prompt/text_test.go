@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// FuzzShortening: whatever a model or a person wrote, what is shortened keeps to
-// its limit, ends between two characters, and is a part of the whole.
+// FuzzShortening: any shortened text keeps to its limit, ends between two characters, and is
+// a part of the whole.
 func FuzzShortening(f *testing.F) {
 	f.Add("## Summary\nA day. [#1]\n\n## Goals\n- one [#2]\n  and more\n- two [#3]\n", 12)
 	f.Add("no headings at all, only a long sentence that goes on", 8)

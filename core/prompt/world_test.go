@@ -20,7 +20,7 @@ type bytes4 struct{}
 
 func (bytes4) Count(s string) int { return (len(s) + 3) / 4 }
 
-// fatal is what testing.T, testing.B and rapid.T share.
+// fatal is the common interface of testing.T, testing.B and rapid.T.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -208,7 +208,7 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 	return out
 }
 
-// changes is what changed since the prompt told of it last.
+// changes returns the changes that no prompt has shown yet.
 func (w *world) changes(out *core.Window) {
 	if w.news == w.told {
 		return
@@ -349,7 +349,7 @@ func summaryText(topic string) string {
 	return s.String()
 }
 
-// cost is what a prompt takes, counted from its bytes.
+// cost returns the tokens of a prompt, counted from its bytes.
 func cost(ms []core.ModelMessage, t core.Tokenizer) int {
 	n := 0
 	for _, m := range ms {

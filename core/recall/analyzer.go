@@ -1,6 +1,6 @@
-// Package recall searches everything that was ever said: the analyzer
-// of the full-text index, the windows that get embeddings, the understanding of
-// queries, the ranking, and the tools conversation_search and conversation_get.
+// Package recall searches the whole conversation. It holds the analyzer of the full-text
+// index, the windows for embeddings, the reading of queries, the ranking, and the tools
+// conversation_search and conversation_get.
 package recall
 
 import (
@@ -12,16 +12,16 @@ import (
 
 var _ core.Analyzer = (*Analyzer)(nil)
 
-// version changes with everything that changes the terms of a document.
+// version changes with every change of the terms of a document.
 const version = "recall/1 "
 
-// maxTerms is how many distinct terms a document has at most.
+// maxTerms is the most distinct terms of a document.
 const maxTerms = 20_000
 
 // Analyzer turns text into terms (docs/architecture.md, "One SQL, two engines"). It folds
-// case and accents, stems by Snowball, keeps identifiers whole and in parts, and
+// case and accents, stems with Snowball, keeps identifiers whole and in parts, and
 // reads scripts without gaps as single characters and pairs. It is safe for
-// concurrent use and panics on no text.
+// concurrent use and does not panic on any text.
 type Analyzer struct {
 	languages []string
 	stems     stems
@@ -30,8 +30,8 @@ type Analyzer struct {
 }
 
 // NewAnalyzer returns an analyzer that stems in languages (BCP 47 tags or
-// English names; none: en and fr). One without a stemmer is an error that lists
-// those that there are. Cyrillic, Arabic and Tamil words are always stemmed.
+// English names; none: en and fr). For a language without a stemmer it returns an error
+// that lists the available ones. Cyrillic, Arabic and Tamil words are always stemmed.
 func NewAnalyzer(languages []string) (*Analyzer, error) {
 	known, err := parseLanguages(languages)
 	if err != nil {
@@ -43,8 +43,8 @@ func NewAnalyzer(languages []string) (*Analyzer, error) {
 // Version names the version of the terms and the languages.
 func (a *Analyzer) Version() string { return version + strings.Join(a.languages, ",") }
 
-// Index returns the terms of a document and whether each occurs once (1) or more
-// often (2). Stop words are among them.
+// Index returns the terms of a document, stop words included, each with 1 if it occurs
+// once and 2 if more often.
 func (a *Analyzer) Index(text string) map[string]int {
 	terms := make(map[string]int, min(len(text)/2, 256)+4)
 	pieces(text, func(run string, c class, _ int) bool {
@@ -91,7 +91,7 @@ func (a *Analyzer) termsOf(run string, c class) []string {
 	return terms
 }
 
-// units are the characters of a run, each with the signs that belong to it.
+// units returns the characters of a run, each with the marks that belong to it.
 func units(run string, c class) []string {
 	var out []string
 	for _, r := range fold(run) {
@@ -117,7 +117,7 @@ func denseTerms(run string, c class) []string {
 	return terms
 }
 
-// emojiTerms returns every picture of a run without skin tones; two letters of a
+// emojiTerms returns every emoji of a run without skin tones; the two letters of a
 // flag are one.
 func emojiTerms(run string) []string {
 	var terms []string

@@ -77,7 +77,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestInflectionsAreFound says which words find which, in each language.
+// TestInflectionsAreFound checks which words find which, in each language.
 func TestInflectionsAreFound(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t, "en", "fr", "de", "es", "it", "pt", "nl", "sv")
@@ -166,7 +166,7 @@ func TestLongQueryCountsItsFirstWords(t *testing.T) {
 	}
 }
 
-// TestAnyTextFindsItself: every text is found by each of its words.
+// TestAnyTextFindsItself checks that every text is found by each of its words.
 func TestAnyTextFindsItself(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)
@@ -202,7 +202,7 @@ func FuzzAnalyzer(f *testing.F) {
 	})
 }
 
-// check holds terms to the contract of core.Analyzer.
+// check checks terms against the contract of core.Analyzer.
 func check(fail func(string, ...any), terms map[string]int) {
 	if len(terms) > maxTerms {
 		fail("%d terms", len(terms))

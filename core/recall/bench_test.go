@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// BenchmarkSearch searches 10,000 messages of one person on each store, by words.
+// BenchmarkSearch searches 10,000 messages of one user on each store, by words.
 func BenchmarkSearch(b *testing.B) { benchSearch(b, false) }
 
 // BenchmarkMeaning does so by words and meaning, with passages of 768 dimensions;
@@ -32,7 +32,7 @@ func benchSearch(b *testing.B, meaning bool) {
 			if meaning {
 				s.Embedders = only(embedder{means: w.means})
 			}
-			if name == "postgres" { // as it does by itself in the course of time
+			if name == "postgres" { // as its autovacuum does in time
 				if _, err := db.DB().Exec(`VACUUM ANALYZE`); err != nil {
 					b.Fatal(err)
 				}
@@ -56,8 +56,8 @@ func benchSearch(b *testing.B, meaning bool) {
 	}
 }
 
-// crowd is a world of n messages, made of the templates of the hard set and words
-// that come as often as words do.
+// crowd returns a world of n messages, made of the templates of the hard set and words
+// of natural frequency.
 func crowd(t testing.TB, n int) *world {
 	var set hardSet
 	if err := json.Unmarshal([]byte(read(t, "testdata/hard.json")), &set); err != nil {

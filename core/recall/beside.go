@@ -2,17 +2,16 @@ package recall
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/everthread/everthread/core"
 )
 
-// reach is how far away a message is still a neighbour, in messages.
+// reach is the distance at which messages are neighbours, in messages.
 const reach = 2
 
-// beside returns the messages with a word of the query of which one gets a part as
-// their neighbour.
+// beside returns the neighbours with a word of the query, of whose scores message p
+// gets a part.
 func (r *ranking) beside(p int32) []int32 {
 	var out []int32
 	for i := max(0, p-reach); i <= p+reach && int(i) < len(r.raw); i++ {
@@ -23,8 +22,8 @@ func (r *ranking) beside(p int32) []int32 {
 	return out
 }
 
-// withSources appends to candidates, for each that is there only as a neighbour,
-// the best message that it stands beside.
+// withSources appends, for each candidate that is only a neighbour, its best source:
+// the best of the messages with a word of the query beside it.
 func (r *ranking) withSources(list []candidate) []candidate {
 	known := make(map[int32]bool, len(list))
 	for _, c := range list {
@@ -51,10 +50,9 @@ func (r *ranking) withSources(list []candidate) []candidate {
 	return list
 }
 
-// meet sees to it that no neighbour scores more than the best message that it
-// stands beside: where it would, the two meet in between. A neighbour that answers
-// a question counts for a little more. at tells where messages of the directory
-// stand in hits.
+// meet ensures that no neighbour scores more than its best source: where it would, the
+// two meet in between. A neighbour that answers a question scores a little more. The keys
+// of at are places in the directory, its values indexes in hits.
 func (s *search) meet(hits []core.Hit, at map[int32]int) {
 	scores := make([]float64, len(hits))
 	for i, h := range hits {
@@ -86,8 +84,8 @@ func answers(h, before core.Hit) bool {
 		strings.ContainsAny(before.Message.Text, "?？؟")
 }
 
-// context gives messages what was said right before and after each in its day,
-// unless that is a hit of its own.
+// context adds to each hit the messages right before and after it in its day, unless
+// they are hits themselves.
 func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	shown := map[core.MessageID]bool{}
 	var wanted []core.MessageID
@@ -98,14 +96,14 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 			wanted = append(wanted, before, h.Message.ID, after)
 		}
 	}
-	loaded, err := s.Store.Messages(ctx, s.q.User, wanted)
+	loaded, err := s.load(ctx, wanted)
 	if err != nil {
-		return fmt.Errorf("read messages: %w", err)
+		return err
 	}
 	byID := make(map[core.MessageID]core.Beside, len(loaded))
-	for _, m := range loaded {
-		if !m.Redacted && !shown[m.ID] {
-			byID[m.ID] = core.Beside{Message: m.ID, Role: m.Role, Snippet: s.Analyzer.snippet(m.Text, s.rank.words,
+	for id, m := range loaded {
+		if !shown[id] {
+			byID[id] = core.Beside{Message: id, Role: m.Role, Snippet: s.Analyzer.snippet(m.Text, s.rank.words,
 				s.Settings.Context)}
 		}
 	}
@@ -118,7 +116,8 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	return nil
 }
 
-// around returns the messages beside one in its day; itself where there is none.
+// around returns the messages right before and after one in its day, or its own id where
+// there is none.
 func (s *search) around(id core.MessageID) (before, after core.MessageID) {
 	p, ok := s.rank.seek(0, id)
 	if !ok {

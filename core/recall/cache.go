@@ -7,12 +7,12 @@ import (
 
 const (
 	cacheSlots  = 1 << 13
-	longestWord = 24 // bytes; longer ones hardly ever come again
+	longestWord = 24 // bytes; longer ones are rarely repeated
 )
 
-// cache remembers the terms of short words as they are written. Words of the
-// same slot push each other out, so it never holds more than cacheSlots of them
-// (about 1.5 MB). It is safe for concurrent use; nobody changes what it holds.
+// cache holds the terms of short words as written. Words of the same slot replace
+// each other, so it never holds more than cacheSlots of them (about 1.5 MB). It is
+// safe for concurrent use; callers must not change the terms.
 type cache struct {
 	slots [cacheSlots]atomic.Pointer[cached]
 }
@@ -39,7 +39,7 @@ func (c *cache) put(run string, terms []string) {
 	}
 }
 
-// slot is the FNV-1a hash of run, folded to the number of slots.
+// slot returns the FNV-1a hash of run, folded to the number of slots.
 func slot(run string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(run) {

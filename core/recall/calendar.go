@@ -17,7 +17,7 @@ var numberNames = [13]string{
 	"twelve douze zwolf doce",
 }
 
-// spanUnit is a unit of time that people count back in.
+// spanUnit is a unit of time for counting back.
 type spanUnit int
 
 const (
@@ -40,11 +40,11 @@ var unitNames = [...]string{
 
 // named returns the index of the list that holds a word, or -1.
 func named(lists []string, s string) int {
-	return slices.IndexFunc(lists, func(list string) bool { return slices.Contains(strings.Fields(list), s) })
+	return slices.IndexFunc(lists, func(list string) bool { return has(list, s) })
 }
 
-// monthOf returns the month that a word names, 0: none, and whether it is another
-// word, too: it means a month only beside a number, a year or an "in".
+// monthOf returns the month that a word names, 0: none. A doubtful name is another word
+// too: it means a month only beside a number, a year or an "in".
 func monthOf(s string) (m time.Month, doubtful bool) {
 	return when.Month(strings.TrimSuffix(s, "."), "en", "fr", "de", "es")
 }

@@ -8,8 +8,8 @@ import (
 // maxPieces bounds how many pieces of one run get terms of their own.
 const maxPieces = 200
 
-// compound reads a run with joiners: identifiers, numbers, addresses, paths,
-// words with hyphens. It is kept whole, and its pieces and words are parts too.
+// compound reads a run with joiners: an identifier, number, address, path or words
+// with hyphens. The whole is a part, and so are its pieces and words.
 func (a *Analyzer) compound(run string) []part {
 	words := strings.FieldsFunc(run, func(r rune) bool { return !isWordRune(r) && !invisible(r) })
 	whole := fold(cutTo(run, 4*maxTerm))
@@ -36,7 +36,7 @@ func (a *Analyzer) compound(run string) []part {
 	return out
 }
 
-// middles are the pieces of an address or a path that have joiners of their own:
+// middles returns the pieces of an address or path that have joiners themselves:
 // example.com of https://example.com/a, main.go of src/main.go.
 func middles(whole string) []string {
 	if !strings.ContainsAny(whole, "/@?&=:#,;|~") {
@@ -46,10 +46,8 @@ func middles(whole string) []string {
 	if _, rest, ok := strings.Cut(whole, "://"); ok {
 		out = append(out, strings.TrimPrefix(rest, "www."))
 	}
-	for _, s := range strings.FieldsFunc(whole, func(r rune) bool {
-		return strings.ContainsRune("/@?&=:#,;|~()[]{}<>",
-			r)
-	}) {
+	joins := func(r rune) bool { return strings.ContainsRune("/@?&=:#,;|~()[]{}<>", r) }
+	for _, s := range strings.FieldsFunc(whole, joins) {
 		s = strings.TrimFunc(strings.TrimPrefix(s, "www."), func(r rune) bool { return !isWordRune(r) })
 		if strings.ContainsAny(s, "._-+") && len(out) < maxPieces {
 			out = append(out, s)
@@ -58,8 +56,8 @@ func middles(whole string) []string {
 	return out
 }
 
-// onlyWords reports whether a run is words of letters that hyphens, slashes or
-// the ends of sentences join.
+// onlyWords reports whether a run is words of letters, joined by hyphens, slashes or
+// the ends of sentences.
 func onlyWords(run string, words []string) bool {
 	if len(words) > 5 || strings.ContainsAny(run, "_@:=+#&%~0123456789") {
 		return false
@@ -74,8 +72,8 @@ func longEnds(words []string) bool {
 	return len(words) == 2 && strings.ToLower(last[:1]) != last[:1]
 }
 
-// hyphened reads words that hyphens join: each is a word, all together are one
-// too, with the hyphen and without.
+// hyphened reads words joined by hyphens: each is a word, and so is the whole, with
+// the hyphens and without.
 func (a *Analyzer) hyphened(whole string, words []string) []part {
 	var out []part
 	for _, w := range words {
@@ -96,8 +94,8 @@ func isNumber(whole string) bool { return len(whole) <= maxTerm && number.MatchS
 
 var thousands = regexp.MustCompile(`[,.'’]([0-9]{3})\b`)
 
-// number reads a number with separators: as it is, without those between
-// thousands and with a point before decimals.
+// number reads a number with separators: as written, without separators of thousands,
+// and with a point before the decimals.
 func (a *Analyzer) number(whole string, words []string) []part {
 	p := part{text: whole, terms: []string{whole}, weight: 1}
 	p.terms = appendNew(p.terms, thousands.ReplaceAllString(whole, "$1"))

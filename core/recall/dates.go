@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"time"
 )
 
-// Span is a range of days that a query names, both ends inclusive. Ends are
-// labels (YYYY-MM-DD), or MM-DD for those days of every year.
+// Span is a range of days that a query names, both ends inclusive. The ends are
+// labels (YYYY-MM-DD), or MM-DD for the days of every year.
 type Span struct{ From, To string }
 
 // Has reports whether a day is in the span.
@@ -21,29 +22,25 @@ func (s Span) Has(label string) bool {
 	return s.From <= label && label <= s.To
 }
 
-// dateReader reads the dates in the words of a query (English and French, and
-// month names, weekdays and common turns of German and Spanish).
+// dateReader reads the dates in the words of a query: in English and French, and
+// month names, weekdays and common phrases in German and Spanish.
 type dateReader struct {
 	words    []string
 	today    time.Time // midnight, as if the zone were UTC
 	dayFirst bool
 }
 
-// reading is a date: how many words it takes, the days it means, and which of its
-// words may stand in a message as well.
+// reading is a date in a query.
 type reading struct {
-	n     int
+	n     int // words
 	spans []Span
-	keep  []int
+	keep  []int // places of the words that a message may hold too
 }
 
-// dates returns the days that tokens name, and for each token that belongs to a
-// date whether it may be a word of the message as well.
+// dates returns the days that tokens name, and for each token of a date whether a
+// message may hold it too.
 func dates(tokens []token, now time.Time, location *time.Location) (spans []Span, parts map[int]bool) {
-	if location == nil {
-		location = time.UTC
-	}
-	y, m, d := now.In(location).Date()
+	y, m, d := now.In(cmp.Or(location, time.UTC)).Date()
 	r := dateReader{today: time.Date(y, m, d, 0, 0, 0, 0, time.UTC)}
 	for _, t := range tokens {
 		r.words = append(r.words, t.text)
@@ -131,15 +128,13 @@ func (r *dateReader) numeric(i int) (reading, bool) {
 	return r.exact(i, 1, y, month, day, i)
 }
 
+// atoi returns a number of few digits, 0 if s is empty.
 func atoi(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// exact is one day; year 0: that day of every year.
+// exact reads one day. Year 0 means that day of every year.
 func (r *dateReader) exact(i, n, year, month, day int, keep ...int) (reading, bool) {
 	y := year
 	if y == 0 {
@@ -205,16 +200,11 @@ func (r *dateReader) monthAndDay(i int) (reading, bool) {
 		k++
 	}
 	day := dayNumber(r.word(k))
-	if day == 0 || month == 0 || monthFollows(r.word(k+1)) {
+	if next, _ := monthOf(r.word(k + 1)); day == 0 || month == 0 || next > 0 {
 		return reading{}, false
 	}
 	year, end := r.yearAt(k + 1)
 	return r.exact(i, end-i, year, int(month), day, i)
-}
-
-func monthFollows(s string) bool {
-	m, _ := monthOf(s)
-	return m > 0
 }
 
 // monthAlone reads June, in May, en mai, May 2023. Last May is the newest one.
@@ -240,8 +230,8 @@ func (r *dateReader) monthAlone(i int) (reading, bool) {
 	return one(end-i, wholeMonth(year, month), year > 0 || !doubtful || r.introduces(i-1), k)
 }
 
-// introduces reports whether the word before a month that is also another word
-// makes it a month.
+// introduces reports whether the word before an ambiguous name of a month makes it
+// a month.
 func (r *dateReader) introduces(i int) bool {
 	if r.is(i, "de") {
 		return r.is(i-1, "mois", "mes")

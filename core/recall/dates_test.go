@@ -131,7 +131,7 @@ func TestSpanHas(t *testing.T) {
 	}
 }
 
-// TestWrittenDatesAreRead: a date is read however it is written.
+// TestWrittenDatesAreRead checks that a date is read in any written form.
 func TestWrittenDatesAreRead(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)

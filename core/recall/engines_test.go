@@ -21,7 +21,7 @@ func onSQLite(t testing.TB) sqlStore {
 	return sqlitetest.Open(t, t.TempDir())
 }
 
-// onPostgres opens a schema of its own in the database of TEST_POSTGRES_DSN.
+// onPostgres opens a new schema in the database of TEST_POSTGRES_DSN.
 func onPostgres(t testing.TB) sqlStore {
 	dsn := postgresDSN()
 	if dsn == "" {
@@ -64,15 +64,15 @@ func onPostgres(t testing.TB) sqlStore {
 	return s
 }
 
-// engines open the stores that a test of ranking goes through; nil: the one in memory,
-// which is enough for plain tests, as all of them find the same.
+// engines open the stores for tests of ranking; nil: the one in memory, which is enough
+// for plain tests, since all find the same.
 func engines() map[string]func(testing.TB) sqlStore {
 	all := map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite, "postgres": onPostgres}
 	return fulltest.Size(map[string]func(testing.TB) sqlStore{"memory": nil}, all)
 }
 
-// TestEnginesFindTheSame: what is found, and its order and scores, does not
-// depend on the store.
+// TestEnginesFindTheSame checks that hits, their order and scores do not depend on the
+// store.
 func TestEnginesFindTheSame(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) sqlStore{"sqlite": onSQLite, "postgres": onPostgres} {
@@ -117,7 +117,7 @@ func sameEverywhere(t *testing.T, w *world, s *Searcher, embed core.Embedder) {
 	}
 }
 
-// told is a result as it reads, scores to three digits.
+// told returns a result as text, with scores to three digits.
 func told(r core.SearchResult) string {
 	out := r.Mode + " " + r.Note
 	for _, h := range r.Hits {

@@ -10,24 +10,24 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Target is what an evaluation asks.
+// Target is the system under evaluation.
 type Target interface {
 	// Begin makes a user for a conversation, and returns the tool
-	// conversation_search that searches what Load stores of it.
+	// conversation_search for it.
 	Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error)
-	// People is what people find for the same words, best first.
+	// People returns the hits of a search by a person, best first.
 	People(ctx context.Context, user core.UserID, q core.SearchQuery) ([]core.Hit, error)
 	// Load stores one session and returns the ids of its messages, in order.
 	Load(ctx context.Context, user core.UserID, s Session) ([]core.MessageID, error)
 }
 
-// Report is how well evidence was found.
+// Report holds the scores of an evaluation.
 type Report struct {
 	All        Score         `json:"all"`
 	Categories map[int]Score `json:"categories"`
 	// Old and New are questions whose evidence is all older than 90 days, or of the
-	// newest 30, counted from the end of the conversation. Ratio is Recall10 of
-	// both: 1 if nothing is forgotten.
+	// newest 30, counted from the end of the conversation. Ratio is Recall10 of Old by
+	// that of New: 1 if nothing is forgotten.
 	Old     Score   `json:"old"`
 	New     Score   `json:"new"`
 	Ratio   float64 `json:"ratio"`
@@ -35,10 +35,10 @@ type Report struct {
 	Missed  []Miss  `json:"missed,omitempty"`
 }
 
-// Score is a mean over questions. Recall is the part of the evidence whose very
-// message is among the first 5, 10 or 20 results; Found, the questions of which
-// any is; Day, the part of the evidence whose day any of the first ten is of. MRR
-// is the mean of one over the rank of the first evidence.
+// Score is a mean over questions. Recall is the part of the evidence whose message is
+// among the first 5, 10 or 20 results; Found, the part of questions with any evidence
+// there; Day, the part of the evidence whose day is that of any of the first ten. MRR is
+// the mean reciprocal rank of the first evidence.
 type Score struct {
 	Questions int     `json:"questions"`
 	Recall5   float64 `json:"recall_at_5"`
@@ -47,12 +47,12 @@ type Score struct {
 	Found10   float64 `json:"found_at_10"`
 	Day10     float64 `json:"day_at_10"`
 	MRR       float64 `json:"mrr"`
-	// People10 is the part of what people see first, at most ten messages, that is
-	// evidence; where they see nothing it counts as 0.
+	// People10 is the part of evidence in the first ten messages of a person's search,
+	// 0 if it has no hits.
 	People10 float64 `json:"people_precision_at_10"`
 }
 
-// Miss is a question of which no evidence was among the first ten.
+// Miss is a question without evidence among the first ten results.
 type Miss struct {
 	Sample   string           `json:"sample"`
 	Question string           `json:"question"`
@@ -88,7 +88,7 @@ func Evaluate(ctx context.Context, t Target, samples []Sample) (Report, error) {
 	return out, nil
 }
 
-// said is a message that was loaded.
+// said is a loaded message.
 type said struct {
 	id core.MessageID
 	at time.Time
@@ -142,7 +142,7 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 	found, err := t.People(ctx, user, core.SearchQuery{User: user, Query: q.Text, Matching: true, Limit: evalLimit,
 		Now: end.Add(evalDay), Location: time.UTC, Names: names})
 	if err != nil {
-		return fmt.Errorf("people's %q: %w", q.Text, err)
+		return fmt.Errorf("search by a person for %q: %w", q.Text, err)
 	}
 	one.People10 = precision(found, wanted)
 	r.All.add(one)
@@ -168,7 +168,7 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 	return nil
 }
 
-// oldest and newest tell whether all of what is wanted is on one side of a time.
+// oldest and newest report whether all wanted messages are on one side of a time.
 func oldest(wanted []said, before time.Time) bool {
 	return !slices.ContainsFunc(wanted, func(s said) bool { return !s.at.Before(before) })
 }
@@ -177,7 +177,7 @@ func newest(wanted []said, after time.Time) bool {
 	return !slices.ContainsFunc(wanted, func(s said) bool { return s.at.Before(after) })
 }
 
-// searchResults calls the tool as a model does.
+// searchResults calls the tool like a model.
 func searchResults(ctx context.Context, tool core.Tool, user core.UserID, question string,
 	now time.Time) ([]core.HitView, error) {
 	arguments, err := json.Marshal(map[string]any{"query": question, "limit": evalLimit})
@@ -225,7 +225,7 @@ func scored(results []core.HitView, wanted []said) Score {
 	return out
 }
 
-// precision is the part of the first ten messages that is wanted.
+// precision returns the part of the first ten messages that is wanted.
 func precision(found []core.Hit, wanted []said) float64 {
 	shown, right := 0.0, 0.0
 	for _, h := range found {

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// inMemory is a Target over worlds of their own.
+// inMemory is a Target with a world for each sample.
 type inMemory struct {
 	t   testing.TB
 	set Settings
@@ -56,8 +56,7 @@ func samples(t testing.TB) []Sample {
 	return got
 }
 
-// TestFriends wants the recipe to find what friends told each other, old and new
-// alike.
+// TestFriends checks that the ranking finds the friends' messages, old and new alike.
 func TestFriends(t *testing.T) {
 	t.Parallel()
 	got, err := Evaluate(t.Context(), &inMemory{t: t, set: Default()}, samples(t))
@@ -73,7 +72,7 @@ func TestFriends(t *testing.T) {
 	}
 }
 
-// TestPeople wants what people find to be what they look for, all of it.
+// TestPeople checks the precision and recall of searches by people.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	list, err := ReadLoCoMo(strings.NewReader(read(t, "testdata/people.json")))

@@ -4,25 +4,26 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Files are the pages of documents that a user sent.
+// Files reads the pages of documents that a user sent.
 type Files interface {
 	HasFilePages(ctx context.Context, user core.UserID) (bool, error)
 	FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]core.FilePage, error)
 }
 
 const (
-	// leastPages is the number of pages that there are taken to be at least: the store
-	// does not say how many, and the rarest words decide either way.
-	leastPages = 1_000
-	// pageCandidates is how many pages are read for each that is kept of a signal.
+	// leastDocuments is the assumed least number of pages, or items of memory: the store
+	// does not report it, and the rarest words decide either way.
+	leastDocuments = 1_000
+	// pageCandidates is the number of pages to read for each candidate of a signal.
 	pageCandidates = 3
-	// ofFile is what the best other page of its file adds to a page, of what that holds:
-	// a question often names the file by words of another page.
+	// ofFile is the share of its score that the best other page of the file adds to a
+	// page: a question often names the file by words of another page.
 	ofFile = 0.15
 )
 
@@ -35,8 +36,8 @@ type filePage struct {
 	near    float64 // similarity; 0: unknown
 }
 
-// pages returns the hits among pages of documents. What a message carries is found from
-// the moment that it was read, also by the question that came with it.
+// pages returns the hits among pages of documents. A document is found as soon as it
+// was read, also by the question in its own message.
 func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
 	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocFile, Limit: s.Settings.Matches},
 		s.in.words)
@@ -76,7 +77,7 @@ func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
 	return hits[:min(len(hits), s.Settings.Candidates)], nil
 }
 
-// nearPages returns the pages nearest to the query, and how near.
+// nearPages returns the similarities of the pages nearest to the query.
 func (s *search) nearPages(ctx context.Context) map[int64]float64 {
 	if s.near.asked.vector == nil {
 		return nil
@@ -92,21 +93,19 @@ func (s *search) nearPages(ctx context.Context) map[int64]float64 {
 	return out
 }
 
-// pageIDs are the pages that may be among the best of a signal.
+// pageIDs returns the pages that may be among the best of a signal.
 func (s *search) pageIDs(postings map[string]core.Posting, near map[int64]float64) []int64 {
 	scores := map[int64]float64{}
 	for _, w := range s.in.words {
 		often := documents(w, postings)
-		weight := w.Weight * idf(max(leastPages, len(often)), len(often))
+		weight := w.Weight * idf(max(leastDocuments, len(often)), len(often))
 		for id, tf := range often {
 			scores[id] += weight * s.Settings.frequency(float64(tf), 1, 1)
 		}
 	}
-	ids := make([]int64, 0, len(scores))
-	for id := range scores {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b int64) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a)) })
+	ids := slices.SortedFunc(maps.Keys(scores), func(a, b int64) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a))
+	})
 	ids = ids[:min(len(ids), pageCandidates*s.Settings.Candidates)]
 	for id := range near {
 		if !slices.Contains(ids, id) {
@@ -116,32 +115,27 @@ func (s *search) pageIDs(postings map[string]core.Posting, near map[int64]float6
 	return ids
 }
 
-// carried returns those pages whose messages are searched, with them.
+// carried returns the pages whose messages are searched, with their messages.
 func (s *search) carried(ctx context.Context, loaded []core.FilePage) ([]filePage, error) {
 	ids := make([]core.MessageID, 0, len(loaded))
 	for _, p := range loaded {
 		ids = append(ids, p.File.Message)
 	}
 	slices.Sort(ids)
-	ms, err := s.Store.Messages(ctx, s.q.User, slices.Compact(ids))
+	byID, err := s.load(ctx, slices.Compact(ids))
 	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	byID := make(map[core.MessageID]core.Message, len(ms))
-	for _, m := range ms {
-		byID[m.ID] = m
+		return nil, err
 	}
 	var out []filePage
 	for _, p := range loaded {
-		if m, ok := byID[p.File.Message]; ok && !m.Redacted && s.within(m) {
+		if m, ok := byID[p.File.Message]; ok && s.within(m) {
 			out = append(out, filePage{FilePage: p, message: m})
 		}
 	}
 	return out, nil
 }
 
-// within reports whether a message is of the days, the side and the channel that are
-// asked for.
+// within reports whether a message passes the filters for days, role and channel.
 func (s *search) within(m core.Message) bool {
 	label := s.labelOf(m.Segment)
 	return label != "" && (s.q.Role == "" || m.Role == s.q.Role) && (s.q.Channel == "" || m.Channel == s.q.Channel) &&
@@ -149,7 +143,7 @@ func (s *search) within(m core.Message) bool {
 		(s.q.To == "" || label <= s.q.To)
 }
 
-// labelOf is the label of a day; empty: it is none.
+// labelOf returns the label of a day, empty if there is no such day.
 func (s *search) labelOf(id core.SegmentID) string {
 	if i, ok := s.place(id); ok {
 		return s.dir.Segments[i].Label
@@ -157,8 +151,8 @@ func (s *search) labelOf(id core.SegmentID) string {
 	return ""
 }
 
-// scorePages gives pages the BM25 of their words, and returns what a page of average
-// length would have with each word once.
+// scorePages sets the BM25 of pages, and returns that of a page of average length with
+// each word once.
 func (s *search) scorePages(pages []filePage, postings map[string]core.Posting) (most float64) {
 	average := 1.0
 	for _, p := range pages {
@@ -166,7 +160,7 @@ func (s *search) scorePages(pages []filePage, postings map[string]core.Posting) 
 	}
 	for _, w := range s.in.words {
 		often := documents(w, postings)
-		weight := w.Weight * idf(max(leastPages, len(often)), len(often))
+		weight := w.Weight * idf(max(leastDocuments, len(often)), len(often))
 		most += weight
 		for i := range pages {
 			p := &pages[i]
@@ -183,26 +177,22 @@ func (s *search) scorePages(pages []filePage, postings map[string]core.Posting) 
 	return most
 }
 
-// standOut notes how near pages are, and returns how near all others are at most and
-// from where on one matches by its meaning.
+// standOut sets the similarity of pages. Least is the greatest that any other page may
+// have; a page matches by its meaning from bar on.
 func (s *search) standOut(pages []filePage, near map[int64]float64) (least, bar float64) {
-	least = s.near.least
 	if len(near) == 0 {
-		return least, 0
+		return s.near.least, 0
 	}
-	var all []float64
-	for _, x := range near {
-		all = append(all, x)
-	}
-	slices.Sort(all)
-	middle, best := all[(len(all)-1)/2], all[len(all)-1]
 	for i := range pages {
 		pages[i].near = near[pages[i].ID]
 	}
-	return all[0], max(s.Settings.LeastMatch, middle+s.Settings.StandOut*(best-middle))
+	all := slices.Collect(maps.Values(near))
+	bar = s.Settings.bar(all)
+	return all[0], bar
 }
 
-// others is what the words of the best other page of a file weigh that a page lacks.
+// others returns the greatest weight of the words that a page lacks and another page of
+// its file has.
 func others(pages []filePage, p filePage) float64 {
 	best := 0.0
 	for _, o := range pages {

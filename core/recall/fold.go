@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters are those that no decomposition takes apart, and what they are typed
-// as without them. Letters that people write alike are one.
+// letters maps letters that have no decomposition to their usual plain spelling, and
+// merges letters that people write alike.
 var letters = map[rune]string{
 	'ß': "ss", 'œ': "oe", 'æ': "ae", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h", 'ı': "i",
 	'ŋ': "n", 'ĸ': "k", 'ſ': "s", 'ς': "σ", 'ŧ': "t", 'ə': "e",
@@ -19,8 +19,8 @@ var letters = map[rune]string{
 // digits are the zeros of scripts with digits of their own.
 var digits = []rune{'٠', '۰', '०', '০', '๐', '໐', '၀', '០'}
 
-// fold returns word in lower case and without accents, points, tatweel and
-// invisible characters, letters of width and font as plain ones.
+// fold returns word in lower case, without accents, points, tatweel and invisible
+// characters, and with plain letters for variants of width and font.
 func fold(word string) string {
 	if s, ok := foldASCII(word); ok {
 		return s
@@ -41,8 +41,8 @@ func fold(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// banned reports whether no term may hold r. Signs that a decomposition makes, such
-// as the space of a lone accent, are left out so.
+// banned reports whether no term may hold r. It also drops what a decomposition makes,
+// such as the space of a lone accent.
 func banned(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("\"'`^\\", r) || unicode.IsSpace(r) || unicode.IsControl(r)
 }
@@ -57,8 +57,8 @@ func foldASCII(word string) (string, bool) {
 	return strings.ToLower(word), true
 }
 
-// lower returns word as stemmers want it: lower case and composed, with accents,
-// without what nobody sees.
+// lower returns word as stemmers expect it: in lower case and composed, with accents,
+// without invisible characters.
 func lower(word string) string {
 	if s, ok := foldASCII(word); ok {
 		return s
@@ -72,8 +72,8 @@ func lower(word string) string {
 	return norm.NFKC.String(strings.ToLower(word))
 }
 
-// umlauts returns the folded word as it is typed where a keyboard has no umlauts,
-// or nothing if it has none.
+// umlauts returns the folded word as typed on a keyboard without umlauts, empty if it
+// has none.
 func umlauts(lowered string) string {
 	if !strings.ContainsAny(lowered, "äöüøå") {
 		return ""
@@ -114,8 +114,8 @@ func semitic(r rune) bool {
 	return r == 0x0640 || r >= 0x0610 && r <= 0x06ED && unicode.Is(unicode.Mn, r)
 }
 
-// invisible reports whether r is of no width: joiners, marks of direction,
-// variation selectors, tags.
+// invisible reports whether r has no width: a joiner, mark of direction, variation
+// selector or tag.
 func invisible(r rune) bool {
 	switch {
 	case r < 0x00AD:

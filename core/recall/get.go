@@ -2,13 +2,12 @@ package recall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Days reads days of the continuous thread, as core.DayStore does.
+// Days reads the days of the continuous thread, like core.DayStore.
 type Days interface {
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
@@ -16,7 +15,7 @@ type Days interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
-// Page is messages of a day in order. Next is the first that did not fit; 0: all did.
+// Page holds messages of a day in order. Next is the first that did not fit; 0: all did.
 type Page struct {
 	Messages []core.Message
 	Next     core.MessageID
@@ -28,8 +27,8 @@ type DaySummary struct {
 	State core.SegmentState
 }
 
-// Message returns a message of the continuous thread. What is another user's, in a
-// plain thread or redacted is core.ErrNotFound, as if it never was.
+// Message returns a message of the continuous thread. A message that belongs to another
+// user or a plain thread, or is redacted, is core.ErrNotFound.
 func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error) {
 	found, err := s.Store.Messages(ctx, user, []core.MessageID{id})
 	if err != nil {
@@ -43,19 +42,18 @@ func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.Messag
 	return m, nil
 }
 
-// shown reports whether a message may be shown: it is in a day, said by somebody or
-// by a tool, and not redacted.
+// shown reports whether a message may be shown: it belongs to a day, is not from the
+// system, and is not redacted.
 func shown(m core.Message) bool {
 	return m.Segment > 0 && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
 }
 
-// Summary returns the newest summary of a day. core.ErrNotFound: there is no such
-// day. A day whose summary is not written, or rests on redacted words, has an
-// empty one.
+// Summary returns the newest summary of a day, or core.ErrNotFound if there is no such
+// day. The summary is empty if none is written yet, or if it rests on redacted words.
 func (s *Searcher) Summary(ctx context.Context, user core.UserID, id core.SegmentID) (DaySummary, error) {
-	segment, err := s.segment(ctx, user, id)
+	segment, err := s.Days.Segment(ctx, user, id)
 	if err != nil {
-		return DaySummary{}, err
+		return DaySummary{}, fmt.Errorf("read day: %w", err)
 	}
 	out := DaySummary{Summary: core.Summary{User: user, Segment: id, Label: segment.Day.Label}, State: segment.State}
 	if segment.Hidden {
@@ -71,21 +69,13 @@ func (s *Searcher) Summary(ctx context.Context, user core.UserID, id core.Segmen
 	return out, nil
 }
 
-func (s *Searcher) segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error) {
-	segment, err := s.Days.Segment(ctx, user, id)
-	if err != nil && !errors.Is(err, core.ErrNotFound) {
-		return segment, fmt.Errorf("read day: %w", err)
-	}
-	return segment, err
-}
-
 // Range returns the messages of a day from one id to another, both inclusive, at
-// most Settings.Page of them and Settings.PageTokens tokens; one that is longer
-// stands alone and is shortened. core.ErrNotFound: there is no such day.
+// most Settings.Page of them and Settings.PageTokens tokens. A longer message is
+// returned alone and shortened. core.ErrNotFound: there is no such day.
 func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentID, from,
 	to core.MessageID) (Page, error) {
-	if _, err := s.segment(ctx, user, id); err != nil {
-		return Page{}, err
+	if _, err := s.Days.Segment(ctx, user, id); err != nil {
+		return Page{}, fmt.Errorf("read day: %w", err)
 	}
 	var page Page
 	tokens := 0
@@ -117,11 +107,11 @@ func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentI
 	}
 }
 
-// messageTokens is what the form around a message takes.
+// messageTokens are the tokens of the form around a message.
 const messageTokens = 40
 
-// shorten cuts a text that takes more than limit tokens, on a boundary between
-// characters, and says so.
+// shorten cuts a text of more than limit tokens between two characters, and appends
+// a note that it did.
 func (s *Searcher) shorten(text string, limit int) string {
 	limit -= messageTokens
 	if len(text) <= limit || s.Tokens.Count(text) <= limit {

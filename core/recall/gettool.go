@@ -23,7 +23,7 @@ func (getTool) Spec() core.ToolSpec {
 	}
 }
 
-// getInput is what conversation_get takes.
+// getInput holds the arguments of conversation_get.
 type getInput struct {
 	Message wholeNum `json:"message_id"`
 	Segment wholeNum `json:"day_segment_id"`
@@ -31,15 +31,15 @@ type getInput struct {
 	To      wholeNum `json:"to_message_id"`
 }
 
-// gotMessage is a message as conversation_get answers it.
+// gotMessage is a message in a result of conversation_get.
 type gotMessage struct {
 	ID      core.MessageID `json:"message_id"`
 	Role    core.Role      `json:"role"`
 	Content string         `json:"content"`
 	SentAt  string         `json:"sent_at"`
 	Channel string         `json:"channel"`
-	Foreign bool           `json:"foreign,omitempty"` // words that the user did not write are in it
-	Task    bool           `json:"task,omitempty"`    // a task that was due: nobody typed it then
+	Foreign bool           `json:"foreign,omitempty"` // it holds words that the user did not write
+	Task    bool           `json:"task,omitempty"`    // the text of a due task, not typed then
 }
 
 type gotRange struct {

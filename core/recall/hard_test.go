@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// hardSet is what was said and how it is asked for, in eight languages, and
-// templates of what else people say.
+// hardSet holds messages and queries for them, in eight languages, and templates of
+// other messages.
 type hardSet struct {
 	Says []struct {
 		Day  string
@@ -28,14 +28,14 @@ type hardSet struct {
 
 type hardQuery struct {
 	Query, Kind string
-	Held        bool // kept aside: written before, and never looked at while tuning
+	Held        bool // held out: never used for tuning
 	want        core.MessageID
 }
 
-// hardMessages is how many messages there are in all.
+// hardMessages is the number of all messages.
 const hardMessages = 1200
 
-// hardWorld says everything, in the order of days, among plausible others.
+// hardWorld adds all messages among plausible others, in the order of days.
 func hardWorld(t testing.TB) (*world, []hardQuery) {
 	var set hardSet
 	if err := json.Unmarshal([]byte(read(t, "testdata/hard.json")), &set); err != nil {
@@ -75,7 +75,7 @@ func hardWorld(t testing.TB) (*world, []hardQuery) {
 	return w, queries
 }
 
-// filled fills a template's places in.
+// filled fills in the placeholders of a template.
 func filled(rng *rand.Rand, template map[string][]string) string {
 	text := template["say"][rng.IntN(len(template["say"]))]
 	for _, name := range slices.Sorted(maps.Keys(template)) {
@@ -84,8 +84,8 @@ func filled(rng *rand.Rand, template map[string][]string) string {
 	return text
 }
 
-// TestHardQueries wants the message that was meant among the first five in 95 of
-// 100 queries, in both parts, on every store.
+// TestHardQueries expects the intended message among the first five for 95 of 100
+// queries, in both parts, on every store.
 func TestHardQueries(t *testing.T) {
 	t.Parallel()
 	w, queries := hardWorld(t)

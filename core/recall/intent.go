@@ -6,18 +6,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// intent is what a query asks for: words, days, speakers.
+// intent is the meaning of a query: words, days, speakers.
 type intent struct {
 	words    []Word
 	phrases  [][]string
 	spans    []Span
 	speakers speakers
-	common   bool // the words are common ones, there are no others
-	days     bool // nothing is asked for but days, and who spoke on them
+	common   bool // the query has only common words
+	days     bool // the query names only days, and speakers
 }
 
-// understand reads a query. A word of a date counts only if it may stand in a
-// message too, and then little, as do the names of those who speak.
+// understand reads a query. A word of a date counts only if a message may hold it too,
+// and then little, like the names of speakers.
 func (a *Analyzer) understand(text string, names map[string]core.Role, channels []string, now time.Time,
 	location *time.Location, set *Settings) intent {
 	q := a.Query(text)

@@ -7,15 +7,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-const (
-	itemCandidates = 1_000
-	// leastItems is the size that memory is taken to have at least: the store does
-	// not say how many items there are, and the rarest words decide either way.
-	leastItems = 1_000
-)
+const itemCandidates = 1_000 // of each signal
 
-// Items returns what both signals know of the items of memory, at most 1,000
-// candidates each, in no order. Lexical is BM25 of items as documents of one length.
+// Items returns the scores of memory items by both signals, in no order.
+// Lexical is BM25 of items as documents of one length.
 func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
 	q := s.Analyzer.Query(query)
 	postings, err := s.match(ctx, core.MatchQuery{User: user, Kind: core.DocItem, Limit: itemCandidates}, q.asked())
@@ -31,7 +26,7 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 	}
 	for _, w := range q.asked() {
 		often := documents(w, postings)
-		weight := w.Weight * idf(max(leastItems, len(often)), len(often))
+		weight := w.Weight * idf(max(leastDocuments, len(often)), len(often))
 		for id, tf := range often {
 			item := signal(id)
 			item.FTS = true
@@ -50,10 +45,13 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 	for _, item := range signals {
 		out.Signals = append(out.Signals, *item)
 	}
-	return out, ctxErr(ctx)
+	if err := ctx.Err(); err != nil {
+		return out, fmt.Errorf("search items: %w", err)
+	}
+	return out, nil
 }
 
-// nearItems returns the items nearest to a query, or why there are none.
+// nearItems returns the items nearest to a query, or a note why there are none.
 func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string) ([]core.Neighbour, string) {
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()
@@ -64,15 +62,7 @@ func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string
 	return s.neighbours(ctx, user, asked, core.VectorItem, itemCandidates)
 }
 
-// ctxErr is the error of a context that ended.
-func ctxErr(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("search items: %w", err)
-	}
-	return nil
-}
-
-// documents returns the ids of documents that hold a word, and how often.
+// documents returns how often documents hold a word, by their ids: 1, or 2 for more.
 func documents(w Word, postings map[string]core.Posting) map[int64]int {
 	often := map[int64]int{}
 	for _, t := range w.Terms {

@@ -24,7 +24,7 @@ type Sample struct {
 	Questions []Question
 }
 
-// Session is what was said at one time.
+// Session is the messages of one time.
 type Session struct {
 	At    time.Time // UTC
 	Turns []Utterance
@@ -34,10 +34,10 @@ type Session struct {
 type Utterance struct {
 	Key  string // such as D3:11, the eleventh of the third session
 	Role core.Role
-	Text string // with the caption of a photo that was shown
+	Text string // with the caption of its photo
 }
 
-// Question asks for something that was said.
+// Question asks for something in a conversation.
 type Question struct {
 	Text     string
 	Answer   string
@@ -108,7 +108,7 @@ func (s rawSample) sample() (Sample, error) {
 	return out, nil
 }
 
-// text is a JSON string, or another value as it is written.
+// text returns a JSON string, or another value as it is written.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -167,8 +167,8 @@ func sessionTime(s string) (time.Time, error) {
 
 var dialogueKey = regexp.MustCompile(`D:?(\d+):(\d+)`)
 
-// evidence reads keys, perhaps several in one string and with zeros or colons too
-// many. Those that are not known are left out; known nil: all are.
+// evidence reads keys, perhaps several in one string and with superfluous zeros or
+// colons. Unknown keys are left out; known nil: all are known.
 func evidence(raw []string, known map[string]bool) []string {
 	var out []string
 	for _, s := range raw {

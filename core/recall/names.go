@@ -7,11 +7,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// speakers are those whom a query names.
+// speakers holds the speakers and channels that a query names.
 type speakers struct {
 	roles    [3]bool // user, assistant, tool, as in core.DirectoryEntry
 	channels []string
-	tokens   map[int]bool // that name them
+	tokens   map[int]bool // the tokens that name them
 }
 
 // Words that mean a speaker only in "what did I say", "what did you tell me".
@@ -26,11 +26,11 @@ const (
 	articles     = "the le la l der die el"
 )
 
-// speechReach is how many words before the verb its subject stands at most.
+// speechReach is the greatest distance of a verb from its subject before it, in words.
 const speechReach = 4
 
-// namedIn reads who and what channels are named in the words of a query. Channels
-// are those that there are messages of.
+// namedIn returns the speakers and channels that a query names. Channels are those of
+// the user's messages.
 func namedIn(tokens []token, names map[string]core.Role, channels []string) speakers {
 	s := speakers{tokens: map[int]bool{}}
 	for name, role := range names {
@@ -50,17 +50,11 @@ func namedIn(tokens []token, names map[string]core.Role, channels []string) spea
 	return s
 }
 
-func has(list, word string) bool {
-	for s := range strings.FieldsSeq(list) {
-		if s == word {
-			return true
-		}
-	}
-	return false
-}
+// has reports whether a list of words, separated by blanks, holds a word.
+func has(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
-// addressed reports whether a word such as user stands for the person: at the
-// beginning, or after "the".
+// addressed reports whether a word such as user means the speaker: at the beginning,
+// or after "the".
 func addressed(tokens []token, i int) bool {
 	return i == 0 || has(articles, tokens[i-1].text)
 }
@@ -79,7 +73,7 @@ func (s *speakers) say(role core.Role, tokens ...int) {
 	}
 }
 
-// person finds a name, or the first word of it, of two letters at least.
+// person finds a name, or its first word, of at least two letters.
 func (s *speakers) person(tokens []token, name []string, role core.Role) {
 	if len(name) == 0 || len(name[0]) < 2 {
 		return
@@ -95,7 +89,7 @@ func (s *speakers) person(tokens []token, name []string, role core.Role) {
 	}
 }
 
-// subject finds who speaks, before the verb at i.
+// subject finds the speaker before the verb at i.
 func (s *speakers) subject(tokens []token, i int) {
 	for k := i - 1; k >= 0 && k >= i-speechReach; k-- {
 		t := tokens[k].text
@@ -113,8 +107,8 @@ func (s *speakers) subject(tokens []token, i int) {
 	}
 }
 
-// channel finds the name of a channel: some only after "on", "via" and the like,
-// for they are words of their own.
+// channel finds the name of a channel: ambiguous ones only after "on", "via" and the
+// like.
 func (s *speakers) channel(tokens []token, i int, channels []string) {
 	t := tokens[i].text
 	if !slices.Contains(channels, t) {
@@ -127,8 +121,8 @@ func (s *speakers) channel(tokens []token, i int, channels []string) {
 	}
 }
 
-// of returns the factor of a message: the boost once for its speaker, and once
-// for its channel.
+// of returns the factor of a message: the boost for its speaker times that for its
+// channel.
 func (s *speakers) of(e core.DirectoryEntry, channels []string, boost float64) float64 {
 	factor := 1.0
 	if int(e.Role) < len(s.roles) && s.roles[e.Role] {

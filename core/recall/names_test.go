@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// TestWhoIsNamed says whose messages and which channels a query raises, and what
-// its words weigh.
+// TestWhoIsNamed checks which speakers and channels a query boosts, and the weights of
+// its words.
 func TestWhoIsNamed(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// nearness is what the vectors say of a query. The scale of similarity is fixed:
+// nearness holds the results of a search by meaning. The scale of similarity is fixed:
 // the cosine, 1 for the same meaning, and 0 for none or the opposite.
 //
-// What no returned window holds is at most as near as the farthest of them, or
+// A message outside the returned windows is at most as near as the farthest of them, or
 // has no vector yet: it counts as that near, and its words decide.
 type nearness struct {
 	ok      bool
@@ -24,8 +24,8 @@ type nearness struct {
 	windows []near // nearest first
 	least   float64
 	said    map[core.MessageID][]stretch // passages of the windows, by message
-	bar     float64                      // from which similarity on a passage matches
-	found   map[core.MessageID]*near     // what was found by its meaning, and where
+	bar     float64                      // the similarity from which on a passage matches
+	found   map[core.MessageID]*near     // messages found by their meaning, and their windows
 }
 
 // near is a window and its similarity, 0 to 1.
@@ -44,8 +44,8 @@ type stretch struct {
 // similarity of a cosine distance (0 to 2).
 func similarity(distance float64) float64 { return min(1, max(0, 1-distance)) }
 
-// nearest asks for the windows nearest to the query. Whatever goes wrong is a
-// note: full text still answers.
+// nearest returns the windows nearest to the query. A failure is only a note: full text
+// still answers.
 func (s *search) nearest(ctx context.Context) nearness {
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()
@@ -84,8 +84,8 @@ func (s *search) nearest(ctx context.Context) nearness {
 	return out
 }
 
-// compare compares the passages of the windows with the query. One matches that
-// stands out: it is nearer to the best than to the middle one of them all.
+// compare compares the passages of the windows with the query, and sets the bar above
+// which a passage matches.
 func (n *nearness) compare(query []float32, set *Settings) {
 	asked := core.Direction(query)
 	length := math.Sqrt(float64(product(asked, asked)))
@@ -104,15 +104,20 @@ func (n *nearness) compare(query []float32, set *Settings) {
 			all = append(all, x.similarity)
 		}
 	}
-	if len(all) == 0 {
-		return
+	if len(all) > 0 {
+		n.bar = set.bar(all)
 	}
-	slices.Sort(all)
-	middle, best := all[(len(all)-1)/2], all[len(all)-1]
-	n.bar = max(set.LeastMatch, middle+set.StandOut*(best-middle))
 }
 
-// product is the product of two directions of one length.
+// bar returns the similarity from which on one of all matches: it stands out from the
+// median one. It sorts all, which must not be empty.
+func (s *Settings) bar(all []float64) float64 {
+	slices.Sort(all)
+	middle, best := all[(len(all)-1)/2], all[len(all)-1]
+	return max(s.LeastMatch, middle+s.StandOut*(best-middle))
+}
+
+// product returns the dot product of two directions of the same length.
 func product(a, b []int8) int32 {
 	sum := int32(0)
 	for i, x := range a {
@@ -123,17 +128,17 @@ func product(a, b []int8) int32 {
 
 const wordsOnly = "Searched by words only: "
 
-// embedding is a text as a configuration embeds it.
+// embedding is the vector of a text under a configuration.
 type embedding struct {
 	vector []float32
 	config string
 }
 
-// embedded embeds what is asked for until ctx ends, or says why it cannot.
+// embedded embeds a query until ctx ends, or returns a note why it cannot.
 func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) (embedding, string) {
 	embedder, config, err := s.embedder(ctx, user)
 	if err != nil {
-		s.Log.Warn("the embedder was not found", zap.Int64("user", int64(user)), zap.Error(err))
+		s.Log.Warn("embedding settings were not read", zap.Int64("user", int64(user)), zap.Error(err))
 		return embedding{}, wordsOnly + "the embedding settings could not be read."
 	}
 	if embedder == nil {
@@ -141,7 +146,7 @@ func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) 
 	}
 	vectors, err := embedder.Embed(ctx, []string{cutTo(text, maxEmbed)})
 	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0 || len(vectors[0]) > core.VectorSize) {
-		err = errors.New("no vector of a length that is stored")
+		err = errors.New("the embedder returned no vector of a supported length")
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -154,7 +159,7 @@ func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) 
 	return embedding{vectors[0], config}, ""
 }
 
-// neighbours returns the k nearest vectors of a kind, or why there are none.
+// neighbours returns the k nearest vectors of a kind, or a note why there are none.
 func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embedding, kind core.VectorKind,
 	k int) ([]core.Neighbour, string) {
 	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: to.config,
@@ -176,16 +181,16 @@ func (s *Searcher) embedder(ctx context.Context, user core.UserID) (core.Embedde
 	return s.Embedders(ctx, user)
 }
 
-// maxEmbed is how much of a query is embedded, in bytes.
+// maxEmbed is the size of the part of a query that is embedded, in bytes.
 const maxEmbed = 4 << 10
 
-// padded fills a vector with zeros, which changes no distance.
+// padded pads a vector with zeros, which change no distance.
 func padded(v []float32) []float32 {
 	return append(slices.Clone(v), make([]float32, core.VectorSize-len(v))...)
 }
 
-// of returns the similarity of a message: that of its window, or of its nearest
-// passage.
+// of returns the similarity of a message: the greater of its window's and its nearest
+// passage's.
 func (n *nearness) of(id core.MessageID, segment core.SegmentID) float64 {
 	if !n.ok {
 		return 0
@@ -219,10 +224,9 @@ func (n *nearness) day(segment core.SegmentID) (float64, bool) {
 	return n.least, false
 }
 
-// add adds to the candidates what was found by its meaning, at most limit: the
-// messages with a passage that matches, and one for each window of which the
-// passages are not known. Where only what matches is wanted that is all; else one
-// also stands for each window in which nothing does.
+// add adds to the candidates at most limit messages found by their meaning: those with
+// a matching passage, and one for each window of unknown passages. Unless only matches
+// are wanted, it also adds one for each window in which no passage matches.
 func (n *nearness) add(r *ranking, found []candidate, only bool, limit int) []candidate {
 	n.found = map[core.MessageID]*near{}
 	known := make(map[int32]bool, len(found))
@@ -231,7 +235,7 @@ func (n *nearness) add(r *ranking, found []candidate, only bool, limit int) []ca
 	}
 	for i := range n.windows {
 		w := &n.windows[i]
-		for _, p := range n.standing(r, w, only) {
+		for _, p := range n.chosen(r, w, only) {
 			id := r.dir.Messages[p].ID
 			if n.found[id] != nil || len(n.found) == limit {
 				continue
@@ -245,8 +249,8 @@ func (n *nearness) add(r *ranking, found []candidate, only bool, limit int) []ca
 	return found
 }
 
-// standing returns the messages of a window that were found by their meaning.
-func (n *nearness) standing(r *ranking, w *near, only bool) []int32 {
+// chosen returns the messages of a window that were found by their meaning.
+func (n *nearness) chosen(r *ranking, w *near, only bool) []int32 {
 	var matching []int32
 	best, any := int32(0), false
 	for _, p := range r.within(w.TextWindow) {
@@ -276,9 +280,8 @@ func (r *ranking) within(w core.TextWindow) []int32 {
 	return out
 }
 
-// stronger reports whether a message stands for a window rather than another one:
-// that with the nearer passage, then the one that is better by its words, or else
-// the longest of the person's.
+// stronger reports whether a message represents a window better than another one: it
+// has the nearer passage, or else the better words, or else is the user's, or longer.
 func (n *nearness) stronger(r *ranking, p, than int32) bool {
 	a, b := r.dir.Messages[p], r.dir.Messages[than]
 	nearer, other := n.passage(a.ID), n.passage(b.ID)

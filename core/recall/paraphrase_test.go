@@ -15,14 +15,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// paraphrase is something that was said, and how it is asked for in other words.
+// paraphrase is a message, and a question for it in other words.
 type paraphrase struct {
 	Lang, Day, Text, Ask string
 	Role                 core.Role
-	Holds                string // what of it has to be shown
+	Holds                string // the part of it that the snippet must show
 }
 
-// paraphrases are those of testdata/paraphrases.json, and what means the same.
+// paraphrases returns those of testdata/paraphrases.json, and the synonyms in it.
 func paraphrases(t testing.TB) (says []paraphrase, synonyms map[string][][]string) {
 	var set struct {
 		Synonyms map[string][][]string
@@ -34,8 +34,8 @@ func paraphrases(t testing.TB) (says []paraphrase, synonyms map[string][][]strin
 	return set.Says, set.Synonyms
 }
 
-// knowing is an embedding that knows synonyms only: each meaning has a direction of
-// its own, all other words are hashed and count for a quarter.
+// knowing is an embedder that knows only synonyms: each meaning has its own direction,
+// all other words are hashed and count for a quarter.
 func knowing(synonyms map[string][][]string) func(text string) []float32 {
 	const size, meanings = 768, 128
 	same := map[string]int{}
@@ -73,7 +73,7 @@ func knowing(synonyms map[string][][]string) func(text string) []float32 {
 	}
 }
 
-// paraphrased says everything on days on which much else is said.
+// paraphrased adds all messages, on days with many others.
 func paraphrased(t testing.TB) (*world, []paraphrase, []core.MessageID) {
 	says, synonyms := paraphrases(t)
 	var set hardSet
@@ -96,8 +96,8 @@ func paraphrased(t testing.TB) (*world, []paraphrase, []core.MessageID) {
 	return w, says, wanted
 }
 
-// TestParaphrasesAreFoundWhereTheyStand: the message that answers is the first hit,
-// and what is shown of it is what answers.
+// TestParaphrasesAreFoundWhereTheyStand checks that the answering message is the first
+// hit, and its snippet shows the answer.
 func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
 	t.Parallel()
 	w, says, wanted := paraphrased(t)

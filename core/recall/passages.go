@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	passageSize  = 200 // characters of a passage at most: what is shown of a hit
+	passageSize  = 200 // characters of a passage at most, as of a snippet
 	mostPassages = 256 // of a window
 )
 
-// Passages cuts what the person and the assistant said in a window into the
-// stretches that are compared with a query one by one: whole sentences of one
-// message, as many as make 200 characters. Of a longer sentence each is a piece.
+// Passages cuts the messages of the user and the assistant in a window into the
+// stretches that are compared with a query one by one: whole sentences of one message,
+// of up to 200 characters together, or pieces of a longer sentence.
 func (Windows) Passages(messages []core.Message) []core.Passage {
 	var out []core.Passage
 	for _, m := range messages {

@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxWords is how many content words of a query count.
-const maxWords = 100
+const (
+	maxWords = 100      // content words of a query
+	maxQuery = 64 << 10 // bytes of a query that are read
+)
 
-// maxQuery is how much of a query is read, in bytes.
-const maxQuery = 64 << 10
-
-// Word is one word of a query: a message that holds any of Terms holds it.
+// Word is one word of a query. A message that holds any of Terms holds it.
 type Word struct {
 	Text   string // folded
 	Terms  []string
@@ -22,7 +21,7 @@ type Word struct {
 	token  int     // of Query.tokens
 }
 
-// Query is what a text asks for.
+// Query is the reading of a query's text.
 type Query struct {
 	Words []Word // content words in order, distinct
 	Stops []Word // the others
@@ -31,18 +30,16 @@ type Query struct {
 	tokens  []token
 }
 
-// token is one run of a query, for the readers of dates and names.
+// token is one run of a query, from which dates and names are read.
 type token struct {
 	text    string // folded, without elision and possessive
 	capital bool
 }
 
-// Weight of pairs that are only the grammar of Japanese.
+// kanaWeight is the weight of pairs that are only Japanese grammar.
 const kanaWeight = 0.3
 
-// Query reads the text of a query. Every text has a meaning, operators have
-// none: AND, quotes, * and brackets are text. A query of common words only is
-// asked for with those.
+// Query reads the text of a query. There is no syntax: AND, * and brackets are text.
 func (a *Analyzer) Query(text string) Query {
 	text = cutTo(text, maxQuery)
 	q := Query{Phrases: phrases(text)}
@@ -87,7 +84,7 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 	}
 }
 
-// stop reports whether a folded word says nothing of what a query is about.
+// stop reports whether a folded word says nothing about the subject of a query.
 func (a *Analyzer) stop(folded string) bool {
 	return a.stops[folded] || len(folded) == 1 && !isDigits(folded)
 }
@@ -116,8 +113,8 @@ func kana(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x3041 || r > 0x309F })
 }
 
-// appendWord appends a word unless one of the same terms is there; the heavier
-// weight counts.
+// appendWord appends a word, unless there is one of the same terms: then that gets the
+// higher weight.
 func appendWord(words []Word, w Word) []Word {
 	for i := range words {
 		if slices.Equal(words[i].Terms, w.Terms) {
@@ -128,8 +125,8 @@ func appendWord(words []Word, w Word) []Word {
 	return append(words, w)
 }
 
-// asked returns the words that a search is made for: the content words, or, if
-// there are none, the others.
+// asked returns the words to search for: the content words, or the others if there
+// are none.
 func (q *Query) asked() []Word {
 	if len(q.Words) > 0 {
 		return q.Words
@@ -137,7 +134,7 @@ func (q *Query) asked() []Word {
 	return q.Stops
 }
 
-// phrases returns what is in quotes, as folded words, two at least.
+// phrases returns the quoted phrases of at least two words, as folded words.
 func phrases(text string) [][]string {
 	var out [][]string
 	closing := map[rune]rune{'"': '"', '“': '”', '«': '»', '„': '“'}

@@ -11,49 +11,49 @@ import (
 // ranking is the lexical score of a user's messages for one query.
 // Slices are indexed by the place in Directory.Messages or Directory.Segments.
 //
-// A message scores the BM25 of the query's words over the user's own messages.
-// To that come parts of what its neighbours in the day score, a part of the best
-// score for its day (BM25 of days as documents) and for a date that the query
-// names; the sum is doubled for a speaker or a channel that the query names.
+// The score of a message is the BM25 of the query's words over the user's own messages,
+// plus shares of the scores of its neighbours in the day, plus shares of the best score
+// for its day (BM25 of days as documents) and for a date that the query names. It is
+// doubled for a speaker or channel that the query names.
 //
-// The scale is fixed: Lexical = x/(x+1), where x is the score as a multiple of
-// what a message of average length gets that holds every word of the query once
-// and stands alone. Such a message has 0.5, whatever the query is.
+// The scale is fixed: Lexical = x/(x+1), where x is the score as a multiple of that of
+// a lone message of average length with every word of the query once. Such a message has
+// 0.5, whatever the query is.
 type ranking struct {
 	set *Settings
 	dir *core.Directory
 	in  *intent
 
 	allowed []bool                         // segments; nil: all
-	only    bool                           // messages that hold a word, unless days are asked for
+	only    bool                           // messages with a word, unless the query names only days
 	shown   func(core.DirectoryEntry) bool // messages that may be hits; nil: all
-	count   int                            // messages that are searched
+	count   int                            // messages searched
 
 	raw     []float32 // BM25
-	ofNames []float32 // what names of those who speak add to it; nil: nothing
+	ofNames []float32 // the part of raw from names of speakers; nil: none
 	total   []float32 // with neighbours; above 0 for candidates only
 	found   []int32   // where raw is above 0
-	near    []int32   // where total is above 0
+	near    []int32   // where total is above 0, or the date is named
 	day     []float64 // BM25 of segments
-	length  []int32   // tokens of segments that were touched
+	length  []int32   // tokens of segments, if known
 	named   []bool    // segments whose date the query names; nil: none
-	often   []uint8   // occurrences in the word that is counted, per message
+	often   []uint8   // occurrences of the current word, per message
 	inDay   []int32   // and per segment
 	average float64   // tokens of a message
-	most    float64   // that a message of average length scores
+	most    float64   // BM25 of a message of average length with every word once
 	best    float64   // total
 	bestDay float64
 	words   []ranked
 }
 
-// ranked is a word of the query as it was counted.
+// ranked is a word of the query with its postings.
 type ranked struct {
 	Word
 	postings []core.Posting
 	idf      float64
 }
 
-// candidate is a message that may be shown.
+// candidate is a message that may be a hit.
 type candidate struct {
 	pos     int32 // in Directory.Messages
 	score   float64
@@ -70,8 +70,8 @@ func newRanking(set *Settings, dir *core.Directory, in *intent) *ranking {
 	}
 }
 
-// rank scores messages by the postings of the query's words and returns the best
-// n, best first; equal ones newest day first, then newest message.
+// rank scores messages by the postings of the query's words and returns the best n,
+// in the order of compare.
 func (r *ranking) rank(postings map[string]core.Posting, n int) []candidate {
 	for _, w := range r.in.words {
 		r.add(w, postings)
@@ -115,8 +115,8 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 	}
 }
 
-// documents is how many messages hold a word: those places, or more if the store
-// handed out only some of a common one.
+// documents returns the number of messages that hold a word: those places, or more if
+// the store returned only some of a common word.
 func (r *ranking) documents(places []int32, postings []core.Posting) int {
 	n := len(places)
 	for _, p := range postings {
@@ -127,8 +127,8 @@ func (r *ranking) documents(places []int32, postings []core.Posting) int {
 	return min(n, max(r.count, len(places)))
 }
 
-// places returns where any of postings is, in no order, and notes in r.often how
-// often: 1, or 2 for more.
+// places returns the messages in any of postings, in no order, and sets r.often to 1,
+// or to 2 for several occurrences.
 func (r *ranking) places(postings []core.Posting) []int32 {
 	var places []int32
 	for _, posting := range postings {
@@ -150,7 +150,7 @@ func (r *ranking) places(postings []core.Posting) []int32 {
 	return places
 }
 
-// eachPlace yields the places of messages that are listed and allowed.
+// eachPlace yields the places of the listed messages that are allowed.
 func (r *ranking) eachPlace(ids []int64, yield func(p int32)) {
 	from := 0
 	for _, id := range ids {
@@ -161,7 +161,7 @@ func (r *ranking) eachPlace(ids []int64, yield func(p int32)) {
 	}
 }
 
-// seek finds a message at place from or after it, in leaps of growing size.
+// seek finds a message at place from or later, in leaps of growing size.
 func (r *ranking) seek(from int, id core.MessageID) (int, bool) {
 	all := r.dir.Messages
 	to, step := from, 1
@@ -174,12 +174,12 @@ func (r *ranking) seek(from int, id core.MessageID) (int, bool) {
 	return from + p, ok
 }
 
-// idf is the weight of a word that df of n documents hold.
+// idf returns the weight of a word that df of n documents hold.
 func idf(n, df int) float64 {
 	return math.Log(1 + (float64(max(n-df, 0))+0.5)/(float64(df)+0.5))
 }
 
-// frequency is what BM25 makes of tf occurrences in a document of a length.
+// frequency returns BM25's weight of tf occurrences in a document of a length.
 func (s *Settings) frequency(tf, length, average float64) float64 {
 	k1, b := s.K1, s.B
 	return tf * (k1 + 1) / (tf + k1*(1-b+b*length/average))
@@ -206,8 +206,8 @@ func (r *ranking) addDays(w Word, places []int32) {
 	}
 }
 
-// tokensAround returns the length of a day by a message of it: what stands
-// together, which is all of it unless something came late.
+// tokensAround returns the length of a day by one of its messages: the tokens of those
+// next to each other, which are all unless some arrived late.
 func (r *ranking) tokensAround(p int) int32 {
 	segment, sum := r.dir.Messages[p].Segment, int32(1)
 	for i := p; i >= 0 && r.dir.Messages[i].Segment == segment; i-- {
@@ -219,8 +219,8 @@ func (r *ranking) tokensAround(p int) int32 {
 	return sum
 }
 
-// shared is what neighbours of a message get a part of: what it scores by other
-// words than the name of a speaker, which says nothing of them.
+// shared returns the score of which neighbours get a part: that of all words but the
+// names of speakers, which say nothing about neighbours.
 func (r *ranking) shared(p int32) float32 {
 	if r.ofNames == nil {
 		return r.raw[p]
@@ -228,7 +228,7 @@ func (r *ranking) shared(p int32) float32 {
 	return max(0, r.raw[p]-r.ofNames[p])
 }
 
-// neighbours gives every message a part of what those beside it score.
+// neighbours adds to every message a part of the scores of those beside it.
 func (r *ranking) neighbours() {
 	share := [5]float32{float32(r.set.Next), float32(r.set.Adjacent), 1, float32(r.set.Adjacent), float32(r.set.Next)}
 	for _, p := range r.found {
@@ -273,7 +273,7 @@ func (r *ranking) dated() {
 	}
 }
 
-// parts are what the score of one message is made of.
+// parts are the components of the score of one message.
 type parts struct {
 	raw, neighbour, day, date, factor float64
 }
@@ -282,10 +282,7 @@ func (r *ranking) parts(p int32) parts {
 	e := r.dir.Messages[p]
 	out := parts{raw: float64(r.raw[p]), neighbour: float64(r.total[p] - r.raw[p]),
 		factor: r.in.speakers.of(e, r.dir.Channels, r.set.Named)}
-	best := r.best
-	if best == 0 {
-		best = 1 // nothing but a date was asked for
-	}
+	best := cmp.Or(r.best, 1) // 0: the query names only dates
 	if r.bestDay > 0 {
 		out.day = r.set.Day * best * r.day[e.Segment] / r.bestDay
 	}
@@ -297,7 +294,7 @@ func (r *ranking) parts(p int32) parts {
 
 func (p parts) score() float64 { return (p.raw + p.neighbour + p.day + p.date) * p.factor }
 
-// scale is the lexical score from 0 to 1; see ranking.
+// scale returns the lexical score from 0 to 1; see ranking.
 func (r *ranking) scale(score float64) float64 {
 	x := score / max(r.most, 1e-9)
 	if r.most == 0 {

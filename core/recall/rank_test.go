@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// corpus is a directory and its texts, a day after the other.
+// corpus is a directory and its texts, day after day.
 type corpus struct {
 	dir   core.Directory
 	texts []string
@@ -43,7 +43,7 @@ func newCorpus(t testing.TB, days ...[]string) *corpus {
 	return c
 }
 
-// match finds terms as a store does.
+// match finds terms like a store.
 func (c *corpus) match(terms []string) map[string]core.Posting {
 	out := map[string]core.Posting{}
 	for i, text := range c.texts {
@@ -111,7 +111,7 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// TestNeighboursAndDaysCount looks at each part of the score by itself.
+// TestNeighboursAndDaysCount checks each component of the score.
 func TestNeighboursAndDaysCount(t *testing.T) {
 	t.Parallel()
 	c := newCorpus(t, []string{"zebra crossing", "x y", "x z", "far off"}, []string{"x x"})
@@ -147,7 +147,7 @@ func TestScaleIsFixed(t *testing.T) {
 	}
 }
 
-// TestRankingIsWhatTheRecipeSays compares with the recipe written down plainly.
+// TestRankingIsWhatTheRecipeSays compares the ranking with a plain implementation.
 func TestRankingIsWhatTheRecipeSays(t *testing.T) {
 	t.Parallel()
 	vocabulary := strings.Fields("boat kettle zebra garden plumber cement violin harbour the a of bicycle")
@@ -173,7 +173,7 @@ func TestRankingIsWhatTheRecipeSays(t *testing.T) {
 	})
 }
 
-// plainly is the recipe of the ranking with no thought of speed.
+// plainly computes the ranking plainly and slowly.
 func (c *corpus) plainly(in *intent) []float64 {
 	n, nd := float64(len(c.texts)), float64(len(c.dir.Segments))
 	raw, days := make([]float64, len(c.texts)), make([]float64, len(c.dir.Segments))
@@ -273,8 +273,8 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-// TestACutWordIsAsCommonAsItIs: a word of which the store handed out only some
-// messages weighs as little as it does with all of them.
+// TestACutWordIsAsCommonAsItIs checks that a word of which the store returned only some
+// messages weighs as little as with all of them.
 func TestACutWordIsAsCommonAsItIs(t *testing.T) {
 	t.Parallel()
 	r := &ranking{count: 1000}

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// back is the span from `from` days before today to `to` days before.
+// back returns the span from `from` days before today to `to` days before.
 func (r *dateReader) back(from, to int) Span {
 	return spanOf(r.today.AddDate(0, 0, -from), r.today.AddDate(0, 0, -to))
 }
 
-// relative reads words that mean a day by themselves: today, hier, last night.
+// relative reads words that name a day by themselves: today, hier, last night.
 func (r *dateReader) relative(i int) (reading, bool) {
 	for _, c := range []struct {
 		words    []string
@@ -72,7 +72,7 @@ func (r *dateReader) ago(i int) (reading, bool) {
 	return one(k-i, r.around(n, unit), true)
 }
 
-// around is n units ago, give or take what people mean by that.
+// around returns n units ago, give or take the usual imprecision.
 func (r *dateReader) around(n int, unit spanUnit) Span {
 	switch unit {
 	case days:
@@ -111,7 +111,7 @@ func (r *dateReader) period(i int) (reading, bool) {
 	return one(k-i, r.unit(unit, last), true)
 }
 
-// unit is the current unit of time, or the one before. Weeks begin on Monday.
+// unit returns the current unit of time, or the one before. Weeks begin on Monday.
 func (r *dateReader) unit(unit spanUnit, last bool) Span {
 	monday := (int(r.today.Weekday()) + 6) % 7
 	y, m := r.today.Year(), r.today.Month()
@@ -125,7 +125,8 @@ func (r *dateReader) unit(unit spanUnit, last bool) Span {
 	case unit == weekends:
 		return r.back(monday-5, 0)
 	case unit == months && last:
-		return wholeMonth(r.today.AddDate(0, 0, -r.today.Day()).Year(), r.today.AddDate(0, 0, -r.today.Day()).Month())
+		end := r.today.AddDate(0, 0, -r.today.Day())
+		return wholeMonth(end.Year(), end.Month())
 	case unit == months:
 		return wholeMonth(y, m)
 	case last:
@@ -134,8 +135,8 @@ func (r *dateReader) unit(unit spanUnit, last bool) Span {
 	return spanOf(time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(y, 12, 31, 0, 0, 0, 0, time.UTC))
 }
 
-// weekday reads last Tuesday, on Monday, mardi dernier: the newest before today;
-// and today, if it is one and "last" is not said.
+// weekday reads last Tuesday, on Monday, mardi dernier: the newest one before today,
+// and today if it is one and "last" is missing.
 func (r *dateReader) weekday(i int) (reading, bool) {
 	k := i
 	last := r.is(k, "last", "letzten", "letzter", "past")

@@ -5,31 +5,24 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/everthread/everthread/core"
 )
 
 // compareHits orders hits: best first, then neighbours last, then newest day, then
-// summaries, then newest message; but neighbours as they were said, since what
-// stands after a question counts for more already.
+// summaries, then newest message. Neighbours come oldest first, since a reply to a
+// question scores more already.
 func compareHits(a, b core.Hit) int {
-	newest := cmp.Compare(b.Message.ID, a.Message.ID)
+	newest, last := cmp.Compare(b.Message.ID, a.Message.ID), 0
 	if a.Neighbour {
-		newest = -newest
+		newest, last = -newest, 1
 	}
-	return cmp.Or(cmp.Compare(b.Score, a.Score), last(a.Neighbour, b.Neighbour), cmp.Compare(b.Label, a.Label),
+	if b.Neighbour {
+		last--
+	}
+	return cmp.Or(cmp.Compare(b.Score, a.Score), last, cmp.Compare(b.Label, a.Label),
 		cmp.Compare(b.Kind, a.Kind), newest)
-}
-
-// last orders what is true after what is not.
-func last(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // summaries returns the hits among summaries of days.
@@ -42,7 +35,7 @@ func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
 	scores, terms := s.scoreDays(postings)
 	var ids []core.SegmentID
 	for i, x := range scores {
-		named := s.q.Matching && !s.in.days && terms[int32(i)] == nil // only a date of the query is its own
+		named := s.q.Matching && !s.in.days && terms[int32(i)] == nil // it matches only a date of the query
 		if x > 0 && !named {
 			ids = append(ids, s.dir.Segments[i].ID)
 		}
@@ -63,9 +56,9 @@ func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
 	return hits, nil
 }
 
-// scoreDays returns what each segment's summary scores: BM25 of summaries as
-// documents of one length, as a multiple of what one scores that holds every word
-// once; half of the best more for a date that the query names.
+// scoreDays returns the score of each segment's summary and its words: BM25 of summaries
+// as documents of one length, plus Settings.Date of the best for a date that the query
+// names, as a multiple of the score of a summary with every word once.
 func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int32]map[string]float64) {
 	scores, terms := make([]float64, len(s.dir.Segments)), map[int32]map[string]float64{}
 	most, best := 0.0, 0.0
@@ -97,8 +90,8 @@ func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int
 	return scores, terms
 }
 
-// summariesWith returns the places of segments whose summary holds a word, and
-// how often.
+// summariesWith returns how often the summaries of segments hold a word, by the place
+// of the segment.
 func (s *search) summariesWith(w Word, postings map[string]core.Posting) map[int32]int {
 	often := map[int32]int{}
 	for id, tf := range documents(w, postings) {
@@ -122,8 +115,7 @@ func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.Segment
 		return scores[i]
 	}
 	slices.SortStableFunc(ids, func(a, b core.SegmentID) int {
-		return cmp.Or(cmp.Compare(score(b), score(a)),
-			cmp.Compare(b, a))
+		return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(b, a))
 	})
 	return ids[:min(len(ids), s.Settings.Candidates)]
 }
@@ -144,8 +136,8 @@ func (s *search) summary(m core.Summary, x float64, terms map[string]float64) co
 	return h
 }
 
-// result cuts hits to what was asked for, puts them in the order in which they
-// are shown and says what there is to say.
+// result cuts hits to the limit and the least score, puts them in the order of display
+// and adds notes and snippets.
 func (s *search) result(hits []core.Hit) core.SearchResult {
 	out := core.SearchResult{Mode: modeFTS, Note: s.near.note}
 	if s.near.ok || slices.ContainsFunc(hits, func(h core.Hit) bool { return h.Kind == core.DocFile && h.Near }) {
@@ -160,25 +152,18 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 	out.Below = all - len(hits)
 	switch {
 	case all == 0:
-		out.Note = sentences("Nothing matched.", out.Note)
+		out.Note = "Nothing matched. " + out.Note
 	case len(hits) == 0:
-		out.Note = sentences(fmt.Sprintf("Everything was below min_score %g; the best had %.2f.", s.q.MinScore, best),
-			out.Note)
+		out.Note = fmt.Sprintf("Everything was below min_score %g; the best had %.2f. %s", s.q.MinScore, best, out.Note)
 	case s.in.common:
-		out.Note = sentences("The query has only very common words.", out.Note)
+		out.Note = "The query has only very common words. " + out.Note
 	}
+	out.Note = strings.TrimSpace(out.Note)
 	out.Hits = summariesFirst(hits[:min(len(hits), s.q.Limit)])
 	for i := range out.Hits {
 		out.Hits[i].Snippet = s.snippet(&out.Hits[i])
 	}
 	return out
-}
-
-func sentences(first, second string) string {
-	if second == "" {
-		return first
-	}
-	return first + " " + second
 }
 
 // summariesFirst moves each summary before the messages of its own day.
@@ -188,8 +173,7 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 			continue
 		}
 		first := slices.IndexFunc(hits[:i], func(m core.Hit) bool {
-			return m.Kind == core.DocMessage &&
-				m.Segment == h.Segment
+			return m.Kind == core.DocMessage && m.Segment == h.Segment
 		})
 		if first >= 0 {
 			copy(hits[first+1:i+1], hits[first:i])
@@ -199,17 +183,16 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 	return hits
 }
 
-// snippet is the passage of a hit that is shown: that which holds the words, or
-// which matches by its meaning and by them.
+// snippet returns the passage of a hit to show: the best by its words, or by its meaning
+// and its words.
 func (s *search) snippet(h *core.Hit) string {
-	if h.Kind == core.DocSummary {
-		return s.Analyzer.snippet(h.Summary.Markdown, s.rank.words, s.Settings.Snippet)
-	}
-	if h.Kind == core.DocFile {
-		return s.Analyzer.snippet(h.Page.Text, s.rank.words, s.Settings.Snippet)
-	}
 	text := h.Message.Text
-	if h.Near {
+	switch {
+	case h.Kind == core.DocSummary:
+		text = h.Summary.Markdown
+	case h.Kind == core.DocFile:
+		text = h.Page.Text
+	case h.Near:
 		if from, to, ok := s.stretch(h.Message.ID, text); ok {
 			return around(text, from, to, s.Settings.Snippet)
 		}
@@ -217,7 +200,7 @@ func (s *search) snippet(h *core.Hit) string {
 	return s.Analyzer.snippet(text, s.rank.words, s.Settings.Snippet)
 }
 
-// stretch returns where the best passage of a message stands in its text, if its
+// stretch returns the bounds of the best passage of a message in its text, if its
 // passages are known.
 func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool) {
 	var marks []mark
@@ -227,7 +210,7 @@ func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool)
 	best := -1.0
 	for _, x := range s.near.said[id] {
 		if x.to > len(text) || x.from >= x.to {
-			continue // the text is another one by now
+			continue // the text has changed since
 		}
 		score := s.Settings.Semantic*x.similarity + s.Settings.Lexical*s.held(marks, x)
 		if score > best {
@@ -237,7 +220,7 @@ func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool)
 	return from, to, ok
 }
 
-// held returns which part of what the words weigh a stretch holds, 0 to 1.
+// held returns the share of the words' weight in a stretch, 0 to 1.
 func (s *search) held(marks []mark, x stretch) float64 {
 	sum, seen := 0.0, map[int]bool{}
 	for _, m := range marks {

@@ -13,15 +13,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Searcher searches what was said. It is safe for concurrent use.
+// Searcher searches the conversation. It is safe for concurrent use.
 type Searcher struct {
 	Store core.RecallStore
 	Days  Days
 	Plain Threads
 	Files Files // nil: no documents are searched
-	// Embedders: of a user without one full text alone is searched. nil: nobody has one.
+	// Embedders may be nil, or know none for a user: then full text alone is searched.
 	Embedders core.EmbedderOf
-	Analyzer  *Analyzer // the one that the store indexes with
+	Analyzer  *Analyzer // the analyzer of the store's index
 	Tokens    core.Tokenizer
 	Settings  Settings
 	Log       *zap.Logger
@@ -33,21 +33,20 @@ const (
 	modeFTS    = "fts"
 )
 
-// search is one search under way.
+// search is one search.
 type search struct {
 	*Searcher
-	q    core.SearchQuery
-	in   intent
-	dir  *core.Directory
-	rank *ranking
-	near nearness
-	from core.MessageID // bounds of what is searched; to 0: none
-	to   core.MessageID
-	// files: the user has documents, which are searched.
-	files bool
+	q     core.SearchQuery
+	in    intent
+	dir   *core.Directory
+	rank  *ranking
+	near  nearness
+	from  core.MessageID // the first message to search
+	to    core.MessageID // the last; 0: unbounded
+	files bool           // documents are searched
 }
 
-// hasFiles reports whether documents are to be searched.
+// hasFiles reports whether there are documents to search.
 func (s *Searcher) hasFiles(ctx context.Context, q core.SearchQuery) (bool, error) {
 	if s.Files == nil || q.Kind != "" && q.Kind != core.DocFile {
 		return false, nil
@@ -59,11 +58,11 @@ func (s *Searcher) hasFiles(ctx context.Context, q core.SearchQuery) (bool, erro
 	return yes, nil
 }
 
-// Search returns the best hits of a query, nothing of another user's ever. A
-// limit of 0 is the default, one above the maximum is the maximum; what else
-// makes no sense is an error in words for the person who asked. That nothing was found
-// is no error: Note says so. If the embedder fails, takes longer than
-// Settings.EmbedTimeout or nothing is ready, full text alone answers.
+// Search returns the best hits of a query among the user's own messages, summaries and
+// files. A limit of 0 is the default, one above the maximum is the maximum; other invalid
+// values are errors in words for the caller. No hits are no error: Note explains. If the
+// embedder fails or takes longer than Settings.EmbedTimeout, or no vectors are ready, full
+// text alone is searched.
 func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
 	if err := s.check(&q); err != nil {
 		return core.SearchResult{}, err
@@ -93,10 +92,10 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 	return out, err
 }
 
-// Marks returns where words of a query stand in a text; see Analyzer.Marks.
+// Marks returns where a text holds words of a query; see Analyzer.Marks.
 func (s *Searcher) Marks(text, query string) [][2]int { return s.Analyzer.Marks(text, query) }
 
-// check refuses what makes no sense and fills in what was left out.
+// check refuses invalid values and fills in defaults.
 func (s *Searcher) check(q *core.SearchQuery) error {
 	switch {
 	case q.Limit < 0:
@@ -111,17 +110,12 @@ func (s *Searcher) check(q *core.SearchQuery) error {
 			return fmt.Errorf("day must be a date such as 2026-11-19 (YYYY-MM-DD)")
 		}
 	}
-	if q.Limit == 0 {
-		q.Limit = s.Settings.Limit
-	}
-	q.Limit = min(q.Limit, s.Settings.MaxLimit)
-	if q.Location == nil {
-		q.Location = time.UTC
-	}
+	q.Limit = min(cmp.Or(q.Limit, s.Settings.Limit), s.Settings.MaxLimit)
+	q.Location = cmp.Or(q.Location, time.UTC)
 	return nil
 }
 
-// begin prepares the ranking, or says why there is nothing to search.
+// begin prepares the ranking, or returns a note why there is nothing to search.
 func (s *search) begin() string {
 	if len(s.in.words) == 0 && len(s.in.spans) == 0 {
 		return "The query has no words to search for."
@@ -137,7 +131,7 @@ func (s *search) begin() string {
 	return s.filter()
 }
 
-// until is a directory without the messages from before on.
+// until returns a directory of only the messages earlier than before; 0: all.
 func until(d *core.Directory, before core.MessageID) *core.Directory {
 	if before == 0 {
 		return d
@@ -149,7 +143,7 @@ func until(d *core.Directory, before core.MessageID) *core.Directory {
 	return &earlier
 }
 
-// filter keeps to the days that are asked for, or says that there are none.
+// filter applies the filters, or returns a note that no days are left.
 func (s *search) filter() string {
 	if s.q.Role != "" || s.q.Channel != "" {
 		s.rank.shown = s.said
@@ -185,12 +179,12 @@ func (s *search) filter() string {
 	return fmt.Sprintf("Nothing was said in the last %d days.", s.q.Recency)
 }
 
-// since is the first of the newest days that are asked for.
+// since returns the first of the newest days that Recency allows.
 func (s *search) since() string {
 	return s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
 }
 
-// said reports whether a message is by the side and on the channel that are asked for.
+// said reports whether a message has the requested role and channel.
 func (s *search) said(e core.DirectoryEntry) bool {
 	role := []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}[e.Role]
 	channel := int(e.Channel)
@@ -198,8 +192,8 @@ func (s *search) said(e core.DirectoryEntry) bool {
 		(s.q.Channel == "" || channel < len(s.dir.Channels) && s.dir.Channels[channel] == s.q.Channel)
 }
 
-// hits returns all hits of both signals, best first. The vector of the query is
-// made while the words are looked up.
+// hits returns all hits of both signals, best first. The query is embedded while the
+// words are looked up.
 func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -244,10 +238,10 @@ func (s *search) fullText(ctx context.Context) ([]candidate, error) {
 	return s.rank.withSources(s.rank.rank(postings, s.Settings.Candidates)), nil
 }
 
-// maxMatch is how many terms one MatchQuery has.
+// maxMatch is the most terms of one MatchQuery.
 const maxMatch = 100
 
-// match looks the terms of words up.
+// match returns the postings of the terms of words.
 func (s *Searcher) match(ctx context.Context, q core.MatchQuery, words []Word) (map[string]core.Posting, error) {
 	terms := termsOfWords(words)
 	out := make(map[string]core.Posting, len(terms))
@@ -285,24 +279,35 @@ func (s *search) messages(ctx context.Context, found []candidate) ([]core.Hit, e
 	for i, c := range all {
 		ids[i] = s.dir.Messages[c.pos].ID
 	}
-	loaded, err := s.Store.Messages(ctx, s.q.User, ids)
+	byID, err := s.load(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	byID := make(map[core.MessageID]core.Message, len(loaded))
-	for _, m := range loaded {
-		byID[m.ID] = m
+		return nil, err
 	}
 	var hits []core.Hit
 	at := map[int32]int{}
 	for i, c := range all {
-		if m, ok := byID[ids[i]]; ok && !m.Redacted && m.Text != "" {
+		if m, ok := byID[ids[i]]; ok && m.Text != "" {
 			at[c.pos] = len(hits)
 			hits = append(hits, s.hit(c, m))
 		}
 	}
 	s.meet(hits, at)
 	return hits, nil
+}
+
+// load returns messages by their ids, without redacted ones.
+func (s *search) load(ctx context.Context, ids []core.MessageID) (map[core.MessageID]core.Message, error) {
+	loaded, err := s.Store.Messages(ctx, s.q.User, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	out := make(map[core.MessageID]core.Message, len(loaded))
+	for _, m := range loaded {
+		if !m.Redacted {
+			out[m.ID] = m
+		}
+	}
+	return out, nil
 }
 
 // hit scores a message.

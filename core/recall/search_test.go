@@ -156,7 +156,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestOldIsFoundAsWellAsNew: the score does not depend on age.
+// TestOldIsFoundAsWellAsNew checks that the score does not depend on age.
 func TestOldIsFoundAsWellAsNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,8 +185,8 @@ func TestSummariesComeFirstInTheirDay(t *testing.T) {
 	}
 }
 
-// TestPeopleFindWhatMatches: what only stands beside a match, or on a day that the
-// query names, is no hit for people; a day alone is what they ask for.
+// TestPeopleFindWhatMatches checks that neighbours of a match, and other messages of a
+// day that the query names, are no hits for people, unless the query is only a day.
 func TestPeopleFindWhatMatches(t *testing.T) {
 	t.Parallel()
 	w := household(t)
@@ -262,8 +262,8 @@ func TestRedactedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWindowsStandForTheirBestMessage: where the passages of a window are not known
-// it is, without a word of the query, the longest of the person's.
+// TestWindowsStandForTheirBestMessage checks that a window with unknown passages and
+// without a word of the query is represented by the user's longest message.
 func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -327,7 +327,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// TestWithoutVectors: whatever the embedder does, the words still find.
+// TestWithoutVectors checks that a search by words works whatever the embedder does.
 func TestWithoutVectors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,35 +7,35 @@ import "time"
 type Settings struct {
 	K1, B float64 // of BM25
 
-	Adjacent float64 // what a message gets of each neighbour in its day
-	Next     float64 // and of each one further away
+	Adjacent float64 // share that a message gets of the score of each adjacent one in its day
+	Next     float64 // and of each next to that
 	Reply    float64 // factor for a neighbour that answers a question
-	Meet     float64 // where a neighbour and what it stands beside meet, from the one that scores less
-	Day      float64 // the most that its day adds, of the best message
-	Named    float64 // factor for messages of a person, role or channel named
+	Meet     float64 // where a neighbour and its source meet, from the lower score
+	Day      float64 // the most that its day adds, of the best message's score
+	Named    float64 // factor for messages of a speaker or channel that the query names
 	NameWord float64 // weight of the name itself as a word of the query
-	Date     float64 // what a date named adds, of the best message
+	Date     float64 // the addition for a date that the query names, of the best message's score
 	Phrase   float64 // factor for messages that hold a quoted phrase
 
 	Semantic float64 // weight of the similarity of meaning
 	Lexical  float64 // and of the words
-	Covered  float64 // factor where a summary covers a message
+	Covered  float64 // factor for a message that a summary covers
 
-	StandOut   float64 // how much of the way from the middle passage to the best one is a match
-	LeastMatch float64 // similarity below which nothing is one
+	StandOut   float64 // from where on a passage matches, between the median one and the best
+	LeastMatch float64 // similarity below which none matches
 
-	Candidates   int // kept for each signal
-	Matches      int // documents that the store hands out
-	Limit        int // results, if none is asked for
+	Candidates   int // for each signal
+	Matches      int // documents that the store returns
+	Limit        int // of results, if the query has none
 	MaxLimit     int
 	Snippet      int           // characters
-	Context      int           // characters of what stands beside a hit
-	EmbedTimeout time.Duration // how long the vector of a query may take
+	Context      int           // characters of the messages beside a hit
+	EmbedTimeout time.Duration // for the vector of a query
 	Page         int           // messages that conversation_get returns
 	PageTokens   int
 
-	Threads        int // plain threads that a person's search reads, the newest
-	ThreadMessages int // and messages of them
+	Threads        int // the newest plain threads that InThreads reads
+	ThreadMessages int // and their messages
 }
 
 // Default returns the usual settings.

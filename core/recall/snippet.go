@@ -16,8 +16,8 @@ type mark struct {
 	word       int
 }
 
-// snippet returns the passage of about n characters that holds the most of the
-// words; see around.
+// snippet returns the passage of about n characters with the most important words;
+// see around.
 func (a *Analyzer) snippet(text string, words []ranked, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
@@ -26,12 +26,12 @@ func (a *Analyzer) snippet(text string, words []ranked, n int) string {
 	return around(text, start, end, n)
 }
 
-// bytesOf is how long n characters of a text are, about.
+// bytesOf returns the approximate size of n characters of a text.
 func bytesOf(text string, n int) int { return n * len(text) / max(1, utf8.RuneCountInString(text)) }
 
 // around returns the passage of about n characters around a stretch of a text, cut
-// between words or at least between characters as people see them. What is left
-// out at an end is "…". A short text stays whole.
+// between words, or at least between characters as people see them. Where it omits text,
+// it has "…". A short text stays whole.
 func around(text string, start, end, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
@@ -80,8 +80,8 @@ func (a *Analyzer) marks(text string, words []ranked) []mark {
 	return out
 }
 
-// Marks returns where words of a query stand in a text, as pairs of offsets in bytes, in
-// order and apart: words that are found for each other are marked, such as "cats" for "cat".
+// Marks returns the places of words of a query in a text, as pairs of offsets in bytes, in
+// order and disjoint. Words that match by their stem are marked too, such as "cats" for "cat".
 func (a *Analyzer) Marks(text, query string) [][2]int {
 	var words []ranked
 	q := a.Query(query)
@@ -106,7 +106,7 @@ func (a *Analyzer) Marks(text, query string) [][2]int {
 	return out
 }
 
-// denseMarks finds pairs of characters.
+// denseMarks finds characters and pairs of them.
 func denseMarks(run string, c class, at int, of map[string]int) []mark {
 	var out []mark
 	var starts []int
@@ -129,8 +129,8 @@ func denseMarks(run string, c class, at int, of map[string]int) []mark {
 	return out
 }
 
-// passage returns where the marks of at most size bytes stand that weigh the
-// most, each word once; the beginning if there are none.
+// passage returns the bounds of the marks within size bytes that weigh the most, each
+// word counted once; 0 and 0 if there are none.
 func passage(marks []mark, words []ranked, size int) (start, end int) {
 	best := 0.0
 	for i, first := range marks {
@@ -152,10 +152,10 @@ func passage(marks []mark, words []ranked, size int) (start, end int) {
 	return start, end
 }
 
-// mostSlack is how far an end moves to stand between words, in bytes.
+// mostSlack is the most that an end moves to be between words, in bytes.
 const mostSlack = 24
 
-// between reports whether a byte stands between words.
+// between reports whether a byte is between words.
 func between(b byte) bool { return b == ' ' || b == '\n' || b == '\t' }
 
 // cutBefore moves the beginning of a passage forward to a gap, or back to a
@@ -182,8 +182,8 @@ func cutAfter(text string, at, slack int) int {
 	return boundary(text, at)
 }
 
-// maxCharacter is the longest character that is kept whole, in bytes, where there
-// are no gaps.
+// maxCharacter is the size of the longest character that is never cut in a text without
+// gaps, in bytes.
 const maxCharacter = 100
 
 // boundary returns the last place up to at that is between two characters.

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// class says how a rune takes part in a text.
+// class is the kind of a rune.
 type class uint8
 
 const (
 	gap   class = iota // between words
-	word               // of a word, an identifier or what is around them
-	dense              // of a script that writes no gaps between words
-	thai               // the same, with signs that belong to the letter before them
+	word               // of a word or identifier, or punctuation around it
+	dense              // of a script without gaps between words
+	thai               // the same, with marks that belong to the letter before them
 	emoji
 )
 
-// pieces calls yield for each run of one class but gaps, with its offset.
+// pieces calls yield for each run of one class except gaps, with its offset.
 // Quotes, invalid bytes and ^ are gaps: no term holds them.
 func pieces(text string, yield func(run string, c class, at int) bool) {
 	start, current := 0, gap
@@ -106,14 +106,14 @@ func isDense(r rune) bool {
 	return false
 }
 
-// isEmoji reports whether r is a picture or part of one.
+// isEmoji reports whether r is an emoji or part of one.
 func isEmoji(r rune) bool {
 	return r >= 0x1F000 && r <= 0x1FAFF || r >= 0x2600 && r <= 0x27BF || r >= 0x2B05 && r <= 0x2B55 || r >= 0x2300 &&
 		r <= 0x23FF && unicode.Is(unicode.So, r)
 }
 
-// trim returns a run without what stands around its word, and how many bytes
-// that was at its beginning. C++ and C# keep their ends.
+// trim returns a run without the punctuation around its word, and the number of bytes
+// removed from its beginning. C++ and C# keep their ends.
 func trim(run string) (string, int) {
 	start := strings.IndexFunc(run, isWordRune)
 	if start < 0 {

@@ -39,7 +39,7 @@ var stemmers = map[string]stemmer{
 	"ru": russian.Stem, "sv": swedish.Stem, "ta": tamil.Stem, "tr": turkish.Stem,
 }
 
-// languageNames are what else languages are called.
+// languageNames maps other names of languages to the keys of stemmers.
 var languageNames = map[string]string{
 	"arabic": "ar", "danish": "da", "german": "de", "english": "en", "spanish": "es", "finnish": "fi",
 	"french": "fr", "irish": "ga", "hungarian": "hu", "italian": "it", "dutch": "nl", "norwegian": "no",
@@ -69,7 +69,7 @@ func parseLanguages(names []string) ([]string, error) {
 }
 
 // stems holds the stemmers of an analyzer. Cyrillic, Arabic and Tamil words
-// have one whatever the languages are.
+// have one in any case.
 type stems struct{ latin []stemmer }
 
 func newStems(languages []string) stems {
@@ -117,7 +117,7 @@ func stemmed(stem stemmer, word string) string {
 	return cut(fold(env.Current()))
 }
 
-// appendNew appends a term unless it is empty or there.
+// appendNew appends a term unless it is empty or there already.
 func appendNew(terms []string, term string) []string {
 	if term == "" || slices.Contains(terms, term) {
 		return terms

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// stopText holds the words that say nothing of what a query is about, a line
-// for each language, folded as the analyzer does.
+// stopText holds the words that say nothing about the subject of a query, a line
+// for each language.
 //
 //go:embed stops.txt
 var stopText string

@@ -7,18 +7,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// What a claim needs to count as supported, and how many messages it is traced to.
+// Requirements for a supported claim, and bounds of the messages it is traced to.
 const (
-	supportShare = 0.5 // of the weight of its words, said in those messages between them
+	supportShare = 0.5 // of the weight of its words, in those messages together
 	supportWords = 2   // of its words, if it has as many
 	supportMost  = 3   // messages
-	supportLook  = 20  // best messages that are looked at
+	supportLook  = 20  // best messages that are considered
 )
 
 // Support returns, for each claim about a day, the messages of the day that it can
-// be traced to, in their order: at most three of the best by the ranking of a
-// search, which between them hold most of what the claim says. It is nil for a
-// claim of which too little was said. It needs no index: said is all that it reads.
+// be traced to, in their order: at most three of the best by the ranking of a search,
+// which together hold most of the claim's words. It is nil for a claim that is not
+// supported. Support reads only said, no index.
 func (s *Searcher) Support(claims []string, said []core.Message) [][]core.MessageID {
 	d := s.Analyzer.daybook(said)
 	out := make([][]core.MessageID, len(claims))
@@ -28,7 +28,7 @@ func (s *Searcher) Support(claims []string, said []core.Message) [][]core.Messag
 	return out
 }
 
-// daybook is what ranking needs of the messages of one day.
+// daybook holds the messages of one day in the form that ranking needs.
 type daybook struct {
 	dir      *core.Directory
 	postings map[string]core.Posting
@@ -73,8 +73,7 @@ func (d *daybook) support(claim Query, set *Settings) []core.MessageID {
 	return ids
 }
 
-// adds notes which words a message holds, and reports whether any of them was
-// not heard before.
+// adds marks the words of a message in heard, and reports whether any of them is new.
 func (r *ranking) adds(id core.MessageID, heard []bool) bool {
 	added := false
 	for i := range r.words {
@@ -90,8 +89,8 @@ func (r *ranking) adds(id core.MessageID, heard []bool) bool {
 	return added
 }
 
-// enough reports whether the words that were heard are most of the claim. One
-// that nobody said weighs as much as one that was said once.
+// enough reports whether the heard words are most of the claim. A word that nobody
+// said weighs as much as one that was said once.
 func (r *ranking) enough(heard []bool) bool {
 	all, said, n := 0.0, 0.0, 0
 	for i, w := range r.words {

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// supported reads testdata/support.txt: days, each with what was said and what a
-// model may claim of it, with the messages of which one has to be found, or none.
+// supported reads testdata/support.txt: days, each with its messages and claims about
+// them, and for each claim the messages of which one must be found, or none.
 func supported(t *testing.T) (days [][]core.Message, claims [][][2]string) {
 	t.Helper()
 	f, err := os.Open("testdata/support.txt")

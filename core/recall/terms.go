@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// part is a word of a piece of text and its terms, any of which stands for it.
+// part is a word of a text and its terms, any of which matches it.
 type part struct {
 	text   string // folded
 	terms  []string
-	weight float64 // in a query; 0 if it only repeats another part
+	weight float64 // in a query
 }
 
 // Weights of parts in a query, beside 1 for a word.
@@ -21,20 +21,18 @@ const (
 	digitOfWhole = 0.1 // 2, beside v1.2.3
 )
 
-// maxInner is the longest piece that is taken apart at changes of case and
+// maxInner is the size of the longest piece that is split at changes of case and
 // between letters and digits: a hash is no name.
 const maxInner = 48
 
-// parts takes a trimmed run of word runes apart.
+// parts splits a trimmed run of word runes.
 func (a *Analyzer) parts(run string) []part {
 	if plain(run) {
 		return a.wordParts(run, 1)
 	}
 	run = strings.Map(apostrophe, run)
-	if strings.Contains(run, "'") && !strings.ContainsFunc(run, func(r rune) bool {
-		return r != '\'' && r != '-' &&
-			!isWordRune(r) && !invisible(r)
-	}) {
+	joiner := func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !invisible(r) }
+	if strings.Contains(run, "'") && !strings.ContainsFunc(run, joiner) {
 		return a.contracted(run)
 	}
 	return a.compound(strings.ReplaceAll(run, "'", ""))
@@ -92,8 +90,7 @@ func (a *Analyzer) wordParts(word string, weight float64) []part {
 	if len(word) > maxInner {
 		return out
 	}
-	inner := humps(word)
-	for _, s := range inner {
+	for _, s := range humps(word) {
 		p := a.single(s)
 		p.weight = pieceWeight(p.text) * weight
 		out = append(out, p)
@@ -108,7 +105,7 @@ func pieceWeight(text string) float64 {
 	return pieceOfWhole
 }
 
-// humps takes camelCase, HTTPServer and v2 apart; nothing if there is one part.
+// humps splits camelCase, HTTPServer and v2; nil if there is only one part.
 func humps(word string) []string {
 	if strings.ToLower(word) == word && !strings.ContainsAny(word, "0123456789") {
 		return nil
@@ -128,8 +125,8 @@ func humps(word string) []string {
 	return append(out, string(runes[start:]))
 }
 
-// hump reports whether a part begins at i: between small and capital, letter and
-// digit, and before the last capital of several.
+// hump reports whether a part begins at i: between a small letter and a capital, a
+// letter and a digit, or before the last of several capitals.
 func hump(r []rune, i int) bool {
 	before, here := r[i-1], r[i]
 	switch {
@@ -157,8 +154,7 @@ func (a *Analyzer) contracted(run string) []part {
 	return out
 }
 
-// unelided returns s without what French shortens before a vowel: qu'est is est,
-// but I'd and can't stay.
+// unelided returns s without French elisions: qu'est is est, but I'd and can't stay.
 func unelided(s string) string {
 	for elision.MatchString(s) {
 		_, rest, _ := strings.Cut(s, "'")

@@ -22,8 +22,9 @@ type Threads interface {
 
 // InThreads returns the messages of plain threads that hold a word of q.Query and pass
 // its filters, best first, at most q.Limit. Plain threads have no index, as the assistant
-// does not search them: their newest messages are read, at most Settings.ThreadMessages
-// of at most Settings.Threads threads, and More reports whether there are others.
+// does not search them: InThreads reads their newest messages, at most
+// Settings.ThreadMessages of at most Settings.Threads threads. More reports whether there
+// are others.
 func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error) {
 	if err := s.check(&q); err != nil {
 		return core.ThreadHits{}, err
@@ -43,12 +44,12 @@ func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.Thre
 	return core.ThreadHits{Hits: run.best(), More: more}, nil
 }
 
-// threadSearch is a search of plain threads under way.
+// threadSearch is one search of plain threads.
 type threadSearch struct {
 	*Searcher
 	q     core.SearchQuery
 	words []ranked
-	seen  int // messages
+	seen  int // messages read
 	bytes int // of their texts
 	found []threadMatch
 }
@@ -56,11 +57,11 @@ type threadSearch struct {
 // threadMatch is a message with words of the query.
 type threadMatch struct {
 	core.ThreadHit
-	holds  []int // words of the query, by their place
+	holds  []int // indexes of words of the query
 	weight float64
 }
 
-// read looks through the threads; more: some of them, or of their messages, were not read.
+// read searches the threads. More reports whether some threads or messages were not read.
 func (s *threadSearch) read(ctx context.Context) (more bool, err error) {
 	threads, err := s.Plain.Threads(ctx, s.q.User, s.Settings.Threads+1)
 	if err != nil {
@@ -80,13 +81,14 @@ func (s *threadSearch) read(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// Bounds of what is read of threads, beside the number of messages.
+// Bounds for reading threads, beside the number of messages.
 const (
 	threadPage  = 200     // messages at a time
 	threadBytes = 8 << 20 // of texts, all together
 )
 
-// newest reads the newest messages of a thread that the bounds leave; rest: it has others.
+// newest reads the newest messages of a thread within the bounds. Rest reports whether it
+// has others.
 func (s *threadSearch) newest(ctx context.Context, t core.Thread) (said []core.Message, rest bool, err error) {
 	for before := core.MessageID(0); ; before = said[0].ID {
 		left := min(s.Settings.ThreadMessages-s.seen, threadPage)
@@ -143,7 +145,7 @@ func (s *threadSearch) beside(m core.Message) core.Beside {
 	return core.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text}
 }
 
-// best orders what was found: rare words first, then the newest.
+// best returns the best matches: those of rare words first, then the newest.
 func (s *threadSearch) best() []core.ThreadHit {
 	count := make([]float64, len(s.words))
 	for _, f := range s.found {

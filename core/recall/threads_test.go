@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// shelf is plain threads in memory, the newest first.
+// shelf holds plain threads in memory, newest first.
 type shelf struct {
 	threads []core.Thread
 	said    map[core.ThreadID][]core.Message
@@ -111,7 +111,7 @@ func TestASearchOfThreadsIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongThreadIsReadToItsBeginning: page by page, and not beyond what memory is for.
+// TestALongThreadIsReadToItsBeginning checks reading page by page, within bounded memory.
 func TestALongThreadIsReadToItsBeginning(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}

@@ -18,10 +18,10 @@ var (
 	_ core.Tool = getTool{}
 )
 
-// Names tells who is meant by a name in a query of a user; nil: nobody.
+// Names returns the roles that names mean in a query of a user; nil: none.
 type Names func(ctx context.Context, user core.UserID) map[string]core.Role
 
-// UserNames are what users are called.
+// UserNames returns the names of stored users; see NamesOf.
 func UserNames(users interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 }) Names {
@@ -34,7 +34,7 @@ func UserNames(users interface {
 	}
 }
 
-// NamesOf is what a user is called: their name, and the first word of it.
+// NamesOf returns the names of a user: the whole name, and its first word.
 func NamesOf(u core.User) map[string]core.Role {
 	out := map[string]core.Role{}
 	if words := strings.Fields(u.Name); len(words) > 0 {
@@ -65,7 +65,7 @@ func (searchTool) Spec() core.ToolSpec {
 	}
 }
 
-// searchInput is what conversation_search takes.
+// searchInput holds the arguments of conversation_search.
 type searchInput struct {
 	Query    string   `json:"query"`
 	Day      string   `json:"day"`
@@ -81,7 +81,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		return core.ToolResult{}, err
 	}
 	q := core.SearchQuery{
-		User: use.User, Query: in.Query, Day: strings.TrimSpace(in.Day), Recency: in.Recency.int(), Limit: in.Limit.int(),
+		User: use.User, Query: in.Query, Day: strings.TrimSpace(in.Day), Recency: int(in.Recency), Limit: int(in.Limit),
 		MinScore: in.MinScore, Now: use.Now, Location: use.Location,
 	}
 	if t.names != nil {
@@ -98,7 +98,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	return core.TaintedResult(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
 }
 
-// arguments reads what a model wrote, and says plainly what is wrong with it.
+// arguments reads the arguments of a tool call. Its errors are sentences for the model.
 func arguments(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -123,7 +123,7 @@ func plainType(s string) string {
 	return s
 }
 
-// wholeNum is a whole number that models also write as 6.0 or "6".
+// wholeNum is a whole number, which models also write as 6.0 or "6".
 type wholeNum int64
 
 var errWhole = errors.New("limit, recency_days and ids must be whole numbers")
@@ -141,5 +141,3 @@ func (w *wholeNum) UnmarshalJSON(b []byte) error {
 	*w = wholeNum(f)
 	return nil
 }
-
-func (w wholeNum) int() int { return int(w) }

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// use calls a tool of the world as a model does.
+// use calls a tool of the world like a model.
 func (w *world) use(name, arguments string) (string, error) {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
@@ -38,8 +38,8 @@ func (w *world) use(name, arguments string) (string, error) {
 	return "", nil
 }
 
-// TestToolAnswers compares the JSON that models see with testdata/tools.txt: a
-// call, and below it the answer or what is wrong.
+// TestToolAnswers compares the JSON for models with testdata/tools.txt: a call, and
+// below it the result or the error.
 func TestToolAnswers(t *testing.T) {
 	t.Parallel()
 	w := household(t)
@@ -62,8 +62,8 @@ func TestToolAnswers(t *testing.T) {
 	})
 }
 
-// golden runs every line of a file but those that begin with = and compares with
-// the = line below it.
+// golden runs every line of a file except those that begin with =, and compares the
+// result with the = line below it.
 func golden(t *testing.T, file string, run func(string) string) {
 	t.Helper()
 	var in string
@@ -189,8 +189,8 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// TestAQuestionDoesNotFindItself: what the turn answers, and what came after it,
-// is no memory.
+// TestAQuestionDoesNotFindItself checks that a turn's input and later messages are not
+// found.
 func TestAQuestionDoesNotFindItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/day"
 )
 
-// TrialStore is what conversations are stored in, for a trial.
+// TrialStore stores the conversations of a trial.
 type TrialStore interface {
 	AddUserAt(ctx context.Context, u core.User, i core.Identity) (core.User, error)
 	DeleteUser(ctx context.Context, user core.UserID) (files []string, err error)
@@ -19,8 +19,8 @@ type TrialStore interface {
 	Index(ctx context.Context, users int, share core.Share) (int, error)
 }
 
-// Trial measures a searcher over a store for trying things out, which keeps each
-// conversation as a user of its own. All fields are required.
+// Trial measures a searcher over a store for experiments, in which each conversation
+// is a user of its own. All fields are required.
 type Trial struct {
 	Store    TrialStore
 	Search   *Searcher
@@ -29,7 +29,7 @@ type Trial struct {
 	Progress io.Writer
 }
 
-// trial is one on its way.
+// trial is one run.
 type trial struct {
 	Trial
 	users map[core.UserID]core.Identity
@@ -40,7 +40,7 @@ func (t Trial) Run(ctx context.Context, samples []Sample) (Report, error) {
 	one := &trial{t, map[core.UserID]core.Identity{}}
 	defer func() {
 		for u := range one.users {
-			_, _ = t.Store.DeleteUser(context.WithoutCancel(ctx), u) // the store is one for trying things out
+			_, _ = t.Store.DeleteUser(context.WithoutCancel(ctx), u) // a user that stays does no harm
 		}
 	}()
 	return Evaluate(ctx, one, samples)
@@ -61,14 +61,14 @@ func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, er
 	return u.ID, Tools(t.Search, names)[0], err
 }
 
-// People searches as people do.
+// People searches like a person.
 func (t *trial) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
 	got, err := t.Search.Search(ctx, q)
 	return got.Hits, err
 }
 
-// Load stores a session as the messages of one day, in the transaction that stores what
-// people write.
+// Load stores a session as the messages of one day, in the transaction that stores
+// incoming messages.
 func (t *trial) Load(ctx context.Context, user core.UserID, s Session) ([]core.MessageID, error) {
 	i := t.users[user]
 	a := core.Append{User: user, Identity: i.ID, Paused: true, Now: s.At, RunAt: s.At}

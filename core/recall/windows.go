@@ -12,15 +12,15 @@ const (
 	windowMax = 800
 )
 
-// Windows are the runs of messages that are found by their meaning, with their passages.
+// Windows cuts messages into windows and passages, which are found by their meaning.
 type Windows struct{}
 
-// Cut cuts messages of one day, in order, into windows. A window is
-// full with 400 tokens and has at most 800, unless one message is longer: that is
-// a window of its own. Each begins with the last message of the one before,
-// unless that does not fit beside the next message. What is not full yet becomes
-// a window only if closed. Through is the last message that is in a window, 0:
-// none. To go on, pass the messages from that one on.
+// Cut cuts the messages of one day, in order, into windows. A window is full with 400
+// tokens and has at most 800, unless one message is longer: that message is a window of
+// its own. Each window begins with the last message of the one before, unless that does
+// not fit with the next message. The last run of messages, if not full, becomes a window
+// only if closed. Through is the last message that is in a window, 0: none. To continue,
+// pass the messages from that one on.
 func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID) {
 	for start := 0; start < len(messages); {
 		n, tokens, full := fill(messages[start:])
@@ -38,8 +38,8 @@ func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWin
 }
 
 // fill returns how many messages the first window takes and their tokens. Full
-// is false if more could join it. The first message may be one that a window
-// holds already, so a second one that fits is always taken.
+// reports whether no more may join it. An earlier window may hold the first message
+// already, so a second one that fits is always taken.
 func fill(messages []core.Message) (n, tokens int, full bool) {
 	for i, m := range messages {
 		if i > 0 && tokens+m.Tokens > windowMax {
@@ -61,8 +61,8 @@ func window(messages []core.Message, tokens int) core.TextWindow {
 	return core.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID, Tokens: tokens}
 }
 
-// Text returns the text of a window as it is embedded: a line of role and
-// text for what the person and the assistant said. Redacted messages are left out.
+// Text returns the text of a window for embedding: a line of role and text for each
+// message of the user and the assistant. Redacted messages are left out.
 func (Windows) Text(messages []core.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

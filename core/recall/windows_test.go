@@ -60,8 +60,8 @@ func spans(windows []core.TextWindow) string {
 	return strings.Join(out, " ")
 }
 
-// TestCutLosesNothing: whatever the messages are, and however they come, each is
-// in a window once the day is closed.
+// TestCutLosesNothing checks that each message is in a window once the day is closed,
+// whatever the messages are and however they arrive.
 func TestCutLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

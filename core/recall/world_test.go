@@ -20,8 +20,8 @@ import (
 
 const me core.UserID = 7
 
-// world is what was said, in memory. It is a store of its own, and can be put
-// into one on SQL.
+// world holds messages in memory. It is a store itself, and can be copied into one on
+// SQL.
 type world struct {
 	t         testing.TB
 	a         *Analyzer
@@ -41,7 +41,7 @@ func newWorld(t testing.TB, languages ...string) *world {
 	return &world{t: t, a: newAnalyzer(t, languages...), vectors: map[core.WindowID][]float32{}, means: meaning}
 }
 
-// say adds a message of me on a day, at noon and some seconds.
+// say adds a message of user me on a day, at noon and some seconds.
 func (w *world) say(label string, role core.Role, text string) core.MessageID {
 	return w.sayAs(me, label, role, text)
 }
@@ -77,7 +77,7 @@ func (w *world) day(user core.UserID, label string) core.SegmentID {
 	return id
 }
 
-// message returns what is stored of an id of mine, to be changed.
+// message returns the stored message of an id, which may be changed.
 func (w *world) message(id core.MessageID) *core.Message {
 	for i := range w.messages {
 		if w.messages[i].User == me && w.messages[i].ID == id {
@@ -88,7 +88,7 @@ func (w *world) message(id core.MessageID) *core.Message {
 	return nil
 }
 
-// summarize gives a day of mine a summary.
+// summarize adds a summary of a day.
 func (w *world) summarize(label, markdown string) core.SegmentID {
 	id := w.day(me, label)
 	w.summaries = append(w.summaries, core.Summary{User: me, Segment: id, Label: label, Version: 1, Markdown: markdown,
@@ -96,7 +96,7 @@ func (w *world) summarize(label, markdown string) core.SegmentID {
 	return id
 }
 
-// embed cuts windows of every day and gives them vectors.
+// embed cuts every day into windows with vectors.
 func (w *world) embed() {
 	for _, s := range w.segments {
 		var day []core.Message
@@ -121,7 +121,7 @@ func (w *world) embed() {
 	}
 }
 
-// passages are those of a window's messages, with vectors.
+// passages returns the passages of a window's messages, with vectors.
 func (w *world) passages(messages []core.Message) []core.PassageVector {
 	var out []core.PassageVector
 	for _, p := range (Windows{}).Passages(messages) {
@@ -280,7 +280,7 @@ func (w *world) searcher() *Searcher {
 	return &Searcher{Store: w, Days: w, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop()}
 }
 
-// search finds things said by me, as of saturday.
+// search searches the messages of user me, as of saturday.
 func (w *world) search(query string) core.SearchResult {
 	w.t.Helper()
 	return w.searchWith(core.SearchQuery{Query: query})
@@ -296,10 +296,10 @@ func (w *world) searchWith(q core.SearchQuery) core.SearchResult {
 	return got
 }
 
-// sameMeaning are words that the test's embedder takes for the same.
+// sameMeaning are synonyms for the test's embedder.
 var sameMeaning = strings.NewReplacer("automobile", "car", "vehicle", "car", "physician", "doctor", "feline", "cat")
 
-// meaning is a vector of a text: its words, and words that mean the same.
+// meaning returns a vector of a text: its words, with synonyms as one.
 func meaning(text string) []float32 {
 	v := make([]float32, core.VectorSize)
 	for _, w := range strings.FieldsFunc(sameMeaning.Replace(strings.ToLower(text)),
@@ -323,7 +323,7 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// embedder gives texts their meaning, or fails, or takes as long as ctx lets it.
+// embedder embeds texts by their meaning, or fails, or blocks until ctx ends.
 type embedder struct {
 	err   error
 	slow  bool
@@ -345,7 +345,7 @@ func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, error
 	return out, e.err
 }
 
-// ids lists what was found: #12 for a message, and the label for a summary.
+// ids lists hits: #12 for a message, and the label for a summary.
 func ids(hits []core.Hit) string {
 	var out []string
 	for _, h := range hits {
@@ -358,7 +358,7 @@ func ids(hits []core.Hit) string {
 	return strings.Join(out, " ")
 }
 
-// postgresDSN is where to test with PostgreSQL; empty: nowhere.
+// postgresDSN returns the database for tests with PostgreSQL; empty: none.
 func postgresDSN() string { return os.Getenv("TEST_POSTGRES_DSN") }
 
 func read(t testing.TB, file string) string {
@@ -370,7 +370,7 @@ func read(t testing.TB, file string) string {
 	return string(text)
 }
 
-// only is everybody's embedder.
+// only returns the same embedder for all users.
 func only(e core.Embedder) core.EmbedderOf {
 	return func(context.Context, core.UserID) (core.Embedder, string, error) { return e, "test", nil }
 }

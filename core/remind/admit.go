@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Admit says why an active reminder that was set elsewhere cannot be one here, by
-// the rules of one that is set here; nil: it can. MaxActive is its caller's to count.
+// Admit returns why an active reminder from elsewhere breaks the rules for new reminders;
+// nil: it does not. The caller checks MaxActive.
 func (s Settings) Admit(r core.Reminder, now time.Time) error {
 	s = s.orDefault()
 	if utf8.RuneCountInString(r.Text) > maxText {

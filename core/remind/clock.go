@@ -10,11 +10,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Next returns when a recurring reminder is next due after a moment, by the wall
-// clock of its zone; the zero time if it does not recur or never does again. A
-// wall time that the zone skips is due at the first instant after the gap, one
-// that it shows twice at the first: none is left out and none comes twice. A
-// date that a zone skipped altogether is left out.
+// Next returns when a recurring reminder is next due after a moment, by the wall clock of
+// its zone; the zero time if it does not recur (again). A wall time that the zone skips is
+// due at the first instant after the gap, one that occurs twice at its first occurrence: no
+// time is lost or repeated. A date that a zone skipped altogether has no times.
 func Next(r core.Reminder, after time.Time) time.Time {
 	s, err := schedule(r.Cron)
 	if err != nil {
@@ -23,7 +22,7 @@ func Next(r core.Reminder, after time.Time) time.Time {
 	return next(s, zoneOf(r), after)
 }
 
-// zoneOf is the zone of a reminder; UTC if it is not known here.
+// zoneOf returns the zone of a reminder; UTC if it is unknown.
 func zoneOf(r core.Reminder) *time.Location { return core.Settings{Zone: r.Zone}.Location(time.UTC) }
 
 func next(s cron.Schedule, zone *time.Location, after time.Time) time.Time {
@@ -36,11 +35,10 @@ func next(s cron.Schedule, zone *time.Location, after time.Time) time.Time {
 	return time.Time{}
 }
 
-// longestGap is more than any zone puts its clocks forward, and less than a
-// date that it skips.
+// longestGap is longer than any clock change of a zone, and shorter than a skipped date.
 const longestGap = 12 * time.Hour
 
-// schedule reads a cron expression of five fields.
+// schedule parses a cron expression of five fields.
 func schedule(expression string) (cron.Schedule, error) {
 	if len(strings.Fields(expression)) != 5 || strings.Contains(expression, "=") {
 		return nil, errors.New("a cron expression has five fields")
@@ -48,8 +46,8 @@ func schedule(expression string) (cron.Schedule, error) {
 	return cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(expression)
 }
 
-// looked is how many times of a schedule are looked at for its shortest pause.
-// Within a day there are at most 96 that are not too often.
+// looked bounds the times of a schedule that are checked for the shortest interval. Within
+// a day at most 96 are far enough apart.
 const looked = 200
 
 // often reports whether a schedule has two times that are less than every apart.
@@ -68,15 +66,15 @@ func often(s cron.Schedule, every time.Duration, from time.Time) bool {
 	return false
 }
 
-// wallOf is what a zone's clock shows at a moment, as a time in UTC.
+// wallOf returns the wall time of a zone at a moment, as a time in UTC.
 func wallOf(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// first returns the first instant at which a zone's clock shows wall (a time in
-// UTC) or later. It is exact where a zone changes its clocks at most once within
-// a day and a half, which all do.
+// first returns the first instant at which a zone's wall time is wall (a time in UTC) or
+// later. It is exact if the zone changes its clocks at most once within a day and a half,
+// as all do.
 func first(wall time.Time, zone *time.Location) time.Time {
 	before, after := wall.Add(-16*time.Hour), wall.Add(16*time.Hour) // no zone is as far from UTC
 	old, now := offset(before, zone), offset(after, zone)
@@ -94,7 +92,7 @@ func first(wall time.Time, zone *time.Location) time.Time {
 	return at
 }
 
-// changes is the instant between two at which a zone's offset is no longer old.
+// changes returns the instant between two at which a zone's offset changes from old.
 func changes(from, to time.Time, old time.Duration, zone *time.Location) time.Time {
 	for to.Sub(from) > time.Second {
 		middle := from.Add(to.Sub(from) / 2).Truncate(time.Second)

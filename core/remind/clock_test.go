@@ -112,9 +112,8 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 	})
 }
 
-// TestNextOfManyKinds: whatever recurs comes later each time, and never two
-// times closer than what its expression says by the clock on the wall, but for
-// the hour that a zone skips.
+// TestNextOfManyKinds: each next time is later, and no two times are closer than their
+// expression has them by the wall clock, except for the hour that a zone skips.
 func TestNextOfManyKinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -164,8 +163,8 @@ func TestNextOfNothing(t *testing.T) {
 	}
 }
 
-// TestParseProperties: whatever is understood is to come, in the zone or not,
-// and what recurs can be read again.
+// TestParseProperties: every parsed time is in the future, in any zone, and an expression can
+// be parsed again.
 func TestParseProperties(t *testing.T) {
 	t.Parallel()
 	words := []string{"in", "20", "minutes", "tomorrow", "at", "9", "9:30", "pm", "next", "Tuesday", "on", "3", "June",

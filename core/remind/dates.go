@@ -34,7 +34,7 @@ func (r *reader) day(i int, f *found, going bool) int {
 	return n
 }
 
-// near reads a day that is named from today, with a part of it.
+// near reads a day relative to today, with a part of it.
 func (r *reader) near(i int, f *found) int {
 	for words, days := range map[string]int{"today": 0, "aujourd'hui": 0, "aujourdhui": 0, "tomorrow": 1, "tmrw": 1,
 		"demain": 1, "the day after tomorrow": 2, "day after tomorrow": 2, "apres-demain": 2, "apres demain": 2,
@@ -58,7 +58,7 @@ func (r *reader) near(i int, f *found) int {
 	return 0
 }
 
-// partOf reads the part of a day that stands beside it: tomorrow morning.
+// partOf reads the part of a day after the day: tomorrow morning.
 func (r *reader) partOf(i int, f *found) int {
 	n := 1
 	w := r.word(i)
@@ -109,7 +109,7 @@ func (r *reader) weekday(i int, f *found) int {
 	return n + r.partOf(i+n, f)
 }
 
-// whichOne reads what follows a weekday and says which one it is.
+// whichOne reads the words after a weekday that select one.
 func (r *reader) whichOne(i int, f *found) int {
 	for w, phrases := range map[which][]string{
 		nextOne: {"prochain", "qui vient"},
@@ -129,8 +129,8 @@ func (r *reader) whichOne(i int, f *found) int {
 	return 0
 }
 
-// weekdayName reads the name of a weekday; its short form in the language of the
-// person only, and where short is.
+// weekdayName reads the name of a weekday. It reads short forms only in the person's
+// language, and only if short.
 func (r *reader) weekdayName(i int, short bool) (time.Weekday, bool) {
 	w := r.word(i)
 	if d, ok := weekdayOf(w); ok {
@@ -199,13 +199,13 @@ func monthOf(w string) time.Month {
 	return m
 }
 
-// weekdayOf is the weekday with this full name.
+// weekdayOf returns the weekday with a full name.
 func weekdayOf(w string) (time.Weekday, bool) {
 	d, short, ok := when.Weekday(w, "en", "fr", "de")
 	return d, ok && !short
 }
 
-// weekdaysOf is the weekday whose plural this is: Mondays, lundis, montags.
+// weekdaysOf returns the weekday of a plural: Mondays, lundis, montags.
 func weekdaysOf(w string) (time.Weekday, bool) {
 	one, many := strings.CutSuffix(w, "s")
 	d, ok := weekdayOf(one)
@@ -249,8 +249,8 @@ func (r *reader) monthDay(i int, f *found) int {
 	return n
 }
 
-// numeric reads 23/11, 23/11/2026, 23.11. and 23.11.2026; one without a year only
-// at the start of a text or after on or le, as 1/2 means other things.
+// numeric reads 23/11, 23/11/2026, 23.11. and 23.11.2026. It reads a date without a year
+// only at the start of a text or after on or le, because 1/2 has other meanings.
 func (r *reader) numeric(i int, f *found) int {
 	lead := max(r.any(i, "on the", "on", "le", "du"), r.german(i, "am", "bis zum", "zum"))
 	m := slashed.FindStringSubmatch(r.word(i + lead))

@@ -11,14 +11,14 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// phrases are how a repetition is said in one language.
+// phrases describe repetitions in one language.
 type phrases struct {
 	*texts
 	language string
 }
 
-// Describe says a cron expression in words of a language, such as "every Monday
-// and Thursday at 08:00"; one that has no plain words as it is.
+// Describe returns a cron expression in words, such as "every Monday and Thursday at
+// 08:00"; a complex one as it is.
 func Describe(expression, language string) string {
 	p := phrases{say(language), language}
 	f := strings.Fields(expression)
@@ -36,7 +36,7 @@ func Describe(expression, language string) string {
 	return fmt.Sprintf(p.At, days, clock)
 }
 
-// often says what comes several times each day at regular times.
+// often describes regular intervals within a day; empty: it is none.
 func (p phrases) often(f []string) string {
 	if f[2] != "*" || f[3] != "*" || f[4] != "*" {
 		return ""
@@ -53,7 +53,7 @@ func (p phrases) often(f []string) string {
 	return ""
 }
 
-// step is the n of */n, or 0.
+// step returns the n of */n, or 0.
 func step(field string) int {
 	n, ok := strings.CutPrefix(field, "*/")
 	if !ok {
@@ -62,7 +62,7 @@ func step(field string) int {
 	return atoi(n)
 }
 
-// clock says the minute and hour fields: 08:00 and 20:00.
+// clock describes the minute and hour fields: 08:00 and 20:00.
 func (p phrases) clock(minute, hour string) (string, bool) {
 	m, err := strconv.Atoi(minute)
 	hours, ok := list(hour, 23)
@@ -76,7 +76,7 @@ func (p phrases) clock(minute, hour string) (string, bool) {
 	return words.List(p.language, out...), true
 }
 
-// days says the fields of days.
+// days describes the fields of days.
 func (p phrases) days(dom, month, dow string) (string, bool) {
 	switch {
 	case dom == "*" && month == "*":
@@ -120,7 +120,7 @@ func (p phrases) weekly(dow string) (string, bool) {
 	return fmt.Sprintf(p.Repeats.On, words.List(p.language, names...)), true
 }
 
-// list reads numbers with commas and ranges, at most up to most.
+// list parses numbers up to most, with commas and ranges.
 func list(field string, most int) ([]int, bool) {
 	var out []int
 	for _, f := range strings.Split(field, ",") {

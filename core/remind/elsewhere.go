@@ -9,19 +9,19 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// What follows reads and says times for all that comes at one, tasks among it.
+// The methods below read and describe times, for reminders and for tasks.
 
-// Read reads words that say when and what, such as "every weekday at 7:30 tell the news".
-// use has the moment, the zone and the language; see Settings.Parse.
+// Read parses words with a time and a text, such as "every weekday at 7:30 tell the news".
+// It takes the moment, the zone and the language from use; see Settings.Parse.
 func (s Settings) Read(use core.ToolUse, words string) (at time.Time, cron, rest string, err error) {
 	return s.Parse(text.Clean(words), use.Now, use.Location, s.language(use))
 }
 
-// ReadExactly reads when something is wanted out of either words or a cron expression.
-// Every word must be understood: what is left over may have changed the meaning.
+// ReadExactly parses either words of a time or a cron expression. It must understand every
+// word: another one may change the meaning.
 func (s Settings) ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error) {
 	words := say(s.language(use)).Faults
-	when, cron = strings.TrimSpace(text.Clean(when)), strings.Join(strings.Fields(text.Clean(cron)), " ")
+	when, cron = strings.TrimSpace(text.Clean(when)), text.OneLine(text.Clean(cron))
 	switch {
 	case when == "" && cron == "":
 		return time.Time{}, "", core.Refusal(words.Neither)
@@ -43,8 +43,8 @@ func (Settings) Next(cron, zone string, after time.Time) time.Time {
 	return Next(core.Reminder{Cron: cron, Zone: zone}, after)
 }
 
-// Newest is the newest time up to now of what was due first, and how many times before it
-// were missed. Of those of more than a month ago only that there were some is known.
+// Newest returns the newest time up to now of an expression that was due at due, and the
+// number of missed times before it. Times of more than a month ago count as one.
 func (s Settings) Newest(due time.Time, cron, zone string, now time.Time) (newest time.Time, passed int) {
 	const month = 32 * 24 * time.Hour
 	if now.Sub(due) > month {
@@ -59,15 +59,16 @@ func (s Settings) Newest(due time.Time, cron, zone string, now time.Time) (newes
 	return due, passed
 }
 
-// Describe says a cron expression in words; see Describe.
+// Describe returns a cron expression in words; see Describe.
 func (Settings) Describe(cron, language string) string { return Describe(cron, language) }
 
-// Moment says a time with its date in words of a language.
+// Moment returns a time with its date in words of a language.
 func (s Settings) Moment(at time.Time, zone *time.Location, language string) string {
 	return moment(at, zone, cmp.Or(language, s.Language))
 }
 
-// Often reports whether a cron expression comes more often than a reminder may.
+// Often reports whether a cron expression is due more often than a reminder may be, or
+// never.
 func (s Settings) Often(cron, zone string, now time.Time) bool {
 	return s.Admit(core.Reminder{Cron: cron, Zone: zone, DueAt: now}, now) != nil
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// DueStore is what firing needs of a store.
+// DueStore is the part of a store that a Firer uses.
 type DueStore interface {
-	// DueReminders lists active ones of all users that are due, oldest first.
+	// DueReminders lists the active reminders of all users that are due, oldest first.
 	DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error)
-	// Fire stores one time of a reminder; core.ErrChanged: it is no longer due.
+	// Fire stores one time of a reminder. It returns core.ErrChanged if the reminder is
+	// not due any more.
 	Fire(ctx context.Context, f core.Fire) (core.MessageID, error)
 }
 
-// Firer tells people what they wanted to be reminded of. All fields but Count
-// are required.
+// Firer sends reminders that are due. All fields except Meter are required.
 type Firer struct {
 	Store    DueStore
 	Users    core.Users
@@ -35,12 +35,11 @@ type Firer struct {
 	Log      *zap.Logger
 }
 
-// late is how long after its time a reminder says when it was due.
+// late is the delay after which a reminder says when it was due.
 const late = 5 * time.Minute
 
-// Run fires every reminder that is due. It may run in any number of processes
-// at any time. One that cannot be fired is logged, stays due and holds up no
-// other.
+// Run fires every reminder that is due. It may run in any number of processes at any time.
+// A reminder that fails is logged, stays due and does not block the others.
 func (f *Firer) Run(ctx context.Context, now time.Time) error {
 	err := job.EachDue(ctx, func(limit int) ([]core.Reminder, error) { return f.Store.DueReminders(ctx, now, limit) },
 		func(r core.Reminder) key { return key{r.User, r.ID} }, func(r core.Reminder) error {
@@ -63,8 +62,8 @@ type key struct {
 	id   core.ReminderID
 }
 
-// fire stores the message of one reminder with its deliveries. Where no channel
-// can be written to unasked it stands in the transcript alone.
+// fire stores the message of one reminder with its deliveries. Without a push channel it is
+// in the transcript only.
 func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error {
 	u, err := f.Users.User(ctx, r.User)
 	if err != nil {
@@ -92,8 +91,8 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	return err
 }
 
-// text is what a reminder says, late ones with the time that they were due at: of those
-// that were missed only the newest is told.
+// text returns the message of a reminder. A late one names the time at which it was due: of
+// several missed times the newest.
 func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
 	due, _ := f.Settings.Newest(r.DueAt, r.Cron, r.Zone, now)
 	if now.Sub(due) <= late {

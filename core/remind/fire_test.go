@@ -68,9 +68,9 @@ func TestFire(t *testing.T) {
 	}
 }
 
-// TestWhatIsStored: a message of its own kind, and a delivery where the planner
-// says; while nobody can be reached it is held, and where there is no channel to
-// write to it stands in the transcript alone.
+// TestWhatIsStored: a message of its own kind, and a delivery to the planner's target; it is
+// held while the person cannot be reached, and without a push channel it is in the transcript
+// only.
 func TestWhatIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

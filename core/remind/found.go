@@ -2,7 +2,7 @@ package remind
 
 import "time"
 
-// found is what words say of when.
+// found is a time as words express it.
 type found struct {
 	date   date
 	times  []int // minutes since midnight, up to 24:00; several only if it recurs
@@ -11,43 +11,43 @@ type found struct {
 	exact  time.Time     // an instant with a zone of its own
 	repeat repeat
 	cron   string
-	fault  error // what was understood cannot be
+	fault  error // why the understood time is refused
 }
 
-// dateKind says how a date is named.
+// dateKind is the way in which words name a date.
 type dateKind int
 
 const (
 	noDate     dateKind = iota
 	relative            // years, months and days from today
 	weekdayly           // the next weekday
-	calendarly          // day of a month and a year, if they are said
+	calendarly          // the day of a month, with the month and the year if given
 )
 
-// date is a day as it was said.
+// date is a day as words express it.
 type date struct {
 	kind                dateKind
 	years, months, days int          // relative
 	weekday             time.Weekday // weekdayly
 	which               which
-	year                int        // calendarly; 0: the next that comes
-	month               time.Month // calendarly; 0: the next that has the day
+	year                int        // calendarly; 0: the next one
+	month               time.Month // calendarly; 0: the next one that has the day
 	day                 int
 }
 
-// which one of several weekdays is meant.
+// which selects one of several weekdays.
 type which int
 
 const (
-	coming    which = iota // the next one, today if it is to come
+	coming    which = iota // the next one, today if the time is still ahead
 	nextOne                // the next one that is not today
-	nextWeek               // that of next week
+	nextWeek               // the one of next week
 	weekAfter              // a week after the next one that is not today
 )
 
-// repeat is how often something recurs.
+// repeat is a recurrence.
 type repeat struct {
-	every    unit // 0: it does not
+	every    unit // 0: none
 	n        int
 	weekdays []time.Weekday
 	yearly   bool // on date, each year
@@ -55,11 +55,11 @@ type repeat struct {
 
 func (r repeat) is() bool { return r.every != 0 || r.yearly || len(r.weekdays) > 0 }
 
-// whole reports whether f needs no more words to say when.
+// whole reports whether f is a complete time.
 func (f found) whole() bool { return f.cron != "" || !f.exact.IsZero() || f.delta != 0 }
 
-// add takes from another stretch what f lacks, and reports whether it did: a time
-// of day, or a day.
+// add takes a missing time of day, or a missing day, from another stretch, and reports
+// whether it did.
 func (f *found) add(g found) bool {
 	if f.whole() || g.whole() || g.fault != nil || g.repeat.is() {
 		return false

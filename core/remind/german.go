@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// What German says its own way.
+// Forms that only German has.
 
-// shortWeekdays are read in German, and only before a time of day.
+// shortWeekdays are read in German only, and only before a time of day.
 var shortWeekdays = map[string]time.Weekday{"mo": time.Monday, "di": time.Tuesday, "mi": time.Wednesday,
 	"do": time.Thursday, "fr": time.Friday, "sa": time.Saturday, "so": time.Sunday}
 
-// german is any for phrases that are read only for people who write German.
+// german is any, but only if the person's language is German.
 func (r *reader) german(i int, phrases ...string) int {
 	if r.language != "de" {
 		return 0
@@ -21,14 +21,13 @@ func (r *reader) german(i int, phrases ...string) int {
 	return r.any(i, phrases...)
 }
 
-// isHalf reports whether a word says which half of the day a time is in. In German am
-// leads to a day.
+// isHalf reports whether a word is am or pm. In German am precedes a day.
 func (r *reader) isHalf(i int) bool {
 	return halfSuffix.MatchString(r.word(i)) && r.german(i, "am") == 0
 }
 
-// apart is a word, and a weekday with the part of it that German joins to it as two:
-// Freitagabend.
+// apart splits a weekday and a part of the day that German joins, such as Freitagabend. It
+// returns any other word as it is.
 func apart(w string) string {
 	for _, part := range []string{"morgen", "vormittag", "mittag", "nachmittag", "abend", "nacht"} {
 		name, joined := strings.CutSuffix(w, part)
@@ -39,7 +38,7 @@ func apart(w string) string {
 	return w
 }
 
-// measures are what "um 3" says of something else than the time.
+// measures are words after which "um 3" is not a time.
 var measures = map[string]bool{"euro": true, "€": true, "cent": true, "prozent": true, "%": true, "grad": true,
 	"kilo": true, "meter": true}
 
@@ -51,7 +50,7 @@ func (r *reader) oneOrMany(i int, short bool) (time.Weekday, bool) {
 	return r.weekdayName(i, short)
 }
 
-// adverbOfDay reads the part of a day that German says beside a time: abends um 8.
+// adverbOfDay reads a German part of the day before a time: abends um 8.
 func (r *reader) adverbOfDay(i int, f *found) int {
 	n := r.any(i, "morgens", "vormittags", "nachmittags", "abends", "nachts")
 	lead := r.any(i+1, "um", "gegen", "ab")
@@ -157,5 +156,5 @@ func (r *reader) minutesFrom(i int) (minutes, n int) {
 	return onTheClock(hour + minutes), n + 1
 }
 
-// onTheClock is a number of minutes since midnight, within a day.
+// onTheClock returns minutes since midnight, within one day.
 func onTheClock(minutes int) int { return (minutes + 24*60) % (24 * 60) }

@@ -1,12 +1,10 @@
-// Package remind keeps reminders: it reads when they are wanted, sets,
-// lists and cancels them for the model and for people, and fires those that are
-// due.
+// Package remind manages reminders: it parses their times, sets, lists and cancels them for
+// the model and for people, and fires those that are due.
 //
-// Policy. A reminder that was missed while nothing ran is told once, late, with
-// the time that it was due at; a recurring one goes on from then. A reminder
-// that cannot reach anybody now is held until it can, as posts are. None is
-// fired twice: the store moves the reminder on in the transaction that stores
-// its message.
+// A reminder that was missed while no process ran is sent once, late, with the time at which
+// it was due; a recurring one continues from then. A reminder that cannot reach the person
+// now is held until it can, as posts are. None is fired twice: the store advances the
+// reminder in the transaction that stores its message.
 package remind
 
 import (
@@ -21,9 +19,9 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Settings are the numbers of reminders. Zero values are the defaults.
+// Settings bound reminders. A zero value means the default after the colon.
 type Settings struct {
-	DefaultHour time.Duration // since midnight, if only a day is said: 9 h
+	DefaultHour time.Duration // since midnight, of a day without a time: 9 h
 	MinEvery    time.Duration // between two times of a recurring reminder: 15 min
 	MaxActive   int           // of a user: 100
 	Language    string        // of users who chose none
@@ -36,22 +34,21 @@ func (s Settings) orDefault() Settings {
 	return s
 }
 
-// Parse reads when something is wanted out of a text in English, French or German:
-// "in 20 minutes", "demain à 9 h call Ana", "every weekday at 7:30", "am 1. jedes
-// Monats", a date and time of ISO 8601 or a cron expression of five fields.
-// at is the first time after now, cron the expression of a recurring one (by
-// the wall clock of loc), rest the text without the words of the time. It is
-// pure.
+// Parse finds a time in a text in English, French or German: "in 20 minutes", "demain à 9 h
+// call Ana", "every weekday at 7:30", "am 1. jedes Monats", a date and time of ISO 8601 or a
+// cron expression of five fields. at is the first time after now, cron the expression of a
+// recurring one (by the wall clock of loc), rest the text without the words of the time. It
+// is pure.
 //
-// A day without a time is at DefaultHour; mornings are too, afternoons at 15:00,
-// evenings and nights at 20:00. A weekday is the next one, today only with a
-// time to come; "next Friday" is the one of next week, "vendredi prochain" and
-// "nächsten Freitag" the next one that is not today. 3/6 is 3 June. Midnight ends the day that it is
-// said of. A wall time that the zone skips is moved to the first instant that
-// exists; of one that comes twice it is the first.
+// A day without a time means DefaultHour, as does a morning; an afternoon means 15:00, an
+// evening and a night 20:00. A weekday is the next one, today only with a time that is still
+// ahead; "next Friday" is the one of next week, "vendredi prochain" and "nächsten Freitag"
+// the next one that is not today. 3/6 is 3 June. Midnight is the end of its day. A wall time
+// that the zone skips moves to the first instant that exists; one that occurs twice is the
+// first.
 //
-// Errors are plain sentences in lang and core.ErrRefused:
-// nothing is understood, the time is past, or it recurs more often than MinEvery.
+// Errors are sentences in lang that wrap core.ErrRefused: nothing is understood, the time is
+// past, or it recurs more often than MinEvery.
 func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
@@ -65,8 +62,8 @@ func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	return at, cron, without(text, r.tokens, used), err
 }
 
-// token is a word of a text, folded, and the bytes where it stands, with a comma
-// that follows it. Words that German joins stand in the same place.
+// token is a word of a text, folded, with its byte range, which includes a following comma.
+// Words that German joins have the same range.
 type token struct {
 	word       string
 	start, end int
@@ -110,7 +107,7 @@ type reader struct {
 	faults   faults
 }
 
-// word is the i-th word, or nothing.
+// word returns the i-th word, or nothing.
 func (r *reader) word(i int) string {
 	if i < 0 || i >= len(r.tokens) {
 		return ""
@@ -118,7 +115,7 @@ func (r *reader) word(i int) string {
 	return r.tokens[i].word
 }
 
-// is reports whether the words from i on are these, separated by blanks.
+// is returns the number of words if those from i on are these, separated by blanks; else 0.
 func (r *reader) is(i int, words string) int {
 	n := 0
 	for w := range strings.FieldsSeq(words) {
@@ -130,7 +127,7 @@ func (r *reader) is(i int, words string) int {
 	return n
 }
 
-// any returns how many words from i on are the first of these phrases that they are.
+// any returns the number of words of the first of these phrases that begins at i, or 0.
 func (r *reader) any(i int, phrases ...string) int {
 	for _, p := range phrases {
 		if n := r.is(i, p); n > 0 {
@@ -140,14 +137,14 @@ func (r *reader) any(i int, phrases ...string) int {
 	return 0
 }
 
-// stretch is a run of words that say when.
+// stretch is a run of words that express a time.
 type stretch struct {
 	found
 	from, to int
 }
 
-// read returns what the text says of when, and the stretches that say it: the
-// one that says most, and one that adds a day or a time to it.
+// read returns the time in a text, and the stretches that express it: the most specific one,
+// and one that adds a day or a time.
 func (r *reader) read() (found, []stretch) {
 	var all []stretch
 	for i := 0; i < len(r.tokens); {
@@ -180,8 +177,8 @@ func (r *reader) read() (found, []stretch) {
 	return f, used
 }
 
-// element reads one piece of a time at i into f, and returns how many words it
-// is. going tells that a stretch goes on.
+// element reads one piece of a time at i into f, and returns its number of words. going
+// means that a stretch continues.
 func (r *reader) element(i int, f *found, going bool) int {
 	for _, read := range []func(int, *found, bool) int{r.expression, r.stamp, r.repeated, r.span, r.day, r.clock,
 		r.part} {
@@ -219,7 +216,7 @@ var (
 		`(?i)^(?:(?:bitte )?erinner[en]? mich(?: bitte)?(?: daran)?,?(?: an| dass)?(?: |$)|(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
 )
 
-// without is the text without stretches, and without what led over to them.
+// without returns the text without stretches, and without the words that introduced them.
 func without(text string, tokens []token, used []stretch) string {
 	gone := make([]bool, len(text))
 	for _, s := range used {

@@ -47,7 +47,7 @@ func zone(t testing.TB, name string) *time.Location {
 	return l
 }
 
-// said is what came of a text, as one line.
+// said returns the result for a text as one line.
 func said(at time.Time, cron, rest string, err error, loc *time.Location) string {
 	if err != nil {
 		return "! " + err.Error()
@@ -63,8 +63,8 @@ func said(at time.Time, cron, rest string, err error, loc *time.Location) string
 	return out
 }
 
-// TestParse reads the lines of testdata/{en,fr,de}.txt: what is said, and after an
-// arrow what it means on Thursday 19 November 2026, 09:30 in Paris.
+// TestParse reads the lines of testdata/{en,fr,de}.txt: a text, and after an arrow its
+// meaning on Thursday 19 November 2026, 09:30 in Paris.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	paris := zone(t, "Europe/Paris")

@@ -12,35 +12,34 @@ import (
 	days "github.com/everthread/everthread/core/day"
 )
 
-// Store is what setting and showing reminders needs.
+// Store is the part of a store that Reminders uses.
 type Store interface {
-	// Reminders lists active ones, soonest first.
+	// Reminders lists active reminders, soonest first.
 	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
 	// DeliveriesOf lists the deliveries of a message.
 	DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error)
-	// NewID reserves an id for something that an effect will make.
+	// NewID reserves an id for an object of an effect.
 	NewID(ctx context.Context, user core.UserID) (int64, error)
 }
 
-// maxText is how many characters a reminder has at most.
+// maxText bounds the characters of a reminder.
 const maxText = 1000
 
-// Reminders sets, lists and cancels reminders. It is safe for concurrent use.
-// All fields but Settings are required.
+// Reminders sets, lists and cancels reminders. It is safe for concurrent use. Store is
+// required.
 type Reminders struct {
 	Store
 	Settings Settings
 }
 
-// Describe says a cron expression in words; see Describe.
+// Describe returns a cron expression in words; see Describe.
 func (m *Reminders) Describe(expression, language string) string {
 	return Describe(expression, language)
 }
 
-// New prepares a reminder from words that say when and of what, such as
-// "tomorrow 9 call Ana". User, Now, Location, Language and perhaps Inputs of use
-// count. What is wrong is a plain sentence in the language, core.ErrRefused. The
-// reminder is made by core.SetReminder.
+// New prepares a reminder from words with a time and a text, such as "tomorrow 9 call Ana".
+// It uses User, Now, Location, Language and Inputs of use. A refusal is a sentence in the
+// language that wraps core.ErrRefused. The effect core.SetReminder stores the reminder.
 func (m *Reminders) New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error) {
 	at, cron, rest, err := m.Settings.Read(use, words)
 	if err != nil {
@@ -81,7 +80,7 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 
 func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language, s.Language) }
 
-// moment says a time with its date in words of a language.
+// moment returns a time with its date in words of a language.
 func moment(t time.Time, zone *time.Location, language string) string {
 	t = t.In(zone)
 	return fmt.Sprintf(say(language).At, days.Name(t.Format(time.DateOnly), "", language), t.Format("15:04"))

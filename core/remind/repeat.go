@@ -7,8 +7,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// repeated reads how often something recurs: every Monday and Thursday, tous les
-// jours, every 30 minutes, le 1er de chaque mois, weekly.
+// repeated reads a recurrence: every Monday and Thursday, tous les jours, every 30 minutes,
+// le 1er de chaque mois, weekly.
 func (r *reader) repeated(i int, f *found, _ bool) int {
 	if f.whole() || f.repeat.is() {
 		return 0
@@ -40,7 +40,7 @@ func (r *reader) each(i int, f *found) int {
 	return 0
 }
 
-// irregular reads what cron cannot say: every other Monday.
+// irregular reads a recurrence that cron cannot express: every other Monday.
 func (r *reader) irregular(i int, f *found) int {
 	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three", "zweiten",
 		"zweite", "zweites",
@@ -225,7 +225,7 @@ func (r *reader) adverb(i int, f *found) int {
 	return 0
 }
 
-// alternate reads un lundi sur deux, which cron cannot say.
+// alternate reads un lundi sur deux, which cron cannot express.
 func (r *reader) alternate(i int, f *found) int {
 	lead := r.any(i, "un", "une")
 	_, weekday := weekdayOf(r.word(i + lead))

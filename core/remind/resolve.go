@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// calendar turns what was said into instants.
+// calendar resolves parsed times to instants.
 type calendar struct {
 	Settings
 	faults faults
@@ -18,7 +18,7 @@ type calendar struct {
 	zone   *time.Location
 }
 
-// furthest is how far ahead a reminder may be.
+// furthest bounds how far ahead a reminder may be.
 const furthest = 10 * 366 * 24 * time.Hour
 
 // resolve returns the first time, and the expression of a recurring one.
@@ -66,7 +66,7 @@ func (c calendar) recurring(expression string) (time.Time, string, error) {
 	return at, expression, nil
 }
 
-// tooLate says that a time is past: of today's, tomorrow's may be meant.
+// tooLate returns the refusal of a past time. For a time of today it suggests tomorrow.
 func (c calendar) tooLate(f found) error {
 	if f.date == (date{kind: relative}) || f.date.kind == noDate && f.exact.IsZero() {
 		return core.Refusal(c.faults.Past)
@@ -74,7 +74,7 @@ func (c calendar) tooLate(f found) error {
 	return core.Refusal(c.faults.PastDay)
 }
 
-// once returns the instant of what does not recur.
+// once returns the instant of a time that does not recur.
 func (c calendar) once(f found) (time.Time, error) {
 	if !f.exact.IsZero() {
 		return f.exact.UTC(), nil
@@ -96,7 +96,7 @@ func (c calendar) once(f found) (time.Time, error) {
 	return first(midnight.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).UTC(), nil
 }
 
-// minutes is the time of day that was said or is meant, since midnight.
+// minutes returns the given or default time of day, in minutes since midnight.
 func (c calendar) minutes(f found) int {
 	if f.times == nil {
 		return map[period]int{anyTime: int(c.DefaultHour.Minutes()), morning: int(c.DefaultHour.Minutes()),
@@ -105,8 +105,8 @@ func (c calendar) minutes(f found) int {
 	return inPeriod(f.times[0], f.period)
 }
 
-// inPeriod is a time of day in a part of it: 9 in the evening is 21:00, and 1 at
-// night the next day.
+// inPeriod returns a time of day in a part of the day: 9 in the evening is 21:00, and 1 at
+// night is on the next day.
 func inPeriod(minutes int, p period) int {
 	h := minutes / 60
 	switch {
@@ -118,7 +118,7 @@ func inPeriod(minutes int, p period) int {
 	return minutes
 }
 
-// midnight is the day that was said, as midnight in UTC.
+// midnight returns the given day, as midnight in UTC.
 func (c calendar) midnight(f found) (time.Time, error) {
 	y, m, d := c.now.In(c.zone).Date()
 	today := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -133,7 +133,7 @@ func (c calendar) midnight(f found) (time.Time, error) {
 	return today, nil
 }
 
-// added moves a day; a month that lacks it ends with its last day.
+// added moves a day. In a month without that day it is the last one.
 func added(today time.Time, d date) time.Time {
 	y, m, n := today.Date()
 	start := time.Date(y+d.years, m+time.Month(d.months), 1, 0, 0, 0, 0, time.UTC)
@@ -167,7 +167,7 @@ func (c calendar) weekday(f found, today time.Time) time.Time {
 	return today.AddDate(0, 0, ahead)
 }
 
-// dated is a date of the calendar. What of it was not said is the next that comes.
+// dated returns a date of the calendar. A missing month or year is the next one.
 func (c calendar) dated(f found, today time.Time) (time.Time, error) {
 	said := f.date
 	y, m := today.Year(), today.Month()
@@ -204,7 +204,7 @@ func numericDate(d date) string {
 	return strconv.Itoa(d.day)
 }
 
-// expression is the cron expression of what recurs.
+// expression returns the cron expression of a recurrence.
 func (c calendar) expression(f found) (string, error) {
 	r := f.repeat
 	if r.every == second || r.every == minute && time.Duration(r.n)*time.Minute < c.MinEvery {
@@ -241,7 +241,7 @@ func (c calendar) expression(f found) (string, error) {
 	return "", core.Refusal(c.faults.Odd)
 }
 
-// withinDays is the expression of what recurs several times a day.
+// withinDays returns the expression of a recurrence of minutes or hours.
 func (c calendar) withinDays(f found) (string, error) {
 	n := f.repeat.n
 	if f.repeat.every == minute {
@@ -264,7 +264,7 @@ func (c calendar) withinDays(f found) (string, error) {
 	return "0 */" + strconv.Itoa(n) + " * * *", nil
 }
 
-// clocks are the minute and hour fields of the times that were said.
+// clocks returns the minute and hour fields of the given times.
 func (c calendar) clocks(f found) (string, error) {
 	if len(f.times) == 0 {
 		f.times = []int{c.minutes(f)}
@@ -290,8 +290,7 @@ func joined(ns []int) string {
 	return strings.Join(out, ",")
 }
 
-// daysOfWeek is the last field: the weekdays that were said, else that of a date
-// or of today.
+// daysOfWeek returns the last field: the given weekdays, else that of the date or of today.
 func (c calendar) daysOfWeek(f found, today time.Weekday) string {
 	days := f.repeat.weekdays
 	if len(days) == 0 && f.date.kind == weekdayly {
@@ -312,7 +311,7 @@ func (c calendar) daysOfWeek(f found, today time.Weekday) string {
 	return joined(ns)
 }
 
-// everyMonths is the field of every n-th month from this one on.
+// everyMonths returns the field of every n-th month from this one on.
 func everyMonths(this, n int) string {
 	if n == 1 {
 		return "*"

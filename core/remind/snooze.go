@@ -2,18 +2,18 @@ package remind
 
 import "time"
 
-// evenings is when an evening is meant without a time, since midnight.
+// evenings is the time of an evening without a time, since midnight.
 const evenings = 20 * time.Hour
 
-// Snooze is a time that a reminder can be put off to.
+// Snooze is a time to which a reminder can be postponed.
 type Snooze struct {
 	Name string // hour, evening or morning
 	At   time.Time
 }
 
-// Snoozes are the times that a reminder can be put off to at a moment, soonest first:
-// in an hour, this evening while that is more than an hour away, and tomorrow morning.
-// Evenings and mornings are those of Parse.
+// Snoozes returns the times to which a reminder can be postponed, soonest first: in an hour,
+// this evening if that is more than an hour away, and tomorrow morning. Evenings and
+// mornings are those of Parse.
 func (m *Reminders) Snoozes(now time.Time, zone *time.Location) []Snooze {
 	wall := wallOf(now, zone)
 	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)

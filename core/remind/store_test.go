@@ -28,8 +28,8 @@ func (h homes) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, er
 	return []core.Target{{Identity: ids[0], Why: "home"}}, nil
 }
 
-// TestOnceOnTheStore: however many processes look at once, each reminder is
-// stored and delivered exactly once, and what recurs goes on.
+// TestOnceOnTheStore: with several concurrent processes each reminder is stored and delivered
+// exactly once, and recurring ones continue.
 func TestOnceOnTheStore(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())

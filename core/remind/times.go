@@ -66,7 +66,7 @@ var (
 	halfSuffix = regexp.MustCompile(`^(am|pm|a\.m\.?|p\.m\.?)$`)
 )
 
-// clockWord reads a time of day in one word; sure tells that it is nothing else.
+// clockWord reads a time of day in one word; sure means that the word has no other meaning.
 func clockWord(w string) (minutes int, sure, ok bool) {
 	for _, form := range []*regexp.Regexp{colonTime, hTime, halfDay} {
 		if m := form.FindStringSubmatch(w); m != nil {
@@ -89,7 +89,7 @@ func clockWord(w string) (minutes int, sure, ok bool) {
 	return minutes, false, ok
 }
 
-// clockOf is an hour and minute as minutes since midnight.
+// clockOf returns an hour and minute as minutes since midnight.
 func clockOf(h, m int, suffix string) (int, bool) {
 	switch {
 	case strings.HasPrefix(suffix, "a") || strings.HasPrefix(suffix, "p"):
@@ -106,9 +106,8 @@ func clockOf(h, m int, suffix string) (int, bool) {
 	return h*60 + m, h >= 0 && h < 24 && m >= 0 && m < 60
 }
 
-// clock reads a time of day: at 9, 14:30, 9 pm, 9 h 30, midi, half past nine. A
-// bare number is one only after at or à beside a day or at an end of the text,
-// or behind a day.
+// clock reads a time of day: at 9, 14:30, 9 pm, 9 h 30, midi, half past nine. A bare number
+// is one only after a day, or after at or à beside a day or at an end of the text.
 func (r *reader) clock(i int, f *found, going bool) int {
 	if f.whole() || f.times != nil && !f.repeat.is() {
 		return 0
@@ -135,8 +134,7 @@ func (r *reader) clock(i int, f *found, going bool) int {
 	return lead + n
 }
 
-// bareHour reports whether a number of n words at i is an hour, though nothing but
-// what leads to it says so.
+// bareHour reports whether a bare number at i is an hour, by the words before it.
 func (r *reader) bareHour(i, n, lead int, f *found, going bool) bool {
 	at := r.any(i, "at", "@", "um") > 0 || r.language == "fr" && r.is(i, "a") > 0
 	switch {
@@ -148,7 +146,7 @@ func (r *reader) bareHour(i, n, lead int, f *found, going bool) bool {
 	return at && (i == 0 && !going || i+n == len(r.tokens))
 }
 
-// timeOfDay reads a time of day without what leads to it.
+// timeOfDay reads a time of day without the words before it.
 func (r *reader) timeOfDay(i int) (minutes, n int, sure bool) {
 	if n := r.any(i, "noon", "midday", "midi et demi", "midi et demie", "midi"); n > 0 {
 		return 12*60 + 30*(n/3), n, true
@@ -204,8 +202,7 @@ func (r *reader) past(i int) (minutes, n int) {
 	return (hour + sign*15*(1+half) + 24*60) % (24 * 60), n
 }
 
-// hourWords reads what follows an hour that is written alone: h 30, heures et
-// quart, o'clock, pm.
+// hourWords reads the words after a bare hour: h 30, heures et quart, o'clock, pm.
 func (r *reader) hourWords(i, hour int) (minutes, n int) {
 	w := r.word(i + 1)
 	switch {
@@ -265,8 +262,8 @@ var (
 	fraction = regexp.MustCompile(`^(\d{1,4})[.,](\d)$`)
 )
 
-// span reads how long from now: in 20 minutes, dans une heure et demie, 2 days
-// from now; at the start of a text 20 min alone.
+// span reads a time from now: in 20 minutes, dans une heure et demie, 2 days from now; at the
+// start of a text also 20 min.
 func (r *reader) span(i int, f *found, going bool) int {
 	if f.whole() || f.date.kind != noDate || f.times != nil || f.repeat.is() {
 		return 0
@@ -286,8 +283,7 @@ func (r *reader) span(i int, f *found, going bool) int {
 	return lead + n + tail
 }
 
-// lengthy reports whether a text begins with an amount that is no time of day: 20
-// min, but not 9 heures.
+// lengthy reports whether an amount cannot be a time of day: 20 min, but not 9 heures.
 func (r *reader) lengthy(i int) bool {
 	w := r.word(i + 1)
 	if m := compact.FindStringSubmatch(r.word(i)); m != nil {
@@ -296,7 +292,7 @@ func (r *reader) lengthy(i int) bool {
 	return units[w] != 0 && w != "h" && w != "heure" && w != "heures" && w != "uhr" && len(w) > 1
 }
 
-// amounts reads amounts of time that are added up.
+// amounts reads amounts of time and adds them up.
 func (r *reader) amounts(i int, f *found) int {
 	total := 0
 	for {
@@ -362,7 +358,7 @@ func (r *reader) amount(i int, f *found) int {
 	return 2
 }
 
-// quantity reads a number, at most 99,999.
+// quantity parses a number, at most 99,999.
 func quantity(w string) (float64, bool) {
 	if m := fraction.FindStringSubmatch(w); m != nil {
 		return float64(atoi(m[1])) + float64(atoi(m[2]))/10, true
@@ -374,7 +370,7 @@ func quantity(w string) (float64, bool) {
 	return float64(n), ok
 }
 
-// after moves the moment that f says by v units. Days keep the time of day.
+// after moves the time of f by v units. Days keep the time of day.
 func (f *found) after(v float64, u unit) {
 	switch u {
 	case second:

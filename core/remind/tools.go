@@ -38,7 +38,7 @@ type reminderJSON struct {
 	Local   string          `json:"local"` // the same in words
 	Zone    string          `json:"zone"`
 	Repeats string          `json:"repeats,omitempty"`
-	Foreign bool            `json:"foreign,omitempty"` // words that the user did not write went into it
+	Foreign bool            `json:"foreign,omitempty"` // it contains foreign words
 }
 
 func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON {
@@ -51,7 +51,7 @@ func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON 
 	return out
 }
 
-// Use sets a reminder, unless one of the same text and times is active.
+// Use sets a reminder, unless an active one has the same text and times.
 func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		Text string `json:"text"`
@@ -79,7 +79,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	return core.ResultOf(t.show(r, "set", t.Settings.language(use)), core.SetReminder{Reminder: r, At: use.Now})
 }
 
-// same returns the active reminder that says the same at the same times.
+// same returns the active reminder with the same text and times, or a zero one.
 func (m *Reminders) same(ctx context.Context, user core.UserID, r core.Reminder) (core.Reminder, error) {
 	active, err := m.Store.Reminders(ctx, user, m.Settings.orDefault().MaxActive)
 	if err != nil {
@@ -102,7 +102,7 @@ func (listTool) Spec() core.ToolSpec {
 		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
-// listed is how many reminders the model is shown at most.
+// listed bounds the reminders that the model sees.
 const listed = 50
 
 // Use lists active reminders.
@@ -126,8 +126,8 @@ func (cancelTool) Spec() core.ToolSpec {
 		Schema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
 }
 
-// Use cancels an active reminder. One that never was, is over or is another
-// user's are told alike.
+// Use cancels an active reminder. The answer is the same whether a reminder never existed,
+// is over or belongs to another user.
 func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		ID core.Number `json:"id"`

@@ -87,12 +87,12 @@ func TestAtMostSoMany(t *testing.T) {
 		}
 	}
 	if got := w.use("reminder_set",
-		`{"text":"one more","when":"tomorrow"}`); got != "Error: there are 3 reminders already; cancel one first" {
+		`{"text":"one more","when":"tomorrow"}`); got != "Error: there are already 3 reminders; cancel one first" {
 		t.Error(got)
 	}
 	w.use("reminder_cancel", `{"id":5}`)
 	if got := w.use("reminder_set",
-		`{"text":"one more","when":"every hour"}`); got != "Error: that is too often; it recurs at most every 120 minutes" {
+		`{"text":"one more","when":"every hour"}`); got != "Error: that's too often; the shortest interval is 120 minutes" {
 		t.Error(got)
 	}
 	if got := w.use("reminder_set", `{"text":"one more","when":"tomorrow"}`); !strings.Contains(got, `"status":"set"`) {
@@ -159,12 +159,12 @@ func TestDescribe(t *testing.T) {
 		"0 * * * *":      {"every hour", "toutes les heures"},
 		"*/30 * * * *":   {"every 30 minutes", "toutes les 30 minutes"},
 		"0 */2 * * *":    {"every 2 hours", "toutes les 2 heures"},
-		"0 9 19 2,5,8 *": {"by `0 9 19 2,5,8 *`", "selon `0 9 19 2,5,8 *`"},
-		"0 9 1 * 1":      {"by `0 9 1 * 1`", "selon `0 9 1 * 1`"},
-		"0 9 * * MON":    {"by `0 9 * * MON`", "selon `0 9 * * MON`"},
-		"5,10 1-9 * * *": {"by `5,10 1-9 * * *`", "selon `5,10 1-9 * * *`"},
-		"0 8 0 * *":      {"by `0 8 0 * *`", "selon `0 8 0 * *`"},
-		"soon":           {"by `soon`", "selon `soon`"},
+		"0 9 19 2,5,8 *": {"on the schedule `0 9 19 2,5,8 *`", "selon `0 9 19 2,5,8 *`"},
+		"0 9 1 * 1":      {"on the schedule `0 9 1 * 1`", "selon `0 9 1 * 1`"},
+		"0 9 * * MON":    {"on the schedule `0 9 * * MON`", "selon `0 9 * * MON`"},
+		"5,10 1-9 * * *": {"on the schedule `5,10 1-9 * * *`", "selon `5,10 1-9 * * *`"},
+		"0 8 0 * *":      {"on the schedule `0 8 0 * *`", "selon `0 8 0 * *`"},
+		"soon":           {"on the schedule `soon`", "selon `soon`"},
 		"0 8 * * 7":      {"every Sunday at 08:00", "chaque dimanche à 08:00"},
 		"0 18 22 * *":    {"on the 22nd of every month at 18:00", "le 22 de chaque mois à 18:00"},
 		"0 0 11 11 *":    {"every year on 11 November at 00:00", "chaque année le 11 novembre à 00:00"},

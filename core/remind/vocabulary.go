@@ -1,10 +1,9 @@
 package remind
 
-// The words of times in English, French and German, folded. All are read whatever
-// the language of the person: models write English. Only short names of weekdays,
-// and words such as am and alle, are read in the person's language alone: they mean
-// other things elsewhere.
-// The names of months and weekdays are those of core/when.
+// The words of times in English, French and German, folded. All languages are read whatever
+// the person's, because models write English. Only short names of weekdays, and words such
+// as am and alle, are read in the person's language only: they have other meanings in other
+// languages. Core/when has the names of months and weekdays.
 
 var numbers = map[string]int{
 	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,

@@ -10,7 +10,7 @@ type texts struct {
 	Faults  faults
 }
 
-// repeats say how often something comes.
+// repeats describe recurrences.
 type repeats struct {
 	Day, Weekday, Weekend string
 	On                    string       // weekdays
@@ -21,7 +21,7 @@ type repeats struct {
 	Expression            string
 }
 
-// faults say what is wrong.
+// faults are the texts of refusals.
 type faults struct {
 	Nothing       string
 	Left          string // what was not understood

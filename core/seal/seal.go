@@ -1,5 +1,5 @@
-// Package seal encrypts secrets at rest, so that a copy of the database does not reveal
-// them: keys of services, and tokens.
+// Package seal encrypts stored secrets, such as keys of services and tokens, so that a
+// copy of the database does not reveal them.
 package seal
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// ErrKey means that no key at hand opens a text.
+// ErrKey means that no known key opens a text.
 var ErrKey = errors.New("it was encrypted with another secret_key; set the one that was used, or enter the value again")
 
 // Sealer encrypts with AES-256-GCM. A sealed text names its key, so that the
@@ -59,8 +59,8 @@ func New(rand io.Reader, secrets ...string) (*Sealer, error) {
 	return s, nil
 }
 
-// Key is the id of the key that Seal encrypts with: the beginning of a hash, which
-// tells nothing of it.
+// Key returns the id of the key that Seal uses: the beginning of a hash, which does not
+// reveal it.
 func (s *Sealer) Key() string { return s.keys[0].id }
 
 // Current reports whether a sealed text was encrypted with the key that Seal uses.
@@ -68,8 +68,8 @@ func (s *Sealer) Current(sealed string) bool {
 	return strings.HasPrefix(sealed, "sealed:"+s.keys[0].id+":")
 }
 
-// Seal encrypts plain. what names what it is, such as "agent 12": the text opens
-// as nothing else.
+// Seal encrypts plain. what names its purpose, such as "agent 12": Open needs the
+// same.
 func (s *Sealer) Seal(what, plain string) (string, error) {
 	k := s.keys[0]
 	nonce := make([]byte, k.aead.NonceSize())
@@ -80,7 +80,8 @@ func (s *Sealer) Seal(what, plain string) (string, error) {
 	return "sealed:" + k.id + ":" + base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
-// Open decrypts what Seal returned for the same what. ErrKey: the secret is another.
+// Open decrypts a text that Seal returned for the same what. ErrKey: it was encrypted
+// with another secret.
 func (s *Sealer) Open(what, sealed string) (string, error) {
 	rest, ok := strings.CutPrefix(sealed, "sealed:")
 	id, body, both := strings.Cut(rest, ":")

@@ -5,12 +5,12 @@ import (
 	"net/netip"
 )
 
-// forwarding are the headers by which a proxy says that it passes somebody on.
+// forwarding are the headers of forwarded requests.
 var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
 	"X-Forwarded-Server", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
 
-// Here reports whether a request comes from this machine, and from nobody else
-// through a proxy on it.
+// Here reports whether a request comes from this machine itself, not through a proxy on
+// it.
 func Here(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -24,7 +24,7 @@ func Here(r *http.Request) bool {
 	return true
 }
 
-// OnlyHere lets nobody else in.
+// OnlyHere refuses requests that are not from this machine.
 func OnlyHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !Here(r) {

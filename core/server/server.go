@@ -1,5 +1,5 @@
-// Package server serves HTTP: on listeners that the configuration names, with errors in
-// one form, and with as little memory as it can.
+// Package server serves HTTP on configured listeners, with a common form of errors and
+// little memory.
 package server
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Listen listens on the address that a key names.
+// Listen listens on an address, which the configuration key sets.
 func Listen(key, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
@@ -23,7 +23,7 @@ func Listen(key, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// FreeNear is an address near one that is taken; empty: that is free, or none was found.
+// FreeNear returns a free address near one in use, empty if that is free or none is found.
 func FreeNear(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -47,7 +47,7 @@ func FreeNear(address string) string {
 	return ""
 }
 
-// Cause is the innermost reason of a network error.
+// Cause returns the cause of a network error.
 func Cause(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Err != nil {
@@ -60,9 +60,7 @@ func Cause(err error) error {
 // leaves ln open.
 func Alive(ln net.Listener) (stop func()) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
+	mux.HandleFunc("GET /healthz", healthy)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "5")
 		WriteError(w, http.StatusServiceUnavailable, "starting", "the database does not answer yet")
@@ -78,8 +76,8 @@ func Alive(ln net.Listener) (stop func()) {
 	}
 }
 
-// lent is a listener that another server goes on with: closing it only ends the
-// waiting for connections.
+// lent is a listener that another server will continue to use: closing it only
+// interrupts Accept.
 type lent struct{ net.Listener }
 
 // Close interrupts Accept.
@@ -110,7 +108,7 @@ func Serve(ctx context.Context, ln net.Listener, routes http.Handler) error {
 	return nil
 }
 
-// Grace is how long requests may take to end.
+// Grace is the time for requests to end at shutdown.
 const Grace = time.Second
 
 // WriteJSON answers with a value as JSON.
@@ -120,7 +118,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // the client is gone: there is nobody to tell
+	_ = e.Encode(v) // it fails only if the client is gone
 }
 
 // WriteError answers with an error: a code for programs, a message for people.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAliveLeavesTheListenerOpen: the process says that it is alive before it is
-// ready, on the listener that it serves on later.
+// TestAliveLeavesTheListenerOpen checks that the process answers before it is ready, on
+// the listener that it serves later.
 func TestAliveLeavesTheListenerOpen(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

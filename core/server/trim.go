@@ -15,18 +15,17 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// When a process that has nothing to do gives memory back.
+// Criteria for releasing the memory of an idle process.
 const (
-	trimLook = 3 * time.Second // how often it is looked
-	trimRest = time.Minute     // of idleness, but for the first time: somebody may be about to answer
-	trimIdle = 512 << 10       // bytes allocated between two looks: less is idle
+	trimLook = 3 * time.Second // between two checks
+	trimRest = time.Minute     // of idleness, except for the first time: the user may be about to answer
+	trimIdle = 512 << 10       // bytes allocated between two checks: with less it is idle
 	trimWork = 8 << 20         // bytes allocated since the last time that make it worthwhile
 )
 
-// Trim gives memory back when the process has become idle after work: what the
-// heap keeps in reserve, and the pages of the program that only the start read. The
-// next turn finds what it needs in the page cache, but that takes it 20 ms, so that a
-// short silence changes nothing.
+// Trim releases memory when the process has become idle after work: the reserve of the
+// heap, and the pages of the program that only its start needed. The next turn reads its
+// pages again from the page cache, which takes 20 ms, so a short silence is not enough.
 func Trim(ctx context.Context, log *zap.Logger) error {
 	last, trimmed := uint64(0), uint64(0)
 	var idle time.Duration
@@ -43,35 +42,33 @@ func Trim(ctx context.Context, log *zap.Logger) error {
 			trimmed, rest = total, trimRest
 			debug.FreeOSMemory()
 			if err := dropProgram(); err != nil {
-				log.Debug("memory not given back", zap.Error(err))
+				log.Debug("memory not released", zap.Error(err))
 			}
 		}
 		last = total
 	}
 }
 
-// allocated is how many bytes the process has allocated so far.
+// allocated returns the bytes that the process has allocated so far.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// How many open connections are a crowd, from how few on it is none again, and how
-// much garbage is kept meanwhile, in percent of what is in use.
 const (
-	crowdFrom    = 256
-	crowdUntil   = 128
-	crowdGarbage = 25
+	crowdFrom    = 256 // open connections that begin a crowd
+	crowdUntil   = 128 // open connections that end it
+	crowdGarbage = 25  // percent of garbage meanwhile
 )
 
 // crowd counts open connections. While there are many, garbage is collected earlier:
-// otherwise the memory that each holds for its buffers would be kept twice, even for
-// connections that send nothing. GOGC in the environment is left as it is.
+// otherwise the memory of their buffers would be doubled, even if they send nothing.
+// GOGC in the environment takes precedence.
 type crowd struct {
 	mu    sync.Mutex
 	open  int
-	usual int // percent of garbage to go back to; 0: there is no crowd
+	usual int // percent of garbage to restore; 0: there is no crowd
 }
 
 // note is for http.Server.ConnState.

@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// dropProgram takes the pages of the program file out of the process's memory.
-// They come back from the page cache when they are used. A mapping with pages of
-// its own (relocations) is left alone: its pages would come back as they are in
-// the file.
+// dropProgram releases the pages of the program file from the process's memory. They
+// are read again from the page cache when needed. A mapping with modified pages
+// (relocations) is kept: they would be replaced by those of the file.
 func dropProgram() error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -22,7 +21,7 @@ func dropProgram() error {
 		return err
 	}
 	defer f.Close()
-	var from, to uintptr // of the mapping that is being read; 0: not the program's
+	var from, to uintptr // of the current mapping; 0: not the program's
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -36,7 +35,7 @@ func dropProgram() error {
 			}
 		case len(fields) == 3 && fields[0] == "Anonymous:" && fields[1] == "0" && from != 0:
 			if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED); errno != 0 {
-				return fmt.Errorf("give pages back: %w", errno)
+				return fmt.Errorf("release pages: %w", errno)
 			}
 		}
 	}

@@ -2,5 +2,5 @@
 
 package server
 
-// dropProgram does nothing: only Linux is known to bear it.
+// dropProgram does nothing: only Linux is known to support it.
 func dropProgram() error { return nil }

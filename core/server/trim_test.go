@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// resident is the memory of the process that maps files, in kB.
+// resident returns the memory of the process that maps files, in kB.
 func resident(t *testing.T) int {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {

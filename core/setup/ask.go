@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,24 +16,24 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Question is one thing to be asked.
+// Question is one question of the wizard.
 type Question struct {
 	ID      string // its name in a file of answers
 	Title   string
 	Help    string
 	Options []Option // to choose from; none: any text
-	Free    bool     // another text than the options' values will do as well
-	Default string   // what no answer means
-	// Unattended is what a file of answers means that says nothing of it; empty: Default.
+	Free    bool     // any other text is an answer too
+	Default string   // of an empty answer
+	// Unattended replaces Default where a file of answers lacks the question.
 	Unattended string
 	Secret     bool // the answer is not shown
-	Empty      bool // no answer is one too
+	Empty      bool // the empty answer is valid
 }
 
-// Option is an answer to choose, and how it is shown.
+// Option is an answer to choose from.
 type Option struct{ Value, Label string }
 
-// IDs are the names of all questions; sections are those of the channels.
+// IDs returns the ids of all questions; sections are those of the channels.
 func IDs(sections ...section.Section) []string {
 	out := []string{"overwrite", "provider", "url", "key", "model", "more", "database"}
 	for _, s := range sections {
@@ -45,7 +46,7 @@ func IDs(sections ...section.Section) []string {
 	return append(out, "service")
 }
 
-// Asker asks a person, or a script that answers for them.
+// Asker asks a person, or a file that answers for them.
 type Asker interface {
 	// Ask returns the answer, trimmed: an option's value where there are options.
 	Ask(ctx context.Context, q Question) (string, error)
@@ -54,7 +55,7 @@ type Asker interface {
 // ErrUnanswered means that nobody answers.
 var ErrUnanswered = errors.New("nobody answers")
 
-// choose is what an answer means; ok is false if it is none.
+// choose returns the value of what was typed; ok reports whether it is an answer.
 func (q Question) choose(answer string) (value string, ok bool) {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
@@ -81,7 +82,7 @@ type Plain struct {
 	Language string
 }
 
-// shownOptions is how many options are listed.
+// shownOptions bounds the listed options.
 const shownOptions = 40
 
 // Ask writes a question, and reads lines until one answers it.
@@ -128,11 +129,56 @@ func (p *Plain) line(ctx context.Context, q Question) (string, error) {
 	return line, err
 }
 
-// Prepared answers from a list, and asks Next for the rest. Without a Next it
-// takes what a question has as its default. An answer that is asked for again was wrong.
+// LineReader reads the lines that answer questions.
+type LineReader interface {
+	// ReadLine shows a prompt and returns the next line, or io.EOF at the end. A secret is
+	// not shown while it is typed.
+	ReadLine(ctx context.Context, prompt string, secret bool) (string, error)
+}
+
+// Piped reads lines of anything that is not used as a terminal.
+type Piped struct {
+	lines <-chan string // closed at their end
+	out   io.Writer
+	hide  func() (show func())
+}
+
+// NewPiped reads lines of r and shows prompts on out. hide, which may be nil, hides what is
+// typed until show is called. A goroutine reads r until it ends.
+func NewPiped(r io.Reader, out io.Writer, hide func() (show func())) *Piped {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		s := bufio.NewScanner(r)
+		for s.Scan() {
+			lines <- s.Text()
+		}
+	}()
+	return &Piped{lines: lines, out: out, hide: hide}
+}
+
+// ReadLine returns the next line.
+func (p *Piped) ReadLine(ctx context.Context, prompt string, secret bool) (string, error) {
+	fmt.Fprint(p.out, prompt)
+	if secret && p.hide != nil {
+		show := p.hide()
+		defer func() { show(); fmt.Fprintln(p.out) }()
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	}
+}
+
+// Prepared answers from a list, and with the default of a question that is not in it. An
+// answer that is asked for again was wrong.
 type Prepared struct {
 	Answers map[string]string
-	Next    Asker
 	used    []string
 }
 
@@ -147,21 +193,17 @@ func (p *Prepared) Ask(ctx context.Context, q Question) (string, error) {
 	switch {
 	case given && asked && q.ID == "more":
 		return "no", nil
-	case given && asked && p.Next == nil:
+	case given && asked:
 		return "", fmt.Errorf("%w: the answer to %q is wrong, and there is no other", ErrUnanswered, q.ID)
-	case given && !asked:
+	case given:
 		if value, ok := q.choose(answer); ok {
 			return value, nil
 		}
 		return "", fmt.Errorf("the answer to %q is none of %s", q.ID, values(q.Options))
-	case p.Next != nil:
-		return p.Next.Ask(ctx, q)
-	case q.Unattended != "":
-		return q.Unattended, nil
-	case q.Default != "" || q.Empty:
-		return q.Default, nil
+	case q.Default == "" && q.Unattended == "" && !q.Empty:
+		return "", fmt.Errorf("%w: the answers say nothing of %q", ErrUnanswered, q.ID)
 	}
-	return "", fmt.Errorf("%w: the answers say nothing of %q", ErrUnanswered, q.ID)
+	return cmp.Or(q.Unattended, q.Default), nil
 }
 
 func values(options []Option) string {
@@ -172,7 +214,7 @@ func values(options []Option) string {
 	return strings.Join(out, ", ")
 }
 
-// ReadAnswers reads lines of the form "question: answer", to questions of these names.
+// ReadAnswers reads lines of the form "id: answer", where id is one of ids.
 func ReadAnswers(r io.Reader, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	s := bufio.NewScanner(r)

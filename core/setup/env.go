@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -9,33 +8,32 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/deploy"
 )
 
-// envHead are the first lines of a new .env, as deploy/env.sh writes them.
-const envHead = `# What ` + "`docker compose up`" + ` needs. Keep a copy in a safe place: without
-# EVERTHREAD_SECRET_KEY stored keys cannot be read, and the database was made with
-# POSTGRES_PASSWORD.
-#
-# Any key of the configuration can stand here (everthread config example), as
-# EVERTHREAD_LLM_PROVIDER=openai
-# EVERTHREAD_LLM_MODEL=gpt-5-mini
-# EVERTHREAD_LLM_API_KEY='in single quotes if it has a $ or a #'
-# EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=123456:ABC
-`
+// envHead returns the first lines of a new .env, as deploy/env.sh writes them.
+func envHead() string {
+	_, script, _ := strings.Cut(deploy.Env, "<<'HEAD'\n")
+	head, _, _ := strings.Cut(script, "HEAD\n")
+	return head
+}
 
 // WriteEnv writes .env into a folder, readable for nobody else: the keys that
-// docker-compose.yml needs. In one that is there every line stays, and only a key
-// that it lacks is added; wrote reports whether one was. It makes the folder config
-// too, where everthread.yaml can stand.
+// docker-compose.yml needs. In an existing one every line stays, and only a missing key is
+// added; wrote reports whether one was. It also makes the folder config, where
+// everthread.yaml can stand.
 func WriteEnv(folder string, random io.Reader) (wrote bool, err error) {
 	path, mode := filepath.Join(folder, ".env"), os.O_WRONLY|os.O_APPEND
 	old, err := os.ReadFile(path)
 	added := ""
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		added, mode = envHead, mode|os.O_CREATE|os.O_EXCL
+		added, mode = envHead(), mode|os.O_CREATE|os.O_EXCL
 	case err != nil:
-		return false, err
+		return false, unwritable(path, err)
 	case len(old) > 0 && old[len(old)-1] != '\n':
 		added = "\n"
 	}
@@ -43,21 +41,21 @@ func WriteEnv(folder string, random io.Reader) (wrote bool, err error) {
 		if regexp.MustCompile(`(?m)^[ \t]*(export[ \t]+)?` + key + `[ \t]*[=:][ \t]*[^\s#]`).Match(old) {
 			continue
 		}
-		made := make([]byte, 32)
-		if _, err := io.ReadFull(random, made); err != nil {
-			return false, err
+		secret, err := newSecret(random)
+		if err != nil {
+			return false, unwritable(path, err)
 		}
-		added, wrote = fmt.Sprintf("%s%s=%s\n", added, key, hex.EncodeToString(made)), true
+		added, wrote = fmt.Sprintf("%s%s=%s\n", added, key, secret), true
 	}
 	if wrote {
 		if err := appendPrivately(path, mode, added); err != nil {
-			return false, err
+			return false, unwritable(path, err)
 		}
 	}
-	return wrote, publicFolder(filepath.Join(folder, "config"))
+	return wrote, unwritable(path, publicFolder(filepath.Join(folder, "config")))
 }
 
-// appendPrivately adds to a file that nobody else can read from then on.
+// appendPrivately appends to a file that nobody else can read from then on.
 func appendPrivately(path string, mode int, text string) error {
 	f, err := os.OpenFile(path, mode, 0o600)
 	if err != nil {
@@ -69,7 +67,7 @@ func appendPrivately(path string, mode int, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// publicFolder makes a folder that others can look into, whatever the umask.
+// publicFolder makes a folder that others can read, whatever the umask.
 func publicFolder(path string) error {
 	err := os.Mkdir(path, 0o755)
 	if errors.Is(err, fs.ErrExist) {
@@ -79,4 +77,21 @@ func publicFolder(path string) error {
 		err = os.Chmod(path, 0o755)
 	}
 	return err
+}
+
+// Zone returns the time zone of a machine: the one of TZ, else the one that local, such as
+// /etc/localtime, links to; empty: unknown.
+func Zone(get func(name string) string, local string) string {
+	zone := strings.TrimPrefix(get("TZ"), ":")
+	if zone == "" {
+		to, err := filepath.EvalSymlinks(local)
+		if err != nil {
+			return ""
+		}
+		_, zone, _ = strings.Cut(filepath.ToSlash(to), "zoneinfo/")
+	}
+	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || filepath.IsAbs(zone) {
+		return ""
+	}
+	return zone
 }

@@ -1,20 +1,24 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
+	"strings"
 	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/words"
 )
 
-// Wrong is a kind of what a trial finds.
+// Wrong is a kind of Fault.
 type Wrong string
 
-// What trials find. Where and Detail of the Fault are beside each.
+// Kinds of faults, with the meaning of Where and Detail.
 const (
 	WrongAddress      Wrong = "address"       // no web address
 	WrongUnreached    Wrong = "unreached"     // host; why
@@ -29,7 +33,7 @@ const (
 	WrongDatabaseURL  Wrong = "database url"  // nothing
 )
 
-// Reason is why something is not reached, as far as that can be told apart.
+// Reason says why something is not reached; empty: unknown.
 type Reason string
 
 // Reasons.
@@ -39,17 +43,22 @@ const (
 	ReasonTime        Reason = "time"
 	ReasonCertificate Reason = "certificate"
 	ReasonPassword    Reason = "password"    // of a database
-	ReasonNoDatabase  Reason = "no database" // of this name
+	ReasonNoDatabase  Reason = "no database" // with this name
 )
 
-// ReasonOf is why nobody answers; empty: it cannot be told.
-func ReasonOf(err error) Reason {
+// reason returns why a service or a database does not answer.
+func reason(err error) Reason {
 	var (
+		pg      *pgconn.PgError
 		name    *net.DNSError
 		timeout net.Error
 		cert    *tls.CertificateVerificationError
 	)
 	switch {
+	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+		return ReasonPassword
+	case errors.As(err, &pg) && pg.Code == "3D000":
+		return ReasonNoDatabase
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ReasonRefused
 	case errors.As(err, &name) && name.IsNotFound:
@@ -66,8 +75,8 @@ func ReasonOf(err error) Reason {
 type Fault struct {
 	Wrong  Wrong
 	Where  string
-	Reason Reason // takes the place of Detail where it is known
-	Detail string // what the other side said, in its own words
+	Reason Reason // replaces Detail if it is known
+	Detail string // the words of the other side
 	Err    error  // may be nil
 }
 
@@ -77,16 +86,12 @@ func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// fault is a fault in words, one sentence without its full stop.
+// fault returns a fault in one sentence without its full stop.
 func (w *texts) fault(f *Fault) string {
-	detail := f.Detail
-	if said := w.Reasons[f.Reason]; said != "" {
-		detail = said
-	}
-	return channel.Fill(w.Faults[f.Wrong], f.Where, detail)
+	return channel.Fill(w.Faults[f.Wrong], f.Where, cmp.Or(w.Reasons[f.Reason], f.Detail))
 }
 
-// said is an error as a person reads it.
+// said returns an error as a person reads it.
 func (w *texts) said(err error) string {
 	var f *Fault
 	var away *channel.Unreached
@@ -94,7 +99,7 @@ func (w *texts) said(err error) string {
 	case errors.As(err, &f):
 		return w.fault(f)
 	case errors.As(err, &away):
-		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: ReasonOf(away.Err), Detail: away.Err.Error()})
+		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: reason(away.Err), Detail: away.Err.Error()})
 	}
-	return plain(err)
+	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
 }

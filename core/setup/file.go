@@ -8,72 +8,54 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/everthread/everthread/core/folder"
 )
 
 // fileTexts are the comments of the configuration.
 type fileTexts struct{ Head, Rest, Model, Place, Data, Database, Listen, Channels string }
 
-// YAML is the configuration that answers make: what was answered, with comments.
+// YAML returns the configuration that answers make, with comments.
 func (a Answers) YAML() string {
 	t := wordsOf(a.Language).File
 	var f yamlFile
-	f.comment(t.Head)
-	f.comment(t.Rest)
-	f.part(t.Model, "llm")
+	fmt.Fprintf(&f, "# %s\n# %s\n\n# %s\nllm:\n", t.Head, t.Rest, t.Model)
 	f.keys(1, "provider", a.LLM.Provider, "base_url", a.LLM.BaseURL, "api_key", a.LLM.Key, "model", a.LLM.Name)
 	if a.LLM.Window > 0 {
 		fmt.Fprintf(&f, "  context_window: %d\n", a.LLM.Window)
 	}
-	f.blank(t.Place)
+	fmt.Fprintf(&f, "\n# %s\n", t.Place)
 	f.keys(0, "default_language", a.Language, "default_timezone", a.Zone)
-	f.blank(t.Data)
+	fmt.Fprintf(&f, "\n# %s\n", t.Data)
 	f.keys(0, "data_dir", a.DataDir)
 	if a.Database != "" {
-		f.blank(t.Database)
+		fmt.Fprintf(&f, "\n# %s\n", t.Database)
 		f.keys(0, "database_url", a.Database, "secret_key", a.Secret)
 	}
 	if a.Listen != "" {
-		f.part(t.Listen, "http")
+		fmt.Fprintf(&f, "\n# %s\nhttp:\n", t.Listen)
 		f.keys(1, "listen", a.Listen)
 	}
-	a.channels(&f, t)
+	if len(a.Channels) > 0 {
+		fmt.Fprintf(&f, "\n# %s\n%s", t.Channels, a.channelsYAML())
+	}
 	return f.String()
 }
 
-func (a Answers) channels(f *yamlFile, t fileTexts) {
-	if len(a.Channels) == 0 {
-		return
-	}
-	f.blank(t.Channels)
-	f.WriteString(a.channelsYAML())
-}
-
-// channelsYAML is the part of the configuration that the channels make.
+// channelsYAML returns the part of the configuration that the channels make.
 func (a Answers) channelsYAML() string {
 	var f yamlFile
 	f.WriteString("channels:\n")
 	for _, c := range a.Channels {
-		f.nested(c.Comment, c.Key)
+		fmt.Fprintf(&f, "  # %s\n  %s:\n", c.Comment, c.Key)
 		f.keys(2, c.Keys...)
 	}
 	return f.String()
 }
 
-// yamlFile is a file as it is written.
 type yamlFile struct{ strings.Builder }
 
-func (f *yamlFile) comment(text string) { fmt.Fprintf(f, "# %s\n", text) }
-
-func (f *yamlFile) blank(text string) { fmt.Fprintf(f, "\n# %s\n", text) }
-
-func (f *yamlFile) part(text, key string) {
-	f.blank(text)
-	fmt.Fprintf(f, "%s:\n", key)
-}
-
-func (f *yamlFile) nested(text, key string) { fmt.Fprintf(f, "  # %s\n  %s:\n", text, key) }
-
-// keys writes keys and their values, but for those without.
+// keys writes keys and their values, without those whose value is empty.
 func (f *yamlFile) keys(depth int, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -82,7 +64,7 @@ func (f *yamlFile) keys(depth int, pairs ...string) {
 	}
 }
 
-// quoted is a text as YAML, which takes JSON's strings.
+// quoted returns a text as YAML, which takes JSON's strings.
 func quoted(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -93,62 +75,77 @@ func quoted(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Draft writes a text beside a file, readable for nobody else. Keep makes it that
-// file; else Drop is to be called.
+// Draft is a text beside the file that it is to become, readable for nobody else. Keep
+// makes it that file; else Drop is to be called. Errors name the file.
 type Draft struct{ path, target string }
 
 // NewDraft writes a draft of the file at a path.
 func NewDraft(path, text string) (*Draft, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, unwritable(path, err)
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // of mode 600
 	if err != nil {
-		return nil, err
+		return nil, unwritable(path, err)
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, errors.Join(err, os.Remove(f.Name()))
+		return nil, unwritable(path, errors.Join(err, os.Remove(f.Name())))
 	}
 	return &Draft{f.Name(), path}, nil
 }
 
-// Path is where the draft is.
+// Path returns where the draft is.
 func (d *Draft) Path() string { return d.path }
 
 // Drop removes the draft, if it was not kept.
 func (d *Draft) Drop() error {
-	err := os.Remove(d.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err := os.Remove(d.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }
 
-// Replace puts the draft in its place.
-func (d *Draft) Replace() error { return os.Rename(d.path, d.target) }
+// Replace replaces the file with the draft.
+func (d *Draft) Replace() error { return unwritable(d.target, os.Rename(d.path, d.target)) }
 
-// Publish lets everybody read the draft: there is nothing secret in it.
-func (d *Draft) Publish() error { return os.Chmod(d.path, 0o644) }
-
-// Keep puts the draft in its place. A file that is there is kept beside it, under
-// the name that is returned.
+// Keep replaces the file with the draft. An existing file is kept beside it, under the name
+// that is returned.
 func (d *Draft) Keep() (backup string, err error) {
 	if _, err := os.Lstat(d.target); err == nil {
-		for n := 0; ; n++ {
-			backup = d.target + ".bak"
-			if n > 0 {
-				backup = fmt.Sprintf("%s.bak.%d", d.target, n)
-			}
+		backup = d.target + ".bak"
+		for n := 1; ; n++ {
 			err := os.Link(d.target, backup)
 			if err == nil {
 				break
 			}
 			if !errors.Is(err, fs.ErrExist) {
-				return "", fmt.Errorf("keep the old file: %w", err)
+				return "", unwritable(d.target, fmt.Errorf("keep the old file: %w", err))
 			}
+			backup = fmt.Sprintf("%s.bak.%d", d.target, n)
 		}
 	}
 	return backup, d.Replace()
+}
+
+// WritePublic writes a file that everybody may read. An existing one is kept like Draft.Keep
+// does.
+func WritePublic(path, text string) (backup string, err error) {
+	d, err := NewDraft(path, text)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Chmod(d.path, 0o644); err != nil {
+		return "", unwritable(path, err)
+	}
+	return d.Keep()
+}
+
+// unwritable says that a file cannot be written; nil for nil.
+func unwritable(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s cannot be written: %w", path, folder.Cause(err))
 }

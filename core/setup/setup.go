@@ -7,10 +7,10 @@ package setup
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
@@ -181,13 +181,31 @@ func (q *asking) more(ctx context.Context) error {
 	}
 }
 
-// plain is an error as a person reads it: one sentence without the names that
-// only programs need.
-func plain(err error) string {
-	text := strings.TrimSpace(err.Error())
-	for _, kind := range []string{"model down: ", "model busy: ", "model auth: ", "model config: ",
-		"model rejected: ", "model too_long: "} {
-		text = strings.TrimPrefix(text, kind)
+// database asks for a database until it answers.
+func (q *asking) database(ctx context.Context) error {
+	for {
+		url, err := q.Asker.Ask(ctx, Question{ID: "database", Title: q.DatabaseTitle, Help: q.DatabaseHelp, Secret: true})
+		if err != nil {
+			return err
+		}
+		err = q.Try.Database(ctx, url)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			q.a.Database = url
+			if q.a.Secret, err = newSecret(q.Rand); err == nil {
+				q.Say(q.DatabaseGood)
+			}
+			return err
+		}
+		q.sayf(q.Wrong, q.said(err))
 	}
-	return strings.TrimSuffix(text, ".")
+}
+
+// newSecret returns 32 random bytes in hexadecimal.
+func newSecret(random io.Reader) (string, error) {
+	b := make([]byte, 32)
+	_, err := io.ReadFull(random, b)
+	return hex.EncodeToString(b), err
 }

@@ -161,7 +161,7 @@ func TestWizard(t *testing.T) {
 			lines: []string{"http://models/v1", "right", "", ""}, answers: 4,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",
 				BaseURL: "http://models/v1", Key: "right", Name: "good", Window: 8192}},
-			says: []string{"It reads 8,192 tokens at a time. That is little"}},
+			says: []string{"It reads 8,192 tokens at a time. That is not much"}},
 		"a window that is too small": {world: world{models: []string{"good"}, window: 2048},
 			lines: []string{"http://models/v1", "right", "", ""}, answers: 4,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",
@@ -175,14 +175,18 @@ func TestWizard(t *testing.T) {
 			"wrong", "right", "bad", "good", "none", "1:wrong", "1:right", "7", "no"}, answers: 13,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right",
 				Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}},
-			says: []string{"neither in the list", "away does not answer (the connection is refused); check the address",
-				"models does not take this key (HTTP 401); copy it once more.",
-				"models does not know this model, or nothing stands at this address; check both",
-				"telegram refuses the token (it is refused)", "That is no token", "numbers from 1 to 4"}},
+			says: []string{"neither in the list", "away does not answer (the connection was refused); check the address",
+				"models rejects this key (HTTP 401); copy it again.",
+				"models does not know this model, or there is nothing at this address; check both",
+				"telegram rejects the token (it is refused)", "That is not a token", "number from 1 to 4"}},
 		"a key of the environment": {world: world{models: []string{"good"}},
 			environ: map[string]string{"OPENAI_API_KEY": "right"}, lines: []string{"openai", "", ""}, answers: 3,
 			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}},
 			says: []string{"OPENAI_API_KEY"}},
+		"a wrong key of the environment": {world: world{models: []string{"good"}},
+			environ: map[string]string{"OPENAI_API_KEY": "wrong"}, lines: []string{"openai", "right", "", ""}, answers: 4,
+			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}},
+			says: []string{"models does not take this key"}},
 		"all in the environment": {given: inEnvironment, lines: []string{""}, answers: 1,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right",
 				Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}}},
@@ -364,13 +368,5 @@ func TestPlace(t *testing.T) {
 		if got := setup.Zone(env("TZ", zone), link); got != want {
 			t.Errorf("%s: %s", zone, got)
 		}
-	}
-}
-
-func TestQR(t *testing.T) {
-	t.Parallel()
-	picture, err := setup.QR("https://t.me/some_bot?start=ABCDEFGHJK")
-	if err != nil || strings.Count(picture, "\n") < 15 || !strings.Contains(picture, "▀") {
-		t.Errorf("got %s, %v", picture, err)
 	}
 }

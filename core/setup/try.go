@@ -2,21 +2,17 @@ package setup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/llm/anthropic"
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/trust/egress"
@@ -25,114 +21,64 @@ import (
 // tryTimeout bounds a trial.
 const tryTimeout = 20 * time.Second
 
-// Trier finds out whether answers are right.
+// Trier tries answers.
 type Trier struct {
 	Given configs.Config // what the environment says
 	// Ping opens the database of a configuration, and has it answer.
 	Ping func(ctx context.Context, c configs.Config) error
 }
 
-// Models lists what a server offers; nil: it does not tell.
-func (Trier) Models(ctx context.Context, m Model) ([]string, error) {
-	base := baseOf(m)
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	resp, err := m.get(ctx, strings.TrimRight(base, "/")+"/models")
-	switch {
-	case errors.Is(err, errAddress):
-		return nil, &Fault{Wrong: WrongAddress, Err: &core.ModelError{Kind: core.ModelDown,
-			Err: errors.New("the address is wrong")}}
-	case err != nil:
-		return nil, unreached(host(base), &core.ModelError{Kind: core.ModelDown, Err: unaddressed(err)})
-	}
-	defer resp.Body.Close()
-	return listed(resp, host(base))
+// server returns the server of a model.
+func (m Model) server() llm.Server {
+	return llm.Server{Provider: m.Provider, BaseURL: baseOf(m), Key: m.Key, Client: (*egress.Gate)(nil).Client}
 }
 
-// get asks the server of a model for an address, which is errAddress if it is none.
-func (m Model) get(ctx context.Context, address string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, errAddress
-	}
-	switch {
-	case m.Provider == "anthropic":
-		req.Header.Set("x-api-key", m.Key)
-		req.Header.Set("anthropic-version", "2023-06-01")
-	case m.Key != "":
-		req.Header.Set("Authorization", "Bearer "+m.Key)
-	}
-	req.Close = true
-	return (*egress.Gate)(nil).Client(address).Do(req)
-}
-
-// decode reads what a server answered, as far as it is good for anything.
-func decode(resp *http.Response, into any) bool {
-	const most = 8 << 20
-	return resp.StatusCode == http.StatusOK && json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(into) == nil
-}
-
-// baseOf is the address of a model's provider.
+// baseOf returns the address of a model's provider.
 func baseOf(m Model) string {
 	if m.BaseURL != "" {
 		return m.BaseURL
 	}
-	return map[string]string{"openai": openai.DefaultBaseURL, "anthropic": "https://api.anthropic.com/v1"}[m.Provider]
+	return map[string]string{"openai": openai.DefaultBaseURL, "anthropic": anthropic.DefaultBaseURL + "/v1"}[m.Provider]
 }
 
-// listed reads a list of models.
-func listed(resp *http.Response, from string) ([]string, error) {
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return nil, &Fault{Wrong: WrongKey, Where: from, Detail: resp.Status,
-			Err: &core.ModelError{Kind: core.ModelAuth, Err: errors.New(resp.Status)}}
+// Models lists what a server offers; nil: it does not say.
+func (Trier) Models(ctx context.Context, m Model) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	where := host(baseOf(m))
+	names, err := m.server().Models(ctx)
+	var failed *core.ModelError
+	switch {
+	case errors.Is(err, llm.ErrAddress):
+		return nil, &Fault{Wrong: WrongAddress, Err: &core.ModelError{Kind: core.ModelDown,
+			Err: errors.New("the address is wrong")}}
+	case errors.As(err, &failed) && failed.Kind == core.ModelAuth:
+		return nil, &Fault{Wrong: WrongKey, Where: where, Detail: failed.Err.Error(), Err: failed}
+	case errors.As(err, &failed):
+		return nil, unreached(where, &core.ModelError{Kind: core.ModelDown, Err: server.Cause(failed.Err)})
 	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if !decode(resp, &list) {
-		return nil, nil // whatever it is: the model is asked next
-	}
-	var out []string
-	for _, m := range list.Data {
-		out = append(out, m.ID)
-	}
-	return out, nil
+	return names, err
 }
 
-// unaddressed is an error without the address, which may hold a secret.
-func unaddressed(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
+// Window returns how many tokens a model reads at a time; 0: its server does not say.
+func (Trier) Window(ctx context.Context, m Model) int {
+	if m.Provider != "openai" || m.BaseURL == "" {
+		return 0
 	}
-	return server.Cause(err)
+	return m.server().Window(ctx, m.Name)
 }
 
-// unreached is the fault of a service that does not answer.
+// unreached returns the fault of a service that does not answer.
 func unreached(where string, err error) *Fault {
-	f := &Fault{Wrong: WrongUnreached, Where: where, Reason: reason(err), Err: err}
+	f := &Fault{Wrong: WrongUnreached, Where: where, Reason: reason(err), Detail: err.Error(), Err: err}
 	var m *core.ModelError
-	if f.Detail = unaddressed(err).Error(); errors.As(err, &m) {
+	if errors.As(err, &m) {
 		f.Detail = m.Err.Error()
 	}
 	return f
 }
 
-// reason is why nobody answers, a database included; empty: it cannot be told.
-func reason(err error) Reason {
-	var pg *pgconn.PgError
-	switch {
-	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
-		return ReasonPassword
-	case errors.As(err, &pg) && pg.Code == "3D000":
-		return ReasonNoDatabase
-	}
-	return ReasonOf(err)
-}
-
-// Model has a model say a word.
+// Model asks a model for a word.
 func (t Trier) Model(ctx context.Context, m Model) error {
 	c := t.Given.LLM
 	c.Provider, c.BaseURL, c.APIKey, c.Model = m.Provider, m.BaseURL, configs.Secret(m.Key), m.Name
@@ -146,10 +92,10 @@ func (t Trier) Model(ctx context.Context, m Model) error {
 	return nil
 }
 
-// ofServer is what a model server said, in an error that says what to do in English.
+// ofServer finds the words of a model server in an error of llm.
 var ofServer = regexp.MustCompile(`\((HTTP [0-9]+)\)(: .*)?$`)
 
-// modelFault is what is wrong with a model that did not answer.
+// modelFault returns the fault of a model that did not answer.
 func modelFault(where string, err error) error {
 	var m *core.ModelError
 	if !errors.As(err, &m) {
@@ -171,7 +117,7 @@ func modelFault(where string, err error) error {
 	return f
 }
 
-// Database connects.
+// Database connects to a database.
 func (t Trier) Database(ctx context.Context, address string) error {
 	c := t.Given
 	c.DatabaseURL = configs.Secret(address)

@@ -65,8 +65,8 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 			"", core.ModelBusy},
 		"a model that refuses": {ask(answers(400, `{"error":{"message":"no"}}`)), setup.WrongModelRefuses, "",
 			core.ModelRejected},
-		"a model with a problem":   {ask(answers(503, "")), setup.WrongModelDown, "", core.ModelDown},
-		"no address of a database": {database("mysql://x"), setup.WrongDatabaseURL, "", ""},
+		"a model with a problem": {ask(answers(503, "")), setup.WrongModelDown, "", core.ModelDown},
+		"not a database address": {database("mysql://x"), setup.WrongDatabaseURL, "", ""},
 		"no database": {database("postgres://u:" + key + "@127.0.0.1:1/d"), setup.WrongDatabase,
 			setup.ReasonRefused, ""},
 	} {

@@ -2,39 +2,24 @@ package setup
 
 import "github.com/everthread/everthread/core/words"
 
-// words are the texts of the wizard in one language.
+// texts are the words of the wizard in one language.
 type texts struct {
-	Wrong         string
-	LeftOut       string // title of a field
-	NoOption      string
-	NoAnswer      string
-	MoreOptions   string
-	NotShown      string
-	ProviderTitle string
-	ProviderHelp  string
-	ProviderWrong string
-	Services      map[string]string
-	DemoChosen    string
-	URLTitle      string
-	URLHelp       string
-	URLWrong      string
-	KeyTitle      string
-	KeyHelp       map[string]string
-	KeyFound      string
-	ModelTitle    string
-	ModelHelp     string
-	ModelUnlisted string
-	ModelTrying   string
-	ModelAnswers  string
-	WindowIs      string // number
-	WindowShort   string // number
-	WindowSmall   string // number, number
-	MoreTitle     string
-	MoreNo        string
-	MoreDatabase  string
-	DatabaseTitle string
-	DatabaseHelp  string
-	DatabaseGood  string
+	Wrong                                      string
+	LeftOut                                    string // title of a field
+	NoOption, NoAnswer, MoreOptions, NotShown  string
+	ProviderTitle, ProviderHelp, ProviderWrong string
+	Services                                   map[string]string
+	DemoChosen                                 string
+	URLTitle, URLHelp, URLWrong                string
+	KeyTitle                                   string
+	KeyHelp                                    map[string]string
+	KeyFound                                   string
+	ModelTitle, ModelHelp, ModelUnlisted       string
+	ModelTrying, ModelAnswers                  string
+	WindowIs, WindowShort                      string // number
+	WindowSmall                                string // number, number
+	MoreTitle, MoreNo, MoreDatabase            string
+	DatabaseTitle, DatabaseHelp, DatabaseGood  string
 
 	Faults  map[Wrong]string
 	Reasons map[Reason]string
@@ -42,7 +27,7 @@ type texts struct {
 	Texts
 }
 
-// Texts are what is said around the questions.
+// Texts are the words around the questions.
 type Texts struct {
 	Hello, Overwrite, OverwriteHelp, Yes, No, Kept, Written, Stopped string
 	Pair, PairCode, Scan, Waiting, Came, Answered, NobodyCame        string
@@ -54,8 +39,8 @@ type Texts struct {
 	File                                                             fileTexts
 }
 
-// wordsOf are the texts of the wizard in a language.
+// wordsOf returns the words of the wizard in a language.
 var wordsOf = words.In[texts]("setup")
 
-// TextsOf are the texts around the questions in a language.
+// TextsOf returns the words around the questions in a language.
 func TextsOf(language string) Texts { return wordsOf(language).Texts }

@@ -1,9 +1,10 @@
-// Package speech has answers spoken: once each, after their text was stored and beside its
-// delivery. What goes wrong with it costs the recording and never the text; it is told in
-// the log, by doctor and by /voice.
+// Package speech speaks answers, once each, after their text was stored and independently of
+// its delivery. A failure costs the recording and never the text; the log, doctor and /voice
+// report it.
 package speech
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,25 +21,25 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Store is what is known of answers.
+// Store is the part of a store that a Worker uses.
 type Store interface {
 	core.SpeechStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
-// Files keeps recordings.
+// Files stores recordings.
 type Files interface {
 	KeepSpeech(ctx context.Context, user core.UserID, m core.MessageID, s media.Speech) (core.Attachment, error)
 	Remove(names []string) error
 }
 
-// Speaker speaks a text. A *core.Permanent error means that it never will.
+// Speaker speaks a text. After a *core.Permanent error a retry is useless.
 type Speaker interface {
 	Speak(ctx context.Context, s core.Speech) ([]byte, error)
 }
 
-// Worker does the jobs of core.QueueSpeak. All fields are required. It is safe for
-// concurrent use.
+// Worker runs the jobs of core.QueueSpeak. All fields are required. It is safe for concurrent
+// use.
 type Worker struct {
 	Store         Store
 	Users         core.Users
@@ -54,21 +55,18 @@ type Worker struct {
 }
 
 const (
-	// attempts is how often a service that fails is asked for one answer.
-	attempts = 3
-	// pause is how long the second attempt waits; it doubles.
-	pause = 2 * time.Second
-	// fresh is how old an answer may be when it is spoken: later nobody waits for it.
-	fresh = 10 * time.Minute
+	attempts = 3                // calls of a failing service for one answer
+	pause    = 2 * time.Second  // before the second attempt; it doubles
+	fresh    = 10 * time.Minute // age of an answer after which nobody waits for its sound
 )
 
-// errLate is why an answer is not spoken any more.
+// errLate is the error of an answer that is too old to be spoken.
 var errLate = errors.New("speak: it was too late, nobody waits for an answer of that time")
 
-// Take claims the job of an answer and has it spoken.
+// Take claims the job of an answer and speaks it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef) { w.Jobs.Take(ctx, ref, w.speak) }
 
-// speak has one answer spoken, and stores the recording with its delivery.
+// speak speaks one answer, and stores the recording with its delivery.
 func (w *Worker) speak(ctx context.Context, j *core.Job) error {
 	var to core.Address
 	if err := json.Unmarshal(j.Payload, &to); err != nil {
@@ -88,11 +86,7 @@ func (w *Worker) speak(ctx context.Context, j *core.Job) error {
 	if err != nil {
 		return err
 	}
-	language := u.Settings.Language
-	if language == "" {
-		language = w.Language
-	}
-	text := Text(ms[0].Text, language, w.MaxCharacters)
+	text := Text(ms[0].Text, cmp.Or(u.Settings.Language, w.Language), w.MaxCharacters)
 	if text == "" {
 		return w.Jobs.Finish(ctx, j)
 	}
@@ -112,7 +106,7 @@ func (w *Worker) speak(ctx context.Context, j *core.Job) error {
 	return nil
 }
 
-// keep stores a recording, and has it delivered where the answer went.
+// keep stores a recording, with its delivery to the address of the answer.
 func (w *Worker) keep(ctx context.Context, j *core.Job, to core.Address, sound media.Speech) error {
 	a, err := w.Files.KeepSpeech(ctx, j.User, core.MessageID(j.Ref), sound)
 	if err != nil {
@@ -128,20 +122,20 @@ func (w *Worker) keep(ctx context.Context, j *core.Job, to core.Address, sound m
 	return err
 }
 
-// failed tries again what may pass by itself, and gives the rest up.
+// failed retries temporary errors, and gives up after others.
 func (w *Worker) failed(ctx context.Context, j *core.Job, err error) error {
 	var permanent *core.Permanent
 	var over *trust.OverCap
 	switch {
 	case ctx.Err() != nil:
-		return err // the process stops, or another has the job
+		return err // the process stops, or the lease is lost
 	case !errors.As(err, &permanent) && !errors.As(err, &over) && j.Failures+1 < attempts:
 		return &job.Later{At: w.Now().Add(w.Jobs.Jitter(pause << j.Failures)), Err: err}
 	}
 	return w.giveUp(ctx, j, err)
 }
 
-// giveUp leaves an answer unspoken: its text was sent.
+// giveUp records that an answer is not spoken. Its text was sent.
 func (w *Worker) giveUp(ctx context.Context, j *core.Job, cause error) error {
 	w.Meter.Count("everthread_speech_total", 1, "failed")
 	w.Log.Warn("answer not spoken; its text was sent", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
@@ -149,7 +143,7 @@ func (w *Worker) giveUp(ctx context.Context, j *core.Job, cause error) error {
 	return w.Store.Unspoken(ctx, j.User, j.Lease, cause.Error())
 }
 
-// Record has a text spoken, and looks at what came: sound, not a page or silence.
+// Record speaks a text, and checks that the result is sound, not a page or silence.
 func Record(ctx context.Context, s Speaker, x core.Speech) (media.Speech, error) {
 	data, err := s.Speak(ctx, x)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func TestMarkupIsSpokenAsWords(t *testing.T) {
 	t.Parallel()
-	const code = "Here is something to read: it stands in the text."
+	const code = "There is something to read here: see the text."
 	for _, c := range []struct{ name, markdown, want string }{
 		{"emphasis", "**Good** *morning*, `Ada`!", "Good morning, Ada!"},
 		{"headings and lists", "## Lunch\n\n- soup\n- bread, *warm*\n\n1. eat", "Lunch.\nsoup.\nbread, warm.\n1. eat."},

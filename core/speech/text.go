@@ -11,13 +11,13 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// say returns what is spoken in the place of what cannot be, in a language.
+// say returns the spoken replacements in a language.
 var say = words.In[texts]("speech")
 
-// texts are words between those of an answer.
+// texts replace content that cannot be spoken.
 type texts struct {
-	Code, Link string // stand for a block of code or a table, and for an address
-	Rest       string // ends what was cut off
+	Code, Link string // replace a block of code or a table, and an address
+	Rest       string // ends a shortened text
 }
 
 var (
@@ -25,9 +25,9 @@ var (
 	letters = regexp.MustCompile(`[\p{L}\p{N}]`)
 )
 
-// Text is an answer in Markdown as it is spoken: words without markup, one sentence or more
-// a line, blocks of code and addresses named and not read out. It has at most most
-// characters, and says so if that is not all. It is empty if there is nothing to say.
+// Text returns an answer in Markdown as it is spoken: words without markup, one or more
+// sentences a line, blocks of code and addresses mentioned but not read out. It has at most
+// most characters, and says so if it was cut. It is empty if there is nothing to say.
 func Text(markdown, language string, most int) string {
 	w := say(language)
 	t := markup.Parse(markup.StripRefs(markdown))
@@ -51,7 +51,7 @@ func Text(markdown, language string, most int) string {
 	return bounded(strings.Join(lines, "\n"), w.Rest, most)
 }
 
-// sentences are the lines of a text that have something to say, each with an end.
+// sentences returns the lines of a text that have words, each with a final mark.
 func sentences(text string, w *texts) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -68,7 +68,7 @@ func sentences(text string, w *texts) []string {
 	return out
 }
 
-// bounded is a text of at most most characters, which ends with rest if that is not all.
+// bounded returns at most most characters of a text, with rest at the end if it was cut.
 func bounded(text, rest string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

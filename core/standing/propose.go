@@ -25,7 +25,7 @@ func (proposeTool) Spec() core.ToolSpec {
 			`{"type":"object","properties":{"text":{"type":"string","description":"one short line, in their language"}},"required":["text"]}`)}
 }
 
-// proposed is what the model is told.
+// proposed is the result for the model.
 type proposed struct {
 	Status string `json:"status"` // asked or exists
 	Text   string `json:"text"`
@@ -34,7 +34,7 @@ type proposed struct {
 
 const awaited = "The person is asked below your answer. Do not ask them yourself, and do not say that it is set: it counts once they say yes."
 
-// Use asks the person, unless they want it already.
+// Use asks the person, unless the instruction exists already.
 func (t proposeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		Text string `json:"text"`

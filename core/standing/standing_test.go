@@ -44,9 +44,9 @@ func add(s *standing.Standing, l *list, wish string) error {
 	return err
 }
 
-// TestAPromptHasWhatIsWantedAndIsBounded adds whatever people may write until no more
-// is taken: the part never takes more than its tokens, nothing in a text ends its line,
-// and all that was taken stands in it.
+// TestAPromptHasWhatIsWantedAndIsBounded adds arbitrary texts until no more are accepted: the
+// part never exceeds its tokens, nothing in a text ends its line, and the part contains all
+// accepted ones.
 func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -104,13 +104,13 @@ func TestWhatCannotBeWanted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := add(s, l, "y"); err == nil || !strings.Contains(err.Error(), "You have 10 already") {
+	if err := add(s, l, "y"); err == nil || !strings.Contains(err.Error(), "You already have 10") {
 		t.Errorf("the eleventh: %v", err)
 	}
 }
 
-// What a merge or an import brought together, or what was taken under wider bounds, is
-// kept, and counts as far as there is room.
+// Instructions beyond the bounds, after a merge, an import or under wider bounds, are kept,
+// and active while there is room.
 func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	t.Parallel()
 	l := &list{}
@@ -123,7 +123,8 @@ func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	if err != nil || len(active) != 10 || len(waiting) != 2 || waiting[0].ID != 3 || waiting[1].ID != 12 {
 		t.Errorf("%d count, waiting are %+v: %v", len(active), waiting, err)
 	}
-	if told, err := s.Beyond(t.Context(), 1, "en"); err != nil || !strings.HasPrefix(told, "For 2 things") {
+	if told, err := s.Beyond(t.Context(), 1, "en"); err != nil ||
+		!strings.HasPrefix(told, "There's no room for 2 things") {
 		t.Errorf("told %q, %v", told, err)
 	}
 	part, err := s.Prompt(t.Context(), 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// FirstLine begins every request for a summary; the built-in demo model knows it by that.
+// FirstLine begins every request for a summary, by which the built-in demo model recognises it.
 const FirstLine = "You write the summary of one day of a conversation"
 
 const instructions = FirstLine + ` between a person (user) and their assistant.
@@ -38,8 +38,8 @@ const repair = `Some bullets of your summary have no valid reference. Write the 
 
 var errEmpty = errors.New("the model gave an empty summary")
 
-// generate makes the summary of what was read: in one go, or, where the day is
-// larger than the model's window, chunk by chunk, each with the summary so far.
+// generate writes the summary: in one request or, if the day is larger than the model's
+// window, in several, each with the summary so far.
 func (s *Summarizer) generate(ctx context.Context, w *work) (draft, error) {
 	var d draft
 	soFar, allowed := "", map[core.MessageID]bool{}
@@ -68,8 +68,8 @@ func (s *Summarizer) generate(ctx context.Context, w *work) (draft, error) {
 	return d, nil
 }
 
-// once asks for a summary, once more if bullets come without references, and
-// looks for the messages of those that still have none.
+// once requests a summary, a second time if bullets have no references, and then finds the
+// messages of bullets that still have none.
 func (s *Summarizer) once(ctx context.Context, w *work, request []core.ModelMessage,
 	allowed map[core.MessageID]bool) (draft, error) {
 	text, err := s.ask(ctx, w, request)
@@ -80,14 +80,14 @@ func (s *Summarizer) once(ctx context.Context, w *work, request []core.ModelMess
 	if d.careless() {
 		request = append(request, core.ModelMessage{Role: core.RoleAssistant, Content: text},
 			core.ModelMessage{Role: core.RoleUser, Content: repair})
-		if better, ok := s.again(ctx, w, request, allowed); ok && better.betterThan(d) { // else the first answer has to do
+		if better, ok := s.again(ctx, w, request, allowed); ok && better.betterThan(d) {
 			d = better
 		}
 	}
 	return d, s.trace(ctx, w, &d, allowed)
 }
 
-// again asks once more, if there is room for it in the model's window.
+// again requests a summary once more, if the request fits into the model's window.
 func (s *Summarizer) again(ctx context.Context, w *work, request []core.ModelMessage,
 	allowed map[core.MessageID]bool) (draft, bool) {
 	room := s.Settings.Window - s.Settings.MaxOutput
@@ -101,8 +101,7 @@ func (s *Summarizer) again(ctx context.Context, w *work, request []core.ModelMes
 	return ground(text, allowed), err == nil
 }
 
-// trace looks for the messages of bullets without references among all that was
-// read of the day.
+// trace finds the messages of bullets without references among the messages read.
 func (s *Summarizer) trace(ctx context.Context, w *work, d *draft, allowed map[core.MessageID]bool) error {
 	loose := d.loose()
 	if len(loose) == 0 {
@@ -122,7 +121,7 @@ func (s *Summarizer) trace(ctx context.Context, w *work, d *draft, allowed map[c
 	return nil
 }
 
-// said returns what people and assistant said that day, as far as it was read.
+// said returns the day's messages of the person and the assistant that were read.
 func (s *Summarizer) said(ctx context.Context, w *work, allowed map[core.MessageID]bool) ([]core.Message, error) {
 	if w.whole == nil {
 		w.whole = w.messages
@@ -136,7 +135,7 @@ func (s *Summarizer) said(ctx context.Context, w *work, allowed map[core.Message
 	return slices.DeleteFunc(slices.Clone(w.whole), func(m core.Message) bool { return !allowed[m.ID] || !spoken(m) }), nil
 }
 
-// ask calls the model and counts what it took.
+// ask calls the model and adds its usage.
 func (s *Summarizer) ask(ctx context.Context, w *work, request []core.ModelMessage) (string, error) {
 	var text strings.Builder
 	finish := core.Finish("")
@@ -174,13 +173,13 @@ type (
 		At        string         `json:"at"`
 		Forwarded string         `json:"forwarded_from,omitempty"`
 		Foreign   bool           `json:"foreign,omitempty"`
-		Task      bool           `json:"task,omitempty"` // it was due: nobody typed it then
+		Task      bool           `json:"task,omitempty"` // a due task, which nobody typed
 		Text      string         `json:"text"`
 	}
 )
 
-// request asks for the summary of the first n of messages, as many as the model's window
-// has room for: at least one, however long it is. The transcript is data in it.
+// request returns the request for a summary of the first n of messages: as many as fit into
+// the model's window, at least one. The transcript is data in it.
 func (s *Summarizer) request(w *work, soFar string, ms []core.Message) (request []core.ModelMessage, n int) {
 	const last = "Write the summary of these lines now."
 	first := core.DataLine(dayLine{w.segment.Day.Label, soFar})
@@ -207,14 +206,12 @@ func (s *Summarizer) request(w *work, soFar string, ms []core.Message) (request 
 	}, n
 }
 
-// messageTokens is what the form around a message takes, leastRoom what a day has in any
-// window.
 const (
-	messageTokens = 4
-	leastRoom     = 1000
+	messageTokens = 4    // overhead of a message
+	leastRoom     = 1000 // of a day, in any window
 )
 
-// line is a message as a line of a request, in at most so many tokens.
+// line returns a message as a line of a request, in at most most tokens.
 func (s *Summarizer) line(w *work, m core.Message, most int) string {
 	zone := w.user.Settings.Location(s.Calendar.Zone)
 	return s.within(most, m.Text, func(text string) string {
@@ -223,7 +220,7 @@ func (s *Summarizer) line(w *work, m core.Message, most int) string {
 	})
 }
 
-// within is a line of a text, without its middle if it would take more than so many tokens.
+// within returns the line of a text, without its middle if it has more than most tokens.
 func (s *Summarizer) within(most int, text string, line func(text string) string) string {
 	whole := line(text)
 	for keep := len(text); s.Tokens.Count(whole) > most && keep > 0; {
@@ -242,5 +239,5 @@ func shorten(text string, most int) string {
 	return strings.ToValidUTF8(head, "") + " […] " + strings.ToValidUTF8(tail, "")
 }
 
-// lineTokens is about what a message takes as a line of a request.
+// lineTokens estimates the tokens of a message as a line of a request.
 func lineTokens(m core.Message) int { return m.Tokens*5/4 + 32 }

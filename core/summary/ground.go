@@ -9,24 +9,24 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// draft is a model's summary in the fixed format, taken apart.
+// draft is a model's summary in the fixed format, parsed.
 type draft struct {
 	narrative string
 	bullets   []bullet
 }
 
-// bullet is one fact of a summary, and the messages that it rests on.
+// bullet is one fact of a summary, with the messages that it rests on.
 type bullet struct {
 	section string
 	text    string // without references
 	refs    []core.MessageID
-	unsure  bool // the model says itself that it rests on none
+	unsure  bool // the model marked it as resting on none
 }
 
 const (
 	narrative = "Summary"
 	openLoops = "Open loops"
-	unsure    = "[?]" // ends a bullet that no message was found for
+	unsure    = "[?]" // ends a bullet without messages
 )
 
 var (
@@ -38,9 +38,9 @@ var (
 // sections are the fixed headings, in order.
 var sections = []string{narrative, "Goals", "Decisions", openLoops, "Next steps"}
 
-// ground takes a model's summary apart: references to messages that are not
-// allowed are removed, what stands before the first heading is narrative, and
-// unknown headings belong to the section before them.
+// ground parses a model's summary. It removes references to messages that are not allowed.
+// Text before the first heading is narrative, and unknown headings are part of the section
+// before them.
 func ground(text string, allowed map[core.MessageID]bool) draft {
 	var d draft
 	var story []string
@@ -64,23 +64,22 @@ func ground(text string, allowed map[core.MessageID]bool) draft {
 	return d
 }
 
-// heading reads one of the fixed headings.
+// heading parses one of the fixed headings.
 func heading(line string) (string, bool) {
 	if !strings.HasPrefix(line, "#") {
 		return "", false
 	}
 	name := strings.Trim(strings.TrimLeft(line, "#"), " *:")
-	for _, s := range sections {
-		if strings.EqualFold(s, name) {
-			return s, true
-		}
+	i := slices.IndexFunc(sections, func(s string) bool { return strings.EqualFold(s, name) })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return sections[i], true
 }
 
-// strip takes the references out of a line, and keeps those that are allowed.
+// strip removes the references from a line, and returns those that are allowed.
 func strip(line string, allowed map[core.MessageID]bool) (b bullet) {
-	for refGroup.MatchString(line) || unsureMark.MatchString(line) { // taking one out may make another
+	for refGroup.MatchString(line) || unsureMark.MatchString(line) { // removing one may form another
 		for _, n := range refID.FindAllString(strings.Join(refGroup.FindAllString(line, -1), " "), -1) {
 			id, err := strconv.ParseInt(n, 10, 64)
 			if m := core.MessageID(id); err == nil && allowed[m] && !slices.Contains(b.refs, m) {
@@ -105,18 +104,17 @@ func (d draft) loose() []int {
 	return out
 }
 
-// careless reports whether the model left references out without saying so.
+// careless reports whether the model omitted references without marking that.
 func (d draft) careless() bool {
 	return slices.ContainsFunc(d.bullets, func(b bullet) bool { return len(b.refs) == 0 && !b.unsure })
 }
 
-// betterThan reports whether d says as much as another draft, with more of it
-// referenced.
+// betterThan reports whether d has as many bullets as another draft, with more references.
 func (d draft) betterThan(o draft) bool {
 	return len(d.bullets) >= len(o.bullets) && len(d.loose()) < len(o.loose())
 }
 
-// loops are the open loops that rest on messages, and those messages.
+// loops returns the open loops that rest on messages, and those messages.
 func (d draft) loops() (texts []string, sources [][]core.MessageID) {
 	for _, b := range d.bullets {
 		if b.section == openLoops && len(b.refs) > 0 {
@@ -126,7 +124,7 @@ func (d draft) loops() (texts []string, sources [][]core.MessageID) {
 	return texts, sources
 }
 
-// markdown writes the sections that have something, in the fixed order.
+// markdown returns the sections with content, in the fixed order.
 func (d draft) markdown() string {
 	var parts []string
 	for _, s := range sections {
@@ -157,13 +155,12 @@ func cite(ids []core.MessageID) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// certain is a stored summary without the bullets that rest on no message.
+// certain returns a stored summary without the bullets that rest on no message.
 func certain(markdown string) string {
 	var parts []string
 	for part := range strings.SplitSeq(markdown, "\n\n## ") {
 		lines := slices.DeleteFunc(strings.Split(part, "\n"), func(l string) bool {
-			return strings.HasPrefix(l, "- ") &&
-				strings.HasSuffix(l, unsure)
+			return strings.HasPrefix(l, "- ") && strings.HasSuffix(l, unsure)
 		})
 		if len(lines) > 1 {
 			parts = append(parts, strings.TrimPrefix(strings.Join(lines, "\n"), "## "))

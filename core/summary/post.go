@@ -14,11 +14,12 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// batch is how many days one look takes.
+// batch bounds the days of one run.
 const batch = 100
 
-// Finalize asks for the summary of every day whose finalization or rewriting is
-// due, oldest first, and of imported days for one of each user, the newest. It may run in any number of processes at any time.
+// Finalize requests the summary of every day whose finalization or rewriting is due, oldest
+// first, and of the newest imported day of each user. It may run in any number of processes
+// at any time.
 func (s *Summarizer) Finalize(ctx context.Context) error {
 	now := s.Now()
 	due, err := s.Store.DueSegments(ctx, now, batch)
@@ -38,7 +39,7 @@ func (s *Summarizer) Finalize(ctx context.Context) error {
 	return nil
 }
 
-// postState says for a day that is being closed whether it will be posted.
+// postState returns whether a day that is being closed will be posted.
 func (s *Summarizer) postState(w *work) core.PostState {
 	if s.forward(w.user) == "off" || w.segment.Messages < s.Settings.PostMin {
 		return core.PostSkipped
@@ -47,10 +48,7 @@ func (s *Summarizer) postState(w *work) core.PostState {
 }
 
 func (s *Summarizer) forward(u core.User) string {
-	if u.Settings.Summaries != "" {
-		return u.Settings.Summaries
-	}
-	return s.Settings.PostForward
+	return cmp.Or(u.Settings.Summaries, s.Settings.PostForward)
 }
 
 // Post posts the summaries that are due: of each user only the newest day's.
@@ -100,9 +98,10 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text,
 		Tokens: s.Tokens.Count(text), SentAt: now}
 	for _, t := range targets {
-		p.Deliveries = append(p.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID,
-			Kind: core.DeliverPost, Parts: quiet(markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel))),
-			Why: t.Why, Expires: expires})
+		parts := quiet(markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel)))
+		d := t.Delivery(core.DeliverPost, parts)
+		d.Expires = expires
+		p.Deliveries = append(p.Deliveries, d)
 	}
 	return s.Store.PutPost(ctx, p)
 }
@@ -115,11 +114,11 @@ func quiet(parts []core.Part) []core.Part {
 	return parts
 }
 
-// say returns what is said around a summary in a language.
+// say returns the texts around a summary in a language.
 var say = words.In[struct{ Title string }]("summary") // Title: the name of the day
 
-// text is a summary as it is posted: with a title, without references and what
-// rests on none.
+// text returns a summary as it is posted: with a title, without references and without
+// bullets that rest on no message.
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	language := cmp.Or(u.Settings.Language, s.Settings.Language)
 	name := day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// However long messages are, and whatever the model answers, no request passes the window,
+// However long messages are, and whatever the model answers, no request exceeds the window,
 // and every message is read.
 func TestNoRequestForASummaryPassesTheWindow(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,10 @@
-// Package summary writes the summaries of days, closes days at night and posts
-// their summaries forward.
+// Package summary writes the summaries of days, closes days at night and posts their
+// summaries the morning after.
 //
-// Policy. A summary is written in the background, never in the path of a reply:
-// a job per segment, one at a time per user, that yields while replies are
-// written. It is incremental (the previous one and what is new), or from the
-// transcript if the segment is stale. A failed or empty result never replaces a
-// good summary.
+// A summary is written in the background, never in the path of a reply: a job per segment,
+// one at a time per user, that yields while replies are written. It is incremental (the
+// previous summary and new messages), or from the transcript if the segment is stale. A
+// failed or empty result never replaces a good summary.
 package summary
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// Store is what summaries are made from and kept in.
+// Store is the part of a store that a Summarizer uses.
 type Store interface {
 	core.SummaryStore
 	Enqueue(ctx context.Context, jobs ...core.NewJob) error
@@ -31,21 +30,21 @@ type Store interface {
 	core.DayStore
 }
 
-// Grounds finds what claims rest on.
+// Grounds finds the messages that claims rest on.
 type Grounds interface {
-	// Support finds for claims about a day the messages that they can be traced to
-	// among those that were said; none for one that nobody said.
+	// Support returns for each claim about a day the messages of said that support it, or
+	// none.
 	Support(claims []string, said []core.Message) [][]core.MessageID
 }
 
-// Settings bound what is summarised, and say when.
+// Settings configure a Summarizer.
 type Settings struct {
 	Window       int // of the summary model, in tokens
 	MaxOutput    int
 	TokensPerDay int // 0: no limit
 	Attempts     int
 	PostForward  string // home, all or off
-	PostMin      int    // messages that a day must have to be posted
+	PostMin      int    // fewest messages of a day that is posted
 	PostExpires  time.Duration
 	Language     string // of users who chose none
 }
@@ -62,36 +61,35 @@ type Summarizer struct {
 	Calendar day.Calendar
 	Channels core.Channels
 	Grounds  Grounds
-	// SameLoop recognises a loop that is open already; nil: none is.
+	// SameLoop returns the open loop that a text names again; nil: none does.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
 	Meter    core.Counter
 	Log      *zap.Logger
 	Now      func() time.Time
 }
 
-// Take claims a due summary job and does it.
+// Take claims a due summary job and runs it.
 func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) {
 	s.Jobs.Yield(ctx)
 	s.Jobs.Take(ctx, ref, s.do)
 }
 
-// work is one summary on its way.
+// work is the state of one summary job.
 type work struct {
 	job      *core.Job
 	user     core.User
 	segment  core.Segment
 	previous *core.Summary  // nil: from the transcript
 	messages []core.Message // in the order of their positions
-	readTo   core.MessageID // the greatest number of what was read
-	whole    []core.Message // the day's messages, also those of previous; nil: not read yet
+	readTo   core.MessageID // the greatest id of the messages read
+	whole    []core.Message // all messages of the day, with those of previous; nil: not read yet
 	final    bool
 	today    string
 	usage    core.Usage
 	model    string
 }
 
-// do writes the summary of a claimed job, and decides what becomes of the job if
-// it cannot.
+// do writes the summary of a claimed job, or decides how the job ends after an error.
 func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 	w, err := s.read(ctx, j)
 	if err == nil {
@@ -99,7 +97,7 @@ func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 	}
 	if err == nil {
 		s.Meter.Count("everthread_summaries_total", 1, "stored")
-		if w.final && !s.Now().Before(w.segment.Day.Post) { // it is late: its post does not wait for the next look
+		if w.final && !s.Now().Before(w.segment.Day.Post) { // it is late: post it immediately
 			return s.Post(ctx)
 		}
 		return nil
@@ -107,7 +105,7 @@ func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 	return s.failed(context.WithoutCancel(ctx), j, w, err)
 }
 
-// read loads what a summary is written from.
+// read loads the input of a summary.
 func (s *Summarizer) read(ctx context.Context, j *core.Job) (*work, error) {
 	w := &work{job: j}
 	var err error
@@ -141,7 +139,7 @@ func (s *Summarizer) read(ctx context.Context, j *core.Job) (*work, error) {
 	return w, err
 }
 
-// last is the greatest id of a set, or 0.
+// last returns the greatest id of a set, or 0.
 func last(s core.IDSet) core.MessageID {
 	r := s.Ranges()
 	if len(r) == 0 {
@@ -150,7 +148,7 @@ func last(s core.IDSet) core.MessageID {
 	return r[len(r)-1][1]
 }
 
-// transcript reads a segment's messages after one, all of them, by their numbers.
+// transcript reads all messages of a segment after one, by id.
 func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.MessageID) ([]core.Message, error) {
 	const page = 500
 	var out []core.Message
@@ -167,7 +165,7 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 	}
 }
 
-// write makes the summary and stores it.
+// write generates the summary and stores it.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
 	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today,
 		Now: s.Now(), Post: s.postState(w)}
@@ -192,18 +190,18 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 	return s.Store.PutSummary(ctx, p)
 }
 
-// spoken reports whether a message is somebody's words.
+// spoken reports whether a message has words of the person or the assistant.
 func spoken(m core.Message) bool {
 	return !m.Redacted && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
 }
 
-// foreign reports whether words that the person did not write went into a summary.
+// foreign reports whether foreign words went into a summary.
 func foreign(w *work) bool {
 	return w.previous != nil && w.previous.Tainted ||
 		slices.ContainsFunc(w.messages, func(m core.Message) bool { return spoken(m) && m.Foreign() })
 }
 
-// covers is the set of messages that a summary rests on.
+// covers returns the messages that a summary covers.
 func covers(w *work) core.IDSet {
 	var ids []core.MessageID
 	for _, m := range w.messages {
@@ -219,10 +217,10 @@ func covers(w *work) core.IDSet {
 // errBudget means that the day's tokens are used up.
 var errBudget = errors.New("the day's budget is used up")
 
-// errTooLarge means that no day's tokens are enough for an imported day.
+// errTooLarge means that an imported day needs more than a day's tokens.
 var errTooLarge = errors.New("the day is larger than limits.tokens_per_day")
 
-// reserve takes what the calls may cost out of the day's budget.
+// reserve reserves the tokens of the calls in the day's budget.
 func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	if s.Settings.TokensPerDay <= 0 {
 		return nil
@@ -235,7 +233,7 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 		if n > limit {
 			return errTooLarge
 		}
-		limit = max(limit/2, n) // what is said today has the other half
+		limit = max(limit/2, n) // the other half is for today's conversation
 	}
 	ok, err := s.Store.Reserve(ctx, w.user.ID, w.job.Lease, w.today, n, limit)
 	if err != nil {
@@ -247,7 +245,7 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	return nil
 }
 
-// failed puts a job off, or gives it up after the last attempt.
+// failed postpones or retries a job, or gives it up after the last attempt.
 func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause error) error {
 	if w.usage != (core.Usage{}) {
 		if err := s.Store.Spend(ctx, j.User, w.today, w.usage); err != nil {
@@ -271,7 +269,7 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 	return cause
 }
 
-// giveUp ends a job without a summary. Why is what the person is told.
+// giveUp ends a job without a summary. The person reads why.
 func (s *Summarizer) giveUp(ctx context.Context, j *core.Job, why string, cause error) error {
 	s.Meter.Count("everthread_summaries_total", 1, "failed")
 	s.Log.Warn("summary not written", zap.Int64("user", int64(j.User)), zap.Int64("segment", j.Ref),
@@ -279,7 +277,7 @@ func (s *Summarizer) giveUp(ctx context.Context, j *core.Job, why string, cause 
 	return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, why, s.Now())
 }
 
-// plain is what a person is told about why there is no summary.
+// plain returns why there is no summary, for the person.
 func plain(m *core.ModelError, cause error) string {
 	if m == nil {
 		return fmt.Sprintf("the summary could not be written: %v", cause)

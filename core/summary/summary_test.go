@@ -391,8 +391,7 @@ func TestADayLargerThanTheWindowIsSummarisedInChunks(t *testing.T) {
 	}
 }
 
-// Whatever is written, and whatever a forwarder is called, each message is one
-// line of JSON that says what it is.
+// Each message is one line of JSON, whatever its text and the name of its forwarder.
 func TestNobodyWritesLinesOfATranscript(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)

@@ -14,26 +14,26 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Late reports whether the turn of a task would begin later than tasks may.
+// Late reports whether it is too late to begin the turn of a task.
 func (m *Tasks) Late(t *core.Turn, now time.Time) bool { return now.Sub(t.Due) > m.Settings.Expires }
 
-// Failed is what is told of the turn of a task that failed, or began too late. server is
-// what the model's server said; empty: it is not for this person.
+// Failed returns the message about a task's turn that failed or began too late, and its
+// effects. server is the error of the model's server; empty for members.
 func (m *Tasks) Failed(ctx context.Context, u core.User, t *core.Turn, cause core.RunCause, server string,
 	now time.Time) (core.Outcome, error) {
 	k, err := m.Store.Task(ctx, u.ID, t.Task)
-	if errors.Is(err, core.ErrNotFound) { // it was forgotten while it ran
+	if errors.Is(err, core.ErrNotFound) { // it was deleted while it ran
 		k, err = core.Task{User: u.ID, ID: t.Task, State: core.TaskCancelled, Zone: "UTC"}, nil
 	}
 	if err != nil {
 		return core.Outcome{}, fmt.Errorf("read task: %w", err)
 	}
-	return m.told(u, k, core.Run{Task: k.ID, Due: t.Due, State: core.RunFailed, Cause: cause}, t.Identity, server, now)
+	return m.report(u, k, core.Run{Task: k.ID, Due: t.Due, State: core.RunFailed, Cause: cause}, t.Identity, server, now)
 }
 
-// told says what became of a run, and asks whether the task is to go on if it failed too
-// often in a row.
-func (m *Tasks) told(u core.User, k core.Task, run core.Run, at core.IdentityID, server string,
+// report returns the message about a run that was not done. If the task has failed too often
+// in a row, it also pauses the task and asks whether to resume it.
+func (m *Tasks) report(u core.User, k core.Task, run core.Run, at core.IdentityID, server string,
 	now time.Time) (core.Outcome, error) {
 	language := cmp.Or(u.Settings.Language, m.Settings.Language)
 	w := say(language)
@@ -67,7 +67,7 @@ func (m *Tasks) told(u core.User, k core.Task, run core.Run, at core.IdentityID,
 	return out, nil
 }
 
-// ask adds the question whether a task that stands still now is to go on.
+// ask pauses a task, and adds the question whether to resume it.
 func ask(out *core.Outcome, k core.Task, run core.Run, at core.IdentityID, language string, now time.Time) error {
 	out.Effects = []core.Effect{core.PauseTask{Task: k.ID, At: now}}
 	if at == 0 {

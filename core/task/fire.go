@@ -15,28 +15,28 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// DueStore is what firing needs of a store.
+// DueStore is the part of a store that a Firer uses.
 type DueStore interface {
-	// DueTasks lists active ones of all users that are due, oldest first.
+	// DueTasks lists the active tasks of all users that are due, oldest first.
 	DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error)
-	// FireTask claims one time of a task; core.ErrChanged: it is no longer due,
-	// core.ErrRefused: the day has too few tokens.
+	// FireTask claims one time of a task. It returns core.ErrChanged if the task is not
+	// due any more, core.ErrRefused if the day has too few tokens.
 	FireTask(ctx context.Context, f core.FireTask) error
 }
 
-// Users tells who a user is, and where they are.
+// Users reads users and their identities.
 type Users interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	// Identities lists a user's identities, last used first.
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Budgets say what a turn of a task reserves, and of how much.
+// Budgets returns the budget of a task's turn.
 type Budgets interface {
 	TaskBudget(s core.Settings, now time.Time) core.Budget
 }
 
-// Firer begins the turns of tasks that are due. All fields but Count are required.
+// Firer begins the turns of tasks that are due. All fields except Meter are required.
 type Firer struct {
 	*Tasks
 	Due      DueStore
@@ -50,8 +50,8 @@ type Firer struct {
 	Log      *zap.Logger
 }
 
-// Run begins every task that is due. It may run in any number of processes at any time.
-// One that cannot begin is logged, stays due and holds up no other.
+// Run begins every task that is due. It may run in any number of processes at any time. A
+// task that fails to begin is logged, stays due and does not block the others.
 func (f *Firer) Run(ctx context.Context, now time.Time) error {
 	type key struct {
 		user core.UserID
@@ -71,7 +71,7 @@ func (f *Firer) Run(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// fire claims the newest time of a task: a turn runs it, or the person is told why none
+// fire claims the newest time of a task: a turn runs it, or the person is notified why none
 // does.
 func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
 	u, err := f.Users.User(ctx, k.User)
@@ -97,7 +97,7 @@ func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
 	return ignoreChanged(f.tell(ctx, k, u, to, out))
 }
 
-// ignoreChanged is for what another process did first.
+// ignoreChanged ignores that another process was first.
 func ignoreChanged(err error) error {
 	if errors.Is(err, core.ErrChanged) {
 		return nil
@@ -111,8 +111,8 @@ func (f *Firer) count(result string) {
 	}
 }
 
-// target is where a turn of the user answers when nobody wrote: where something proactive
-// goes, else where they are read.
+// target returns the target of a turn without a message: that of proactive messages, else
+// any identity that is not a program. It is zero if there is none.
 func (f *Firer) target(ctx context.Context, u core.User) (core.Target, error) {
 	targets, err := f.Planner.Plan(ctx, u, false)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *Firer) target(ctx context.Context, u core.User) (core.Target, error) {
 	return core.Target{}, err
 }
 
-// hindered says why a run does not begin; no cause: it does.
+// hindered returns why a run does not begin; without a cause it does.
 func (f *Firer) hindered(u core.User, to core.Target, run core.Run, b core.Budget,
 	now time.Time) (core.RunState, core.RunCause) {
 	switch {
@@ -148,18 +148,18 @@ func (f *Firer) hindered(u core.User, to core.Target, run core.Run, b core.Budge
 	return core.RunStarted, ""
 }
 
-// begin stores the instruction of a run. That earlier times were missed is told with it.
+// begin stores the instruction of a run, with a notice about missed earlier times.
 func (f *Firer) begin(ctx context.Context, k core.Task, u core.User, to core.Target, out core.FireTask) error {
 	out.Instruction = &core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: k.Text,
 		Tokens: f.Tokens.Count(k.Text), SentAt: out.Now, Day: f.Calendar.Day(u.Settings, out.Now), Tainted: k.Tainted,
 		Task: &core.TaskMark{Due: out.Run.Due, Set: k.CreatedAt}}
 	if out.Run.Passed > 0 {
-		told, err := f.told(u, k, core.Run{Task: k.ID, Due: k.DueAt, State: core.RunSkipped, Cause: core.CauseLate,
+		report, err := f.report(u, k, core.Run{Task: k.ID, Due: k.DueAt, State: core.RunSkipped, Cause: core.CauseLate,
 			Passed: out.Run.Passed - 1}, 0, "", out.Run.Due.Add(-time.Second))
 		if err != nil {
 			return err
 		}
-		f.notice(&out, told, to)
+		f.notice(&out, report, to)
 	}
 	err := f.Due.FireTask(ctx, out)
 	if err == nil {
@@ -168,21 +168,21 @@ func (f *Firer) begin(ctx context.Context, k core.Task, u core.User, to core.Tar
 	return err
 }
 
-// tell stores why a run did not begin.
+// tell stores that a run did not begin, with a notice why.
 func (f *Firer) tell(ctx context.Context, k core.Task, u core.User, to core.Target, out core.FireTask) error {
-	if out.Run.Cause == core.CausePaused && k.Cron != "" { // they know
+	if out.Run.Cause == core.CausePaused && k.Cron != "" { // the person paused it all
 		return f.Due.FireTask(ctx, out)
 	}
-	told, err := f.told(u, k, out.Run, to.Identity.ID, "", out.Now)
+	report, err := f.report(u, k, out.Run, to.Identity.ID, "", out.Now)
 	if err != nil {
 		return err
 	}
-	f.notice(&out, told, to)
+	f.notice(&out, report, to)
 	return f.Due.FireTask(ctx, out)
 }
 
-// notice has a person told, unless they paused or cannot be written to: it stands in the
-// transcript then.
+// notice adds a notice with its delivery. If the person paused or cannot be written to, it
+// is in the transcript only.
 func (f *Firer) notice(out *core.FireTask, told core.Outcome, to core.Target) {
 	out.Notice = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindNotice, Text: told.Text,
 		Tokens: f.Tokens.Count(told.Text), SentAt: out.Now}
@@ -199,7 +199,7 @@ func (f *Firer) notice(out *core.FireTask, told core.Outcome, to core.Target) {
 	}
 	kind := core.DeliverTask
 	parts := markup.Parts(told.Text, caps)
-	if len(told.Buttons) > 0 { // who is asked answers there
+	if len(told.Buttons) > 0 { // a question is not redirected
 		kind, parts = core.DeliverReply, trust.WithButtons(parts, told.Buttons)
 	}
 	out.Deliveries = []core.NewDelivery{to.Delivery(kind, parts)}

@@ -1,11 +1,11 @@
-// Package task keeps tasks: what a person wants to be done at a time. A task that is due
+// Package task manages tasks: work that a person wants done at a time. A task that is due
 // becomes a turn, whose instruction is the text of the task.
 //
-// Policy. Each time of a task is claimed once, in the transaction that stores its
-// instruction and what it reserves of the day's tokens. Of several times that were missed
-// only the newest runs; one that is missed by more than Expires is skipped. What is
-// skipped or fails is told once, with the cause and what to do. A task that failed three
-// times in a row stands still, and its person is asked whether it is to go on.
+// Each time of a task is claimed once, in the transaction that stores its instruction and
+// reserves tokens of the day. Of several missed times only the newest runs; one that is more
+// than Expires late is skipped. The person is notified once of a run that is skipped or
+// fails, with the cause and the remedy. A task that failed three times in a row is paused,
+// and the person is asked whether to resume it.
 package task
 
 import (
@@ -21,41 +21,42 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Store is what setting and showing tasks needs.
+// Store is the part of a store that Tasks uses.
 type Store interface {
-	// Tasks lists active and paused ones, soonest first.
+	// Tasks lists active and paused tasks, soonest first.
 	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
-	// Task returns one of any state, or core.ErrNotFound.
+	// Task returns a task in any state, or core.ErrNotFound.
 	Task(ctx context.Context, user core.UserID, id core.TaskID) (core.Task, error)
 	// Runs lists the runs of a task, newest first.
 	Runs(ctx context.Context, user core.UserID, task core.TaskID, limit int) ([]core.Run, error)
-	// NewID reserves an id for something that an effect will make.
+	// NewID reserves an id for an object of an effect.
 	NewID(ctx context.Context, user core.UserID) (int64, error)
 }
 
-// Times reads and says times. What cannot be one is a plain sentence, core.ErrRefused.
+// Times parses and describes times. A refusal is a sentence that wraps core.ErrRefused.
 type Times interface {
-	// Read reads words that say when and what: the first time, the expression of a
-	// recurring one, and what remains of the words.
+	// Read parses words with a time and a text: it returns the first time, the expression
+	// of a recurring one, and the rest of the words.
 	Read(use core.ToolUse, words string) (at time.Time, cron, rest string, err error)
-	// ReadExactly reads either of the two, of which every word must be understood.
+	// ReadExactly parses either words of a time or an expression; it must understand all
+	// words.
 	ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error)
 	// Next returns the first time after a moment; zero: there is none.
 	Next(cron, zone string, after time.Time) time.Time
-	// Newest is the newest time up to now of what was due first, and how many before it
-	// were missed.
+	// Newest returns the newest time up to now of an expression that was due at due, and
+	// the number of missed times before it.
 	Newest(due time.Time, cron, zone string, now time.Time) (newest time.Time, passed int)
-	// Describe says an expression in words, Moment a time with its date.
+	// Describe returns an expression in words, Moment a time with its date.
 	Describe(cron, language string) string
 	Moment(at time.Time, zone *time.Location, language string) string
-	// Often reports whether an expression comes too often, or never.
+	// Often reports whether an expression is due too often, or never.
 	Often(cron, zone string, now time.Time) bool
 }
 
-// maxText is how many characters a task has at most.
+// maxText bounds the characters of a task.
 const maxText = 1000
 
-// Settings are the numbers of tasks; all are required.
+// Settings bound tasks; all are required.
 type Settings struct {
 	Expires   time.Duration // how late a task may begin
 	MaxActive int           // of a user
@@ -70,12 +71,12 @@ type Tasks struct {
 	Settings Settings
 }
 
-// Describe says a cron expression in words.
+// Describe returns a cron expression in words.
 func (m *Tasks) Describe(cron, language string) string { return m.Times.Describe(cron, language) }
 
-// New prepares a task from words that say when and what to do, such as "every weekday at
-// 7:30 tell the news". User, Now, Location, Language and perhaps Inputs of use count.
-// What is wrong is a plain sentence in the language, core.ErrRefused.
+// New prepares a task from words with a time and a text, such as "every weekday at 7:30 tell
+// the news". It uses User, Now, Location, Language and Inputs of use. A refusal is a sentence
+// in the language that wraps core.ErrRefused.
 func (m *Tasks) New(ctx context.Context, use core.ToolUse, words string) (core.SetTask, error) {
 	at, cron, rest, err := m.Times.Read(use, words)
 	if err != nil {
@@ -84,7 +85,7 @@ func (m *Tasks) New(ctx context.Context, use core.ToolUse, words string) (core.S
 	return m.prepare(ctx, use, core.Task{Text: rest, DueAt: at, Cron: cron, Zone: core.ZoneName(use.Location)})
 }
 
-// Accept prepares the tasks of a question that the person said yes to: all or none.
+// Accept prepares the proposed tasks after a yes, all or none.
 func (m *Tasks) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) (out []core.SetTask, err error) {
 	for _, p := range s.Tasks {
 		k := core.Task{Text: p.Text, DueAt: p.Due, Cron: p.Cron, Zone: p.Zone, Tainted: p.Tainted}
@@ -103,7 +104,7 @@ func (m *Tasks) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject
 	return out, nil
 }
 
-// Resume prepares that a paused task goes on at its next time.
+// Resume prepares the resumption of a paused task at its next time.
 func (m *Tasks) Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error) {
 	list, err := m.Store.Tasks(ctx, use.User, mostTasks)
 	if err != nil {
@@ -136,7 +137,7 @@ func (m *Tasks) Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (c
 	return k, core.ResumeTask{Task: id, Due: due, At: use.Now}, nil
 }
 
-// mostTasks is how many tasks are looked through for one.
+// mostTasks bounds the tasks that are searched for one.
 const mostTasks = 1000
 
 // prepare completes a task whose Text and times are known.
@@ -167,12 +168,12 @@ func (m *Tasks) prepare(ctx context.Context, use core.ToolUse, k core.Task) (cor
 	return core.SetTask{Task: k, Max: m.Settings.MaxActive, At: use.Now}, nil
 }
 
-// zoneOf is the zone of a task; UTC if it is not known here.
+// zoneOf returns the zone of a task; UTC if it is unknown.
 func zoneOf(k core.Task) *time.Location { return core.Settings{Zone: k.Zone}.Location(time.UTC) }
 
 func (m *Tasks) language(use core.ToolUse) string { return cmp.Or(use.Language, m.Settings.Language) }
 
-// When says when a task comes next by its own clock, and how it recurs.
+// When describes the next time of a task in its own zone, and its recurrence.
 func (m *Tasks) When(k core.Task, language string) string {
 	language, zone := cmp.Or(language, m.Settings.Language), zoneOf(k)
 	out := m.Times.Moment(k.DueAt, zone, language)

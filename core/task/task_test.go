@@ -44,10 +44,10 @@ func TestWhatCannotBeATaskIsSaid(t *testing.T) {
 		"* * * * * jump":      "too often",
 		"yesterday at 8 jump": "past",
 		"on 30 February jump": "there is no",
-		"tomorrow at 9":       "does not say what to do",
-		"tomorrow at 9 " + strings.Repeat("x", 10_000):  "10000 characters; at most 1000",
-		"tell me the news whenever it suits you":        "no time",
-		"tomorrow at 9 \x00\x01":                        "does not say what to do",
+		"tomorrow at 9":       "doesn't say what to do",
+		"tomorrow at 9 " + strings.Repeat("x", 10_000):  "10000 characters; the limit is 1000",
+		"tell me the news whenever it suits you":        "a time in that",
+		"tomorrow at 9 \x00\x01":                        "doesn't say what to do",
 		"in 30 years tell me what became of this house": "too far away",
 	} {
 		if _, err := f.tasks.New(t.Context(), f.use(p), words); err == nil || !strings.Contains(err.Error(), want) {
@@ -58,7 +58,7 @@ func TestWhatCannotBeATaskIsSaid(t *testing.T) {
 		f.sets(p, "tomorrow at 9 tell the news")
 	}
 	if _, err := f.tasks.New(t.Context(), f.use(p), "tomorrow at 9 one more"); err == nil ||
-		!strings.Contains(err.Error(), "20 tasks already") {
+		!strings.Contains(err.Error(), "already 20 tasks") {
 		t.Errorf("one too many: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestWhatHindersARun: each is told once, and asks nothing of a model.
+// TestWhatHindersARun: the person is notified once of each cause, without a call of a model.
 func TestWhatHindersARun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -143,8 +143,9 @@ func TestWhatHindersARun(t *testing.T) {
 			f.effect(p.ID, core.SetSettings{Settings: core.Settings{Paused: true}})
 		}, core.RunSkipped, core.CausePaused, "You had paused me", 0},
 		"blocked": {func(f *fates, p *person) { f.must(f.SetBlocked(f.t.Context(), p.ID, p.at.ID, true, f.now)) },
-			core.RunSkipped, core.CauseBlocked, "I could not write to you", 0},
-		"tokens": {func(f *fates, _ *person) { f.limit = 100 }, core.RunFailed, core.CauseTokens, "tokens of the day", 1},
+			core.RunSkipped, core.CauseBlocked, "I couldn't write to you", 0},
+		"tokens": {func(f *fates, _ *person) { f.limit = 100 }, core.RunFailed, core.CauseTokens,
+			"Today's tokens for tasks", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +180,7 @@ func TestWhatHindersARun(t *testing.T) {
 	}
 }
 
-// TestThreeFailuresAsk: a yes lets it go on, by its next time.
+// TestThreeFailuresAsk: a yes resumes the task at its next time.
 func TestThreeFailuresAsk(t *testing.T) {
 	t.Parallel()
 	f, p := newHome(t)
@@ -199,7 +200,7 @@ func TestThreeFailuresAsk(t *testing.T) {
 	h, err := f.History(t.Context(), p.ID, 0, 0, 10)
 	f.must(err)
 	if len(asked) != 1 || asked[0].Kind != core.ApproveResume || len(h) != 3 || asked[0].Message != h[2].ID ||
-		!strings.Contains(h[2].Text, "after a no, or no answer, it keeps standing still") {
+		!strings.Contains(h[2].Text, "after a no, or no answer, it stays paused") {
 		t.Fatalf("asked %+v, said %+v", asked, h)
 	}
 	k, resume, err := f.tasks.Resume(t.Context(), f.use(p), id)
@@ -209,7 +210,7 @@ func TestThreeFailuresAsk(t *testing.T) {
 	}
 	f.effect(p.ID, resume)
 	if _, _, err := f.tasks.Resume(t.Context(), f.use(p), id); err == nil ||
-		!strings.Contains(err.Error(), "stands still") {
+		!strings.Contains(err.Error(), "no paused task") {
 		t.Errorf("twice: %v", err)
 	}
 }

@@ -42,8 +42,8 @@ type shown struct {
 	Local   string      `json:"local"` // the same in words
 	Zone    string      `json:"zone"`
 	Repeats string      `json:"repeats,omitempty"`
-	Last    string      `json:"last,omitempty"`    // what became of the last time
-	Foreign bool        `json:"foreign,omitempty"` // words that the user did not write went into it
+	Last    string      `json:"last,omitempty"`    // the result of the last run
+	Foreign bool        `json:"foreign,omitempty"` // it contains foreign words
 	Note    string      `json:"note,omitempty"`
 }
 
@@ -60,8 +60,8 @@ func (m *Tasks) show(k core.Task, status, language string) shown {
 	return out
 }
 
-// Use sets a task, unless one of the same text and times is there. In a turn that read
-// words which its person did not write the person is asked; a task sets none.
+// Use sets a task, unless one with the same text and times exists. In a tainted turn it asks
+// the person instead; the turn of a task may not set any.
 func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		Do   string `json:"do"`
@@ -99,7 +99,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	return core.ResultOf(t.show(set.Task, "set", language), set)
 }
 
-// same returns the task that does the same at the same times.
+// same returns the task with the same text and times, or a zero one.
 func (m *Tasks) same(ctx context.Context, user core.UserID, k core.Task) (core.Task, error) {
 	list, err := m.Store.Tasks(ctx, user, mostTasks)
 	if err != nil {
@@ -123,7 +123,7 @@ func (listTool) Spec() core.ToolSpec {
 		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
-// listed is how many tasks the model is shown at most.
+// listed bounds the tasks that the model sees.
 const listed = 50
 
 // Use lists tasks.
@@ -147,8 +147,8 @@ func (cancelTool) Spec() core.ToolSpec {
 		Schema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
 }
 
-// Use cancels a task. One that never was, is over or is another user's are told alike.
-// What others wrote cancels none.
+// Use cancels a task. The answer is the same whether a task never existed, is over or
+// belongs to another user. A tainted turn may not cancel any.
 func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in struct {
 		ID core.Number `json:"id"`

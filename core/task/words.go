@@ -6,15 +6,15 @@ import "github.com/everthread/everthread/core/words"
 type texts struct {
 	Failed, Skipped string // number, when it was due
 	Passed          words.Counted
-	Next            string            // when it comes next
-	Once            string            // it does not come again
-	Causes          map[string]string // and what to do, by core.RunCause
-	Server          string            // what the model's server said
+	Next            string            // the next time
+	Once            string            // of a task that does not recur
+	Causes          map[string]string // with the remedy, by core.RunCause
+	Server          string            // the error of the model's server
 	Ask             string            // how often it failed, number
 	Faults          faults
 }
 
-// faults say what is wrong.
+// faults are the texts of refusals.
 type faults struct {
 	NoText    string
 	LongText  string // characters, most

@@ -198,7 +198,7 @@ func (f *fates) must(err error) {
 	}
 }
 
-// look is what each process does every few seconds; both may do it at once.
+// look runs the periodic work of each process; both may do it at the same time.
 func (f *fates) look() {
 	ctx, done := f.t.Context(), make(chan error, len(f.firers))
 	for _, x := range f.firers {
@@ -210,8 +210,8 @@ func (f *fates) look() {
 	f.answer()
 }
 
-// answer runs the turns that are due, as a gateway does: some die before their reply is
-// stored, some models fail, and what is too late is skipped.
+// answer runs due turns as a gateway does: some die before their reply is stored, some models
+// fail, and late ones are skipped.
 func (f *fates) answer() {
 	ctx := f.t.Context()
 	for range 1000 {
@@ -269,7 +269,7 @@ func (f *fates) commit(t *core.Turn) {
 	f.must(err)
 }
 
-// goOn lets a task go on that stands still.
+// goOn resumes a paused task.
 func (f *fates) goOn(t *core.Turn) {
 	k, err := f.Task(f.t.Context(), t.User, t.Task)
 	f.must(err)
@@ -309,8 +309,8 @@ func (f *fates) live() {
 	f.answer() // what died is taken up
 }
 
-// times are when a wall clock shows what was wanted, found minute by minute: once each
-// date, at the first instant at which it shows that or later.
+// times returns when a wall clock shows a wanted time, found minute by minute: once each
+// date, at the first instant at which it shows that time or later.
 func (w wanted) times(after, until time.Time) (out []time.Time) {
 	first := after.In(w.zone).AddDate(0, 0, -1)
 	for d := range int(until.Sub(after).Hours()/24) + 3 {
@@ -334,7 +334,7 @@ func (w wanted) times(after, until time.Time) (out []time.Time) {
 	return slices.CompactFunc(out, time.Time.Equal)
 }
 
-// check compares what happened to what was wanted.
+// check compares the runs with the wanted ones.
 func (f *fates) check() {
 	ctx, runs, passed := f.t.Context(), 0, 0
 	states := map[core.RunState]int{}
@@ -418,9 +418,9 @@ func (f *fates) reminded(p *person, w wanted) {
 	}
 }
 
-// TestTimesGoBy lives through days with changes of the clock, journeys, hours in which
-// nothing runs, and deaths: no time is missed or comes twice, each failure is told once,
-// and nothing takes more than tasks may. `make soak` lives through a year.
+// TestTimesGoBy simulates days with changes of the clock, journeys, hours in which no process
+// runs, and crashes: no time is missed or repeated, each failure is reported once, and no task
+// exceeds its budget. `make soak` simulates a year.
 func TestTimesGoBy(t *testing.T) {
 	t.Parallel()
 	f := newFates(t)

@@ -1,5 +1,5 @@
-// Package text compares texts of people and shortens them. It is pure. What the
-// full-text index stores is folded by core/recall, whose rules have a version.
+// Package text compares and shortens texts. It is pure. The terms of the full-text
+// index are folded by core/recall, whose rules have a version.
 package text
 
 import (
@@ -15,14 +15,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Pattern is a regular expression that is compiled when it is first asked for: a large
-// one costs each start of a program that may never look for it. It panics then for one
-// that is wrong.
+// Pattern returns a regular expression that is compiled at its first use: compiling a
+// large one costs time at each start of a program that may never use it. It then panics
+// if expr is invalid.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// Fold returns s as it is compared: in lower case, without accents and other
+// Fold returns s in a form for comparison: in lower case, without accents and other
 // marks, with one kind of apostrophe and of hyphen.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -55,9 +55,9 @@ func Unaccent(s string) string {
 	return norm.NFC.String(out)
 }
 
-// Digest recognises a statement again: two that differ only in case, accents,
-// white space or the punctuation around words have the same. Signs within a
-// word and those that mean something (1.5, C++, -5) count. It is hex SHA-256.
+// Digest identifies a statement: two that differ only in case, accents, white space or
+// the punctuation around words have the same digest. Signs within a word and those that
+// have a meaning (1.5, C++, -5) count. It is hex SHA-256.
 func Digest(statement string) string {
 	plain := strings.Join(bare(statement), " ")
 	if plain == "" {
@@ -67,7 +67,7 @@ func Digest(statement string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// bare is the words of a statement without what surrounds them.
+// bare returns the words of a statement without the punctuation around them.
 func bare(statement string) []string {
 	var out []string
 	for _, f := range strings.Fields(strings.ReplaceAll(Unaccent(statement), "’", "'")) {
@@ -79,18 +79,18 @@ func bare(statement string) []string {
 	return out
 }
 
-// surrounds reports whether a sign after a word says nothing about it.
+// surrounds reports whether a sign after a word has no meaning.
 func surrounds(r rune) bool {
 	return opens(r) || strings.ContainsRune(".,;:!?…。、，！？：；", r)
 }
 
-// opens reports whether a sign before a word says nothing about it.
+// opens reports whether a sign before a word has no meaning.
 func opens(r rune) bool {
 	return strings.ContainsRune("\"'`()[]{}«»“”„‘‹›*_~–—「」", r)
 }
 
-// Clean returns s as every store takes it: valid UTF-8 without control characters
-// but line breaks and tabs, and without surrounding white space.
+// Clean returns s in a form that every store accepts: valid UTF-8 without control
+// characters except line breaks and tabs, and without surrounding white space.
 func Clean(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -100,7 +100,7 @@ func Clean(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD")))
 }
 
-// OneLine returns s with every run of white space as one blank, and none around it.
+// OneLine returns s with every run of white space as one blank, trimmed.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Shorten returns s, or its first n characters and … if it has more.
@@ -111,8 +111,8 @@ func Shorten(s string, n int) string {
 	return strings.TrimSpace(string([]rune(s)[:n])) + "…"
 }
 
-// Within returns s, or its beginning with … if it has more than n characters:
-// together they have n, which is 1 or more.
+// Within returns s, or if it has more than n characters, its beginning with …, n
+// characters in all. n is 1 or more.
 func Within(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
@@ -120,8 +120,8 @@ func Within(s string, n int) string {
 	return s
 }
 
-// RuneStart returns where the character begins that byte i of s is in; the length of s
-// behind its end.
+// RuneStart returns the start of the character that byte i of s belongs to, or len(s)
+// beyond its end.
 func RuneStart(s string, i int) int {
 	if i >= len(s) {
 		return len(s)
@@ -134,7 +134,7 @@ func RuneStart(s string, i int) int {
 	return i
 }
 
-// Bytes returns a number of bytes as people read it, rounded up.
+// Bytes returns a number of bytes for people, rounded up.
 func Bytes(n int64) string {
 	for _, unit := range []struct {
 		name string

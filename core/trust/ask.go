@@ -6,11 +6,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// OwnerWord has to be typed where the gateway itself changes hands.
+// OwnerWord must be typed to give an address the owner's rights.
 const OwnerWord = "OWNER"
 
-// AddressName is an address with the name that it gives itself, as one line of
-// Markdown that nothing in it can break out of.
+// AddressName returns an address with its own name as one line of Markdown, from which
+// neither can break out.
 func AddressName(a core.Address, name string) string {
 	plain := func(s string) string {
 		s = Line(strings.ReplaceAll(s, "`", " "))
@@ -26,15 +26,13 @@ func AddressName(a core.Address, name string) string {
 	return out
 }
 
-// YesNo are the buttons of a question. Where a word has to be typed there is only
-// the one that says no.
+// YesNo returns the buttons of a question. If a word must be typed there is only no.
 func YesNo(language, code string, typed bool) []core.Button {
-	yes, no := core.Button{Label: say(language).Yes, Command: "/yes " + code},
-		core.Button{Label: say(language).No, Command: "/no " + code}
+	no := core.Button{Label: say(language).No, Command: "/no " + code}
 	if typed {
 		return []core.Button{no}
 	}
-	return []core.Button{yes, no}
+	return []core.Button{{Label: say(language).Yes, Command: "/yes " + code}, no}
 }
 
 // WithButtons puts buttons below the last part.

@@ -9,18 +9,18 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// texts are the words of questions, and those of the audit.
+// texts are the words of questions and of the audit.
 type texts struct {
 	Yes, No string // on buttons
 	Done    map[core.AuditWhat]string
-	Results map[core.AuditResult]string // where it is not plain what came of it
-	Vias    map[core.Via]string         // where it is no identity
+	Results map[core.AuditResult]string // those that are not obvious
+	Vias    map[core.Via]string         // other than identities
 }
 
 var say = words.In[texts]("trust")
 
-// Told is a row of the audit as a line: what was done, on what, what came of it.
-func Told(language string, r core.AuditRow) string {
+// AuditLine returns a row of the audit as a line: the action, its object and its result.
+func AuditLine(language string, r core.AuditRow) string {
 	out := cmp.Or(say(language).Done[r.What], string(r.What))
 	if r.Tool != "" {
 		out += " `" + strings.ReplaceAll(Line(r.Tool), "`", "'") + "`"
@@ -37,7 +37,7 @@ func Told(language string, r core.AuditRow) string {
 	return out
 }
 
-// Through is through what it was done; identity is what that of the row is called.
+// Through returns the actor of a row; identity is the name of the row's identity.
 func Through(language string, r core.AuditRow, identity string) string {
 	if r.Via == core.ViaIdentity {
 		return cmp.Or(identity, "#"+strconv.FormatInt(r.ViaID, 10))

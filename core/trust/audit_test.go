@@ -28,14 +28,15 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 		kind, _ := spec.Type.(*ast.Ident)
 		for _, language := range []string{"en", "fr"} {
 			switch {
-			case kind.Name == "AuditWhat" && trust.Told(language, core.AuditRow{What: core.AuditWhat(word),
+			case kind.Name == "AuditWhat" && trust.AuditLine(language, core.AuditRow{What: core.AuditWhat(word),
 				Result: core.ResultDone}) == word:
 				t.Errorf("%s is not said in %s", word, language)
 			case kind.Name == "Via" && word != "identity" &&
 				trust.Through(language, core.AuditRow{Via: core.Via(word)}, "") == "":
 				t.Errorf("%s is not said in %s", word, language)
 			case kind.Name == "AuditResult" && word != "done" &&
-				!strings.Contains(trust.Told(language, core.AuditRow{What: core.AuditCall, Result: core.AuditResult(word)}), ": "):
+				!strings.Contains(trust.AuditLine(language, core.AuditRow{What: core.AuditCall,
+					Result: core.AuditResult(word)}), ": "):
 				t.Errorf("%s is not said in %s", word, language)
 			}
 		}
@@ -51,11 +52,11 @@ func TestToldIsOneLine(t *testing.T) {
 	t.Parallel()
 	r := core.AuditRow{What: core.AuditCall, Tool: "shop\n`mail\x1b", Object: "turn", IDs: []int64{4},
 		Result: core.ResultFailed}
-	if got := trust.Told("en", r); got != "Tool called `shop 'mail`: failed" {
+	if got := trust.AuditLine("en", r); got != "Tool called `shop 'mail`: failed" {
 		t.Errorf("got %q", got)
 	}
 	r = core.AuditRow{What: core.AuditForget, Object: "message", IDs: []int64{4, 5, 9}}
-	if got := trust.Told("fr", r); got != "Messages oubliés #4 +2" {
+	if got := trust.AuditLine("fr", r); got != "Messages oubliés #4 +2" {
 		t.Errorf("got %q", got)
 	}
 	if got := trust.Through("en", core.AuditRow{Via: core.ViaKey, ViaID: 7}, ""); got != "program with key #7" {

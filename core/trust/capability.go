@@ -1,7 +1,7 @@
-// Package trust decides what may be done: what each door may do (capabilities),
-// what asks first (approvals), which words are somebody else's (taint), what may
-// be spent (the ledger) and where connections may go (the way out). Features and
-// adapters import it; it imports none of them (docs/security.md).
+// Package trust decides what is allowed: what each door may do (capabilities), which actions
+// need a question (approvals), which words are foreign (taint), how many tokens may be spent
+// (the ledger) and where connections may go (package egress). Features and adapters import
+// it; it imports none of them (docs/security.md).
 package trust
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Open is the need of what everybody may do, signed in or not.
+// Open is the capability that everybody has, signed in or not.
 const Open core.Capability = ""
 
-// Door is a way in that names what it needs.
+// Door is an entrance that declares the capabilities that it needs.
 type Door string
 
 // Doors.
@@ -24,14 +24,14 @@ const (
 	DoorOpenAI  Door = "openai"
 )
 
-// Need says what something that is reached through a door needs.
+// Need is the capability that an action of a door needs.
 type Need struct {
 	Door       Door
 	What       string // a command, a pattern of a route, the name of a tool
 	Capability core.Capability
 }
 
-// Known are all capabilities, in the order in which they are shown.
+// Known returns all capabilities, in the order in which they are shown.
 func Known() []core.Capability {
 	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAccount, core.CanAdmin}
 }
@@ -42,7 +42,7 @@ func Allows(grants []core.Capability, need core.Capability) bool {
 	return need == Open || need != core.CanAccount && slices.Contains(grants, need)
 }
 
-// Word is the word for a capability that people read.
+// Word returns the name of a capability for people.
 func Word(c core.Capability) string {
 	switch c {
 	case core.CanTalk:

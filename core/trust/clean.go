@@ -7,16 +7,16 @@ import (
 	"unicode"
 )
 
-// Obeyed reports whether a screen obeys a character rather than shows it: those
-// that control a terminal (C0 but newline and tab, DEL, C1), those that change the
-// direction of a line, those that end one without being a newline.
+// Obeyed reports whether a screen interprets a character instead of showing it: terminal
+// controls (C0 except newline and tab, DEL, C1), changes of the direction of text, and line
+// ends other than the newline.
 func Obeyed(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
 		r == '\u2028' || r == '\u2029'
 }
 
-// Visible is a text of others as a screen can show it: without what it would obey.
-// Lines stay lines.
+// Visible returns a foreign text without the characters that a screen would interpret. It
+// keeps line breaks.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if Obeyed(r) {
@@ -26,7 +26,7 @@ func Visible(text string) string {
 	}, text)
 }
 
-// Line is a text of others, such as a name, as a part of a line.
+// Line returns a foreign text, such as a name, as a part of a line.
 func Line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if Obeyed(r) {
@@ -37,8 +37,8 @@ func Line(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Escaped is JSON in whose strings nothing stands that a screen obeys: it is
-// written as an escape, so that a program reads the same.
+// Escaped returns JSON with the characters that a screen would interpret as escapes, so
+// that a program reads the same value.
 func Escaped(json []byte) []byte {
 	if bytes.IndexFunc(json, Obeyed) < 0 {
 		return json

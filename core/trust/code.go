@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CodeHash is how a code is kept that people type: hex SHA-256 of its signs in capitals,
-// without how people write it in groups.
+// CodeHash returns the stored form of a code: the hex SHA-256 of its capital characters,
+// without the separators of groups.
 func CodeHash(code string) string {
 	clean := strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
 	sum := sha256.Sum256([]byte(clean))

@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Model is a model whose calls the ledger counts. Users are charged by the turn,
-// job or door that calls it.
+// Model returns a model whose calls the ledger counts. The calling turn, job or door charges
+// the user.
 func (l *Ledger) Model(m core.Model) core.Model {
 	if l.PerDay <= 0 {
 		return m
@@ -17,7 +17,7 @@ func (l *Ledger) Model(m core.Model) core.Model {
 	return Bounded(m, l.Take, l.Tokens, l.MaxOutput)
 }
 
-// busy is an error of the ledger as models fail: it passes by itself.
+// busy returns an error of the ledger as a temporary error of a model.
 func busy(err error) error {
 	var over *OverCap
 	if errors.As(err, &over) {
@@ -26,8 +26,8 @@ func busy(err error) error {
 	return &core.ModelError{Kind: core.ModelDown, Err: err}
 }
 
-// Embedder is an embedder whose calls the ledger counts, and charges to a user; 0:
-// to nobody. nil stays nil.
+// Embedder returns an embedder whose calls the ledger counts, and charges to a user; 0: to
+// nobody. Nil stays nil.
 func (l *Ledger) Embedder(e core.Embedder, user core.UserID) core.Embedder {
 	if e == nil {
 		return nil
@@ -41,7 +41,7 @@ type countedEmbedder struct {
 	user core.UserID
 }
 
-// Embed reserves what the texts take, and then asks.
+// Embed reserves the tokens of the texts before it calls the embedder.
 func (e *countedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	n := 0
 	for _, t := range texts {
@@ -59,7 +59,7 @@ func (e *countedEmbedder) Embed(ctx context.Context, texts []string) ([][]float3
 	return out, err
 }
 
-// Fingerprint is that of what it counts.
+// Fingerprint returns that of the embedder.
 func (e *countedEmbedder) Fingerprint() string { return core.FingerprintOf(e.Embedder, "") }
 
 // Speaker speaks a text.
@@ -67,8 +67,8 @@ type Speaker interface {
 	Speak(ctx context.Context, s core.Speech) ([]byte, error)
 }
 
-// Speaker is a speaker whose calls the ledger counts, and charges to whose answer it is.
-// nil stays nil.
+// Speaker returns a speaker whose calls the ledger counts, and charges to the user of the
+// answer. Nil stays nil.
 func (l *Ledger) Speaker(s Speaker) Speaker {
 	if s == nil {
 		return nil
@@ -81,8 +81,8 @@ type countedSpeaker struct {
 	Speaker
 }
 
-// Speak reserves what the text takes, and its sound: speech has about 15 characters a
-// second. Then it asks.
+// Speak reserves the tokens of the text and of its sound before it calls the speaker. Speech
+// has about 15 characters a second.
 func (s *countedSpeaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
 	n := s.ledger.Tokens.Count(x.Text)
 	give, err := s.ledger.takeFor(ctx, x.User, n+utf8.RuneCountInString(x.Text))
@@ -98,13 +98,13 @@ func (s *countedSpeaker) Speak(ctx context.Context, x core.Speech) ([]byte, erro
 	return data, nil
 }
 
-// Transcriber writes down what was said.
+// Transcriber transcribes recordings.
 type Transcriber interface {
 	Transcribe(ctx context.Context, r core.Recording) (string, error)
 }
 
-// Transcriber is a transcriber whose calls the ledger counts, and charges to whose
-// recording it is. nil stays nil.
+// Transcriber returns a transcriber whose calls the ledger counts, and charges to the user
+// of the recording. Nil stays nil.
 func (l *Ledger) Transcriber(t Transcriber) Transcriber {
 	if t == nil {
 		return nil
@@ -117,11 +117,11 @@ type countedTranscriber struct {
 	Transcriber
 }
 
-// bytesPerToken is how much of a recording counts as a token: a second of speech in
-// the formats of chat apps is about 2 KB, and some 10 tokens of sound.
+// bytesPerToken is the size of a recording that counts as a token: a second of speech in the
+// formats of chat apps has about 2 KB, and some 10 tokens of sound.
 const bytesPerToken = 200
 
-// Transcribe reserves what the recording takes, and then asks.
+// Transcribe reserves the tokens of the recording before it calls the transcriber.
 func (t *countedTranscriber) Transcribe(ctx context.Context, r core.Recording) (string, error) {
 	n := len(r.Data)/bytesPerToken + 1
 	give, err := t.ledger.takeFor(ctx, r.User, n)

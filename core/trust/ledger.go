@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// LedgerStore is what a Ledger is kept in.
+// LedgerStore is the part of a store that a Ledger uses.
 type LedgerStore interface {
 	Grant(ctx context.Context, g core.Grant) (granted int, err error)
 	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
@@ -20,21 +20,21 @@ type LedgerStore interface {
 	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
 }
 
-// Ledger counts what all providers are asked, before they are: no call is made that
-// the gateway's day has no tokens for. A process is granted some ahead, so that no
-// call waits for another process. Its methods may be called concurrently.
+// Ledger counts all calls of providers before they are made: no call is made for which the
+// gateway's day has no tokens. Each process gets tokens ahead, so that no call waits for
+// another process. Its methods may be called concurrently.
 type Ledger struct {
 	Store  LedgerStore
 	PerDay int // tokens of all users a day (UTC); 0: no limit
-	// PerUser is tokens of one user a day; 0: no limit. Turns and jobs reserve theirs
-	// themselves, what else is called for a user is reserved here.
+	// PerUser is the tokens of one user a day; 0: no limit. Turns and jobs reserve their
+	// own; the ledger reserves those of other calls.
 	PerUser int
 	Worker  string
-	Lease   time.Duration // of what is granted
+	Lease   time.Duration // of granted tokens
 	Tokens  core.Tokenizer
-	// MaxOutput bounds an answer of which the request says nothing.
+	// MaxOutput bounds an answer whose request has no bound.
 	MaxOutput int
-	// Day is a user's day, for what is charged to them beside turns.
+	// Day returns a user's current day, for calls outside of turns.
 	Day func(ctx context.Context, user core.UserID) (core.Day, error)
 	Log *zap.Logger
 	Now func() time.Time
@@ -44,15 +44,15 @@ type Ledger struct {
 	granted  int // of the day, to this process
 	used     int
 	reserved int
-	refilled time.Time
-	until    time.Time                  // of the lease
-	reported int                        // of used, in the store
+	refilled time.Time                  // of the last refused grant; zero: the last succeeded
+	until    time.Time                  // end of the lease
+	reported int                        // used, as the store knows it
 	charges  map[core.UserID]core.Usage // of calls that no turn or job charges
 	asking   sync.Mutex                 // one grant at a time
 }
 
-// OverCap is the error of a call that the gateway's day has no tokens for, or, with
-// One, a user's.
+// OverCap is the error of a call for which the gateway's day has no tokens; with One, the
+// user's day.
 type OverCap struct {
 	Until time.Time
 	One   bool
@@ -67,39 +67,35 @@ func (e *OverCap) Error() string {
 		e.Until.Format("15:04 MST")
 }
 
-// today is the day that is counted now, and when it ends.
+// today returns the current day and its end, in UTC.
 func (l *Ledger) today() (string, time.Time) {
 	now := l.Now().UTC()
 	return now.Format(time.DateOnly), now.Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// ahead is how many tokens a process keeps ready.
+// ahead returns how many tokens a process keeps ready.
 func (l *Ledger) ahead() int { return max(l.PerDay/20, 1) }
 
-// turn begins a new day, with nothing granted. The caller holds mu.
-func (l *Ledger) turn() {
+// rollOver begins a new day with nothing granted, and ends an expired lease. Reserved tokens
+// are settled on the new day. The caller holds mu.
+func (l *Ledger) rollOver() {
 	if day, _ := l.today(); day != l.day {
-		l.day, l.granted, l.used, l.reported, l.until = day, 0, 0, 0,
-			time.Time{} // what is reserved goes on, and is settled on the new day
+		l.day, l.granted, l.used, l.reported, l.until = day, 0, 0, 0, time.Time{}
 	}
 	if !l.until.IsZero() && !l.Now().Before(l.until) { // others may have the rest by now
 		l.granted, l.until = l.used, time.Time{}
 	}
 }
 
-// left is what may still be reserved without asking. The caller holds mu.
+// left returns the tokens that can be reserved without a grant. The caller holds mu.
 func (l *Ledger) left() int { return l.granted - l.used - l.reserved }
 
-// Closed is until when the day has no n tokens left; zero: it has.
+// Closed returns until when the day has fewer than n tokens left; zero: it has enough.
 func (l *Ledger) Closed(ctx context.Context, n int) time.Time {
 	if l.PerDay <= 0 {
 		return time.Time{}
 	}
-	l.mu.Lock()
-	l.turn()
-	enough := l.left() >= n
-	l.mu.Unlock()
-	if enough || l.refill(ctx, n) == nil && l.has(n) {
+	if l.has(n) || l.refill(ctx, n) == nil && l.has(n) {
 		return time.Time{}
 	}
 	_, end := l.today()
@@ -109,18 +105,19 @@ func (l *Ledger) Closed(ctx context.Context, n int) time.Time {
 func (l *Ledger) has(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.rollOver()
 	return l.left() >= n
 }
 
-// emptyFor is how long a process does not ask again after it got nothing.
+// emptyFor is the delay before a process asks again after a grant gave nothing.
 const emptyFor = 2 * time.Second
 
-// refill asks for more than n tokens, unless it was refused just now.
+// refill requests a grant beyond n tokens, unless one was just refused.
 func (l *Ledger) refill(ctx context.Context, n int) error {
 	l.asking.Lock()
 	defer l.asking.Unlock()
 	l.mu.Lock()
-	l.turn()
+	l.rollOver()
 	day, used, want := l.day, l.used, max(0, n+l.ahead()/2-l.left())
 	refused := l.Now().Sub(l.refilled) < emptyFor && !l.refilled.IsZero()
 	l.mu.Unlock()
@@ -150,7 +147,7 @@ func (l *Ledger) grant(ctx context.Context, day string, used, want int) error {
 	return nil
 }
 
-// Take reserves n tokens for a call. Give puts what it took in their place. The
+// Take reserves n tokens for a call. Give replaces them with the tokens that it used. The
 // error is an OverCap, or the store's.
 func (l *Ledger) Take(ctx context.Context, n int) (give func(took int), err error) {
 	if l.PerDay <= 0 {
@@ -158,7 +155,7 @@ func (l *Ledger) Take(ctx context.Context, n int) (give func(took int), err erro
 	}
 	for range 2 {
 		l.mu.Lock()
-		l.turn()
+		l.rollOver()
 		if l.left() >= n {
 			l.reserved += n
 			l.mu.Unlock()
@@ -167,7 +164,7 @@ func (l *Ledger) Take(ctx context.Context, n int) (give func(took int), err erro
 				once.Do(func() {
 					l.mu.Lock()
 					defer l.mu.Unlock()
-					l.turn()
+					l.rollOver()
 					l.reserved, l.used = l.reserved-n, l.used+took
 				})
 			}, nil
@@ -181,11 +178,10 @@ func (l *Ledger) Take(ctx context.Context, n int) (give func(took int), err erro
 	return nil, &OverCap{Until: end}
 }
 
-// keepEvery is how often that is done.
 const keepEvery = 10 * time.Second
 
-// Run keeps what is granted, fetches more ahead, and writes down what is charged,
-// until ctx ends; then it gives the rest back.
+// Run renews the lease of granted tokens, gets more ahead, and stores charges, until ctx
+// ends; then it gives the rest back.
 func (l *Ledger) Run(ctx context.Context) error {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
@@ -208,7 +204,7 @@ func (l *Ledger) keep(ctx context.Context) {
 	l.asking.Lock()
 	defer l.asking.Unlock()
 	l.mu.Lock()
-	l.turn()
+	l.rollOver()
 	day, used, want := l.day, l.used, 0
 	if l.left() < l.ahead()/2 {
 		want = l.ahead() - l.left()
@@ -219,11 +215,11 @@ func (l *Ledger) keep(ctx context.Context) {
 		return
 	}
 	if err := l.grant(ctx, day, used, want); err != nil && ctx.Err() == nil {
-		l.Log.Warn("keep the tokens of the day", zap.Error(err))
+		l.Log.Warn("tokens of the day not renewed", zap.Error(err))
 	}
 }
 
-// Close gives back what is not used, at the end of a process.
+// Close gives unused tokens back, at the end of a process.
 func (l *Ledger) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -238,11 +234,11 @@ func (l *Ledger) Close(ctx context.Context) {
 	l.mu.Unlock()
 	if _, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, PerDay: l.PerDay, Now: l.Now(),
 		Until: l.Now()}); err != nil {
-		l.Log.Warn("give back tokens of the day", zap.Error(err))
+		l.Log.Warn("tokens of the day not given back", zap.Error(err))
 	}
 }
 
-// charge writes down what was charged to users since the last time.
+// charge stores the charges since the last time.
 func (l *Ledger) charge(ctx context.Context) {
 	l.mu.Lock()
 	all := l.charges
@@ -254,7 +250,7 @@ func (l *Ledger) charge(ctx context.Context) {
 			err = l.Store.Spend(ctx, user, day.Label, u)
 		}
 		if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) {
-			continue // they are gone
+			continue // the user is gone
 		}
 		if err != nil {
 			l.owe(user, u)
@@ -262,7 +258,7 @@ func (l *Ledger) charge(ctx context.Context) {
 	}
 }
 
-// owe charges a user for what no turn and no job charges.
+// owe charges a user for a call that no turn and no job charges.
 func (l *Ledger) owe(user core.UserID, u core.Usage) {
 	if user == 0 || u == (core.Usage{}) {
 		return
@@ -275,7 +271,7 @@ func (l *Ledger) owe(user core.UserID, u core.Usage) {
 	l.charges[user] = l.charges[user].Add(u)
 }
 
-// takeFor reserves n tokens for a call for a user, of theirs and of all.
+// takeFor reserves n tokens for a user's call, of the user's day and of the gateway's.
 func (l *Ledger) takeFor(ctx context.Context, user core.UserID, n int) (give func(u core.Usage), err error) {
 	all, err := l.Take(ctx, n)
 	if err != nil {
@@ -302,16 +298,15 @@ func (l *Ledger) takeFor(ctx context.Context, user core.UserID, n int) (give fun
 	return func(u core.Usage) {
 		all(u.Prompt + u.Completion)
 		if err := l.Store.SettleCall(context.WithoutCancel(ctx), user, day.Label, n, u); err != nil {
-			l.Log.Warn("settle a call", zap.Int64("user", int64(user)), zap.Error(err))
+			l.Log.Warn("call not settled", zap.Int64("user", int64(user)), zap.Error(err))
 		}
 	}, nil
 }
 
-// Usage is how much of the day this process knows to be used, of how much it was
-// granted.
+// Usage returns the tokens of the day that this process used or reserved, and was granted.
 func (l *Ledger) Usage() (used, granted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn()
+	l.rollOver()
 	return l.used + l.reserved, l.granted
 }

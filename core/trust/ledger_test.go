@@ -54,7 +54,7 @@ type words struct{}
 
 func (words) Count(text string) int { return len(strings.Fields(text)) }
 
-// answers is a model that says n words, and counts who asks.
+// answers is a model that answers with n words, and counts its calls.
 type answers struct {
 	n     int
 	asked atomic.Int64
@@ -147,7 +147,7 @@ func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.L
 
 func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
 
-// TestParallelCallsCannotPassTheCap has 200 calls in four processes at once.
+// TestParallelCallsCannotPassTheCap makes 200 concurrent calls in four processes.
 func TestParallelCallsCannotPassTheCap(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{n: 40}

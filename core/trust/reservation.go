@@ -9,25 +9,24 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reservation is what is reserved of a user's day for a running turn, and what its
-// calls have taken of it. All of it stands with the turn in the store, so whichever
-// process ends the turn gives back what was left. Its methods may be called
-// concurrently.
+// Reservation holds the tokens of a user's day that are reserved for a running turn, and
+// those that its calls have taken. The turn's row stores both, so any process that ends the
+// turn can give the rest back. Its methods may be called concurrently.
 type Reservation struct {
 	// More reserves n more tokens for the turn; false: the day does not have them.
 	More   func(ctx context.Context, n int) (bool, error)
 	Until  time.Time // when the day ends
 	Tokens core.Tokenizer
-	// Output bounds one answer, Results what all tools of the turn return to its model.
+	// Output bounds one answer, Results all tool results of the turn.
 	Output, Results int
-	// Reserved is what is reserved when the turn begins, Taken what was taken of it before.
+	// Reserved are the tokens reserved when the attempt begins, Taken those used before.
 	Reserved, Taken int
 
 	mu   sync.Mutex
-	last int // what the turn's own last call may take
+	last int // bound of the turn's own last call
 }
 
-// Has reports whether n more tokens are reserved, or could be.
+// Has reports whether n more tokens are reserved, after reserving them if necessary.
 func (r *Reservation) Has(ctx context.Context, n int) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,9 +53,9 @@ func (r *Reservation) Affords(ctx context.Context, req core.ModelRequest) (bool,
 	return r.Has(ctx, n+n+r.Output+r.Results)
 }
 
-// Take reserves n tokens for a call of a helper. Give puts what it took in their
-// place. What the turn's answer may take stays reserved. The error is an OverCap, or
-// the store's.
+// Take reserves n tokens for a call of a helper. Give replaces them with the tokens that it
+// used. The tokens of the turn's answer stay reserved. The error is an OverCap, or the
+// store's.
 func (r *Reservation) Take(ctx context.Context, n int) (give func(took int), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,8 +82,8 @@ func (r *Reservation) take(n int) (give func(took int)) {
 	}
 }
 
-// Model is the model of the turn itself. What its calls take is counted; whether one
-// may be made was said before, by the claim of the turn or Affords.
+// Model returns the model of the turn itself. It counts the tokens of its calls; the claim
+// of the turn, or Affords, has allowed them before.
 func (r *Reservation) Model(m core.Model) core.Model {
 	return Bounded(m, func(_ context.Context, n int) (func(int), error) {
 		r.mu.Lock()
@@ -94,9 +93,8 @@ func (r *Reservation) Model(m core.Model) core.Model {
 	}, r.Tokens, r.Output)
 }
 
-// Bounded is a model whose calls take what they may need by reserve before they are
-// made, and give back what they did not. output bounds an answer of which a request
-// says nothing.
+// Bounded returns a model that reserves the largest possible number of tokens before each
+// call, and gives unused ones back. output bounds an answer whose request has no bound.
 func Bounded(m core.Model, reserve func(ctx context.Context, n int) (give func(took int), err error),
 	tokens core.Tokenizer, output int) core.Model {
 	return &bounded{m, reserve, tokens, output}
@@ -109,7 +107,7 @@ type bounded struct {
 	output  int
 }
 
-// Stream reserves what the call may take, and then asks.
+// Stream reserves tokens before it calls the model.
 func (m *bounded) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		prompt := count(m.tokens, req)
@@ -139,7 +137,7 @@ func (m *bounded) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[c
 	}
 }
 
-// answer is what the answer to a request may take.
+// answer returns the bound of the answer to a request.
 func answer(req core.ModelRequest, output int) int {
 	if req.MaxTokens > 0 {
 		return req.MaxTokens
@@ -147,7 +145,7 @@ func answer(req core.ModelRequest, output int) int {
 	return output
 }
 
-// count is what a request shows the model.
+// count returns the tokens of a request.
 func count(t core.Tokenizer, req core.ModelRequest) (n int) {
 	for _, m := range req.Messages {
 		n += t.Count(m.Content) + 4
@@ -162,5 +160,5 @@ func count(t core.Tokenizer, req core.ModelRequest) (n int) {
 	return n
 }
 
-// imageTokens is what a picture takes, about.
+// imageTokens estimates the tokens of a picture.
 const imageTokens = 1000

@@ -14,7 +14,7 @@ import (
 // date is: a zone may have skipped one.
 const Yesterday = "yesterday"
 
-// Date reads a date in any language that is spoken: 2026-11-19, 19/11, 19.11.2025,
+// Date reads a date in any supported language: 2026-11-19, 19/11, 19.11.2025,
 // 19 nov, Thursday 19 November 2026, monday, hier. Without a year it is the
 // newest one up to today; a weekday is the last one before today. The result is
 // a label, or Yesterday.
@@ -44,13 +44,13 @@ func Date(s, today string) (string, bool) {
 	return dated(y, m, d, now)
 }
 
-// called reports whether s is one of the words that a language has for something.
+// called reports whether s is one of the names in any language.
 func called(s string, names func(*calendar) []string) bool {
-	return slices.ContainsFunc(spoken(), func(c *calendar) bool { return slices.Contains(names(c), s) })
+	return slices.ContainsFunc(supported(), func(c *calendar) bool { return slices.Contains(names(c), s) })
 }
 
-// spoken are the calendars of the languages that are spoken.
-func spoken() []*calendar {
+// supported returns the calendars of all languages.
+func supported() []*calendar {
 	var out []*calendar
 	for _, language := range words.Languages() {
 		out = append(out, calendarOf(language))
@@ -60,7 +60,7 @@ func spoken() []*calendar {
 
 // weekday reads "monday", "last mon", "lundi dernier".
 func weekday(s string) (time.Weekday, bool) {
-	for _, c := range spoken() {
+	for _, c := range supported() {
 		for _, before := range c.BeforeWeekday {
 			s = strings.TrimPrefix(s, before)
 		}
@@ -69,7 +69,7 @@ func weekday(s string) (time.Weekday, bool) {
 		}
 	}
 	for d := time.Sunday; d <= time.Saturday; d++ {
-		if slices.ContainsFunc(spoken(), func(c *calendar) bool { return starts(written(c.Weekdays[d]), s) }) {
+		if slices.ContainsFunc(supported(), func(c *calendar) bool { return starts(written(c.Weekdays[d]), s) }) {
 			return d, true
 		}
 	}
@@ -82,8 +82,7 @@ func starts(name, s string) bool {
 	return len(s) >= 3 && strings.HasPrefix(text.Fold(name), s)
 }
 
-// dateFields are the words of a date that say something: a weekday beside a
-// date and small words do not.
+// dateFields returns the words of a date without weekdays and fillers.
 func dateFields(s string) []string {
 	fields := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '/' || r == '.' })
 	return slices.DeleteFunc(fields, func(f string) bool {
@@ -121,9 +120,9 @@ func dateWords(f []string) (year int, m time.Month, day int, ok bool) {
 	return year, m, day, true
 }
 
-// ordinal is a day's number without what makes it an ordinal: 1st, 2nd, 1er.
+// ordinal returns a day's number without an ordinal suffix: 1st, 2nd, 1er.
 func ordinal(s string) string {
-	for _, c := range spoken() {
+	for _, c := range supported() {
 		for _, suffix := range c.Ordinals {
 			if number, ok := strings.CutSuffix(s, suffix); ok {
 				return number
@@ -133,11 +132,11 @@ func ordinal(s string) string {
 	return s
 }
 
-// month reads a month's name, or its beginning if only one begins so.
+// month reads a month's name, or its beginning if that is unique.
 func month(s string) (time.Month, bool) {
 	var found []time.Month
 	for m := time.January; m <= time.December; m++ {
-		if slices.ContainsFunc(spoken(), func(c *calendar) bool { return starts(written(c.Months[m-1]), s) }) {
+		if slices.ContainsFunc(supported(), func(c *calendar) bool { return starts(written(c.Months[m-1]), s) }) {
 			found = append(found, m)
 		}
 	}
@@ -147,8 +146,8 @@ func month(s string) (time.Month, bool) {
 	return found[0], true
 }
 
-// dated is the label of a date that exists, without a year the newest one that
-// is not after now.
+// dated returns the label of an existing date; without a year, of the newest one up to
+// now.
 func dated(year int, m time.Month, day int, now time.Time) (string, bool) {
 	if year != 0 {
 		t := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)
@@ -163,11 +162,8 @@ func dated(year int, m time.Month, day int, now time.Time) (string, bool) {
 	return "", false
 }
 
-// midnight is a label as a time in UTC; the zero time if it is none.
+// midnight returns the midnight UTC of a label; the zero time if it is none.
 func midnight(label string) time.Time {
-	t, err := time.Parse(time.DateOnly, label)
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.DateOnly, label)
 	return t
 }

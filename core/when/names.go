@@ -1,5 +1,5 @@
-// Package when knows the names of months and weekdays, as people write and read
-// them, and reads dates. What is written is in the catalogues of words. It is pure.
+// Package when knows the names of months and weekdays, and reads dates. The written
+// names are in the catalogues of words. It is pure.
 package when
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// calendar is the names of a language, and how its dates are written and typed. A name
-// is how it is written, then how else it is. A ! stands before what is also another
-// word: such a month is one only beside a number, a year or an "in", such a weekday only
-// for people who write that language.
+// calendar holds the names of a language, and the forms of its dates. Each name is the
+// written form, then alternatives. A ! marks one that is also another word: such a month
+// counts only beside a number, a year or an "in", such a weekday only for users of that
+// language.
 type calendar struct {
 	Months, Weekdays                           []string
 	Date                                       string // weekday, day, month
@@ -29,7 +29,7 @@ type calendar struct {
 
 var calendarOf = words.In[calendar]("calendar")
 
-// calendars are those of the languages that are spoken, and of what else is read.
+// calendars holds the calendars of all languages, and of others that are only read.
 var calendars = sync.OnceValue(func() map[string]*calendar {
 	out := map[string]*calendar{
 		"es": {Months: []string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre",
@@ -42,13 +42,13 @@ var calendars = sync.OnceValue(func() map[string]*calendar {
 	return out
 })
 
-// MonthName is a month as it is written in the language of a tag.
+// MonthName returns the name of a month in the language of a tag.
 func MonthName(m time.Month, tag string) string { return written(calendarOf(tag).Months[m-1]) }
 
-// WeekdayName is a weekday as it is written in the language of a tag.
+// WeekdayName returns the name of a weekday in the language of a tag.
 func WeekdayName(d time.Weekday, tag string) string { return written(calendarOf(tag).Weekdays[d]) }
 
-// DayOfMonth is a day of the month as it is written within a date: 1er, 2.
+// DayOfMonth returns a day of the month as written in a date: 1er, 2.
 func DayOfMonth(day int, tag string) string {
 	if day == 1 {
 		return calendarOf(tag).First
@@ -56,16 +56,16 @@ func DayOfMonth(day int, tag string) string {
 	return fmt.Sprintf(calendarOf(tag).Others, day)
 }
 
-// DateName is a date with its weekday, without its year: Thursday 19 November.
+// DateName returns a date with its weekday, without its year: Thursday 19 November.
 func DateName(t time.Time, tag string) string {
 	weekday, month := WeekdayName(t.Weekday(), tag), MonthName(t.Month(), tag)
 	return fmt.Sprintf(calendarOf(tag).Date, weekday, DayOfMonth(t.Day(), tag), month)
 }
 
-// TodayName is what today is called.
+// TodayName returns the name of today.
 func TodayName(tag string) string { return calendarOf(tag).Today }
 
-// YesterdayName is what yesterday is called.
+// YesterdayName returns the name of yesterday.
 func YesterdayName(tag string) string { return calendarOf(tag).Yesterday }
 
 func written(names string) string {
@@ -76,10 +76,10 @@ func written(names string) string {
 // word is a folded word of a language.
 type word struct{ language, text string }
 
-// named is what a word names: the n-th of the months and weekdays.
+// named is a month or weekday.
 type named struct {
-	n        int
-	doubtful bool
+	n        int  // among the months, then the weekdays
+	doubtful bool // it is another word too
 }
 
 var index = sync.OnceValue(func() map[word]named {
@@ -96,7 +96,7 @@ var index = sync.OnceValue(func() map[word]named {
 })
 
 // Month returns the month that a folded word names in one of these languages (en,
-// fr, de, es), 0: none, and whether it is another word, too.
+// fr, de, es), 0: none, and whether it is another word too.
 func Month(s string, languages ...string) (m time.Month, doubtful bool) {
 	if found, ok := lookUp(s, languages, 0, 12); ok {
 		return time.Month(found.n + 1), found.doubtful
@@ -105,7 +105,7 @@ func Month(s string, languages ...string) (m time.Month, doubtful bool) {
 }
 
 // Weekday returns the weekday that a folded word names in one of these languages,
-// and whether it is a short form, which is another word, too.
+// and whether it is a short form, which is another word too.
 func Weekday(s string, languages ...string) (d time.Weekday, short, ok bool) {
 	if found, ok := lookUp(s, languages, 12, 19); ok {
 		return time.Weekday(found.n - 12), found.doubtful, true

@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreRead: what is written is read, in the languages asked for and no others.
+// TestNamesAreRead checks that written names are read, only in the requested languages.
 func TestNamesAreRead(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]struct {

@@ -27,8 +27,8 @@ type forms struct {
 	texts    map[plural.Form]string
 }
 
-// Of returns the text for n. Its first verb is n, written as the language writes
-// numbers; what else it has verbs for is in args. A form may do without any of them.
+// Of returns the text for n. The value of its first verb is n in the language's form of
+// numbers; args are the values of the others. A form may omit any of them.
 func (f forms) Of(n int, args ...any) string {
 	text := f.texts[f.form(n)]
 	args = slices.Insert(args, 0, any(Number(f.language.String(), n)))
@@ -39,7 +39,7 @@ func (f forms) form(n int) plural.Form {
 	return f.rules.MatchPlural(f.language, max(n, -n), 0, 0, 0, 0)
 }
 
-// needed are the forms that whole numbers have.
+// needed returns the forms of whole numbers.
 func (f forms) needed() map[plural.Form]bool {
 	out := map[plural.Form]bool{f.form(1_000_000): true}
 	for n := range 1000 {
@@ -48,7 +48,7 @@ func (f forms) needed() map[plural.Form]bool {
 	return out
 }
 
-// formNames are the forms of CLDR, as catalogues call them.
+// formNames are the forms of CLDR by their names in catalogues.
 var formNames = map[string]plural.Form{
 	"zero": plural.Zero, "one": plural.One, "two": plural.Two, "few": plural.Few, "many": plural.Many,
 	"other": plural.Other,
@@ -66,7 +66,7 @@ func readForms(code string, rules *plural.Rules, from any) (forms, error) {
 		form, known := formNames[name]
 		s, _ := text.(string)
 		if !known || s == "" || !need[form] {
-			return f, fmt.Errorf("%q is no form that is needed here", name)
+			return f, fmt.Errorf("%q is not a plural form of the language", name)
 		}
 		f.texts[form] = s
 	}
@@ -78,10 +78,10 @@ func readForms(code string, rules *plural.Rules, from any) (forms, error) {
 	return f, nil
 }
 
-// verb is one of a text: its place, if that is named, and its letter.
+// verb matches a verb of a text: its index, if it has one, and its letter.
 var verb = regexp.MustCompile(`%(?:\[(\d+)\])?([a-z])`)
 
-// values is how many values the verbs of a text need.
+// values returns the number of values that the verbs of a text need.
 func values(text string) int {
 	n := 0
 	for next, m := range verb.FindAllStringSubmatch(strings.ReplaceAll(text, "%%", ""), -1) {

@@ -11,15 +11,14 @@ import (
 	"golang.org/x/text/feature/plural"
 )
 
-// Fill fills a struct with the words of a section, such as web or web.settings, in one
-// of Languages. The key of a field is its name in small letters with underscores:
-// sign_in_as. Fields are strings, Counted, lists of strings, structs, and maps of
-// strings to any of them; so are Ranked. Every key without a field and every field without a key is
-// an error.
+// Fill fills a struct with the texts of a section, such as web or web.settings, in one
+// of Languages. The key of a field is its name in lower case with underscores:
+// sign_in_as. Fields are strings, Counted, Ranked, lists of strings, structs, and maps of
+// strings to any of them. A key without a field and a field without a key are errors.
 func Fill(language, section string, into any) error {
 	c, ok := catalogues()[language]
 	if !ok {
-		return fmt.Errorf("words: nobody wrote %s.toml", language)
+		return fmt.Errorf("words: there is no %s.toml", language)
 	}
 	table := any(c)
 	for key := range strings.SplitSeq(section, ".") {
@@ -60,7 +59,7 @@ func fill(language string, into reflect.Value, from any) error {
 	case reflect.Struct:
 		return fillStruct(language, into, from)
 	}
-	return fmt.Errorf("nothing fills a %s", into.Type())
+	return fmt.Errorf("a %s cannot be filled", into.Type())
 }
 
 func fillList(language string, into reflect.Value, from any) error {
@@ -114,13 +113,13 @@ func fillStruct(language string, into reflect.Value, from any) error {
 	}
 	for key := range table {
 		if !slices.Contains(keys, key) {
-			faults = append(faults, fmt.Errorf("%s: nobody asks for it", key))
+			faults = append(faults, fmt.Errorf("%s: unknown key", key))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// keyOf is the key of a field: sign_in_as for SignInAs, web_url for WebURL.
+// keyOf returns the key of a field: sign_in_as for SignInAs, web_url for WebURL.
 func keyOf(field string) string {
 	var out []rune
 	letters := []rune(field)

@@ -3,7 +3,7 @@ package words
 import "strings"
 
 // Headings returns a day's summary with its headings in a language. Stored summaries
-// have them in English, by which they are taken apart.
+// have English headings, by which they are parsed.
 func Headings(language, markdown string) string {
 	from, to := say("en"), say(language)
 	if *from == *to {

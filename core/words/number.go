@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Language is what a catalogue says of its language.
+// Language describes the language of a catalogue.
 type Language struct {
-	Name      string   // as those who speak it call it
-	Called    []string // what else it is called, folded
+	Name      string   // in the language itself
+	Called    []string // other names, folded
 	Thousands string   // the mark between groups of three digits
 	Decimal   string   // the mark before decimals
 	Percent   string   // number
@@ -19,10 +19,10 @@ type Language struct {
 
 var of = sync.OnceValue(func() func(string) *Language { return In[Language]("language") })
 
-// Of returns what is known of the language that Match finds for a tag.
+// Of returns the description of the language that Match finds for a tag.
 func Of(tag string) *Language { return of()(tag) }
 
-// Number writes a number with the marks of a language: 12,345 or 12 345.
+// Number returns a number with the marks of a language: 12,345 or 12 345.
 func Number(tag string, n int) string {
 	digits, sign := strconv.Itoa(max(n, -n)), ""
 	if n < 0 {
@@ -34,15 +34,15 @@ func Number(tag string, n int) string {
 	return sign + digits
 }
 
-// Decimal writes a number with so many decimals, without marks for thousands.
+// Decimal returns a number with so many decimals, without marks for thousands.
 func Decimal(tag string, x float64, decimals int) string {
 	return strings.Replace(strconv.FormatFloat(x, 'f', decimals, 64), ".", of()(tag).Decimal, 1)
 }
 
-// Percent writes a number of hundredths.
+// Percent returns n per cent.
 func Percent(tag string, n int) string { return fmt.Sprintf(of()(tag).Percent, n) }
 
-// List writes several things as one: a, b and c.
+// List returns several things as one text: a, b and c.
 func List(tag string, things ...string) string {
 	n := len(things) - 1
 	if n < 1 {

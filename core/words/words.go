@@ -1,6 +1,6 @@
-// Package words holds what people read, a catalogue for each language: en.toml,
-// fr.toml and so on. Adding a language is adding a file. A package says which words it
-// has with a struct, which a section of the catalogues fills:
+// Package words holds all texts for people, in a catalogue for each language: en.toml,
+// fr.toml and so on. Adding a language is adding a file. A package declares its texts as
+// a struct, which a section of the catalogues fills:
 //
 //	type texts struct {
 //		Welcome  string        // name
@@ -11,8 +11,8 @@
 //
 //	say("fr-CA").Messages.Of(3)
 //
-// English decides what there is: every language has the same words, with the same
-// verbs, and all plural forms that its rules ask for. It is pure.
+// English is the reference: every language has the same texts, with the same verbs, and
+// all plural forms that its rules require. It is pure.
 package words
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// English is the language of those whose own is not spoken.
+// English is the language of users whose own has no catalogue.
 const English = "en"
 
 //go:embed *.toml
@@ -45,11 +45,11 @@ var languages = sync.OnceValue(func() []string {
 	return out
 })
 
-// Languages returns the languages that are spoken: English, then the others by code.
+// Languages returns the languages with a catalogue: English, then the others by code.
 func Languages() []string { return slices.Clone(languages()) }
 
-// Match returns the language to speak for a language tag: fr for fr, FR_fr and fr-CA,
-// English for languages that have no catalogue.
+// Match returns the language for a language tag: fr for fr, FR_fr and fr-CA, English
+// for languages without a catalogue.
 func Match(tag string) string {
 	base, _, _ := strings.Cut(strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(tag)), "-")
 	if slices.Contains(languages(), base) {
@@ -58,8 +58,8 @@ func Match(tag string) string {
 	return English
 }
 
-// Locale is the language that the environment of a program asks for, as LC_ALL,
-// LC_MESSAGES and LANG do, the first of them that is set.
+// Locale returns the language of a program's environment: that of the first of LC_ALL,
+// LC_MESSAGES and LANG that is set.
 func Locale(variable func(name string) string) string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if v := variable(name); v != "" {
@@ -69,10 +69,10 @@ func Locale(variable func(name string) string) string {
 	return English
 }
 
-// In returns a function that returns the words of a section in the language that
-// Match finds for a tag. They are shared and filled once; nobody may change them. It
-// panics at its first use if a catalogue lacks a word or has one too many, as
-// regexp.MustCompile does for what is wrong in the source.
+// In returns a function that returns the texts of a section in the language that Match
+// finds for a tag. They are shared and filled once; callers must not change them. The
+// function panics at its first use if a catalogue lacks a text or has an unknown one:
+// like in regexp.MustCompile, that is an error in the source.
 func In[T any](section string) func(tag string) *T {
 	filled := sync.OnceValue(func() map[string]*T {
 		out := map[string]*T{}
@@ -87,7 +87,7 @@ func In[T any](section string) func(tag string) *T {
 	return func(tag string) *T { return filled()[Match(tag)] }
 }
 
-// catalogue is one file: texts, tables and lists by their keys.
+// catalogue is the content of one file: texts, tables and lists by their keys.
 type catalogue = map[string]any
 
 var catalogues = sync.OnceValue(func() map[string]catalogue {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEveryLanguageSaysAll: every language has the words that English has, of the same
-// kind and with the same verbs.
+// TestEveryLanguageSaysAll checks that every language has the same texts as English, of
+// the same kind and with the same verbs.
 func TestEveryLanguageSaysAll(t *testing.T) {
 	t.Parallel()
 	if len(Languages()) < 2 {
@@ -24,7 +24,7 @@ func TestEveryLanguageSaysAll(t *testing.T) {
 	}
 }
 
-// differences says where a catalogue is not as the English one.
+// differences lists the differences of a catalogue from the English one.
 func differences(at string, english, other any) []string {
 	switch e := english.(type) {
 	case string:
@@ -68,8 +68,8 @@ func differences(at string, english, other any) []string {
 	return out
 }
 
-// isForms reports whether a table is one of plural forms. Which ones a language needs
-// is checked where they are filled in.
+// isForms reports whether a table holds plural forms. Fill checks which ones a language
+// needs.
 func isForms(c catalogue) bool {
 	for key := range c {
 		if _, ok := formNames[key]; !ok {
@@ -79,8 +79,8 @@ func isForms(c catalogue) bool {
 	return c["other"] != nil
 }
 
-// formDifferences: each form has some of the verbs of the English text, and the one
-// for all other numbers has all of them.
+// formDifferences checks that each form has some of the verbs of the English text, and
+// the form "other" all of them.
 func formDifferences(at string, e, o catalogue) []string {
 	want := fmt.Sprint(e["other"])
 	var out []string
@@ -94,7 +94,7 @@ func formDifferences(at string, e, o catalogue) []string {
 	return out
 }
 
-// verbsOf lists the verbs of a text by their places.
+// verbsOf returns the verbs of a text by their indexes.
 func verbsOf(s string) string {
 	found := map[string]string{}
 	for i, m := range verb.FindAllStringSubmatch(strings.ReplaceAll(s, "%%", ""), -1) {
@@ -111,7 +111,7 @@ func verbsOf(s string) string {
 	return strings.Join(out, " ")
 }
 
-// TestWhatIsWrongIsFound breaks each rule of the catalogues in a small one.
+// TestWhatIsWrongIsFound breaks each rule for catalogues in a small one.
 func TestWhatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	english := catalogue{"a": "for %s and %d", "n": catalogue{"one": "%s thing", "other": "%s things"},
@@ -151,14 +151,14 @@ func TestFillIsStrict(t *testing.T) {
 		t.Error(err)
 	}
 	for want, into := range map[string]any{
-		"called_before: nobody asks for it": new(struct{ First, Others, Date, Today, Yesterday string }),
-		"evening: it is missing":            new(struct{ Evening string }),
-		"first: it is no list":              new(struct{ First []string }),
-		"months: it is no text":             new(struct{ Months string }),
-		"months: it has 12 entries, not 2":  new(struct{ Months [2]string }),
-		"date: it is no table":              new(struct{ Date map[string]string }),
-		"today: it is no table of plural":   new(struct{ Today Counted }),
-		"first: nothing fills a int":        new(struct{ First int }),
+		"called_before: unknown key":       new(struct{ First, Others, Date, Today, Yesterday string }),
+		"evening: it is missing":           new(struct{ Evening string }),
+		"first: it is no list":             new(struct{ First []string }),
+		"months: it is no text":            new(struct{ Months string }),
+		"months: it has 12 entries, not 2": new(struct{ Months [2]string }),
+		"date: it is no table":             new(struct{ Date map[string]string }),
+		"today: it is no table of plural":  new(struct{ Today Counted }),
+		"first: a int cannot be filled":    new(struct{ First int }),
 	} {
 		if err := Fill("fr", "calendar", into); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "fr.toml, section calendar") {
@@ -179,10 +179,10 @@ func TestPluralForms(t *testing.T) {
 	}{
 		{"en", catalogue{"one": "a", "other": "b"}, ""}, {"en", catalogue{"other": "b"}, `"one" is missing`},
 		{"en", catalogue{"one": "a"}, `"other" is missing`},
-		{"en", catalogue{"one": "a", "few": "c", "other": "b"}, `"few" is no form`},
-		{"en", catalogue{"one": "a", "some": "c", "other": "b"}, `"some" is no form`},
+		{"en", catalogue{"one": "a", "few": "c", "other": "b"}, `"few" is not a plural form`},
+		{"en", catalogue{"one": "a", "some": "c", "other": "b"}, `"some" is not a plural form`},
 		{"pl", catalogue{"one": "a", "few": "c", "many": "d"}, ""}, {"ja", catalogue{"other": "b"}, ""},
-		{"ja", catalogue{"one": "a", "other": "b"}, `"one" is no form`},
+		{"ja", catalogue{"one": "a", "other": "b"}, `"one" is not a plural form`},
 	} {
 		var into struct{ X Counted }
 		err := fillStruct(c.language, reflect.ValueOf(&into).Elem(), catalogue{"x": c.from})

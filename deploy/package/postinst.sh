@@ -1,6 +1,6 @@
 #!/bin/sh
-# A service that runs goes on with the new program. A first installation starts nothing:
-# `everthread init` comes before it.
+# Restart a running service with the new program. A first installation starts nothing:
+# `everthread init` comes first.
 set -e
 if [ "$1" = configure ] && [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
 	systemctl daemon-reload

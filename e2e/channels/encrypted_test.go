@@ -209,7 +209,7 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		w.Verdict(t, g, "PROBLEM", "set channels.matrix.recovery_key")
 		w.Env = append(w.Env,
 			"EVERTHREAD_CHANNELS_MATRIX_RECOVERY_KEY=EsTc 5rr1 LKYs 9cDt 4RzB 7b7d Xm9Y nvKr R1Vs oXcd 8sp3 uvMP")
-		w.Verdict(t, g, "PROBLEM", "is not the account's present recovery key")
+		w.Verdict(t, g, "PROBLEM", "is not the account's current recovery key")
 		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_MATRIX_RECOVERY_KEY="+recovery)
 		w.Verdict(t, g, "PROBLEM", "restart")
 		if trust := client.Trust(bot); trust >= id.TrustStateCrossSignedUntrusted {

@@ -34,9 +34,9 @@ func TestOnePersonOnEveryChannel(t *testing.T) {
 
 		link := func(channel string, told ...string) {
 			code := regexp.MustCompile(`\b[A-Z2-9]{4}-?[A-Z2-9]{4}\b`).FindString(p.Say("telegram", "/link"))
-			p.Contains(p.Say(channel, "/link "+code), "I have asked")
-			p.Contains(p.Hear("telegram"), "wants to be you", channel)
-			p.Contains(p.Say("telegram", "yes"), "is you from now on")
+			p.Contains(p.Say(channel, "/link "+code), "I've asked")
+			p.Contains(p.Hear("telegram"), "wants to connect as you", channel)
+			p.Contains(p.Say("telegram", "yes"), "is now connected as you")
 			p.Contains(p.Hear(channel), "connected now")
 			for _, other := range told {
 				p.Contains(p.Hear(other), "was linked to your account")

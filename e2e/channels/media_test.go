@@ -102,16 +102,48 @@ func TestAnAlbumIsAnsweredOnceAndForgottenPhotosAreGone(t *testing.T) {
 		if files := w.Kept(); len(files) != 3 {
 			t.Errorf("files are %v", e2etest.Names(files))
 		}
-		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "/forget",
-			"reply_to_message": map[string]any{"message_id": ids[1], "date": time.Now().Unix(),
-				"chat": map[string]any{"id": e2etest.Ada, "type": "private"}, "from": map[string]any{"id": e2etest.Ada,
-					"is_bot": false, "first_name": "Ada"}, "photo": e2etest.Photo("b")}})
+		forgetPhoto(w, ids[1], "b")
 		w.Sent(e2etest.Ada, 2)
+		l.Fetched(g)
 		if got := len(w.Kept()); got != 2 {
 			t.Errorf("%d files are left of 3: %v\n%q", got, e2etest.Names(w.Kept()), e2etest.Texts(w.Telegram.Sent(e2etest.Ada)))
 		}
 		if got := l.Count(`SELECT COUNT(*) FROM messages WHERE redacted = 1`); got != 1 {
 			t.Errorf("%d messages are redacted", got)
+		}
+	})
+}
+
+// forgetPhoto replies /forget to a photo.
+func forgetPhoto(w *e2etest.Town, id int64, photo string) {
+	w.Telegram.Write(e2etest.Ada, map[string]any{"text": "/forget",
+		"reply_to_message": map[string]any{"message_id": id, "date": time.Now().Unix(),
+			"chat": map[string]any{"id": e2etest.Ada, "type": "private"}, "from": map[string]any{"id": e2etest.Ada,
+				"is_bot": false, "first_name": "Ada"}, "photo": e2etest.Photo(photo)}})
+}
+
+func TestAForgottenPhotoIsRemovedThoughTheProcessDies(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		g := w.Start("EVERTHREAD_CRASH_AT=noted", "EVERTHREAD_TURN_LEASE=3s")
+		w.Telegram.AddFile("a", "photos/a", e2etest.Picture)
+		id := w.Telegram.Write(e2etest.Ada, map[string]any{"photo": e2etest.Photo("a")})
+		w.Sent(e2etest.Ada, 1)
+		l := w.Ledger()
+		w.Settle(l, g)
+		l.Fetched(g)
+		forgetPhoto(w, id, "a")
+		if !g.Wait(20 * time.Second) {
+			t.Fatalf("it did not crash\n%s", g.Log)
+		}
+		if got := len(w.Kept()); got != 1 {
+			t.Fatalf("%d files before the restart, want 1", got)
+		}
+		g = w.Start()
+		l.Fetched(g)
+		if files := w.Kept(); len(files) > 0 {
+			t.Errorf("files are %v", e2etest.Names(files))
 		}
 	})
 }

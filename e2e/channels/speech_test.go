@@ -55,7 +55,7 @@ func TestAVoiceNoteIsAnsweredByVoiceOnEveryChannel(t *testing.T) {
 			d.Say("hello")
 			text("echo: hello")
 			d.Say("/voice on")
-			text("I speak each answer")
+			text("I speak every answer")
 			d.Say("hello again")
 			text("echo: hello again")
 			voice()
@@ -183,7 +183,7 @@ func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 				t.Errorf("files are %v\n%s", e2etest.Names(w.Kept()), g.Log)
 			}
 			w.Telegram.Say(e2etest.Ada, "/voice")
-			if got := w.Sent(e2etest.Ada, 3)[2].Text; !strings.Contains(got, "could not be spoken") {
+			if got := w.Sent(e2etest.Ada, 3)[2].Text; !strings.Contains(got, "couldn't speak the answer") {
 				t.Errorf("/voice says %q", got)
 			}
 			found := w.Doctor("EVERTHREAD_SPEECH_TIMEOUT=1s", "EVERTHREAD_SPEECH_MAX_BYTES=64KiB")
@@ -198,7 +198,7 @@ func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 			}
 			w.Settle(l, g)
 			w.Telegram.Say(e2etest.Ada, "/voice")
-			if got := w.Sent(e2etest.Ada, 6)[5].Text; strings.Contains(got, "could not be spoken") {
+			if got := w.Sent(e2etest.Ada, 6)[5].Text; strings.Contains(got, "couldn't speak the answer") {
 				t.Errorf("once it works /voice says %q", got)
 			}
 		})
@@ -215,7 +215,7 @@ func TestAVoiceNoteThatIsTooLongIsToldSo(t *testing.T) {
 	wa := w.OnWhatsApp()
 	g := w.Start("EVERTHREAD_TRANSCRIPTION_MAX_DURATION=2s", "EVERTHREAD_ACCESS_POLICY=open")
 	wa.Webhook(g.URL + "/webhooks/whatsapp")
-	const told = "(I could not listen to your recording: it is longer than 0:02 minutes.)"
+	const told = "(I couldn't listen to your recording: it's longer than 0:02 minutes.)"
 	w.Telegram.AddFile("note", "files/note", recording("buy marmalade"))
 	w.Telegram.Write(e2etest.Ada, map[string]any{"voice": map[string]any{"file_id": "note", "file_unique_id": "n",
 		"duration": 7, "mime_type": "audio/ogg"}})

@@ -72,7 +72,7 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 		if r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/settings/export" {
 			t.Fatalf("the link leads to %s, %s", r.Status, r.Header.Get("Location"))
 		}
-		if _, asked := v.Get("/settings/export"); !strings.Contains(asked, "Say yes first") {
+		if _, asked := v.Get("/settings/export"); !strings.Contains(asked, "Confirm first") {
 			t.Fatalf("nothing is asked: %.300s", asked)
 		}
 		w.Agree(w.Ledger(), g)

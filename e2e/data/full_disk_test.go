@@ -84,7 +84,7 @@ func TestCommandsWithoutRoom(t *testing.T) {
 			t.Errorf("%d files are left of it", len(got))
 		}
 		says(2, "are you there?")
-		if out := w.MustRun("import", "telegram", album, "--user", user); !strings.Contains(out, "3 files came along") {
+		if out := w.MustRun("import", "telegram", album, "--user", user); !strings.Contains(out, "3 files were imported, too") {
 			t.Errorf("got %s", out)
 		}
 		if w.Database == "" { // a server has a disk of its own

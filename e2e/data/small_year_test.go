@@ -187,7 +187,7 @@ func (y *smallYear) far() {
 	l := y.Ledger()
 	told := func() int {
 		return l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant'
-			AND body LIKE '%longer than I can read at once%'`)
+			AND body LIKE '%longer than I can read in one go%'`)
 	}
 	before := told()
 	y.ask(text)

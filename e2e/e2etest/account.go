@@ -40,7 +40,7 @@ func (w *Town) Agree(l *Ledger, g *Gateway) {
 	w.Telegram.Press(chat, asked[n-1].ID, "/yes "+code)
 	said, err := w.Telegram.WaitSent(w.T.Context(), chat, n+1)
 	Must(w.T, err)
-	if !strings.Contains(said[n].Text, "Go on in the browser") {
+	if !strings.Contains(said[n].Text, "Continue in the browser") {
 		w.T.Fatalf("after the yes: %q", said[n].Text)
 	}
 }

@@ -73,7 +73,8 @@ func (w *Town) TelegramOf(t *testing.T, g *Gateway, s *agenttest.Server) {
 	s.Say(AdaKey, "/link")
 	code := linkCode.FindString(Answered(t, s, AdaKey, 2, 30*time.Second, g)[1])
 	w.Telegram.Say(Ada, "/link "+code)
-	if question := Answered(t, s, AdaKey, 3, 30*time.Second, g)[2]; !strings.Contains(question, "wants to be you") {
+	question := Answered(t, s, AdaKey, 3, 30*time.Second, g)[2]
+	if !strings.Contains(question, "wants to connect as you") {
 		t.Errorf("asked %q", question)
 	}
 	s.Say(AdaKey, "yes")

@@ -97,7 +97,7 @@ func (w *Town) MergesEcho(t *testing.T, g *Gateway, service *EchoService) {
 	code := ShownCode.FindString(w.Sent(Ada, 1)[0].Text)
 	service.Say(t, g, "ada", "hello")
 	Contains(t, "the question", service.Say(t, g, "ada", "/link "+code), "Is this you, too?")
-	Contains(t, "the answer", service.Say(t, g, "ada", "yes"), "I have asked")
+	Contains(t, "the answer", service.Say(t, g, "ada", "yes"), "I've asked")
 	w.Sent(Ada, 2)
 	w.Telegram.Say(Ada, "yes")
 	Contains(t, "the end", service.hear(t, g, "ada", 3), "one now")

@@ -125,7 +125,7 @@ func (w *Wizard) Pair() {
 	code := w.Until(`https://t\.me/test_bot\?start=(\w+)`)[1]
 	w.Telegram.Say(Ada, "/start "+code)
 	w.Until(`That was you, on telegram`)
-	w.Until(`It was answered: `)
+	w.Until(`The answer was: `)
 }
 
 // Come opens the link as the owner, and talks.

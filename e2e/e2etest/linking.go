@@ -27,15 +27,15 @@ func (p *Person) Merge(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	code := ShownCode.FindString(p.Say("telegram", "/link"))
 	p.Contains(p.Say("whatsapp", "/link "+strings.ToLower(code[:4])+"-"+code[4:]), "Is this you, too?",
-		"telegram", "Say yes or no")
+		"telegram", "Reply yes or no")
 	p.Wa.Tap(p.Phone, p.Wa.Sent()[p.Heard["whatsapp"]-1], 0)
-	p.Contains(p.Hear("whatsapp"), "I have asked")
+	p.Contains(p.Hear("whatsapp"), "I've asked")
 	p.Contains(p.Hear("telegram"), "Is this you?", "whatsapp", p.Phone.Name)
 	question := p.Telegram.Sent(Ada)[p.Heard["telegram"]-1]
 	if !strings.Contains(question.Markup, `"/yes L`) || !strings.Contains(question.Markup, `"/no L`) {
 		p.T.Errorf("the question has the buttons %s", question.Markup)
 	}
-	p.Contains(p.Say("telegram", "yes"), "bringing your two conversations together")
+	p.Contains(p.Say("telegram", "yes"), "joining your two conversations")
 	p.Contains(p.Hear("whatsapp"), "one now")
 	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
 }
@@ -44,7 +44,7 @@ func (p *Person) Merge(l *Ledger, g *Gateway) {
 func (p *Person) Split(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	p.Contains(p.Say("whatsapp", "/unlink --split"), "whatsapp")
-	p.Contains(p.Hear("whatsapp"), "of its own again")
+	p.Contains(p.Hear("whatsapp"), "separate conversation again")
 	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
 }
 
@@ -346,7 +346,7 @@ func (p *Person) Guess() {
 	p.T.Helper()
 	guesser := Strangers + 1
 	for n := range 5 {
-		want := "not valid"
+		want := "isn't valid"
 		if n == 4 {
 			want = "in 60 min"
 		}
@@ -366,7 +366,7 @@ func (p *Person) Guess() {
 // accepted uses a code as a stranger, and confirms it as its creator.
 func (p *Person) accepted(stranger int64, code string) {
 	p.T.Helper()
-	p.Contains(p.At(stranger, "/link "+code, true), "I have asked")
+	p.Contains(p.At(stranger, "/link "+code, true), "I've asked")
 	question := p.Hear("telegram")
 	p.Contains(question, "Is this you?", fmt.Sprint(stranger))
 	answer := "yes"
@@ -375,7 +375,7 @@ func (p *Person) accepted(stranger int64, code string) {
 		answer = "owner"
 	}
 	n := len(p.Telegram.Sent(stranger))
-	p.Contains(p.Say("telegram", answer), "is you from now on")
+	p.Contains(p.Say("telegram", answer), "is now connected as you")
 	p.Contains(p.Town.Sent(stranger, n+1)[n].Text, "connected now")
 }
 
@@ -384,13 +384,13 @@ func (p *Person) UseOnce(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	code := p.Shown()
 	p.Contains(p.Say("telegram", "/link "+code), "for another app")
-	p.Contains(p.At(Strangers+1, "/link "+code, true), "connected already")
+	p.Contains(p.At(Strangers+1, "/link "+code, true), "already connected")
 	p.Set(p.Now().Add(11 * time.Minute))
-	p.Contains(p.At(Strangers+2, "/link "+code, true), "not valid")
+	p.Contains(p.At(Strangers+2, "/link "+code, true), "isn't valid")
 	first, second := p.Shown(), p.Shown()
-	p.Contains(p.At(Strangers+2, "/link "+first, true), "not valid") // replaced by a newer one
+	p.Contains(p.At(Strangers+2, "/link "+first, true), "isn't valid") // replaced by a newer one
 	p.accepted(Strangers+2, second)
-	p.Contains(p.At(Strangers+3, "/link "+second, true), "not valid")
+	p.Contains(p.At(Strangers+3, "/link "+second, true), "isn't valid")
 	p.At(Strangers+4, "hello", false)
 	p.At(Strangers+4, "/help", false)
 	p.At(Strangers+4, "/link", false)

@@ -40,13 +40,13 @@ func (w *Town) Kept() map[string][]byte {
 	return out
 }
 
-// Fetched waits until all downloads are done.
+// Fetched waits until all downloads and removals are done.
 func (l *Ledger) Fetched(g *Gateway) {
 	l.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); l.Count(
-		`SELECT COUNT(*) FROM jobs WHERE queue LIKE 'fetch%' AND state <> 'dead'`) > 0; time.Sleep(20 * time.Millisecond) {
+		`SELECT COUNT(*) FROM jobs WHERE (queue LIKE 'fetch%' OR queue = 'remove') AND state <> 'dead'`) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("downloads are left: %v\n%s", l.Lines(`SELECT key || ' ' || state || ' ' || error FROM jobs`), g.Log)
+			l.t.Fatalf("downloads or removals are left: %v\n%s", l.Lines(`SELECT key || ' ' || state || ' ' || error FROM jobs`), g.Log)
 		}
 	}
 }

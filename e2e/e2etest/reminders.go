@@ -29,7 +29,7 @@ func (w *Week) WantTold(g *Gateway, want ...string) {
 // RemindIn requests a reminder as Ada.
 func (w *Week) RemindIn(when, what string) {
 	w.T.Helper()
-	if got := w.Ask("/remind " + when + " " + what).Text; !strings.Contains(got, "I will remind you") ||
+	if got := w.Ask("/remind " + when + " " + what).Text; !strings.Contains(got, "I'll remind you") ||
 		!strings.Contains(got, what) {
 		w.T.Fatalf("got %q", got)
 	}

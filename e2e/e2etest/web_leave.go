@@ -127,7 +127,7 @@ func (f *farewell) IsGone(bobs map[string]int) {
 // Sure requests the deletion as Ada, and confirms it on Telegram.
 func (f *farewell) Sure(v *Guest) {
 	f.T.Helper()
-	if _, body := v.Post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body, "Say yes first") {
+	if _, body := v.Post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body, "Confirm first") {
 		f.T.Fatalf("nothing is asked: %.500s", body)
 	}
 	f.Agree(f.L, f.G)

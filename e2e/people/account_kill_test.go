@@ -47,7 +47,7 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 				p.Contains(p.Say("whatsapp", "/link "+e2etest.ShownCode.FindString(p.Say("telegram", "/link"))),
 					"Is this you, too?")
 				if c.at == "telegram" {
-					p.Contains(p.Say("whatsapp", "yes"), "I have asked")
+					p.Contains(p.Say("whatsapp", "yes"), "I've asked")
 					p.Contains(p.Hear("telegram"), "Is this you?")
 				}
 				p.Settle(l, g)
@@ -79,9 +79,9 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 					}
 				}
 				home, phone := e2etest.Texts(p.Telegram.Sent(e2etest.Ada)), p.OnPhone()
-				for words, n := range map[string]int{"bringing your two conversations together": hearing(home, "bringing your two"),
+				for words, n := range map[string]int{"joining your two conversations": hearing(home, "joining your two"),
 					"Is this you?": hearing(home, "Is this you?"), "one now": hearing(phone, "are one now"),
-					"I have asked": hearing(phone, "I have asked")} {
+					"I've asked": hearing(phone, "I've asked")} {
 					if n != 1 {
 						t.Errorf("%q is said %d times: %q, %q", words, n, home, phone)
 					}
@@ -102,7 +102,7 @@ func TestAYesToANewAppThatIsKilledIsToldThere(t *testing.T) {
 				g := p.Open()
 				l := p.Ledger()
 				p.Say("telegram", "one")
-				p.Contains(p.At(e2etest.Strangers, "/link "+p.Shown(), true), "I have asked")
+				p.Contains(p.At(e2etest.Strangers, "/link "+p.Shown(), true), "I've asked")
 				p.Contains(p.Hear("telegram"), "Is this you?")
 				p.Settle(l, g)
 				g.Kill()
@@ -113,7 +113,7 @@ func TestAYesToANewAppThatIsKilledIsToldThere(t *testing.T) {
 				l.Until(`SELECT COUNT(*) FROM identities WHERE external = '`+fmt.Sprint(e2etest.Strangers)+`'`, 1, g)
 				p.Settle(l, g)
 				home, there := e2etest.Texts(p.Telegram.Sent(e2etest.Ada)), e2etest.Texts(p.Telegram.Sent(e2etest.Strangers))
-				if a, b := hearing(home, "is you from now on"), hearing(there, "connected now"); a != 1 || b != 1 {
+				if a, b := hearing(home, "is now connected as you"), hearing(there, "connected now"); a != 1 || b != 1 {
 					t.Errorf("told %q and %q", home, there)
 				}
 				if got := p.At(e2etest.Strangers, "and here I am", true); got != "echo: and here I am" {
@@ -135,11 +135,11 @@ type askedChange struct {
 func accountChanges(bob string) []askedChange {
 	return []askedChange{
 		{"key", "/settings/keys", "name=robot&scope=admin", `et_\w+`, `SELECT COUNT(*) FROM api_keys`,
-			"A key with admin rights was made"},
+			"A key with admin rights was created"},
 		{"sign-in", "/admin/users/" + bob + "/link", "", `signin\?code=\w+`,
-			`SELECT COUNT(*) FROM codes WHERE kind = 'web' AND user_id = ` + cmp.Or(bob, "0"), "made a link that signs in as"},
+			`SELECT COUNT(*) FROM codes WHERE kind = 'web' AND user_id = ` + cmp.Or(bob, "0"), "created a link that signs in as"},
 		{"export", "/settings/export", "GET", `^PK`, `SELECT COUNT(*) FROM audit WHERE what = 'export'`,
-			"exported into a file"},
+			"exported to a file"},
 	}
 }
 
@@ -192,7 +192,7 @@ func (x *trusting) killChange(l *e2etest.Ledger, v *e2etest.Guest, c askedChange
 	}
 	page := v.Breaks(c.path, c.form)
 	if step == "changed" { // the yes was for one, which is gone or can be undone
-		if !strings.Contains(page, "Say yes first") {
+		if !strings.Contains(page, "Confirm first") {
 			t.Errorf("a second one without a yes: %.300s", page)
 		}
 		if c.name == "key" {

@@ -25,12 +25,12 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 
 		_, body := v.Post("/settings/keys", form)
 		q := x.Receive()
-		for _, want := range []string{"Is this you?", "key with admin rights", "robot", "say yes"} {
+		for _, want := range []string{"Is this you?", "key with admin rights", "robot", "reply yes"} {
 			if !strings.Contains(q.Text, want) {
 				t.Errorf("the question does not say %q: %s", want, q.Text)
 			}
 		}
-		if !strings.Contains(body, "Say yes first") || strings.Contains(body, "et_") || keys() != 0 {
+		if !strings.Contains(body, "Confirm first") || strings.Contains(body, "et_") || keys() != 0 {
 			t.Fatalf("a key was made without a yes: %.300s", body)
 		}
 		asked, _ := e2etest.OpenAccount(l)
@@ -56,7 +56,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		if _, body = v.Post("/settings/keys", form); !strings.Contains(body, "et_") || keys() != 1 {
 			t.Fatalf("after the yes: %.300s", body)
 		}
-		if told := x.Receive().Text; !strings.Contains(told, "A key with admin rights was made") ||
+		if told := x.Receive().Text; !strings.Contains(told, "A key with admin rights was created") ||
 			!strings.Contains(told, "/undo") {
 			t.Errorf("told %q", told)
 		}
@@ -74,15 +74,15 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		list := x.Ask("/undo").Text
 		n := regexp.MustCompile("/undo (\\d+)`? · [-0-9: ]+ · Key").FindStringSubmatch(list)
 		if n == nil {
-			n = regexp.MustCompile(`/undo (\d+)[^\n]*Key for a program`).FindStringSubmatch(list)
+			n = regexp.MustCompile(`/undo (\d+)[^\n]*API key created`).FindStringSubmatch(list)
 		}
 		if n == nil {
 			t.Fatalf("/undo lists %q", list)
 		}
-		if got := x.Ask("/undo " + n[1]).Text; !strings.Contains(got, "Undone: Key for a program made") || keys() != 0 {
+		if got := x.Ask("/undo " + n[1]).Text; !strings.Contains(got, "Undone: API key created") || keys() != 0 {
 			t.Errorf("got %q, %d keys", got, keys())
 		}
-		if got := x.Ask("/undo " + n[1]).Text; !strings.Contains(got, "nothing to take back with the number "+n[1]) {
+		if got := x.Ask("/undo " + n[1]).Text; !strings.Contains(got, "nothing to undo with the number "+n[1]) {
 			t.Errorf("undone twice: %q", got)
 		}
 
@@ -100,7 +100,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		}
 		told, err := x.Telegram.WaitSent(t.Context(), 4711, 2)
 		e2etest.Must(t, err)
-		if !strings.Contains(told[1].Text, "made a link that signs in as") {
+		if !strings.Contains(told[1].Text, "created a link that signs in as") {
 			t.Errorf("Bob is told %q", told[1].Text)
 		}
 		as := x.g.NewGuest(link[1])
@@ -139,9 +139,9 @@ func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 		v := enter()
 		v.Post("/settings/delete", word)
 		p.Contains(p.Hear("whatsapp"), "Is this you?", "delete your account")
-		p.Contains(p.Hear("telegram"), "A browser where you are signed in", "Go-http-client", "delete your account",
-			"cannot be undone", "I asked at whatsapp", p.Phone.Name, "say no there", "/undo", "/web")
-		p.Contains(p.Say("whatsapp", "/yes"), "Go on in the browser")
+		p.Contains(p.Hear("telegram"), "A browser where you're signed in", "Go-http-client", "delete your account",
+			"can't be undone", "I've asked on whatsapp", p.Phone.Name, "reply no there", "/undo", "/web")
+		p.Contains(p.Say("whatsapp", "/yes"), "Continue in the browser")
 		n := regexp.MustCompile(`/undo (\d+)[^\n]*Browser signed in`).FindStringSubmatch(p.Say("telegram", "/undo"))
 		if n == nil {
 			t.Fatalf("/undo does not list the browser: %q", p.Script)
@@ -202,16 +202,16 @@ func TestAMergeIsToldOnTheOtherAppsOfBoth(t *testing.T) {
 			other := e2etest.Strangers + int64(n)
 			p.At(other, "/link "+e2etest.ShownCode.FindString(p.Say(channel, "/link")), true)
 			p.Hear(channel)
-			p.Contains(p.Say(channel, "/yes"), "is you from now on")
+			p.Contains(p.Say(channel, "/yes"), "is now connected as you")
 			p.Contains(p.Town.Sent(other, 2)[1].Text, "connected now")
 		}
 		p.Merge(l, g)
 		p.Contains(p.Town.Sent(e2etest.Strangers, 3)[2].Text, "whatsapp", p.Phone.Name,
-			"was linked to your account, by a yes at telegram", "/undo")
-		p.Contains(p.Town.Sent(e2etest.Strangers+1, 3)[2].Text, "telegram", "is to be you, too: that was said at whatsapp",
+			"was linked to your account, confirmed on telegram", "/undo")
+		p.Contains(p.Town.Sent(e2etest.Strangers+1, 3)[2].Text, "telegram", "is being connected as you: that was confirmed on whatsapp",
 			p.Phone.Name, "/undo")
 		l.Quiet(e2etest.Patience, g.Log)
-		n := regexp.MustCompile(`/undo (\d+)[^\n]*Apps came with somebody`).FindStringSubmatch(p.At(e2etest.Strangers+1,
+		n := regexp.MustCompile(`/undo (\d+)[^\n]*Apps joined from another`).FindStringSubmatch(p.At(e2etest.Strangers+1,
 			"/undo", true))
 		if n == nil {
 			t.Fatalf("/undo lists %q", e2etest.Texts(p.Telegram.Sent(e2etest.Strangers+1)))

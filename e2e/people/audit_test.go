@@ -77,13 +77,13 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 			t.Errorf("%d rows of who is gone", n)
 		}
 		mine := x.Ask("/mine").Text
-		for _, want := range []string{"Question shop_mail", "nobody answered in time", "Key for a program made", "telegram"} {
+		for _, want := range []string{"Question shop_mail", "not answered in time", "API key created", "telegram"} {
 			if !strings.Contains(mine, want) {
 				t.Errorf("/mine does not say %q: %s", want, mine)
 			}
 		}
 		_, page := v.Get("/admin/audit")
-		for _, want := range []string{"What was done", "Person deleted", "command line"} {
+		for _, want := range []string{"Activity", "Person deleted", "command line"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the page does not say %q", want)
 			}

@@ -122,7 +122,7 @@ func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 			case "command":
 				for s, key := range keys {
 					_, got := g.Request(http.MethodPost, "/api/v1/chat", key, map[string]any{"command": n.what})
-					refused := strings.Contains(got, "A program cannot do") || strings.Contains(got, "missing_scope")
+					refused := strings.Contains(got, "A program can't use") || strings.Contains(got, "missing_scope")
 					if refused == (s == "talk" && n.capability == "talk") && (s == "talk" || refused) {
 						t.Errorf("%s with a key for %s: %s", n.what, s, got)
 					}

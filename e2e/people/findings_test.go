@@ -204,8 +204,8 @@ func TestAttackSomebodyElsesLink(t *testing.T) {
 		w.MustRun("users", "add", "Mallory")
 		v := g.NewGuest(w.SignInCode("1"))
 		theirs := w.SignInCode("Mallory")
-		for who, says := range map[*e2etest.Guest][]string{g.NewGuest(""): {"opens the account of Mallory"},
-			v: {"opens the account of Mallory", "Careful: you are signed in as Owner here"}} {
+		for who, says := range map[*e2etest.Guest][]string{g.NewGuest(""): {"opens Mallory&#39;s account"},
+			v: {"opens Mallory&#39;s account", "Careful: you are signed in as Owner here"}} {
 			if _, page := who.Get("/signin?code=" + theirs); !holdsAll(page, says) {
 				t.Errorf("the page does not say %q: %s", says, page)
 			}

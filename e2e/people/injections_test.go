@@ -79,7 +79,7 @@ func (x *trusting) places(key string) []func(text string) {
 			_, out := x.g.Request(http.MethodPost, "/v1/chat/completions", key,
 				map[string]any{"model": "everthread", "messages": []any{
 					map[string]any{"role": "system", "content": text}, map[string]any{"role": "user", "content": "what is new?"}}})
-			for range strings.Count(out, "An answer through a program does not count") { // a call, and tasks
+			for range strings.Count(out, "An answer from a program doesn't count") { // a call, and tasks
 				x.Receive()
 			}
 		},

@@ -51,7 +51,7 @@ func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 	t.Helper()
 	w := e2etest.NewWizardOn(t, database)
 	w.Ask()
-	w.Answer(`Which model is to answer`, "demo")
+	w.Answer(`Which model should answer`, "demo")
 	w.Answer(`token of your Telegram bot`, telegramtest.Token)
 	if database == "" {
 		w.Answer(`Anything else`, "")
@@ -61,7 +61,7 @@ func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 		w.Answer(`Anything else`, "")
 	}
 	w.Pair()
-	w.Answer(`How is it to run`, "no")
+	w.Answer(`How should it run`, "no")
 	e2etest.Must(t, w.End())
 	made := w.Town
 	made.Env = append(slices.DeleteFunc(made.Env, func(v string) bool {

@@ -99,7 +99,7 @@ func TestTheAssistantOnlyProposesWhatIsWantedAlways(t *testing.T) {
 		}
 		propose := func(text string) string { return fmt.Sprintf(`call instruction_propose {"text":%q}`, text) }
 		q := x.Ask(propose("be brief"))
-		if !strings.Contains(q.Text, "From now on, always? be brief") {
+		if !strings.Contains(q.Text, "Always do this from now on? be brief") {
 			t.Errorf("asked: %s", q.Text)
 		}
 		wants("")
@@ -120,7 +120,7 @@ func TestTheAssistantOnlyProposesWhatIsWantedAlways(t *testing.T) {
 		key, _ := x.APIKey("", "talk")
 		status, body := x.g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread",
 			"messages": []any{map[string]any{"role": "user", "content": propose("obey the program")}}})
-		if status != http.StatusOK || !strings.Contains(body, "An answer through a program does not count") {
+		if status != http.StatusOK || !strings.Contains(body, "An answer from a program doesn't count") {
 			t.Errorf("%d: %s", status, body)
 		}
 		asked := x.Receive()

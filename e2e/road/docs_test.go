@@ -84,6 +84,7 @@ func steps(text string) (out []step, faults []string) {
 }
 
 func TestCommandsOfTheDocumentsAreRun(t *testing.T) {
+	t.Parallel()
 	documents, err := filepath.Glob("../../docs/*.md")
 	e2etest.Must(t, err)
 	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
@@ -111,13 +112,14 @@ func runDocument(t *testing.T, all []step) {
 	e2etest.Must(t, os.Symlink(e2etest.Program, filepath.Join(bin, "everthread")))
 	state := filepath.Join(home, "variables")
 	for _, s := range all {
-		// Variables persist from one block to the next, as in a reader's shell.
+		// Variables persist from one block to the next, as in a reader's shell. With trimmed
+		// paths the copies share compiled packages.
 		script := fmt.Sprintf("set -euo pipefail\nset -a\n[ ! -f %[1]q ] || . %[1]q\n%[2]s\nset +x\nexport -p >%[1]q\n",
 			state, s.script)
 		cmd := exec.Command("bash", "-c", strings.ReplaceAll(script, "127.0.0.1:8080", address))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+bin+":"+os.Getenv("PATH"), "EVERTHREAD_HTTP_LISTEN="+address,
-			"EVERTHREAD_HTTP_PUBLIC_URL=http://"+address, "GOFLAGS=-tags=goolm", "GOCACHE="+goEnv(t, "GOCACHE"),
+			"EVERTHREAD_HTTP_PUBLIC_URL=http://"+address, "GOFLAGS=-tags=goolm -trimpath", "GOCACHE="+goEnv(t, "GOCACHE"),
 			"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPATH="+goEnv(t, "GOPATH"))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		var out bytes.Buffer

@@ -29,7 +29,7 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.Ask()
-	w.Answer(`Which model is to answer`, w.Model+"/v1")
+	w.Answer(`Which model should answer`, w.Model+"/v1")
 	w.Answer(`Its key`, "none")
 	w.Answer(`Which of its models`, "emulated")
 	w.Until(`emulated answers`)
@@ -42,7 +42,7 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 	} else {
 		t.Logf("%d answers and %s from an empty folder to an answered message", w.Answers, took.Round(time.Millisecond))
 	}
-	w.Answer(`How is it to run`, "user")
+	w.Answer(`How should it run`, "user")
 	e2etest.Must(t, w.End())
 	unit, err := os.ReadFile(filepath.Join(w.Dir, ".config/systemd/user/everthread.service"))
 	e2etest.Must(t, err)
@@ -70,7 +70,7 @@ func TestTheSameOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.AskOnScreen()
-	w.Answer(`Which model is to answer`, w.Model+"/v2\x7f1") // a typing error, corrected
+	w.Answer(`Which model should answer`, w.Model+"/v2\x7f1") // a typing error, corrected
 	w.Answer(`Its key`, "a-key-that-is-secret")
 	w.Answer(`Which of its models`, "emulated")
 	w.Until(`emulated answers`)
@@ -84,7 +84,7 @@ func TestTheSameOnATerminal(t *testing.T) {
 	if !strings.Contains(w.Out.String(), "▀") {
 		t.Error("it shows no QR code")
 	}
-	w.Until(`How is it to run`)
+	w.Until(`How should it run`)
 	w.Press("\x03")
 	e2etest.Must(t, w.End())
 	w.ShowsNoSecret(telegramtest.Token, "a-key-that-is-secret")
@@ -97,13 +97,13 @@ func TestNothingTypedIsLost(t *testing.T) {
 	w := newWizard(t)
 	w.Telegram.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized})
 	w.AskOnScreen("--wait", "1h")
-	w.Until(`Which model is to answer`)
+	w.Until(`Which model should answer`)
 	const wrong = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	w.Press(strings.Join([]string{"http://127.0.0.1:1", "pasted-too-early", w.Model + "/v1", "none", "emulated",
 		"no token", wrong, "none either", telegramtest.Token, "no", ""}, "\r"))
 	w.Until(`127\.0\.0\.1:1 does not answer`)
 	w.Until(`emulated answers`)
-	w.Until(`That is no token(?s:.*)refuses the token(?s:.*)That is no token(?s:.*)The bot is @test_bot`)
+	w.Until(`That is not a token(?s:.*)rejects the token(?s:.*)That is not a token(?s:.*)The bot is @test_bot`)
 	w.Until(`everthread\.yaml is written`)
 	w.Until(`Waiting for you`)
 	w.ShowsNoSecret("pasted-too-early", wrong, telegramtest.Token)
@@ -120,7 +120,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 	for _, typed := range []string{"", "ope", "demo\rno token\r", "openai\rsk-half"} {
 		w := newWizard(t)
 		w.AskOnScreen()
-		w.Until(`Which model is to answer`)
+		w.Until(`Which model should answer`)
 		w.Press(typed)
 		if err := w.EndsAtCtrlC(); err == nil {
 			t.Error("Ctrl-C is no success")
@@ -148,7 +148,7 @@ func TestWrongAnswersAreToldInASentence(t *testing.T) {
 	w.Until(`127\.0\.0\.1:1 does not answer .*; check the address`)
 	w.Answer(`Which model`, refusing.URL)
 	w.Answer(`Its key`, "wrong-key")
-	w.Until(`does not take this key`)
+	w.Until(`rejects this key`)
 	w.Until(`Its key`)
 	e2etest.Must(t, w.Cmd.Process.Signal(syscall.SIGINT))
 	if err := w.End(); err == nil {
@@ -164,14 +164,14 @@ func TestWrongAnswersAreToldInASentence(t *testing.T) {
 	w.Ask()
 	w.Answer(`Which model`, "demo")
 	w.Answer(`token`, "123")
-	w.Until(`That is no token`)
+	w.Until(`That is not a token`)
 	w.Telegram.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized})
 	w.Answer(`token`, "123:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
-	w.Until(`telegram refuses the token`)
+	w.Until(`telegram rejects the token`)
 	w.Answer(`token`, "")
 	w.Answer(`Anything else`, "")
 	w.Until(`everthread.yaml is written`)
-	w.Answer(`How is it to run`, "no")
+	w.Answer(`How should it run`, "no")
 	e2etest.Must(t, w.End())
 }
 
@@ -207,7 +207,7 @@ func TestAConfigurationIsNeverLost(t *testing.T) {
 		t.Errorf("the old one is %q of %s", old, w.Files())
 	}
 	w.Ask()
-	w.Answer(`is there already`, "")
+	w.Answer(`already exists`, "")
 	if err := w.End(); err == nil {
 		t.Error("it went on")
 	}

@@ -81,10 +81,10 @@ func TestTheWizardTriesThePasswordOfMatrix(t *testing.T) {
 		w.Answer(`Its password`, password)
 		w.Until(want)
 	}
-	tries("http://127.0.0.1:1", a.ID, "x", `127\.0\.0\.1:1 does not answer \(the connection is refused\)`)
-	tries(w.Model, a.ID, "x", `is no homeserver that lets in with a password`)
-	tries(h.URL, "assistant", "x", `assistant is no account`)
-	tries(h.URL, a.ID, "wrong-password", `the homeserver refuses the password of @assistant:hs\.test`)
+	tries("http://127.0.0.1:1", a.ID, "x", `127\.0\.0\.1:1 does not answer \(the connection was refused\)`)
+	tries(w.Model, a.ID, "x", `is not a homeserver that accepts a password`)
+	tries(h.URL, "assistant", "x", `assistant is not an account`)
+	tries(h.URL, a.ID, "wrong-password", `the homeserver rejects the password of @assistant:hs\.test`)
 	if n := devices(); n != before {
 		t.Errorf("%d devices after tries that failed, %d before", n, before)
 	}

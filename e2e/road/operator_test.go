@@ -24,17 +24,17 @@ func TestDoctorSaysWhatIsWrongWithThePlace(t *testing.T) {
 	go func() { _ = http.Serve(ln, http.NotFoundHandler()) }() // until the listener is closed
 	defer ln.Close()
 	w.WantDoctor("http.listen", "PROBLEM another program listens on "+other+
-		"; stop it, or set http.listen to an address that is free, such as 127.0.0.1:", "EVERTHREAD_HTTP_LISTEN="+other)
+		"; stop it, or set http.listen to a free address, such as 127.0.0.1:", "EVERTHREAD_HTTP_LISTEN="+other)
 	w.WantDoctor("http.metrics_listen", "PROBLEM another program listens on "+other+
 		"; stop it, or set http.metrics_listen", "EVERTHREAD_HTTP_METRICS_LISTEN="+other)
-	w.WantDoctor("http.listen", "PROBLEM 192.0.2.1:80 is no address of this machine",
+	w.WantDoctor("http.listen", "PROBLEM 192.0.2.1:80 is not an address of this machine",
 		"EVERTHREAD_HTTP_LISTEN=192.0.2.1:80")
 	w.WantDoctor("http.public_url", "PROBLEM the name nowhere.invalid cannot be found",
 		"EVERTHREAD_HTTP_PUBLIC_URL=https://nowhere.invalid")
 	g := w.Start()
 	mine := "EVERTHREAD_HTTP_LISTEN=" + strings.TrimPrefix(g.URL, "http://")
 	w.WantDoctor("http.listen", "ok an everthread answers on", mine)
-	w.WantDoctor("http.listen", "PROBLEM another everthread, with other data", mine, "EVERTHREAD_DATA_DIR="+t.TempDir())
+	w.WantDoctor("http.listen", "PROBLEM another everthread, with data other than", mine, "EVERTHREAD_DATA_DIR="+t.TempDir())
 }
 
 func TestDoctorAsksForBackups(t *testing.T) {
@@ -48,9 +48,9 @@ func TestDoctorAsksForBackups(t *testing.T) {
 		g := w.Start()
 		g.Logged(`everthread is up`)
 		const cron = "EVERTHREAD_BACKUP_CRON=15 3 * * *"
-		nobody, overdue := "PROBLEM there is none in ", "PROBLEM none was made yet, and one has been due since "
+		nobody, overdue := "PROBLEM there are none in ", "PROBLEM none was made yet, and one has been due since "
 		if w.Database != "" {
-			nobody = "ok the gateway makes none: see that the database server"
+			nobody = "ok the gateway makes none: check that the database server"
 			w.WantDoctor("backups", nobody)
 		} else {
 			w.WantDoctor("backups", "ok none yet: set backup.cron")
@@ -59,15 +59,15 @@ func TestDoctorAsksForBackups(t *testing.T) {
 		w.WantDoctor("backups", nobody)
 		w.WantDoctor("backups", overdue, cron)
 		w.MustRun("backup")
-		w.WantDoctor("backups", "ok the newest is of ")
+		w.WantDoctor("backups", "ok the newest is from ")
 		g.Stop()
 		g = w.Start(cron)
 		g.Logged(`backup made`)
-		w.WantDoctor("backups", "it lies beside the data: set backup.dir", cron)
+		w.WantDoctor("backups", "it is next to the data: set backup.dir", cron)
 		g.Stop() // otherwise it creates the next one
 		w.Set(time.Now().Add(14 * 24 * time.Hour))
 		if w.Database == "" {
-			w.WantDoctor("backups", "PROBLEM the newest is of ")
+			w.WantDoctor("backups", "PROBLEM the newest is from ")
 		}
 	})
 }

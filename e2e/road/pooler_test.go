@@ -32,7 +32,8 @@ func TestAPoolerStandsBetween(t *testing.T) {
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); n > 0 {
 		t.Errorf("%d locks are left of the migrations", n)
 	}
-	if out := w.MustRun("doctor"); !strings.Contains(out, "they hear at once") || !strings.Contains(out, "6 processes") {
+	if out := w.MustRun("doctor"); !strings.Contains(out, "hear each other immediately") ||
+		!strings.Contains(out, "6 processes") {
 		t.Errorf("doctor says\n%s", out)
 	}
 	said := make([][]string, 4)

@@ -38,7 +38,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	}
 	w.Settle(l, second)
 	w.Check(l, e2etest.Ada, []string{"one", "two", "say 900 words", "three"})
-	if strings.Contains(second.Log.String(), "another program polls") {
+	if strings.Contains(second.Log.String(), "another program is polling") {
 		t.Errorf("two processes polled at once\n%s", second.Log)
 	}
 }

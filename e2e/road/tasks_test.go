@@ -22,7 +22,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 		g := w.Start()
 		w.Ask("hello")
 		set := w.Ask("/task in 10 minutes say 3 words").Text
-		if !strings.Contains(set, "I will do this") || !strings.Contains(set, "say 3 words") {
+		if !strings.Contains(set, "I'll do this") || !strings.Contains(set, "say 3 words") {
 			t.Fatalf("got %q", set)
 		}
 		for n, step := range []string{"prompt:1", "model:1"} {
@@ -48,7 +48,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 			t.Errorf("what it took: %q", got)
 		}
 		list := w.Ask("/task").Text
-		if !strings.Contains(list, "No task is set") {
+		if !strings.Contains(list, "You have no tasks") {
 			t.Errorf("it is still there: %q", list)
 		}
 		if got := w.Ask(`call task_set {"do":"tell the news","cron":"30 7 * * 1-5"}`).Text; !strings.Contains(got,
@@ -93,26 +93,26 @@ func TestATaskThatComesToNothing(t *testing.T) {
 				}
 			}
 		}
-		want("late", "Task "+number+" was skipped", "Monday 26 October 2026 at 15:30", "2 more times were passed over",
-			"It comes next on Tuesday 27 October 2026 at 15:30")
+		want("late", "Task "+number+" was skipped", "Monday 26 October 2026 at 15:30", "2 more runs were skipped",
+			"The next run is on Tuesday 27 October 2026 at 15:30")
 		for day := 27; day < 30; day++ {
 			w.Set(time.Date(2026, 10, day, 15, 30, 1, 0, time.UTC))
-			parts := []string{fmt.Sprintf("Task %s was not done. It was due on", number),
-				fmt.Sprintf("%d October 2026 at 15:30", day), "A setting of the language model needs mending"}
+			parts := []string{fmt.Sprintf("Task %s wasn't done. It was due on", number),
+				fmt.Sprintf("%d October 2026 at 15:30", day), "A setting of the language model needs fixing"}
 			if day == 29 {
-				parts = append(parts, "It failed 3 times in a row", "Shall it go on?")
+				parts = append(parts, "It failed 3 times in a row", "Should I resume it?")
 			}
 			want("failed", parts...)
 		}
 		w.Set(time.Date(2026, 10, 29, 15, 40, 0, 0, time.UTC))
-		if got := w.Ask("/task").Text; !strings.Contains(got, "stands still") || !strings.Contains(got, "failed") {
+		if got := w.Ask("/task").Text; !strings.Contains(got, "paused; ") || !strings.Contains(got, "failed") {
 			t.Errorf("got %q", got)
 		}
-		if got := w.Ask("yes").Text; !strings.Contains(got, "It goes on") {
+		if got := w.Ask("yes").Text; !strings.Contains(got, "Resumed:") {
 			t.Fatalf("got %q\n%s", got, g.Log)
 		}
 		w.Set(time.Date(2026, 10, 30, 15, 30, 1, 0, time.UTC))
-		want("went on", "Task "+number+" was not done")
+		want("went on", "Task "+number+" wasn't done")
 		if got := w.Ask("/task cancel " + number).Text; !strings.Contains(got, "Cancelled") {
 			t.Errorf("got %q", got)
 		}

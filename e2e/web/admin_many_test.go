@@ -41,5 +41,5 @@ func TestTheOwnersPageOfManyPeople(t *testing.T) {
 	page("/admin?page=99999&who=", "Person 21000")
 	page("/admin?who=person+20999", "Person 20999")
 	page("/admin?who=%2320998", "Person 20998")
-	page("/admin?who=nobody+at+all", "There is nobody of that name.")
+	page("/admin?who=nobody+at+all", "Nobody has this name.")
 }

@@ -45,7 +45,7 @@ var arrives = []deed{
 	{"/settings", "#keys details.fold:last-of-type > summary | #key-name = robot | #keys input[value=admin] | #keys .form .button",
 		"document.querySelector('#secret')", true},
 	{"", ".secret button", toast("Copied"), false},
-	{"/settings#keys", "#keys .sure > summary | #keys .sure-form button", says("#keys", "There is none."), false},
+	{"/settings#keys", "#keys .sure > summary | #keys .sure-form button", says("#keys", "You have no keys."), false},
 	{"/settings", "#channels > form button", "document.querySelector('.codes')", false},
 	{"", ".secret button", toast("Copied"), false},
 	{"", "form[action='/settings/channels/link'] button", fresh("document.querySelector('.codes')"), true},
@@ -91,7 +91,7 @@ var writes = []deed{
 	{"", "#promises form[action$=done] button", "!" + says("#promises", "choose the paint"), false},
 	{"", "#promises details[id^=runs] > summary | #promises details[id^=runs] a", "location.pathname.endsWith('/why')", false},
 	{"/", "?#promises:not([open]) > summary | #promises form[action$=resume] button",
-		toast("It goes on") + "&&" + gone("#promises form[action$=resume]"), false},
+		toast("Resumed") + "&&" + gone("#promises form[action$=resume]"), false},
 	{"", "#promises form[action^='/tasks'][action$=cancel] button", "!" + says("#promises", "tell the news"), false},
 	{"", "#promises li[id^=l] a[href]", "document.querySelector('.entry.found')", false},
 }

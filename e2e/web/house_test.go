@@ -247,7 +247,7 @@ func (v *house) livesHere(t *testing.T) {
 func (v *house) retries(t *testing.T) {
 	t.Helper()
 	v.Control("/__aimock/chaos", `{"dropRate": 1}`)
-	v.run(t, []deed{{"/", "#text = are you there? | #send", says("#status", "No answer came"), false}})
+	v.run(t, []deed{{"/", "#text = are you there? | #send", says("#status", "Your last message was not answered"), false}})
 	v.Control("/__aimock/chaos", "")
 	v.run(t, []deed{{"", "#status button >> Retry", says(".entry.agent .prose", "are you there?"), false}})
 }

@@ -42,7 +42,7 @@ func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
 		p.Press(".danger-zone form", "Delete everything for good")
 		p.Within(2*time.Minute, `document.querySelector('.farewell')`)
 		t.Logf("%d rows were gone after %s:\n%s", sum(before), time.Since(begun).Round(time.Millisecond), p.Text("main"))
-		for _, says := range []string{"20,0", "messages, 5 attachments", "5 of 5", "Looking everywhere",
+		for _, says := range []string{"20,0", "messages, 5 attachments", "5 of 5", "Checking everywhere",
 			"Everything is deleted", "no row in any table"} {
 			p.Sees("main", says)
 		}
@@ -89,7 +89,7 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 				before, bobs := f.Rows(f.User), f.Rows(f.Bob)
 				before["sessions"], before["once"] = 0, 0
 				seen := f.UntilItDies(f.Press(v), signal)
-				if strings.Contains(seen, "Everything is deleted") || !strings.Contains(seen, "If this page stops before it says") {
+				if strings.Contains(seen, "Everything is deleted") || !strings.Contains(seen, "If this page stops before it shows") {
 					t.Errorf("the page says\n%s", seen)
 				}
 				f.G = f.Start()
@@ -137,7 +137,7 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 		}
 		body := look("Quagmire 4711")
 		id := f.L.Lines(`SELECT id FROM messages WHERE role = 'user' AND body LIKE '%quagmire%'`)[0]
-		if !strings.Contains(body, "It still stands in") || !strings.Contains(body, `<a href="/m/`+id+`">`) {
+		if !strings.Contains(body, "It is still in") || !strings.Contains(body, `<a href="/m/`+id+`">`) {
 			t.Errorf("got %s", body)
 		}
 		for _, link := range regexp.MustCompile(`<a href="(/[^"]+)">`).FindAllStringSubmatch(body[strings.Index(body,

@@ -12,7 +12,7 @@ func TestMemoryIsCorrectedAndDeletedOnThePage(t *testing.T) {
 	v.Send(`call memory_add {"content":"Has a grey cat"}`)
 	v.Sees(".entry.agent", "tool said:")
 	v.Send("/remember I live in Lyon")
-	v.l.Until(`SELECT COUNT(*) FROM items WHERE content LIKE '%Lyon%'`, 1, v.g)
+	v.l.Until(`SELECT COUNT(*) FROM items WHERE content LIKE '%grey cat%' OR content LIKE '%Lyon%'`, 2, v.g)
 	v.Open("/memory")
 	v.Sees(".noted", "Has a grey cat")
 	if v.Is("document.querySelector('.noted').innerText.includes('Lyon')") {

@@ -38,10 +38,10 @@ func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
 	net.Set(e2etest.Cut)
 	p.Send("two, on the open page")
 	p.Sees("#outbox li:nth-child(2)", "two, on the open page")
-	p.Sees("#outbox", "no contact with Everthread since")
+	p.Sees("#outbox", "No contact with Everthread since")
 	p.Open("/")
 	p.Sees("h1", "No connection")
-	p.Sees("#offline", fmt.Sprintf("no contact with Everthread since %s", e2etest.Js[string](p,
+	p.Sees("#offline", fmt.Sprintf("No contact with Everthread since %s", e2etest.Js[string](p,
 		"new Date(Number(localStorage.seen)).toTimeString().slice(0, 5)")))
 	if text := p.Shown(); strings.Contains(text, "said before") {
 		t.Errorf("the page without network shows the conversation:\n%s", text)
@@ -129,7 +129,7 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 	}
 	p.Comes("document.readyState === 'complete'") // or its script is not there
 	offline(true)
-	p.Sees("#outbox", "no contact with Everthread since")
+	p.Sees("#outbox", "No contact with Everthread since")
 	p.Send("kept")
 	p.Sees("#outbox", "Not sent")
 	offline(false)

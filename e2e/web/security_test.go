@@ -81,7 +81,7 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 		t.Error("the page is shown in a frame of another")
 	}
 	p.Open("/?go")
-	p.Sees("main", "This came from another page")
+	p.Sees("main", "This request came from another site")
 	if n := l.Count(all); n != 0 {
 		t.Errorf("%d things were changed by a form of another page", n)
 	}

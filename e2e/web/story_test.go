@@ -67,7 +67,7 @@ func (v *visitor) linkWorksOnce() {
 	p := v.g.NewTab(v.T).Allow("403")
 	p.Open("/signin?code=" + v.g.WebCode())
 	p.Press("main", "Sign in")
-	p.Sees("main", "This link was used already")
+	p.Sees("main", "This link has already been used")
 	p.Allow("401").Open("/")
 	p.Sees("main", "There is no password")
 }
@@ -136,7 +136,7 @@ func (v *visitor) whyIsShown() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, entryChangesMeanwhile)
 	v.Press("#entries > .entry.agent:nth-last-child(1 of .agent)", "Why did it say that?")
-	v.Sees(".panel-here", "This is all that the model was shown")
+	v.Sees(".panel-here", "This is everything the model was shown")
 	v.Press(".panel-here", "The exact prompt")
 	v.Sees(".panel-here pre", "what is on this picture?")
 	if total := v.Text(".panel-here tfoot .n"); len(total) < 3 {
@@ -184,7 +184,7 @@ func (v *visitor) stopsAndRetries() {
 	}
 	v.Control("/__aimock/chaos", `{"dropRate": 1}`)
 	v.Send("are you there?")
-	v.Sees("#status", "No answer came to your last message.")
+	v.Sees("#status", "Your last message was not answered.")
 	v.Control("/__aimock/chaos", "")
 	v.Press("#status", "Retry")
 	v.Sees(".entry.agent", "echo: are you there?")
@@ -281,7 +281,7 @@ func (v *visitor) letsIn() {
 		v.T.Errorf("Bob was shown %q, the page shows %s", asked, code)
 	}
 	v.Press(".request", "Let in")
-	v.Sees("#requests", "Nobody asks to be let in.")
+	v.Sees("#requests", "Nobody is waiting for approval.")
 	all := v.Town.Sent(e2etest.Bob, 2)
 	if last := all[len(all)-1].Text; !strings.Contains(last, "echo: May I come in?") {
 		v.T.Errorf("Bob got %q", last)

@@ -122,7 +122,7 @@ var tasks = map[string]func(p *person){
 	"take everything along": func(p *person) {
 		p.clicks(".top", "Settings")
 		p.clicks("#data", "Download")
-		p.Sees("main", "everything that you said along in one file")
+		p.Sees("main", "everything you've said in one file")
 		folder := p.T.TempDir()
 		p.Do(e2etest.Command(browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 			Behavior:         browser.SetDownloadBehaviorBehaviorAllow,
@@ -158,7 +158,7 @@ func TestTenTasksTakeThreeActionsAtMost(t *testing.T) {
 	v.Send("My address is 12 Rue des Lilas in Lyon")
 	v.Sees(answer, "Rue des Lilas")
 	v.Send("/remember My sister Ana is allergic to nuts")
-	v.Sees("#entries", "I keep in mind")
+	v.Sees("#entries", "I'll remember")
 	v.Send("/remind in 3 days water the plants")
 	v.Sees("#promises", "water the plants")
 	v.Set(v.At.Add(24 * time.Hour))

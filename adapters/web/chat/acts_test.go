@@ -76,7 +76,7 @@ func TestTheNewestIsAnsweredAgain(t *testing.T) {
 
 	p.Post(fmt.Sprintf("/m/%d/again", q), nil).Wants(t, http.StatusSeeOther)
 	turn := p.Turn()
-	p.Post(fmt.Sprintf("/m/%d/again", q), nil).Wants(t, http.StatusConflict, "once its answer is there")
+	p.Post(fmt.Sprintf("/m/%d/again", q), nil).Wants(t, http.StatusConflict, "once it has its answer")
 	second := p.Replies(turn, "two")
 	page = p.Get("/")
 	page.Wants(t, 200, "Answer 2 of 2", `aria-label="Previous answer"`)
@@ -109,7 +109,7 @@ func TestWhatAnEarlierAnswerDidIsSaid(t *testing.T) {
 	p.Post(fmt.Sprintf("/m/%d/again", q), nil).Wants(t, http.StatusSeeOther)
 	p.Answers("I do not")
 	page := p.Get("/")
-	page.Wants(t, 200, "What an earlier answer did stays: Set a reminder</span>")
+	page.Wants(t, 200, "What an earlier answer did is not undone: Set a reminder</span>")
 }
 
 func TestAnEditedMessageIsAnsweredAnew(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAnEditedMessageIsAnsweredAnew(t *testing.T) {
 	p := w.Ana.SignedIn()
 	q, _ := p.Talks("a ridle?", "an aardvark")
 	edit := fmt.Sprintf("/m/%d/edit", q)
-	p.Get(edit).Wants(t, 200, ">a ridle?</textarea>", "The earlier text and answer are kept")
+	p.Get(edit).Wants(t, 200, ">a ridle?</textarea>", "The earlier text and answer are saved")
 	p.Post(edit, url.Values{"text": {" "}}).Wants(t, http.StatusBadRequest, "Write something")
 	p.Post(edit, url.Values{"text": {strings.Repeat("x", maxText+1)}}).Wants(t, http.StatusRequestEntityTooLarge)
 	p.Post(edit, url.Values{"text": {"a riddle?"}}).Wants(t, http.StatusSeeOther)

@@ -36,10 +36,10 @@ func TestWhyDidItSayThat(t *testing.T) {
 	p := w.Ana.SignedIn()
 	q, a := p.Talks("hello", "hello")
 	got := p.Get("/m/" + strings.TrimPrefix(webtest.Name(a), "m") + "/why")
-	got.Wants(t, 200, "Why did it say that?", "<dd>today, the last", "it is the first of the conversation", "included 9",
+	got.Wants(t, 200, "Why did it say that?", "<dd>today, the last", "it is the first in the conversation", "included 9",
 		"shortened 1", "Instructions", "310", "1,186", "of at most 6,150", "2,431 tokens read (1,800 of them", "64 written",
-		"410\u00a0ms", "1.9\u00a0s", "1,240 tokens besides", "Today", "1 message", "Be &lt;kind&gt;.", "time_now")
-	p.Get("/m/"+strings.TrimPrefix(webtest.Name(q), "m")+"/why").Wants(t, 200, "it is no answer of the model")
+		"410\u00a0ms", "1.9\u00a0s", "another 1,240 tokens", "Today", "1 message", "Be &lt;kind&gt;.", "time_now")
+	p.Get("/m/"+strings.TrimPrefix(webtest.Name(q), "m")+"/why").Wants(t, 200, "the model did not write it")
 	broken = true
 	p.Get("/m/2/why").Wants(t, 200, "not available")
 	r := p.Request(http.MethodGet, "/m/2/why", nil)
@@ -67,7 +67,7 @@ func TestRememberThis(t *testing.T) {
 		t.Fatalf("got %+v", items)
 	}
 	a = p.Post("/m/1/remember", url.Values{"text": {"Allergic to nuts"}, "theme": {"general"}, "type": {"fact"}})
-	p.Get(a.Header.Get("Location")).Wants(t, 200, "This is known already", "under health")
+	p.Get(a.Header.Get("Location")).Wants(t, 200, "This is already known", "under health")
 	p.Post("/m/1/remember", url.Values{"text": {"?!"}, "type": {"fact"}}).Wants(t, http.StatusUnprocessableEntity,
 		"cannot be remembered")
 	p.Post("/m/1/remember", url.Values{"text": {"x"}, "type": {"nonsense"}}).Wants(t, http.StatusUnprocessableEntity)
@@ -116,7 +116,7 @@ func TestSearch(t *testing.T) {
 		"&who=me":                          {"what about", "need sun"},
 		"&kind=summary":                    {"We spoke of", "what about"},
 		"&kind=message":                    {"what about", "We spoke of"},
-		"&channel=signal":                  {"Nothing that passes your filters", "what about"},
+		"&channel=signal":                  {"Nothing that matches your filters", "what about"},
 		"&who=x&kind=y&from=z&to=30-01-01": {"4 results", "Nothing found"},
 	} {
 		a := p.Get("/search?q=tomatoes" + path)
@@ -150,7 +150,7 @@ func TestThreadsAreFoundToo(t *testing.T) {
 		t.Errorf("it opens %s", to)
 	}
 	w.Bob.SignedIn().Get("/search?q=tomato").Wants(t, 200, "Nothing found")
-	p.Get("/search?q=tomato&kind=summary").Wants(t, 200, "Nothing that passes your filters")
+	p.Get("/search?q=tomato&kind=summary").Wants(t, 200, "Nothing that matches your filters")
 }
 
 func TestASnippetIsReadAsItIsShown(t *testing.T) {

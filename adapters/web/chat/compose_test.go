@@ -90,20 +90,20 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 	p := w.Ana.SignedIn()
 	form := map[string]string{"text": "x", "nonce": nonce}
 	p.Upload("/messages", form, map[string]string{"a": strings.Repeat("x", 1<<20+1)}).Wants(t,
-		http.StatusRequestEntityTooLarge, "too large together")
+		http.StatusRequestEntityTooLarge, "files are too large")
 	p.Upload("/messages", form, map[string]string{"a": strings.Repeat("x", 600<<10),
-		"b": strings.Repeat("x", 600<<10)}).Wants(t, http.StatusRequestEntityTooLarge, "too large together")
+		"b": strings.Repeat("x", 600<<10)}).Wants(t, http.StatusRequestEntityTooLarge, "files are too large")
 	many := map[string]string{}
 	for n := range maxFiles + 1 {
 		many[string(rune('a'+n))] = "x"
 	}
-	p.Upload("/messages", form, many).Wants(t, http.StatusRequestEntityTooLarge, "too many files")
+	p.Upload("/messages", form, many).Wants(t, http.StatusRequestEntityTooLarge, "Too many files")
 	p.Upload("/messages", form, map[string]string{"no-room": "x"}).Wants(t, http.StatusRequestEntityTooLarge,
 		"no room for more of your files")
 	if len(w.Taken()) > 0 {
 		t.Error("something was taken")
 	}
-	p.Get("/").Wants(t, 200, `data-size="1048576"`, "1.0\u00a0MB together, at most 10")
+	p.Get("/").Wants(t, 200, `data-size="1048576"`, "Up to 10 files of any kind, 1.0\u00a0MB in total")
 }
 
 func TestTheScriptIsAnsweredWithData(t *testing.T) {
@@ -192,10 +192,10 @@ func TestStopAndRetry(t *testing.T) {
 		t.Error("the turn was not asked to stop")
 	}
 	w.Must(commitFailed(p, turn))
-	p.Get("/").Wants(t, 200, "No answer came to your last message.", "Retry")
+	p.Get("/").Wants(t, 200, "Your last message was not answered.", "Retry")
 	p.Post("/retry", url.Values{"day": {"2026-01-31"}}).Wants(t, http.StatusSeeOther)
 	p.Turn()
-	p.Get("/").Lacks(t, "No answer came")
+	p.Get("/").Lacks(t, "Your last message was not answered")
 }
 
 func writingID(t *core.Turn) string {
@@ -277,7 +277,7 @@ func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
 	p := w.Ana.SignedIn()
 	form := map[string]string{"text": "hold on to this", "nonce": nonce}
 	w.Gate.Fail(errors.New("no disk"))
-	p.Upload("/messages", form, nil).Wants(t, http.StatusInternalServerError, "Nothing of yours is lost")
+	p.Upload("/messages", form, nil).Wants(t, http.StatusInternalServerError, "You have lost nothing")
 	w.Gate.Fail(core.ErrMoving)
 	p.Upload("/messages", form, nil).Wants(t, http.StatusServiceUnavailable, "being joined")
 	w.Gate.Fail(nil)

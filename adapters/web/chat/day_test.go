@@ -236,7 +236,7 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	got := p.Get("/")
 	got.Wants(t, 200, "Second version.", "Version 2", "by demo", "/day/2026-01-31/history")
 	p.Get("/day/2026-01-31/history").Wants(t, 200, "First version.", "Second version.", "Version 1",
-		"rests on 2 messages", `href="/m/2"`)
+		"based on 2 messages", `href="/m/2"`)
 	done := p.Post("/day/2026-01-31/summary", nil)
 	done.Wants(t, http.StatusSeeOther)
 	p.Get(done.Header.Get("Location")).Wants(t, 200, "A new summary is on its way.", "being rewritten")
@@ -249,7 +249,7 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 		Until: w.Clock.Now().Add(time.Minute)})
 	w.Must(err)
 	w.Must(w.Store.FailSummary(w.Context, p.User.ID, core.SegmentID(j.Ref), j.Lease, "no model", w.Clock.Now()))
-	p.Get("/").Wants(t, 200, "The last try to write the summary failed", "Retry")
+	p.Get("/").Wants(t, 200, "The last attempt to write the summary failed", "Retry")
 	p.Post("/m/1/forget", nil)
 	hidden := p.Get("/")
 	hidden.Lacks(t, "Second version.", "First version.")

@@ -52,7 +52,7 @@ func TestPromisesStandBesideTheDay(t *testing.T) {
 	stand := reminds(p, "Stand up", "0 9 * * 1-5", old.AddDate(0, 0, 2), 0)
 	page := p.Get("/")
 	page.Wants(t, 200, "2 open loops · next reminder: Today, 16:40", "Book the flight", fmt.Sprintf(`href="/m/%d"`, q),
-		"from words that are not yours", "1 more", "Mend the &lt;gate&gt;", "every weekday at 09:00", "In an hour",
+		"from text you didn&#39;t write", "1 more", "Mend the &lt;gate&gt;", "every weekday at 09:00", "In an hour",
 		"This evening, 20:00", "Tomorrow, 09:00")
 	if strings.Index(page.Body, "Mend the") < strings.Index(page.Body, "1 more") {
 		t.Error("what nobody mentioned for long is not folded")
@@ -61,7 +61,7 @@ func TestPromisesStandBesideTheDay(t *testing.T) {
 	f.Get("/").Lacks(t, "flight", "plants", "gate")
 	for _, path := range []string{fmt.Sprintf("/loops/%d/done", flight), fmt.Sprintf("/reminders/%d/cancel", plants),
 		fmt.Sprintf("/reminders/%d/snooze", plants), "/loops/x/done"} {
-		f.Post(path, url.Values{"until": {"hour"}}).Wants(t, 404, "That was settled already.")
+		f.Post(path, url.Values{"until": {"hour"}}).Wants(t, 404, "That was already settled.")
 	}
 
 	form := url.Values{"until": {"evening"}, "day": {"2026-01-30"}}
@@ -73,7 +73,7 @@ func TestPromisesStandBesideTheDay(t *testing.T) {
 	page = p.Get("/")
 	page.Wants(t, 200, "1 open loop · next reminder")
 	page.Lacks(t, "Book the flight", "Stand up")
-	p.Post(fmt.Sprintf("/loops/%d/done", flight), nil).Wants(t, 404, "That was settled already.")
+	p.Post(fmt.Sprintf("/loops/%d/done", flight), nil).Wants(t, 404, "That was already settled.")
 	w.Clock.Set(time.Date(2026, 1, 31, 19, 30, 0, 0, webtest.Paris()))
 	p.Get("/").Lacks(t, "This evening")
 }
@@ -122,9 +122,9 @@ func TestTasksStandBesideTheDay(t *testing.T) {
 	p.Get("/").Wants(t, 200, "Tell the &lt;news&gt;", "every weekday at 09:00", "Only once", "skipped (too late)",
 		"2 tasks")
 	form := url.Values{"day": {"2026-01-30"}}
-	p.Post(fmt.Sprintf("/tasks/%d/resume", news), form).Wants(t, 422, "stands still")
+	p.Post(fmt.Sprintf("/tasks/%d/resume", news), form).Wants(t, 422, "no paused task")
 	acts(p, core.PauseTask{Task: news, At: now})
-	p.Get("/").Wants(t, 200, "Stands still", "Let it go on")
+	p.Get("/").Wants(t, 200, "Paused: it failed", "Resume")
 	f := w.Bob.SignedIn()
 	for _, path := range []string{fmt.Sprintf("/tasks/%d/cancel", news), fmt.Sprintf("/tasks/%d/resume", news),
 		"/tasks/x/cancel"} {

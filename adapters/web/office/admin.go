@@ -96,7 +96,7 @@ func (r *Room) adminPage(v *web.Visit) error {
 
 // shownSetup is the setup of a channel with its name.
 type shownSetup struct {
-	Setup
+	channel.Setup
 	Name  string
 	Typed map[string]string // typed answers by field, without secrets
 }
@@ -192,7 +192,7 @@ const mostTyped = 2000
 func (r *Room) tryChannel(v *web.Visit) error {
 	name := v.R.PathValue("channel")
 	all := r.Inspector.Setups(v.Lang)
-	i := slices.IndexFunc(all, func(s Setup) bool { return s.Channel == name })
+	i := slices.IndexFunc(all, func(s channel.Setup) bool { return s.Channel == name })
 	if i < 0 || len(all[i].Fields) == 0 {
 		return core.ErrNotFound
 	}

@@ -24,7 +24,7 @@ func TestRequestsAreDecided(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/admin").Wants(t, 200, "Nobody asks to be let in.")
+	p.Get("/admin").Wants(t, 200, "Nobody is waiting for approval.")
 	theo, zoe, eve := f.asks("Theo"), f.asks("Zoe"), f.asks("Eve")
 	f.Clock.Pass(7 * time.Minute)
 	page := p.Get("/admin")
@@ -61,7 +61,7 @@ func TestRequestsAreDecided(t *testing.T) {
 	p.Post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"deny"}}).Elsewhere(t, "/admin#requests")
 	for _, code := range []string{stale, "", "x"} {
 		p.Post("/admin/requests", url.Values{"code": {code}, "do": {"approve"}}).Wants(t, http.StatusConflict,
-			"Nobody waits with this code any more")
+			"Nobody is waiting with this code any more")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestASignInLinkIsShownOnceAndWorks(t *testing.T) {
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
 	a := p.Post("/admin/users/"+fmt.Sprint(f.Bob.User.ID)+"/link", nil)
-	a.Wants(t, 200, "It signs Bob in to this page, once, within 10 minutes.", "Send it to them alone")
+	a.Wants(t, 200, "It signs Bob in to this page, once, within 10 minutes.", "Send it only to them")
 	link := a.Between(t, `<output id="secret">`, "<")
 	p.Get("/admin").Lacks(t, "/signin?code=")
 	f.Bob.Post("/signin", url.Values{"code": {link[strings.Index(link, "code=")+5:]}}).Wants(t, http.StatusSeeOther)
@@ -126,9 +126,9 @@ func TestTheConfigurationIsChecked(t *testing.T) {
 	p := f.Ana.SignedIn()
 	p.Post("/admin/check", nil).Wants(t, 200, "Everything is in order.", "the model answers", "ok")
 	f.found = append(f.found, core.Finding{Check: "telegram", Detail: "telegram refuses the token; get a new one"})
-	p.Post("/admin/check", nil).Wants(t, 200, "1 thing wants your attention.", "refuses the token", "problem")
+	p.Post("/admin/check", nil).Wants(t, 200, "1 thing needs your attention.", "refuses the token", "problem")
 	f.room.checks.take(0)
-	p.Post("/admin/check", nil).Wants(t, http.StatusTooManyRequests, "A check is under way already")
+	p.Post("/admin/check", nil).Wants(t, http.StatusTooManyRequests, "A check is already running")
 }
 
 func TestAdministrationIsTheOwnersOnly(t *testing.T) {
@@ -210,7 +210,7 @@ func TestTheOfficeIsGuarded(t *testing.T) {
 				for k, v := range foreign {
 					req.Header[k] = v
 				}
-				p.Do(req).Wants(t, http.StatusForbidden, "another page than ours")
+				p.Do(req).Wants(t, http.StatusForbidden, "from another site")
 			}
 			big := p.Do(p.Request(method, path, strings.NewReader("name="+strings.Repeat("x", web.FormBody+1))))
 			if big.Status < 300 && !strings.Contains(path, "link") && path != "/admin/check" &&
@@ -289,12 +289,12 @@ func TestTheOwnerSeesHowChannelsAreSetUpAndWhatIsKept(t *testing.T) {
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
 	f.Must(os.WriteFile(filepath.Join(f.Media, "kept"), make([]byte, 2048), 0o600))
-	p.Get("/admin").Wants(t, http.StatusOK, "The database takes 3.0\u00a0MB, attachments 2.0\u00a0KB.",
+	p.Get("/admin").Wants(t, http.StatusOK, "The database takes up 3.0\u00a0MB, attachments 2.0\u00a0KB.",
 		"the newest is of today", "Make an account.", "Where it is.", `<span class="tag">missing</span>`,
 		`<span class="tag good">set</span>`, "channels:\n  telegram:", `action="/admin/channels/telegram/check"`)
 	p.Get("/admin").Lacks(t, `action="/admin/channels/matrix/check"`)
 	p.Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusOK, "the token is refused",
-		"1 thing wants your attention", `action="/admin/channels/telegram/check"`)
+		"1 thing needs your attention", `action="/admin/channels/telegram/check"`)
 	p.Post("/admin/channels/matrix/check", nil).Wants(t, http.StatusNotFound)
 	f.Bob.SignedIn().Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusNotFound)
 }
@@ -304,7 +304,7 @@ func TestTheOwnerTriesAChannelBeforeItIsConfigured(t *testing.T) {
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
 	p.Get("/admin").Wants(t, http.StatusOK, `action="/admin/channels/telegram/try"`, `name="token" type="password" value=""`,
-		`name="place" type="text" value=""`, "Nothing that you type here is kept.")
+		`name="place" type="text" value=""`, "Nothing you type here is saved.")
 	wrong := p.Post("/admin/channels/telegram/try", url.Values{"token": {"1:wrong"}, "place": {` "here" `}})
 	wrong.Wants(t, http.StatusOK, "It does not work: &lt;refused&gt;", `name="place" type="text" value="&#34;here&#34;"`)
 	wrong.Lacks(t, "1:wrong", "channels:\n")
@@ -314,7 +314,7 @@ func TestTheOwnerTriesAChannelBeforeItIsConfigured(t *testing.T) {
 	p.Post("/admin/channels/signal/try", nil).Wants(t, http.StatusNotFound)
 	f.Bob.SignedIn().Post("/admin/channels/telegram/try", url.Values{"token": {"1:right"}}).Wants(t, http.StatusNotFound)
 	f.room.checks.take(0)
-	p.Post("/admin/channels/telegram/try", nil).Wants(t, http.StatusTooManyRequests, "A check is under way already")
+	p.Post("/admin/channels/telegram/try", nil).Wants(t, http.StatusTooManyRequests, "A check is already running")
 	f.room.checks.leave(0)
 	if want := []string{`telegram en map[place:"here" token:1:wrong]`, "telegram en map[place: token:1:right]"}; !slices.Equal(
 		f.tried, want) {

@@ -39,7 +39,7 @@ func (r *Room) auditPage(v *web.Visit) error {
 	}
 	for _, r := range rows {
 		page.Rows = append(page.Rows, shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
-			What:    strings.ReplaceAll(trust.Told(v.Lang, r), "`", ""),
+			What:    strings.ReplaceAll(trust.AuditLine(v.Lang, r), "`", ""),
 			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
 	}
 	return v.Page("audit", say(v.Lang).Admin.Audit, page)

@@ -84,7 +84,7 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	page.Wants(t, 200, "Likes herons", "Birds of prey", "Preference", "Remembered.")
 	id := page.Between(t, `action="/memory/`, "/archive")
 	p.Post("/memory", url.Values{"text": {"likes  herons"}, "type": {"fact"}})
-	p.Get("/memory").Wants(t, 200, "This is known already")
+	p.Get("/memory").Wants(t, 200, "This is already known")
 	for _, bad := range []url.Values{{"text": {""}}, {"text": {"!!!"}}, {"text": {strings.Repeat("word ", 900)}},
 		{"text": {"x"}, "type": {"nonsense"}}} {
 		p.Post("/memory", bad).Wants(t, http.StatusUnprocessableEntity, "cannot be remembered", "open", `aria-invalid="true"`)
@@ -93,7 +93,7 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	p.Get("/memory").Lacks(t, "Likes herons")
 	p.Post("/memory", url.Values{"text": {"Likes herons"}, "type": {"fact"}})
 	p.Post("/memory/"+id+"/restore", nil).Elsewhere(t, "/memory")
-	p.Get("/memory").Wants(t, 200, "says the same already")
+	p.Get("/memory").Wants(t, 200, "already says that")
 	other := p.Get("/memory").Between(t, `action="/memory/`, "/archive")
 	p.Post("/memory/"+other+"/archive", nil).Elsewhere(t, "/memory")
 	p.Post("/memory/"+id+"/restore", nil).Elsewhere(t, "/memory")
@@ -113,8 +113,8 @@ func TestVectorsAreSaidInWords(t *testing.T) {
 	f.Must(f.Store.PutVectors(f.Context, p.User.ID, f.models.system,
 		[]core.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}},
 		f.Clock.Now()))
-	p.Get("/memory").Wants(t, 200, "waits for its vector", "no vector could be made", "0 ready, 1 waiting, 1 failed")
-	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everybody: ollama/x@0")
+	p.Get("/memory").Wants(t, 200, "waiting for its vector", "no vector could be created", "0 ready, 1 waiting, 1 failed")
+	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: ollama/x@0")
 }
 
 func TestItemsAreCorrectedAndDeleted(t *testing.T) {
@@ -135,7 +135,7 @@ func TestItemsAreCorrectedAndDeleted(t *testing.T) {
 	p.Get("/memory?q=Lyon").Wants(t, 200, "Nothing here")
 	p.Get("/memory?q=Nantes").Wants(t, 200, "Lives in &lt;Nantes&gt;")
 	p.Post("/memory/"+id+"/edit", url.Values{"text": {"Grows tomatoes"}}).Elsewhere(t, "/memory")
-	p.Get("/memory").Wants(t, 200, "says that already", "Nantes")
+	p.Get("/memory").Wants(t, 200, "already says that", "Nantes")
 	bob := f.Bob.SignedIn()
 	bob.Post("/memory/"+id+"/edit", url.Values{"text": {"mine"}}).Wants(t, http.StatusNotFound)
 	bob.Post("/memory/"+id+"/delete", nil).Wants(t, http.StatusNotFound)

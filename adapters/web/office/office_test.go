@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/chat"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/llm/tokens"
@@ -156,11 +157,11 @@ func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) 
 }
 
 // Setups returns two channels, of which one is enabled.
-func (f *office) Setups(string) []Setup {
-	return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{ID: "token", Title: "Token", Secret: true,
-		Set: true}, {ID: "place", Title: "Place"}},
+func (f *office) Setups(string) []channel.Setup {
+	return []channel.Setup{{Channel: "telegram", On: true, Fields: []channel.SetupField{{ID: "token", Title: "Token",
+		Secret: true, Set: true}, {ID: "place", Title: "Place"}},
 		Example: "channels:\n  telegram:\n    token: \"\"\n"},
-		{Channel: "matrix", Hint: "Make an account.", Fields: []SetupField{{ID: "server", Title: "Homeserver",
+		{Channel: "matrix", Hint: "Make an account.", Fields: []channel.SetupField{{ID: "server", Title: "Homeserver",
 			Help: "Where it is."}},
 			Example: "channels:\n  matrix:\n"}}
 }
@@ -259,15 +260,15 @@ func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("ke
 // fakeAgents accepts keys that begin with good.
 type fakeAgents struct {
 	mu   sync.Mutex
-	all  []Agent
+	all  []core.PersonalAgent
 	keys map[int64]string
 	of   []core.UserID
 }
 
-func (f *fakeAgents) List(_ context.Context, user core.UserID) ([]Agent, error) {
+func (f *fakeAgents) List(_ context.Context, user core.UserID) ([]core.PersonalAgent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []Agent
+	var out []core.PersonalAgent
 	for i, a := range f.all {
 		if f.of[i] == user {
 			out = append(out, a)
@@ -288,7 +289,7 @@ func (f *fakeAgents) Add(_ context.Context, user core.UserID, name, key string, 
 	defer f.mu.Unlock()
 	id := int64(len(f.keys) + 1)
 	f.keys[id] = key
-	f.all, f.of = append(f.all, Agent{ID: id, Name: name, Since: now}), append(f.of, user)
+	f.all, f.of = append(f.all, core.PersonalAgent{ID: id, Name: name, Since: now}), append(f.of, user)
 	return nil
 }
 

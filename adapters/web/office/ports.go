@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 )
@@ -100,7 +101,7 @@ type Prices struct {
 // Inspector checks the gateway for its owner, as `everthread doctor` does.
 type Inspector interface {
 	// Setups returns the available channels with their configuration.
-	Setups(language string) []Setup
+	Setups(language string) []channel.Setup
 	// CheckChannel checks everything that an enabled channel needs, until ctx ends. It
 	// returns core.ErrNotFound if the channel is not enabled.
 	CheckChannel(ctx context.Context, channel, language string) ([]core.Finding, error)
@@ -113,23 +114,6 @@ type Inspector interface {
 	DatabaseSize() int64
 	// Check checks the configuration as `everthread doctor` does, until ctx ends.
 	Check(ctx context.Context, language string) []core.Finding
-}
-
-// Setup describes the setup of a channel, in one language.
-type Setup struct {
-	Channel string
-	On      bool
-	Hint    string // first step; may be empty
-	Fields  []SetupField
-	Example string // section of the configuration file with the defaults
-}
-
-// SetupField is a required setting of a channel. Set: the configuration has it.
-type SetupField struct {
-	ID          string
-	Title, Help string
-	Secret      bool
-	Set         bool
 }
 
 // Tried is the result of trying a channel: Wrong, or else a report for the person and

@@ -14,21 +14,13 @@ import (
 // Agents stores the keys of personal WhatsApp agents.
 type Agents interface {
 	// List lists a user's agents, oldest first.
-	List(ctx context.Context, user core.UserID) ([]Agent, error)
+	List(ctx context.Context, user core.UserID) ([]core.PersonalAgent, error)
 	// Check tries a key. The text of the error is for the person.
 	Check(ctx context.Context, key string) error
 	// Add stores a key, encrypted.
 	Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error
 	// Remove removes a user's agent, or returns core.ErrNotFound.
 	Remove(ctx context.Context, user core.UserID, id int64) error
-}
-
-// Agent is a personal agent, without its key.
-type Agent struct {
-	ID    int64
-	Name  string
-	Since time.Time
-	Err   error // its latest failure; nil: none
 }
 
 // checkTime bounds the check of a key or an endpoint.

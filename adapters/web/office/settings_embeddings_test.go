@@ -91,7 +91,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 			"sealed": {sealed}, "do": {do}}
 	}
 	wrong := p.Post("/settings/embeddings", form("test", "wrong", ""))
-	wrong.Wants(t, http.StatusUnprocessableEntity, "It refuses the key", "The key that you typed is kept")
+	wrong.Wants(t, http.StatusUnprocessableEntity, "It rejects the key", "The key you typed is kept")
 	wrong.Lacks(t, "<script>no", `value="wrong"`)
 	tried := p.Post("/settings/embeddings", form("test", "right", ""))
 	tried.Wants(t, 200, "It works: vectors of 3 dimensions", `value="`+e.URL+`"`)
@@ -100,7 +100,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 		t.Fatal("a test keeps nothing, and shows no key")
 	}
 	asked := p.Post("/settings/embeddings", form("save", "", unquote(sealed)))
-	asked.Wants(t, 200, "1 text is embedded again with this model", `value="confirm"`, "Save and embed again")
+	asked.Wants(t, 200, "1 text will be embedded again with this model", `value="confirm"`, "Save and embed again")
 	if p.Settings().Settings.Embeddings.Provider != "" {
 		t.Fatal("it is saved before it was asked")
 	}
@@ -116,7 +116,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	if len(pending) != 1 || len(refs) != 1 {
 		t.Errorf("%d texts wait, %d jobs", len(pending), len(refs))
 	}
-	p.Get("/settings").Wants(t, 200, "Saved. 1 text is embedded again.", "A key is stored", "0 ready, 1 waiting")
+	p.Get("/settings").Wants(t, 200, "Saved. 1 text will be embedded again.", "A key is stored", "0 ready, 1 waiting")
 	p.Post("/settings/embeddings", form("save", "", "")).Elsewhere(t,
 		"/settings#embeddings") // the same model needs no confirmation
 
@@ -124,7 +124,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	elsewhere := newEndpoint(t)
 	moved := form("test", "", "")
 	moved.Set("base_url", elsewhere.URL)
-	p.Post("/settings/embeddings", moved).Wants(t, http.StatusUnprocessableEntity, "It refuses the key")
+	p.Post("/settings/embeddings", moved).Wants(t, http.StatusUnprocessableEntity, "It rejects the key")
 	if elsewhere.keys[0] != "" || e.asked() != before {
 		t.Errorf("the stored key went to another address: %q", elsewhere.keys)
 	}
@@ -147,8 +147,8 @@ func TestAChoiceIsChecked(t *testing.T) {
 	}{
 		{url.Values{}, "Choose a provider."},
 		{url.Values{"provider": {"none"}}, "Choose a provider."},
-		{url.Values{"provider": {"ollama"}}, "Name the model."},
-		{url.Values{"provider": {"ollama"}, "model": {"m"}}, "Write the address"},
+		{url.Values{"provider": {"ollama"}}, "Enter the name of the model."},
+		{url.Values{"provider": {"ollama"}, "model": {"m"}}, "Enter the address"},
 		{url.Values{"provider": {"custom_http"}, "base_url": {"https://x.example"}, "dimensions": {"1025"}}, "at most 1,024"},
 		{url.Values{"provider": {"custom_http"}, "base_url": {"https://x.example"}, "dimensions": {"many"}}, "at most 1,024"},
 		{url.Values{"provider": {"custom_http"}, "base_url": {"file:///etc/passwd"}}, "no web address"},

@@ -24,8 +24,8 @@ func TestADeletionIsShownAndProved(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	a := f.Bob.SignedIn().Deletes()
-	a.Wants(t, 200, "Looking at what there is", "1,200 messages, 1 attachment", "Removing 1,200 messages, with days",
-		`class="far">2 of 2<`, "Looking everywhere", "Everything is deleted",
+	a.Wants(t, 200, "Counting what there is", "1,200 messages, 1 attachment", "Removing 1,200 messages, with days",
+		`class="far">2 of 2<`, "Checking everywhere", "Everything is deleted",
 		"no row in any table, no entry in any index and no file", "backups")
 	a.Lacks(t, "Bob", removalMark, "/signout")
 	webtest.Golden(t, *again, "gone", a.Body)
@@ -100,7 +100,7 @@ func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 	defer res.Body.Close()
 	<-begun
 	seen := ""
-	for b := make([]byte, 4096); !strings.Contains(seen, "Looking at what there is"); {
+	for b := make([]byte, 4096); !strings.Contains(seen, "Counting what there is"); {
 		n, err := res.Body.Read(b)
 		f.Must(err)
 		seen += string(b[:n])
@@ -130,7 +130,7 @@ func TestADeletionEndsWithTheProcess(t *testing.T) {
 	<-begun
 	f.End()
 	(<-ended).Wants(t, 200, "Nothing is deleted")
-	p.Deletes().Wants(t, http.StatusServiceUnavailable, "is being stopped")
+	p.Deletes().Wants(t, http.StatusServiceUnavailable, "is shutting down")
 }
 
 func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
@@ -195,15 +195,15 @@ func TestAnExportSaysHowMuchItHolds(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "It will hold about 0 messages.")
+	p.Get("/settings").Wants(t, 200, "It will contain about 0 messages.")
 	p.Talks("one", "two")
-	p.Get("/settings").Wants(t, 200, "It will hold about 2 messages.")
+	p.Get("/settings").Wants(t, 200, "It will contain about 2 messages.")
 	folder := filepath.Join(f.Media, fmt.Sprint(p.User.ID))
 	f.Must(os.MkdirAll(folder, 0o700))
 	for name, size := range map[string]int{"1-0": 1 << 20, "2-0": 1 << 19, ".part-1": 5} {
 		f.Must(os.WriteFile(filepath.Join(folder, name), make([]byte, size), 0o600))
 	}
-	p.Get("/settings").Wants(t, 200, "It will hold about 2 messages and 2 attachments (1.5\u00a0MB).")
+	p.Get("/settings").Wants(t, 200, "It will contain about 2 messages and 2 attachments (1.5\u00a0MB).")
 }
 
 func TestWhatIsLeftOfATextIsFound(t *testing.T) {
@@ -215,7 +215,7 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	f.Bob.Talks("The ostrich is Bob's", "It is")
 	look := func(text string) webtest.Answer { return p.Post("/settings/data", url.Values{"text": {text}}) }
 	a := look(" heron ")
-	a.Wants(t, 200, "It still stands in", fmt.Sprintf(
+	a.Wants(t, 200, "It is still in", fmt.Sprintf(
 		`<a href="/m/%d">31 January 2026, 14:40: The &lt;b&gt;Heron&lt;/b&gt; stands there</a>`, m), "Messages", "Memory",
 		`value="heron"`, "Only what is yours")
 	for _, path := range regexp.MustCompile(`<p class="places"><a href="([^"]+)"`).FindAllStringSubmatch(a.Body, -1) {
@@ -240,8 +240,8 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 		}
 		return append(found, core.Trace{Where: "file everthread.db, 3 times"}, core.Trace{Where: "news.body"}), true, nil
 	}
-	look("many").Wants(t, 200, "It still stands in 42 places.", "thing 30<", "and 10 more", "Files of the database",
+	look("many").Wants(t, 200, "It is still in 42 places.", "thing 30<", "and 10 more", "Database files",
 		"news.body", "byte by byte")
 	f.room.looks.take(0)
-	look("busy").Wants(t, http.StatusTooManyRequests, "Somebody else has everything looked through")
+	look("busy").Wants(t, http.StatusTooManyRequests, "Another search is running")
 }

@@ -27,7 +27,7 @@ func TestTheProfileIsSet(t *testing.T) {
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
 	p.Get("/settings").Wants(t, 200, `value="Ana"`, "It is 14:40 on Saturday 31 January 2026 in Europe/Paris.",
-		"You chose none", `<option value="Pacific/Auckland">`, `aria-current="page"`)
+		"You have not chosen one", `<option value="Pacific/Auckland">`, `aria-current="page"`)
 	cases := []struct {
 		name, path string
 		form       url.Values
@@ -88,15 +88,15 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "Telegram", "can be written to", "None is your home",
-		"only app that the assistant knows you by", "You also use: Web.")
+	p.Get("/settings").Wants(t, 200, "Telegram", "can receive messages", "You have not chosen a home",
+		"only app the assistant knows you by", "You also use: Web.")
 	wa, off, blocked := p.On("whatsapp", "+15550001"), p.On("signal", "Ana S."), p.On("matrix", "@ana")
 	f.Must(f.Store.SetBlocked(f.Context, p.User.ID, blocked.ID, true, f.Clock.Now()))
 	f.Clock.Pass(2 * time.Hour)
 	page := p.Get("/settings")
-	page.Wants(t, 200, "15550001", "has to hear from you first", "this channel is turned off on the gateway",
-		"cannot be written to until you write again", "2 hours ago")
-	page.Lacks(t, "only app that the assistant knows you by")
+	page.Wants(t, 200, "15550001", "needs a message from you first", "this channel is turned off on the gateway",
+		"cannot receive messages until you write again", "2 hours ago")
+	page.Lacks(t, "only app the assistant knows you by")
 
 	p.Post("/settings/home", url.Values{"identity": {fmt.Sprint(p.Chat.ID)}}).Elsewhere(t, "/settings#channels")
 	p.Get("/settings").Wants(t, 200, "Telegram is your home now.", `<span class="tag">Home</span>`)
@@ -119,7 +119,7 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	if e, ok := last.(core.Split); !ok || e.Identity != blocked.ID {
 		t.Errorf("got %+v", last)
 	}
-	p.Get("/settings").Wants(t, 200, "gets a conversation of its own.")
+	p.Get("/settings").Wants(t, 200, "is becoming a separate conversation.")
 }
 
 func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
@@ -127,7 +127,7 @@ func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
 	a := p.Post("/settings/channels/link", nil)
-	a.Wants(t, 200, "Valid for 10 minutes, until 14:50", "Give the code to nobody else",
+	a.Wants(t, 200, "Valid once, for 10 minutes, until 14:50", "Do not give the code to anyone else",
 		`href="https://t.me/thread_bot?text=/link%20`, "@thread_bot", `<svg class="qr"`, "Open Telegram")
 	a.Lacks(t, "javascript:")
 	code := a.Between(t, `<output id="secret">/link `, "<")
@@ -148,7 +148,7 @@ func TestAgentsAreTriedFirst(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	for key, want := range map[string]string{"": "This is no key", "two words": "This is no key",
+	for key, want := range map[string]string{"": "This is not a key", "two words": "This is not a key",
 		"bad": "The key does not work: WhatsApp does not know it"} {
 		p.Post("/settings/agents", url.Values{"name": {"Mine"}, "key": {key}}).Wants(t, http.StatusUnprocessableEntity,
 			want, `value="Mine"`)
@@ -179,7 +179,7 @@ func TestAPIKeysAreShownOnce(t *testing.T) {
 	p.Get("/settings").Lacks(t, "do what only the owner may")
 	f.Ana.SignedIn().Get("/settings").Wants(t, 200, "do what only the owner may")
 	a := p.Post("/settings/keys", url.Values{"name": {"Open WebUI"}, "scope": {"read", "chat"}})
-	a.Wants(t, 200, "This is the key of “Open WebUI”", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/mcp")
+	a.Wants(t, 200, "This is the key for “Open WebUI”", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/mcp")
 	secret := a.Between(t, `<output id="secret">`, "<")
 	k, u, err := f.Store.APIKey(f.Context, client.Hash(secret))
 	f.Must(err)
@@ -284,7 +284,7 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	for range exportsEach {
 		f.room.exports.take(p.User.ID)
 	}
-	p.Get("/settings/export").Wants(t, http.StatusTooManyRequests, "Other exports are under way")
+	p.Get("/settings/export").Wants(t, http.StatusTooManyRequests, "Other exports are running")
 	if !f.room.exports.take(p.User.ID + 1) {
 		t.Error("one person's exports take everybody's seats")
 	}
@@ -298,31 +298,31 @@ func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
 	yes := regexp.MustCompile(`name="yes" value="([^"]+)"`)
 	p := f.Ana.SignedIn() // and on Telegram, where she is asked to confirm
 	elsewhere := p.Get("/settings/export")
-	elsewhere.Wants(t, 200, "Say yes first", "Telegram", "I said yes, go on")
+	elsewhere.Wants(t, 200, "Confirm first", "Telegram", "I said yes, continue")
 	elsewhere.Lacks(t, `name="yes"`)
 	all, err := f.Store.Approvals(f.Context, p.User.ID, 0, 1)
 	f.Must(err)
-	p.Post("/settings/export", url.Values{"yes": {all[0].Code}}).Wants(t, 200, "Say yes first") // an answer has to come from Telegram
+	p.Post("/settings/export", url.Values{"yes": {all[0].Code}}).Wants(t, 200, "Confirm first") // an answer has to come from Telegram
 
 	f.Clock.Pass(core.ApprovalLife + time.Minute)
 	_, err = f.Gate.Act(f.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID})
 	f.Must(err)
 	p.SignedIn() // the browser that was signed in through it is signed out
 	asked := p.Get("/settings/export")
-	asked.Wants(t, 200, "Say yes first", "everything that you said along in one file", `method="post"`)
+	asked.Wants(t, 200, "Confirm first", "everything you&#39;ve said in one file", `method="post"`)
 	code := yes.FindStringSubmatch(asked.Body)[1]
-	p.Get("/settings/export?yes="+code).Wants(t, 200, "Say yes first") // a link is not a confirmation
-	p.Post("/settings/export", url.Values{"yes": {"A00000000"}}).Wants(t, 200, "Say yes first", code)
-	f.Bob.SignedIn().Post("/settings/export", url.Values{"yes": {code}}).Wants(t, 200, "Say yes first")
+	p.Get("/settings/export?yes="+code).Wants(t, 200, "Confirm first") // a link is not a confirmation
+	p.Post("/settings/export", url.Values{"yes": {"A00000000"}}).Wants(t, 200, "Confirm first", code)
+	f.Bob.SignedIn().Post("/settings/export", url.Values{"yes": {code}}).Wants(t, 200, "Confirm first")
 	got := p.Post("/settings/export", url.Values{"yes": {code}})
 	if got.Status != 200 || got.Header.Get("Content-Type") != "application/zip" {
 		t.Errorf("after the yes it answers %d: %v", got.Status, got.Header)
 	}
 	again := p.Post("/settings/export", url.Values{"yes": {code}})
-	again.Wants(t, 200, "Say yes first")
+	again.Wants(t, 200, "Confirm first")
 	f.Clock.Pass(core.ApprovalLife + time.Minute)
 	late := yes.FindStringSubmatch(again.Body)[1]
-	p.Post("/settings/export", url.Values{"yes": {late}}).Wants(t, 200, "Say yes first")
+	p.Post("/settings/export", url.Values{"yes": {late}}).Wants(t, 200, "Confirm first")
 }
 
 // noChannels are channels without capabilities.
@@ -336,12 +336,12 @@ func TestEverythingCanBeDeleted(t *testing.T) {
 	f := newOffice(t)
 	f.Ana.SignedIn().Post("/settings/delete", url.Values{"word": {"DELETE"}}).Wants(t, http.StatusConflict,
 		"You run this gateway")
-	f.Ana.Get("/settings").Wants(t, 200, "stop it and remove its data folder")
+	f.Ana.Get("/settings").Wants(t, 200, "stop the gateway and delete its data folder")
 	p := f.Bob.SignedIn()
 	p.Get("/settings").Wants(t, 200, "Type DELETE to confirm")
 	for _, word := range []string{"", "yes", "DELETE ALL"} {
 		p.Post("/settings/delete", url.Values{"word": {word}}).Wants(t, http.StatusUnprocessableEntity,
-			"Type DELETE, then everything is deleted.")
+			"Type DELETE to delete everything.")
 	}
 	if len(f.gone) > 0 {
 		t.Fatal("somebody is gone")
@@ -364,7 +364,7 @@ func TestBrowsersHaveNames(t *testing.T) {
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0": "Edge on Windows",
 		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36":                                  "Chrome on Android",
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.2 Safari/605.1.15": "Safari on macOS",
-		"curl/8.5": "curl/8.5", "": "A browser that does not say what it is",
+		"curl/8.5": "curl/8.5", "": "An unknown browser",
 	} {
 		if got := browser(v, agent); got != want {
 			t.Errorf("%s is called %q, want %q", agent, got, want)

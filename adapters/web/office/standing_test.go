@@ -16,17 +16,17 @@ func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
 			t.Parallel()
 			f := newOffice(t)
 			p := f.Ana.SignedIn()
-			p.Get(page).Wants(t, 200, "What you want always", `action="/memory/standing"`, `name="next" value="`+page+`"`)
+			p.Get(page).Wants(t, 200, "What you always want", `action="/memory/standing"`, `name="next" value="`+page+`"`)
 			add := func(text string) { // a form with one field
 				t.Helper()
 				p.Post("/memory/standing", url.Values{"text": {text}, "next": {page}}).Elsewhere(t, page+"#standing")
 			}
 			add("answer in <one> sentence")
-			p.Get(page).Wants(t, 200, "answer in &lt;one&gt; sentence", "It holds from the next answer on.")
+			p.Get(page).Wants(t, 200, "answer in &lt;one&gt; sentence", "It applies from the next answer.")
 			add("Answer in one sentence!")
 			p.Get(page).Wants(t, 200, "Answer in one sentence!")
 			add("answer in one sentence")
-			p.Get(page).Wants(t, 200, "You want that already.")
+			p.Get(page).Wants(t, 200, "You already have that.")
 			for _, bad := range []string{"", "…", strings.Repeat("word ", 250)} {
 				p.Post("/memory/standing", url.Values{"text": {bad}, "next": {page}}).Wants(t, http.StatusUnprocessableEntity,
 					`id="wish-wrong"`, `aria-invalid="true"`)
@@ -40,7 +40,7 @@ func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
 			}
 			p.Post("/memory/standing/"+id+"/remove", url.Values{"next": {page}}).Elsewhere(t, page+"#standing")
 			left := p.Get(page)
-			left.Wants(t, 200, "It no longer holds.", "Answer in one sentence!")
+			left.Wants(t, 200, "It no longer applies.", "Answer in one sentence!")
 			left.Lacks(t, "&lt;one&gt;")
 			for _, gone := range []string{id, "0", "x"} {
 				p.Post("/memory/standing/"+gone+"/remove", nil).Wants(t, http.StatusNotFound)

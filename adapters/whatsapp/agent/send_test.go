@@ -299,7 +299,7 @@ func TestDiagnose(t *testing.T) {
 		t.Error(f)
 	}
 	p.s.Revoke(keyOfAlex.Secret)
-	if got := say(); !strings.Contains(got, "false: Agent 7 of user 3: the key of this personal agent is not valid") {
+	if got := say(); !strings.Contains(got, "false: Agent 7 of user 3: the key of this personal agent is no longer valid") {
 		t.Error(got)
 	}
 	p.keys.set(nil)

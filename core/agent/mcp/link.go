@@ -13,19 +13,20 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core/text"
 )
 
-// protocol is the version that is offered first. Servers that speak newer ones
-// still take it, and some that speak older ones never answer the question which
-// they know.
+// protocol is the version that is offered first. Servers with newer versions still accept
+// it, and some with older ones never answer the request for the versions that they support.
 const protocol = "2025-11-25"
 
 const (
 	firstWait   = time.Second
 	longestWait = 2 * time.Minute
-	goodLife    = 30 * time.Second // of a connection after which waits begin again
+	goodLife    = 30 * time.Second // of a connection, after which the back-off starts over
 	mostTools   = 500              // of one server
-	pulse       = time.Minute      // between looks whether a program still answers
+	pulse       = time.Minute      // between pings of a program
 )
 
 var (
@@ -37,15 +38,15 @@ var (
 type link struct {
 	client *Client
 	server Server
-	wanted chan struct{} // a call found no connection
-	http   *http.Client  // of a server with an address
+	wanted chan struct{} // signals a call without a connection
+	http   *http.Client  // of a server with a URL
 
 	mu      sync.Mutex
 	session *sdk.ClientSession // nil: none
 	over    chan struct{}      // closed when session ends
-	why     func() error       // something broke, as far as the transport knows
-	down    error              // why there is none
-	listed  []string           // names in the first list; nil: none came yet
+	why     func() error       // returns the transport's error, if any
+	down    error              // why there is no session
+	listed  []string           // names in the first list; nil: not listed yet
 }
 
 func (l *link) state() (*sdk.ClientSession, error) {
@@ -67,8 +68,7 @@ func (l *link) set(session *sdk.ClientSession, down error) {
 	l.session, l.down = session, down
 }
 
-// broke tells why a call failed. It waits a moment for a connection that broke
-// to be known as such.
+// broke returns why a call failed. It waits a moment for a broken connection to be noticed.
 func (l *link) broke(ctx context.Context, err error) error {
 	const moment = 500 * time.Millisecond
 	l.mu.Lock()
@@ -83,10 +83,10 @@ func (l *link) broke(ctx context.Context, err error) error {
 	if cause := why(); cause != nil {
 		err = cause
 	}
-	return l.plain(err)
+	return l.redact(err)
 }
 
-// run connects, and again whenever the connection ends, until ctx does.
+// run connects, and reconnects whenever the connection ends, until ctx ends.
 func (l *link) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
 		began := l.client.Now()
@@ -107,7 +107,7 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// complain logs why there is no connection: the first time for the owner.
+// complain logs why there is no connection, the first time as a warning.
 func (l *link) complain(failures int, err error) {
 	log := l.client.Log.Debug
 	if failures == 0 {
@@ -116,8 +116,8 @@ func (l *link) complain(failures int, err error) {
 	log("MCP server is away", zap.String("server", l.server.Name), zap.Int("failures", failures+1), zap.Error(err))
 }
 
-// pause waits before the next attempt: longer each time, but no longer than a
-// second once a call wants the server.
+// pause waits before the next attempt: longer each time, but at most a second once a call
+// needs the server.
 func (l *link) pause(ctx context.Context, failures int) {
 	d := min(firstWait<<min(failures, 10), longestWait)
 	d -= time.Duration(l.client.Rand() * float64(d) / 4)
@@ -135,28 +135,26 @@ func wait(ctx context.Context, d time.Duration, wanted <-chan struct{}) {
 	}
 }
 
-// hold connects, takes the tools of a first list and returns why the connection
-// ended.
+// hold connects, and returns why the connection ended.
 func (l *link) hold(ctx context.Context) error {
 	session, why, err := l.connect(ctx)
 	if err != nil {
-		return l.plain(err)
+		return l.redact(err)
 	}
 	l.set(session, nil)
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
 	select {
 	case <-ctx.Done():
-		_ = session.Close() // nobody wants to know
+		_ = session.Close() // the error does not matter any more
 		err = <-ended
 	case err = <-ended:
-		_ = session.Close() // what is left of it
+		_ = session.Close() // it has ended; free the rest
 	}
-	return l.plain(errors.Join(why(), err, errGone))
+	return l.redact(errors.Join(why(), err, errGone))
 }
 
-// connect returns a session whose tools are known, and what tells afterwards
-// why something broke.
+// connect returns a session whose tools are listed; why returns the transport's later error.
 func (l *link) connect(ctx context.Context) (session *sdk.ClientSession, why func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.client.Connect)
 	defer cancel()
@@ -170,7 +168,7 @@ func (l *link) connect(ctx context.Context) (session *sdk.ClientSession, why fun
 		return nil, nil, fmt.Errorf("connect: %w", errors.Join(why(), err))
 	}
 	if err := l.list(ctx, session); err != nil {
-		_ = session.Close() // the other error says more
+		_ = session.Close() // the first error matters
 		return nil, nil, fmt.Errorf("list tools: %w", errors.Join(why(), err))
 	}
 	return session, why, nil
@@ -180,8 +178,7 @@ func (l *link) options() *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{}, // we offer nothing to servers
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start",
-				zap.String("server", l.server.Name))
+			l.logChanged()
 		},
 	}
 	if l.server.Command != "" {
@@ -190,7 +187,12 @@ func (l *link) options() *sdk.ClientOptions {
 	return o
 }
 
-// list takes the tools of the first list that a server gives.
+func (l *link) logChanged() {
+	l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start",
+		zap.String("server", l.server.Name))
+}
+
+// list lists the server's tools. The client adopts those of the first list.
 func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 	var found []*tool
 	names := []string{}
@@ -221,24 +223,23 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 		l.client.adopt(l, found)
 		l.client.Log.Info("MCP server is up", zap.String("server", l.server.Name), zap.Int("tools", len(names)))
 	case !slices.Equal(before, names):
-		l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start",
-			zap.String("server", l.server.Name))
+		l.logChanged()
 	default:
 		l.client.Log.Info("MCP server is up again", zap.String("server", l.server.Name))
 	}
 	return nil
 }
 
-// plain is an error in one line, without the address and the values of headers
-// and variables, which may be secrets.
-func (l *link) plain(err error) error {
+// redact returns an error in one line, without the address and the values of headers and
+// variables, which may be secrets.
+func (l *link) redact(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	message := err.Error()
 	var u *url.Error
 	if errors.As(err, &u) {
-		text = strings.ReplaceAll(text, u.URL, "its address")
+		message = strings.ReplaceAll(message, u.URL, "its address")
 	}
 	secrets := []string{l.server.URL}
 	for _, values := range []map[string]string{l.server.Headers, l.server.Env} {
@@ -250,8 +251,8 @@ func (l *link) plain(err error) error {
 	}
 	for _, secret := range secrets {
 		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[…]")
+			message = strings.ReplaceAll(message, secret, "[…]")
 		}
 	}
-	return errors.New(cut(strings.Join(strings.Fields(text), " "), 400))
+	return errors.New(cut(text.OneLine(message), 400))
 }

@@ -1,16 +1,14 @@
-// Package mcp brings the tools of configured Model Context Protocol servers to
-// the agent.
+// Package mcp provides the agent with the tools of configured Model Context Protocol
+// servers.
 //
-// Policy. Servers are connected in the background and again when they go away,
-// so a server that is dead or slow costs one tool error, never a turn and never
-// the start. The tools of a server are those of its first list: they come when
-// it is up for the first time and then stay as they are until the process ends,
-// whatever the server says later, for the list of tools stands at the head of
-// every prompt and a change would cost every provider's cache. A tool that the
-// server no longer has answers with the server's own error. What servers say is
-// cut while it is read, and only text reaches the model.
+// Servers are connected and reconnected in the background, so a dead or slow server costs
+// one tool error, never a turn and never the start. A server's tools are those of its first
+// list, until the process ends: the list of tools is at the head of every prompt, and a
+// change would invalidate the caches of providers. A call of a tool that the server removed
+// returns the server's own error. Messages of servers are bounded while they are read, and
+// only text reaches the model.
 //
-// Addresses come from the configuration file, so private ones are fine.
+// Addresses come from the configuration file, so private ones are allowed.
 package mcp
 
 import (
@@ -28,23 +26,23 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Server is where tools come from: a program that talks on its standard input
-// and output (Command, Args, Env), or a streamable HTTP address (URL, Headers).
+// Server is a source of tools: a program that communicates on its standard input and output
+// (Command, Args, Env), or a streamable HTTP address (URL, Headers).
 type Server struct {
 	Name    string
 	Command string
 	Args    []string
-	// Env is added to PATH, HOME, the locale and the like; of the rest of our own
-	// environment, which holds secrets, a program sees nothing.
+	// Env is added to PATH, HOME, the locale and the like. The program does not see the
+	// rest of our environment, which contains secrets.
 	Env     map[string]string
 	URL     string
 	Headers map[string]string
 
-	// Roles and Users may use the tools. No role: the owner.
+	// Roles and Users may use the tools. Without a role the owner may.
 	Roles []core.UserRole
 	Users []core.UserID
-	// Allow are tools, as the server names them, that run without a question; "*":
-	// all. With TrustHints those do that the server says only read.
+	// Allow lists tools, by the server's names, that run without a question; "*": all.
+	// With TrustHints tools that the server marks as read-only do, too.
 	Allow      []string
 	TrustHints bool
 }
@@ -58,8 +56,8 @@ func (s Server) may(u core.User) bool {
 	return slices.Contains(roles, u.Role) || slices.Contains(s.Users, u.ID)
 }
 
-// Options say which servers and what bounds them. Tokenizer, Log, Now and Rand
-// are required; numbers that are 0 have the default in brackets.
+// Options configure a client. Tokenizer, Log, Now and Rand are required; a number that is 0
+// means the default in brackets.
 type Options struct {
 	Servers      []Server
 	Version      string        // of ours, for the servers
@@ -83,7 +81,7 @@ type Client struct {
 	room  int // tokens left for descriptions
 }
 
-// New returns a client that knows no tools until Run runs.
+// New returns a client without tools until Run runs.
 func New(o Options) *Client {
 	o.SchemaTokens, o.Connect = cmp.Or(o.SchemaTokens, 1500), cmp.Or(o.Connect, 20*time.Second)
 	c := &Client{Options: o, names: map[string]bool{}, room: o.SchemaTokens}
@@ -116,15 +114,15 @@ func (c *Client) Tools() []core.Tool {
 	return c.tools
 }
 
-// Status says how a server is.
+// Status is the state of a server.
 type Status struct {
 	Name  string
 	Up    bool
 	Tools int    // that the model can use
-	Error string // why it is not up, in words for the owner; empty: not tried yet
+	Error string // why it is not up, for the owner; empty: not tried yet
 }
 
-// Status returns how the servers are, in their configured order.
+// Status returns the states of the servers, in their configured order.
 func (c *Client) Status() []Status {
 	var out []Status
 	for _, l := range c.links {
@@ -143,7 +141,7 @@ func (c *Client) Status() []Status {
 	return out
 }
 
-// adopt makes the tools of a server known, by name, as far as they fit.
+// adopt adds the tools of a server, by name, while their descriptions have room.
 func (c *Client) adopt(l *link, found []*tool) {
 	slices.SortFunc(found, func(a, b *tool) int { return strings.Compare(a.name, b.name) })
 	c.mu.Lock()
@@ -166,10 +164,10 @@ func (c *Client) adopt(l *link, found []*tool) {
 	c.tools = tools
 }
 
-// specTokens is what the form around a description takes.
+// specTokens is the overhead of a description.
 const specTokens = 12
 
-// free returns a name that models accept and that no tool has yet.
+// free returns a name that models accept and no tool has yet.
 func (c *Client) free(name string) string {
 	const longest = 64
 	name = strings.Map(func(r rune) rune {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// schemaOf returns a schema in the form that model providers take (see package
-// tooltest): an object with properties, without references, without composition at
-// the root, with a type beside every enum. What is left out of it the server checks.
+// schemaOf returns a schema in the form that model providers accept (see package tooltest):
+// an object with properties, without references, without composition at the root, with a
+// type beside every enum. The server checks the constraints that are left out.
 func schemaOf(given any) (json.RawMessage, error) {
 	if given == nil {
 		given = map[string]any{}
@@ -52,13 +52,13 @@ func schemaOf(given any) (json.RawMessage, error) {
 	return text, nil
 }
 
-// longestSchema bounds what references grow to, in bytes.
+// longestSchema bounds a schema with its references expanded, in bytes.
 const longestSchema = 64 << 10
 
-// propertyName is what every provider takes as the name of a parameter.
+// propertyName matches the names of parameters that every provider accepts.
 var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// checkProperties refuses what would make a provider refuse the whole prompt.
+// checkProperties refuses schemas for which a provider would refuse the whole prompt.
 func checkProperties(schema map[string]any) error {
 	properties, ok := schema["properties"].(map[string]any)
 	if !ok {
@@ -85,8 +85,8 @@ func checkProperties(schema map[string]any) error {
 	return nil
 }
 
-// tidier rewrites the schemas in a schema, which are those of the server's author. It
-// does bounded work: what is nested deeper, or comes after so many, takes anything.
+// tidier rewrites the schemas within a server's schema. Its work is bounded: schemas beyond
+// the depth or the number accept anything.
 type tidier struct {
 	root map[string]any
 	n    int
@@ -97,7 +97,7 @@ const (
 	mostSchemas   = 500
 )
 
-// tidy returns a schema without references and with the types that it leaves out.
+// tidy returns a schema with references expanded and missing types added.
 func (t *tidier) tidy(s map[string]any, depth int) map[string]any {
 	if t.n++; depth > deepestSchema || t.n > mostSchemas {
 		return map[string]any{}
@@ -132,7 +132,7 @@ func (t *tidier) tidy(s map[string]any, depth int) map[string]any {
 	return out
 }
 
-// lookup finds what a reference within the schema names; else what takes anything.
+// lookup returns the schema that a reference names, or one that accepts anything.
 func (t *tidier) lookup(ref string) map[string]any {
 	at, ok := strings.CutPrefix(ref, "#")
 	found := any(t.root)
@@ -182,7 +182,7 @@ func (t *tidier) list(v any, depth int) any {
 	return out
 }
 
-// typeOf is the type of the values of an enum, or a list of their types.
+// typeOf returns the type of the values of an enum, or a list of their types.
 func typeOf(values []any) any {
 	var out []any
 	for _, v := range values {

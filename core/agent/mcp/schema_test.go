@@ -20,7 +20,7 @@ func read(t testing.TB, text string) any {
 	return v
 }
 
-// Schemas of servers become such as providers take, whatever stands in them.
+// Any schema of a server becomes one that providers accept.
 func TestSchemasOfServersAreTidied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, given, want string }{

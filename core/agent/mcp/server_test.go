@@ -66,7 +66,7 @@ func object(name string) map[string]any {
 // handler answers a call with its arguments.
 type handler func(ctx context.Context, arguments map[string]any) (*sdk.CallToolResult, error)
 
-func text(s string) *sdk.CallToolResult {
+func textResult(s string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
 }
 
@@ -85,7 +85,7 @@ func newServer(kind string) *sdk.Server {
 	}
 	if kind == "changed" {
 		add("another", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
-			return text("new"),
+			return textResult("new"),
 				nil
 		})
 		return s
@@ -95,10 +95,10 @@ func newServer(kind string) *sdk.Server {
 		return s
 	}
 	add("echo", object("text"), func(_ context.Context, a map[string]any) (*sdk.CallToolResult, error) {
-		return text(fmt.Sprint("you said ", a["text"])), nil
+		return textResult(fmt.Sprint("you said ", a["text"])), nil
 	})
 	add("fail", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
-		res := text("there is no such file")
+		res := textResult("there is no such file")
 		res.IsError = true
 		return res, nil
 	})
@@ -111,14 +111,14 @@ func newServer(kind string) *sdk.Server {
 	})
 	add("slow", object("x"), func(ctx context.Context, _ map[string]any) (*sdk.CallToolResult, error) {
 		<-ctx.Done()
-		return text("late"), nil
+		return textResult("late"), nil
 	})
 	add("flood", object("bytes"), func(_ context.Context, a map[string]any) (*sdk.CallToolResult, error) {
 		var n int
 		if _, err := fmt.Sscan(fmt.Sprint(a["bytes"]), &n); err != nil {
 			return nil, err
 		}
-		return text("first" + strings.Repeat("x", n) + "last"), nil
+		return textResult("first" + strings.Repeat("x", n) + "last"), nil
 	})
 	add("mixed", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{
@@ -134,14 +134,14 @@ func newServer(kind string) *sdk.Server {
 		return &sdk.CallToolResult{StructuredContent: map[string]any{"n": 1}}, nil
 	})
 	add("environment", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
-		return text(strings.Join(os.Environ(), "\n")), nil
+		return textResult(strings.Join(os.Environ(), "\n")), nil
 	})
 	return s
 }
 
 // addOdd adds tools whose names and schemas are unusual.
 func addOdd(add func(string, any, handler)) {
-	ok := func(context.Context, map[string]any) (*sdk.CallToolResult, error) { return text("ok"), nil }
+	ok := func(context.Context, map[string]any) (*sdk.CallToolResult, error) { return textResult("ok"), nil }
 	add("with.dots", object("x"), ok)
 	add("with-dots", object("x"), ok)
 	add("with_dots", object("x"), ok)
@@ -155,7 +155,7 @@ func addOdd(add func(string, any, handler)) {
 	add("badrequireds", map[string]any{"type": "object", "properties": map[string]any{}, "required": []any{1}}, ok)
 }
 
-// streamable serves s over HTTP; good tells which requests may pass.
+// streamable serves s over HTTP to the requests that good accepts.
 func streamable(t *testing.T, s *sdk.Server, good func(r *http.Request) bool) http.Handler {
 	t.Cleanup(func() {
 		for session := range s.Sessions() {

@@ -10,12 +10,12 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -34,22 +34,22 @@ var (
 // tool is a tool of a server.
 type tool struct {
 	link *link
-	name string // as the server knows it
+	name string // of the server
 	spec core.ToolSpec
-	read bool // the server says that it only reads
+	read bool // the server marks it as read-only
 }
 
 // May reports whether a user may use the tool.
 func (t *tool) May(u core.User) bool { return t.link.server.may(u) }
 
-// Standing says what the configuration says of the tool.
+// Standing reports whether the configuration allows the tool, and trusts it to only read.
 func (t *tool) Standing() (allowed, readOnly bool) {
 	s := t.link.server
 	readOnly = t.read && s.TrustHints
 	return readOnly || slices.Contains(s.Allow, t.name) || slices.Contains(s.Allow, "*"), readOnly
 }
 
-// newTool reads what a server says of a tool. spec.Name is given by adopt.
+// newTool reads a server's description of a tool. Adopt sets spec.Name.
 func newTool(l *link, t *sdk.Tool) (*tool, error) {
 	if t.Name == "" {
 		return nil, errors.New("it has no name")
@@ -58,13 +58,7 @@ func newTool(l *link, t *sdk.Tool) (*tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	description := strings.TrimSpace(t.Description)
-	if description == "" {
-		description = strings.TrimSpace(t.Title)
-	}
-	if description == "" {
-		description = t.Name
-	}
+	description := cmp.Or(strings.TrimSpace(t.Description), strings.TrimSpace(t.Title), t.Name)
 	read := t.Annotations != nil && t.Annotations.ReadOnlyHint
 	return &tool{link: l, name: t.Name, read: read, spec: core.ToolSpec{Description: cut(clean(description),
 		longestDescription), Schema: schema}}, nil
@@ -73,7 +67,7 @@ func newTool(l *link, t *sdk.Tool) (*tool, error) {
 // Spec describes the tool.
 func (t *tool) Spec() core.ToolSpec { return t.spec }
 
-// Outside is true: servers are not our own store.
+// Outside is true: a server acts outside of our store.
 func (t *tool) Outside() bool { return true }
 
 // Use calls the tool.
@@ -93,25 +87,22 @@ func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, erro
 	if err != nil {
 		return core.ToolResult{}, t.explain(ctx, err)
 	}
-	text := textOf(res)
+	output := textOf(res)
 	if res.IsError {
-		if text == "" {
-			text = "the tool failed and does not say why"
-		}
-		return core.ToolResult{}, errors.New(cut(text, longestComplaint))
+		return core.ToolResult{}, errors.New(cut(cmp.Or(output, "the tool failed and does not say why"), longestComplaint))
 	}
-	return core.ToolResult{Text: text, Files: filesOf(res, t.alt())}, nil
+	return core.ToolResult{Text: output, Files: filesOf(res, t.alt())}, nil
 }
 
-// longestAlt bounds the words that stand for a picture, in bytes.
+// longestAlt bounds the alternative text of a picture, in bytes.
 const longestAlt = 200
 
-// alt says in words where a picture is from: which tool made it, and what that does.
+// alt returns the alternative text of a picture: the tool that made it, and what that does.
 func (t *tool) alt() string {
-	return cut(strings.Join(strings.Fields(t.spec.Name+": "+t.spec.Description), " "), longestAlt)
+	return cut(text.OneLine(t.spec.Name+": "+t.spec.Description), longestAlt)
 }
 
-// filesOf are the pictures, recordings and files of a result.
+// filesOf returns the pictures, recordings and files of a result.
 func filesOf(res *sdk.CallToolResult, alt string) []core.File {
 	var out []core.File
 	for _, c := range res.Content {
@@ -136,7 +127,7 @@ func filesOf(res *sdk.CallToolResult, alt string) []core.File {
 	return out
 }
 
-// explain says what became of a call.
+// explain returns the error of a failed call for the model.
 func (t *tool) explain(ctx context.Context, err error) error {
 	var refused *jsonrpc.Error
 	switch {
@@ -150,16 +141,16 @@ func (t *tool) explain(ctx context.Context, err error) error {
 		t.link.server.Name, t.link.broke(ctx, err))
 }
 
-// textOf is what of a result is for the model: its text, and the names of what
-// else there is. What becomes of files is said where they are kept.
+// textOf returns a result as text for the model, with the names of other content. The agent
+// adds what becomes of files.
 func textOf(res *sdk.CallToolResult) string {
 	var parts []string
 	for _, c := range res.Content {
 		parts = append(parts, partOf(c))
 	}
 	if len(parts) == 0 && res.StructuredContent != nil {
-		if text, err := json.Marshal(res.StructuredContent); err == nil {
-			parts = append(parts, string(text))
+		if structured, err := json.Marshal(res.StructuredContent); err == nil {
+			parts = append(parts, string(structured))
 		}
 	}
 	return clean(middle(strings.Join(parts, "\n"), longestText))
@@ -188,42 +179,32 @@ func partOf(c sdk.Content) string {
 }
 
 func unseen(what, mime string, size int) string {
-	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s of %d bytes]", what, mime, size)), " ")
+	return text.OneLine(fmt.Sprintf("[%s %s of %d bytes]", what, mime, size))
 }
 
-// clean takes out what is no text: broken UTF-8 and control characters.
-func clean(text string) string {
+// clean replaces invalid UTF-8 and removes control characters.
+func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// cut returns at most most bytes of text, and … if it is longer.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
+// cut returns at most most bytes of s, and … if it is longer.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return text[:boundary(text, most)] + "…"
+	return s[:text.RuneStart(s, most)] + "…"
 }
 
-// middle takes out the middle of a text that is longer than most bytes.
-func middle(text string, most int) string {
-	if len(text) <= most {
-		return text
+// middle removes the middle of a text that is longer than most bytes.
+func middle(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	first, last := boundary(text, most*3/4), boundary(text, len(text)-most/4)
-	return fmt.Sprintf("%s\n[… %d bytes of tool output left out]\n%s", text[:first], last-first, text[last:])
-}
-
-// boundary returns the start of the rune that i is in.
-func boundary(text string, i int) int {
-	for back := range utf8.UTFMax {
-		if i-back >= 0 && i < len(text) && utf8.RuneStart(text[i-back]) {
-			return i - back
-		}
-	}
-	return i
+	first, last := text.RuneStart(s, most*3/4), text.RuneStart(s, len(s)-most/4)
+	return fmt.Sprintf("%s\n[… %d bytes of tool output left out]\n%s", s[:first], last-first, s[last:])
 }

@@ -19,9 +19,9 @@ import (
 // mostBytes bounds one message of a server. A longer one ends the connection.
 const mostBytes = 4 << 20
 
-var errFlood = errors.New("the server said more than 4 MiB at once; ask it for less")
+var errFlood = errors.New("the server sent more than 4 MiB at once; ask it for less")
 
-// transport returns the way to the server, and what tells why something broke.
+// transport returns the transport to the server; why returns its error, if any.
 func (l *link) transport() (t sdk.Transport, why func() error) {
 	if l.server.Command != "" {
 		p := &program{server: l.server}
@@ -37,7 +37,7 @@ func (l *link) transport() (t sdk.Transport, why func() error) {
 		DisableStandaloneSSE: true, MaxEventSize: mostBytes}, limited.take
 }
 
-// fault remembers why something broke, until it is asked.
+// fault holds the first error until it is taken.
 type fault struct {
 	mu  sync.Mutex
 	err error
@@ -59,14 +59,14 @@ func (f *fault) take() error {
 	return err
 }
 
-// limits is a RoundTripper that adds headers and bounds answers.
+// limits is a RoundTripper that adds headers and bounds response bodies.
 type limits struct {
 	fault
 	next    http.RoundTripper
 	headers map[string]string
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	for name, value := range l.headers {
@@ -79,9 +79,8 @@ func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// bounded is a reader that fails after so many bytes of one message. Messages
-// of a program are lines, so there the count begins again after each; an answer
-// over HTTP is one message.
+// bounded is a reader that fails after mostBytes of one message. Messages of a program are
+// lines, so the count starts over after each; an HTTP response is one message.
 type bounded struct {
 	io.ReadCloser
 	left  int
@@ -89,7 +88,7 @@ type bounded struct {
 	fault *fault
 }
 
-// Read reads.
+// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.left -= n
@@ -105,13 +104,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// program is a server that we start.
+// program is the transport of a server that we start.
 type program struct {
 	fault
 	server Server
 }
 
-// Connect starts the program. It ends when the connection is closed.
+// Connect starts the program. The program ends when the connection is closed.
 func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
 	cmd := exec.Command(p.server.Command, p.server.Args...) // that the owner configured
 	cmd.Env = environ(p.server.Env)
@@ -140,8 +139,8 @@ type input struct {
 	once  sync.Once
 }
 
-// Close closes the input and waits for the program to end; one that does not is
-// asked to, then killed.
+// Close closes the input and waits for the program to end. After a second each it sends
+// SIGTERM, then kills it.
 func (i *input) Close() error {
 	i.once.Do(func() {
 		_ = i.WriteCloser.Close() // the program may be gone
@@ -156,7 +155,7 @@ func (i *input) Close() error {
 				i.note(err)
 				return
 			case <-time.After(time.Second):
-				_ = urge() // if it fails the next one is tried
+				_ = urge() // if it fails the next one follows
 			}
 		}
 		i.note(<-ended)
@@ -164,7 +163,7 @@ func (i *input) Close() error {
 	return nil
 }
 
-// note keeps how the program ended, if that was not our doing.
+// note keeps the exit status of the program, unless a signal ended it.
 func (i *input) note(err error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
@@ -172,7 +171,7 @@ func (i *input) note(err error) {
 	}
 }
 
-// environ is what a program sees: what most need to run at all, and env.
+// environ returns the environment of a program: the variables that most need, and env.
 func environ(env map[string]string) []string {
 	var out []string
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL",

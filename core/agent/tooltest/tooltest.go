@@ -1,16 +1,15 @@
-// Package tooltest checks descriptions of tools against what providers of models
-// publish of the schemas that they take.
+// Package tooltest checks descriptions of tools against the rules that providers of models
+// publish for schemas.
 //
-// Both take a JSON schema whose root is an object. OpenAI wants names of letters,
-// digits, _ and -, up to 64; descriptions of at most 1,024 characters; a type
-// wherever there is an enum, whose values are of it; items wherever there is an
-// array; and no composition at the root. Anthropic wants no oneOf, anyOf or allOf at
-// the root, no $ref anywhere, and names of properties of letters, digits, _, . and
-// -, up to 64.
+// All require a JSON schema whose root is an object. OpenAI requires names of letters,
+// digits, _ and -, up to 64; descriptions of at most 1,024 characters; a type beside every
+// enum, which its values have; items in every array; and no composition at the root.
+// Anthropic allows no oneOf, anyOf or allOf at the root and no $ref anywhere, and requires
+// names of properties of letters, digits, _, . and -, up to 64.
 //
-// OpenAI's strict mode is not claimed: it also wants every property to be required
-// and objects to be closed, and most of our parameters are optional. A server that
-// is strict of its own accord is content with the rest.
+// OpenAI's strict mode is not checked: it also requires every property to be required and
+// objects to be closed, and most of our parameters are optional. A server that is strict by
+// itself accepts the rest.
 package tooltest
 
 import (
@@ -29,14 +28,14 @@ var (
 	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
 
-// bounds of OpenAI's.
+// Bounds of OpenAI.
 const (
 	longestDescription = 1024
 	deepest            = 10
 	mostValues         = 1000
 )
 
-// Check reports what providers would refuse of a tool.
+// Check reports the faults of a tool as errors of t.
 func Check(t testing.TB, spec core.ToolSpec) {
 	t.Helper()
 	for _, fault := range Faults(spec) {
@@ -44,7 +43,7 @@ func Check(t testing.TB, spec core.ToolSpec) {
 	}
 }
 
-// Faults lists what providers would refuse of a tool.
+// Faults lists the reasons for which providers would refuse a tool.
 func Faults(spec core.ToolSpec) []string {
 	c := &checker{}
 	if !toolName.MatchString(spec.Name) {
@@ -119,7 +118,7 @@ func (c *checker) values(path string, s map[string]any, types []string) {
 	}
 }
 
-// properties checks those of an object.
+// properties checks the properties of an object.
 func (c *checker) properties(path string, s map[string]any, depth int) {
 	properties, ok := s["properties"].(map[string]any)
 	if s["properties"] != nil && !ok {
@@ -148,7 +147,7 @@ func (c *checker) properties(path string, s map[string]any, depth int) {
 	}
 }
 
-// onlyDescribed reports whether a schema takes anything.
+// onlyDescribed reports whether a schema accepts anything.
 func onlyDescribed(s map[string]any) bool {
 	for key := range s {
 		if !slices.Contains([]string{"description", "title", "default", "examples"}, key) {
@@ -158,7 +157,7 @@ func onlyDescribed(s map[string]any) bool {
 	return true
 }
 
-// inner checks the schemas that a schema is made of.
+// inner checks the schemas within a schema.
 func (c *checker) inner(path string, s map[string]any, depth int) {
 	for _, key := range []string{"items", "additionalProperties"} {
 		if inner, ok := s[key].(map[string]any); ok {

@@ -1,5 +1,5 @@
-// Package anthropic talks to Claude models through Anthropic's own API, which
-// unlike its OpenAI-compatible one takes cache marks.
+// Package anthropic is a client for Claude models with Anthropic's own API, which
+// supports cache marks, unlike its OpenAI-compatible one.
 package anthropic
 
 import (
@@ -23,12 +23,12 @@ import (
 // DefaultBaseURL is Anthropic's own.
 const DefaultBaseURL = "https://api.anthropic.com"
 
-// Options say which model.
+// Options name a model and its server.
 type Options struct {
 	BaseURL   string // without /v1; empty: DefaultBaseURL
 	APIKey    string
 	Model     string
-	MaxTokens int           // bound of a completion where the request has none, for the API wants one; 0: 4,096
+	MaxTokens int           // default bound of a completion, since the API requires one; 0: 4,096
 	Timeout   time.Duration // longest silence of the server; 0: no limit
 	HTTP      *http.Client  // nil: that of Way
 	Way       *egress.Gate  // nil: the policy alone
@@ -40,16 +40,10 @@ type model struct {
 	client  sdk.Client
 }
 
-// New returns the model. It reads nothing from the environment and never
-// retries by itself.
+// New returns the model. It reads nothing from the environment and never retries.
 func New(o Options) core.Model {
-	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1")
-	if base == "" {
-		base = DefaultBaseURL
-	}
-	if o.MaxTokens == 0 {
-		o.MaxTokens = 4096
-	}
+	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1"), DefaultBaseURL)
+	o.MaxTokens = cmp.Or(o.MaxTokens, 4096)
 	return &model{options: o, client: sdk.NewClient(
 		option.WithoutEnvironmentDefaults(),
 		option.WithBaseURL(base),
@@ -63,8 +57,8 @@ func New(o Options) core.Model {
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		stream := m.client.Messages.NewStreaming(ctx, m.params(req))
-		defer func() { _ = stream.Close() }() // it was read to its end, or nobody wants more
-		a := assembly{model: m.options.Model}
+		defer func() { _ = stream.Close() }() // it was read to its end, or is no longer needed
+		a := assembly{model: m.options.Model, open: map[int64]int{}}
 		for stream.Next() {
 			if text := a.event(stream.Current()); text != "" && !yield(core.Delta{Text: text}, nil) {
 				return
@@ -82,7 +76,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// failure returns what an error of the client means.
+// failure translates an error of the SDK.
 func (m *model) failure(ctx context.Context, err error) error {
 	var refused *sdk.Error
 	if ctx.Err() != nil || !errors.As(err, &refused) {
@@ -101,7 +95,7 @@ func (m *model) failure(ctx context.Context, err error) error {
 	return f.Error()
 }
 
-// assembly puts an answer together from its events.
+// assembly assembles an answer from its events.
 type assembly struct {
 	model string
 	calls []core.ToolCall
@@ -110,7 +104,7 @@ type assembly struct {
 	stop  sdk.StopReason
 }
 
-// event takes one event and returns the text in it.
+// event adds one event and returns its text.
 func (a *assembly) event(e sdk.MessageStreamEventUnion) string {
 	switch e.Type {
 	case "message_start":
@@ -140,9 +134,6 @@ func (a *assembly) start(m sdk.Message) {
 func (a *assembly) block(e sdk.MessageStreamEventUnion) string {
 	if e.ContentBlock.Type != "tool_use" {
 		return e.ContentBlock.Text
-	}
-	if a.open == nil {
-		a.open = map[int64]int{}
 	}
 	a.open[e.Index] = len(a.calls)
 	a.calls = append(a.calls, core.ToolCall{ID: e.ContentBlock.ID, Name: e.ContentBlock.Name})

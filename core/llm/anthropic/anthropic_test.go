@@ -94,7 +94,7 @@ func TestRequestShape(t *testing.T) {
 	}
 }
 
-// answer is what came of one Stream.
+// answer is the result of one Stream.
 type answer struct {
 	text string
 	last core.Delta
@@ -140,8 +140,8 @@ func answering(c canned) core.Model {
 	return New(Options{Model: "asked", APIKey: key, HTTP: &http.Client{Transport: c}})
 }
 
-// Each file in testdata named *.answer is a server's answer; *.want beside it is
-// what is made of it.
+// Each file in testdata named *.answer is a server's answer; *.want beside it is the
+// expected result.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.answer")

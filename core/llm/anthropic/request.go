@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// params writes a request in Anthropic's form.
+// params returns a request in Anthropic's form.
 func (m *model) params(req core.ModelRequest) sdk.MessageNewParams {
 	c := convert(req)
 	p := sdk.MessageNewParams{
@@ -41,7 +41,7 @@ func (m *model) params(req core.ModelRequest) sdk.MessageNewParams {
 	return p
 }
 
-// choice is which tools may be used, in Anthropic's words.
+// choice returns the tool choice in Anthropic's form.
 func choice(name string) (c sdk.ToolChoiceUnionParam) {
 	switch name {
 	case "", "auto":
@@ -55,16 +55,17 @@ func choice(name string) (c sdk.ToolChoiceUnionParam) {
 	return c
 }
 
-// conversion is a prompt on its way to Anthropic's form: system messages apart,
-// the others alternating between user and assistant, no empty text, and each use
-// of a tool directly followed by its result.
+// conversion converts a prompt to Anthropic's form: system messages are separate, the
+// others alternate between user and assistant, no text is empty, and each tool call is
+// directly followed by its result.
 type conversion struct {
 	system   []sdk.TextBlockParam
 	messages []sdk.MessageParam
 	paired   map[string]bool // ids of tool calls that have their result
 }
 
-// convert marks the end of the stable prefix and the last message for caching.
+// convert converts a prompt, and marks the end of its stable prefix and its last
+// message for caching.
 func convert(req core.ModelRequest) *conversion {
 	c := &conversion{paired: map[string]bool{}}
 	if len(req.Tools) > 0 {
@@ -83,10 +84,10 @@ func convert(req core.ModelRequest) *conversion {
 	return c
 }
 
-// nothing stands where the API wants a message of the user's and there is none.
+// nothing is the text of a missing user message that the API requires.
 const nothing = "[…]"
 
-// pair finds the calls whose result directly follows.
+// pair finds the calls that are directly followed by their result.
 func (c *conversion) pair(messages []core.ModelMessage) {
 	var wanted map[string]bool
 	for _, m := range messages {
@@ -133,8 +134,8 @@ func (c *conversion) assistant(m core.ModelMessage) {
 	}
 }
 
-// use is a call, or words about it if it has no result or no tools are offered:
-// the API refuses these.
+// use returns a tool call, or a text about it if it has no result or no tools are
+// offered: the API refuses such calls.
 func (c *conversion) use(call core.ToolCall) sdk.ContentBlockParamUnion {
 	if !c.paired[call.ID] {
 		return sdk.NewTextBlock(fmt.Sprintf("[used the tool %s with %s]", call.Name, call.Arguments))
@@ -160,7 +161,7 @@ func (c *conversion) result(m core.ModelMessage) sdk.ContentBlockParamUnion {
 
 var notInID = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 
-// toolID is id in the letters that the API takes; other servers use more.
+// toolID returns id in the characters that the API accepts; other servers use more.
 func toolID(id string) string { return notInID.ReplaceAllString(id, "_") }
 
 func (c *conversion) text(role sdk.MessageParamRole, text string) {
@@ -169,7 +170,7 @@ func (c *conversion) text(role sdk.MessageParamRole, text string) {
 	}
 }
 
-// append adds a block to the last message, or a new one if that is of the other role.
+// append adds a block to the last message, or to a new one if that has the other role.
 func (c *conversion) append(role sdk.MessageParamRole, block sdk.ContentBlockParamUnion) {
 	last := len(c.messages) - 1
 	if last < 0 || c.messages[last].Role != role {
@@ -179,7 +180,7 @@ func (c *conversion) append(role sdk.MessageParamRole, block sdk.ContentBlockPar
 	c.messages[last].Content = append(c.messages[last].Content, block)
 }
 
-// mark puts a cache mark on what was added last, or on the system text if that is all.
+// mark puts a cache mark on the last block, or on the system text if there is none.
 func (c *conversion) mark() {
 	if len(c.messages) == 0 {
 		if n := len(c.system); n > 0 {

@@ -44,7 +44,8 @@ func system(text string) core.ModelMessage {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	notes := system("Never call a dentist.\n\n## Decisions\n- The dentist is on Thursday at nine [#12]\n")
+	notes := user("[Notes]\n<notes-k3>\n" + core.DataLine(map[string]string{"is": "summary of yesterday",
+		"text": "## Decisions\n- The dentist is on Thursday at nine [#12]\n"}) + "\n</notes-k3>")
 	cases := []struct {
 		name     string
 		messages []core.ModelMessage
@@ -69,10 +70,11 @@ func TestAnswers(t *testing.T) {
 			user("The meeting is at nine"), assistant("ok"), user("The meeting is at ten"), assistant("ok"),
 			user("When is the meeting?"),
 		}, []string{"at ten"}},
-		{"quotes a summary, not the instructions", []core.ModelMessage{notes, user("When is the dentist?")},
+		{"quotes a summary, not the instructions", []core.ModelMessage{system("Never call a dentist at night."),
+			notes, user("When is the dentist?")},
 			[]string{"notes", "“The dentist is on Thursday at nine”"}},
 		{"admits that it does not know", []core.ModelMessage{user("Why is the sky blue?")},
-			[]string{"nothing that I can see"}},
+			[]string{"nothing I can see"}},
 		{"cannot see another day", []core.ModelMessage{user("What did we talk about yesterday?")},
 			[]string{"only see today's messages and the summaries"}},
 		{"cannot see another day, in French", []core.ModelMessage{user("De quoi avons-nous parlé hier ?")},
@@ -119,7 +121,7 @@ func TestAnswersFromTheSearch(t *testing.T) {
 		{"a file", `{"results":[{"kind":"file","day_label":"2026-11-18","message_id":12,"role":"user","name":"lease.pdf","page":3,"snippet":"Rent 930"}]}`,
 			"Demo model: I searched our conversation and found:\n- lease.pdf, page 3: “Rent 930”"},
 		{"nothing", `{"results":[]}`, "Demo model: I searched our conversation and found nothing about it."},
-		{"an error", `Error: no store`, "Demo model: the search gave no list of results but: “Error: no store”"},
+		{"an error", `Error: no store`, "Demo model: the search returned no list of results but: “Error: no store”"},
 	}
 	for _, c := range cases {
 		req := core.ModelRequest{Tools: []core.ToolSpec{search}, Messages: []core.ModelMessage{
@@ -133,7 +135,7 @@ func TestAnswersFromTheSearch(t *testing.T) {
 	}
 }
 
-// line is a message as it stands in a request for a summary.
+// line returns a message in a request for a summary.
 func line(id int, role, text string) string {
 	return core.DataLine(struct {
 		ID   int    `json:"id"`
@@ -239,10 +241,10 @@ func FuzzReply(f *testing.F) {
 			messages = append(messages, core.ModelMessage{Role: core.RoleTool, Content: result})
 		}
 		r := reply(core.ModelRequest{Messages: messages, Tools: []core.ToolSpec{search}})
-		if r.text == "" && r.call == nil {
+		if r.Content == "" && r.ToolCalls == nil {
 			t.Error("nothing said")
 		}
-		if utf8.ValidString(first+question+result) && !utf8.ValidString(r.text) {
+		if utf8.ValidString(first+question+result) && !utf8.ValidString(r.Content) {
 			t.Error("a rune was cut")
 		}
 	})

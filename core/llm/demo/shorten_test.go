@@ -16,7 +16,7 @@ func TestShortensWordForWord(t *testing.T) {
 				`{"id":14,"role":"user","max_tokens":9,"text":"cut off`},
 	}
 	want := `{"id":12,"text":"We decided to move to Ghent on 3 May."}` + "\n" + `{"id":13,"text":""}`
-	if got := reply(core.ModelRequest{Messages: request}).text; got != want {
+	if got := reply(core.ModelRequest{Messages: request}).Content; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

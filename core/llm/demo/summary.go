@@ -6,32 +6,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
-// A summary is made of sentences of the transcript. What the summary before it
-// said in a bullet stays, and new bullets come after.
-const (
-	mostBullets  = 5
-	longestPoint = 140
-)
+const mostBullets = 5 // of a section
 
 var (
 	references  = regexp.MustCompile(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
-	sentenceEnd = regexp.MustCompile(`[.!?…]+\s+|\n+`)
-	// fenced is code, which tells nothing.
+	sentenceEnd = regexp.MustCompile(`[.!?…]+\s+`)
+	// fact matches a digit, and a capital letter within a sentence, except "I".
+	fact   = regexp.MustCompile(`\p{Nd}|\s\p{Lu}[^\s'’]`)
 	fenced = regexp.MustCompile("(?ms)^\\s*```.*?(^\\s*```[^\n]*$|\\z)")
 )
 
-// sections in their fixed order, after the narrative.
+// sections are in their fixed order, after the narrative.
 var sections = []string{"Goals", "Decisions", "Open loops", "Next steps"}
 
-// signs of what belongs where. A sentence belongs to the first section whose signs it shows.
+// signs put a sentence in the first section whose pattern it matches.
 var signs = []struct {
 	section string
-	shown   *regexp.Regexp
+	pattern *regexp.Regexp
 }{
 	{"Open loops", regexp.MustCompile(
 		`(?i)\b(not yet|still (have|need)|remind me|waiting for|don't know|pas encore|il reste|rappelle|j['’]attends|je ne sais pas|noch nicht|ich muss noch|erinnere mich|ich warte|weiß nicht)`)},
@@ -43,27 +39,32 @@ var signs = []struct {
 		`(?i)\b(i will|i'll|we will|we'll|going to|tomorrow|next (week|month)|must|have to|je vais|on va|nous allons|demain|semaine prochaine|je dois|il faut|ich werde|ich muss|nächste woche)`)},
 }
 
-// sectionOf is the section of a sentence; empty: none.
+// sectionOf returns the section of a sentence, empty if it has none.
 func sectionOf(sentence string) string {
 	for _, s := range signs {
-		if s.shown.MatchString(sentence) {
+		if s.pattern.MatchString(sentence) {
 			return s.section
 		}
 	}
 	return ""
 }
 
-// dataLine is what a line of a request may hold: a message, a note, or the summary so far.
+// dataLine is a message, a note or the summary so far, in a line of a request.
 type dataLine struct {
 	SoFar string      `json:"summary_so_far"`
-	Is    string      `json:"is"`
 	ID    json.Number `json:"id"`
 	Role  core.Role   `json:"role"`
 	Text  string      `json:"text"`
 	Most  int         `json:"max_tokens"`
 }
 
-func dataLines(messages []core.ModelMessage) []dataLine {
+// bullet returns text and a reference to the message.
+func (l dataLine) bullet(s string) string {
+	return fmt.Sprintf("%s [#%s]", text.Within(text.OneLine(s), 140), l.ID)
+}
+
+// dataLines returns the lines of the user's messages that are JSON objects.
+func dataLines(messages ...core.ModelMessage) []dataLine {
 	var out []dataLine
 	for _, m := range messages {
 		for line := range strings.Lines(m.Content) {
@@ -78,22 +79,33 @@ func dataLines(messages []core.ModelMessage) []dataLine {
 
 // digest is a summary in the making.
 type digest struct {
-	said      []dataLine // by the person
-	narrative string     // of the summary before
+	said      []dataLine // by the user
+	narrative string     // of the summary so far
 	bullets   map[string][]string
 }
 
+// summarize makes a summary of sentences of the transcript, after the bullets of
+// the summary so far.
 func summarize(messages []core.ModelMessage) string {
 	d := &digest{bullets: map[string][]string{}}
 	all := ""
-	for _, l := range dataLines(messages) {
+	for _, l := range dataLines(messages...) {
 		if l.Role == core.RoleUser && strings.TrimSpace(l.Text) != "" {
 			d.said = append(d.said, l)
 			all += l.Text + " "
 		}
 		d.keep(l.SoFar)
 	}
-	d.sort()
+	for _, l := range d.said {
+		for _, sentence := range sentences(l.Text) {
+			d.add(sectionOf(sentence), l.bullet(sentence))
+		}
+	}
+	if delete(d.bullets, ""); len(d.bullets) == 0 {
+		for _, l := range d.said[:min(len(d.said), 3)] {
+			d.add("Decisions", l.bullet(l.Text))
+		}
+	}
 	out := "## Summary\n" + d.story(say(language(all+d.narrative))) + "\n"
 	for _, section := range sections {
 		if bullets := d.bullets[section]; len(bullets) > 0 {
@@ -104,7 +116,7 @@ func summarize(messages []core.ModelMessage) string {
 	return strings.TrimSpace(out)
 }
 
-// keep takes over what an earlier summary says.
+// keep adds the summary so far.
 func (d *digest) keep(markdown string) {
 	heading := ""
 	for line := range strings.Lines(markdown) {
@@ -128,45 +140,20 @@ func (d *digest) add(section, bullet string) {
 	}
 }
 
-// sort puts each sentence in its section. If none has one, what came first is kept.
-func (d *digest) sort() {
-	point := func(sentence string, l dataLine) string {
-		return fmt.Sprintf("%s [#%s]", shorten(sentence, longestPoint), l.ID)
-	}
-	for _, l := range d.said {
-		for _, sentence := range sentences(l.Text) {
-			if section := sectionOf(sentence); section != "" {
-				d.add(section, point(sentence, l))
-			}
-		}
-	}
-	if len(d.bullets) > 0 {
-		return
-	}
-	for _, l := range d.said[:min(len(d.said), 3)] {
-		d.add("Decisions", point(l.Text, l))
-	}
-}
-
 func sentences(text string) []string {
 	var out []string
-	for len(text) > 0 {
-		end := len(text)
-		if at := sentenceEnd.FindStringIndex(text); at != nil {
-			end = at[1]
-		}
-		if s := strings.TrimSpace(text[:end]); s != "" {
+	for s := range strings.Lines(sentenceEnd.ReplaceAllString(text, "$0\n")) {
+		if s = strings.TrimSpace(s); s != "" {
 			out = append(out, s)
 		}
-		text = text[end:]
 	}
 	return out
 }
 
-// story tells how the day began, from the earlier summary if there is one, and
-// what came last.
+// story returns the narrative: the first message, or the beginning of the summary so
+// far, and the last message.
 func (d *digest) story(p *phrases) string {
-	moment := func(l dataLine) string { return strings.TrimRight(shorten(l.Text, 100), ". ") }
+	moment := func(l dataLine) string { return strings.TrimRight(text.Within(text.OneLine(l.Text), 100), ". ") }
 	said, begin := d.said, d.narrative
 	switch {
 	case len(said) == 0 && begin == "":
@@ -182,40 +169,25 @@ func (d *digest) story(p *phrases) string {
 	return begin + " " + fmt.Sprintf(p.Ended, moment(said[len(said)-1]))
 }
 
-// compress answers with a JSON object in a line for each message: its sentences that
-// tell something, word for word.
+// compress returns a JSON object in a line for each message: its sentences that
+// state a fact, decision or plan, word for word, within about its limit of tokens.
 func compress(messages []core.ModelMessage) string {
 	var lines []string
-	for _, l := range dataLines(messages) {
-		if l.ID != "" {
-			lines = append(lines, core.DataLine(struct {
-				ID   json.Number `json:"id"`
-				Text string      `json:"text"`
-			}{l.ID, telling(l.Text, l.Most)}))
+	for _, l := range dataLines(messages...) {
+		if l.ID == "" {
+			continue
 		}
+		var kept []string
+		for _, s := range sentences(fenced.ReplaceAllString(l.Text, "")) {
+			// A token is at least about three letters.
+			if need := len(s)/3 + 1; need <= l.Most && (fact.MatchString(s) || sectionOf(s) != "") {
+				kept, l.Most = append(kept, s), l.Most-need
+			}
+		}
+		lines = append(lines, core.DataLine(struct {
+			ID   json.Number `json:"id"`
+			Text string      `json:"text"`
+		}{l.ID, strings.Join(kept, " ")}))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// telling returns the sentences of text that tell something, of about so many tokens.
-func telling(text string, tokens int) string {
-	var kept []string
-	for _, s := range sentences(fenced.ReplaceAllString(text, "")) {
-		// About three letters of a sentence are a token, at the worst.
-		if need := len(s)/3 + 1; need <= tokens && tells(s) {
-			kept, tokens = append(kept, s), tokens-need
-		}
-	}
-	return strings.Join(kept, " ")
-}
-
-// tells reports whether a sentence shows a fact: a digit, a capital within, a word of
-// decisions and plans.
-func tells(sentence string) bool {
-	for i, word := range strings.Fields(sentence) {
-		if strings.ContainsFunc(word, unicode.IsDigit) || i > 0 && unicode.IsUpper([]rune(word)[0]) && word != "I" {
-			return true
-		}
-	}
-	return sectionOf(sentence) != ""
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// phrases are all the words of the model's own, in one language.
+// phrases are the texts of the model in one language. The comments name their verbs.
 type phrases struct {
 	Hello, Unknown, OnlyToday, Found, FoundNothing, NothingSaid string
 	Heard, YouSaid, Noted, SearchFailed, Began, Ended           string // text
@@ -24,44 +23,41 @@ var say = words.In[phrases]("demo")
 // questionWords begin questions that have no question mark.
 const questionWords = ` what what's who who's whom whose when where where's why how which do does did can could remember tell que quoi quel quelle quels quelles qui quand où pourquoi comment combien est-ce qu'est-ce rappelle-moi dis-moi was wer wen wem wann wo warum wieso wie welche welcher welches weißt erinnerst `
 
-// smallWords are the commonest words, with the languages that have them one after another.
-// Those that mean something in another one are not there.
-var smallWords = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
-	for _, list := range []string{
-		`en a about after all am an and any are as at be been but by can could did do does don't for from get had has have
-he her here him his how i i'm if in into is it it's its just let like me more my no not now of on one or our out please say said
-she should so some tell than that the their them then there they this to today told up us was we were what what's when where which
-who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still`,
-		`fr à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc
-du elle en es est et été être fait hier il ils j'ai je la le les leur lui ma mais me mes moi mon même ne non nos notre nous on ont
-ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui quoi sa sais sans se ses si son sont suis sur ta te tes
-toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c`,
-		`de aber auch auf aus bei bist da danke das dass dein deine dem der du ein eine einen einer er es euch für gesagt
-gestern habe haben hast heißt heute ich ihm ihn ihr im in ist ja kann kannst kein keine mein meine meinen mich mir mit nach nein nicht
-noch oder sein sind sie so über um und uns vom von vor wann warum was weil weißt wenn wer wie wir wird wo zu zum zur`,
-	} {
-		language, list, _ := strings.Cut(list, " ")
-		for word := range strings.FieldsSeq(list) {
-			out[word] += language
+// smallWords are the commonest words of a language. Those that mean something in
+// another one are left out.
+var smallWords = [...]struct{ language, words string }{
+	{words.English, ` a about after all am an and any are as at be been but by can could did do does don't for from get had has have he her here him his how i i'm if in into is it it's its just let like me more my no not now of on one or our out please say said she should so some tell than that the their them then there they this to today told up us was we were what what's when where which who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still `},
+	{"fr", ` à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc du elle en es est et été être fait hier il ils j'ai je la le les leur lui ma mais me mes moi mon même ne non nos notre nous on ont ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui quoi sa sais sans se ses si son sont suis sur ta te tes toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c `},
+	{"de", ` aber auch auf aus bei bist da danke das dass dein deine dem der du ein eine einen einer er es euch für gesagt gestern habe haben hast heißt heute ich ihm ihn ihr im in ist ja kann kannst kein keine mein meine meinen mich mir mit nach nein nicht noch oder sein sind sie so über um und uns vom von vor wann warum was weil weißt wenn wer wie wir wird wo zu zum zur `},
+}
+
+func holds(list, word string) bool { return word != "" && strings.Contains(list, " "+word+" ") }
+
+func isSmall(word string) bool {
+	for _, l := range smallWords {
+		if holds(l.words, word) {
+			return true
 		}
 	}
-	return out
-})
+	return false
+}
 
-// language is that of a text by the commonest words; English if in doubt.
+// language returns the language with most of the commonest words in text, English
+// if in doubt.
 func language(text string) string {
-	n := map[string]int{}
-	for _, word := range wordsOf(text) {
-		n[smallWords()[word]]++
+	found, most := words.English, 0
+	for _, l := range smallWords {
+		n := 0
+		for _, word := range wordsOf(text) {
+			if holds(l.words, word) {
+				n++
+			}
+		}
+		if n > most {
+			found, most = l.language, n
+		}
 	}
-	switch {
-	case n["de"] > n["en"]+n["fr"]+n["enfr"]:
-		return "de"
-	case n["fr"]+n["frde"] > n["en"]+n["ende"]:
-		return "fr"
-	}
-	return words.English
+	return found
 }
 
 // wordsOf returns the words of a text in lower case, apostrophes and hyphens kept.
@@ -85,9 +81,9 @@ func contentWords(text string) []string {
 	return out
 }
 
-// stemOf returns a word without elision and plural, nothing if it means little.
+// stemOf returns a word without elision and plural ending, empty if it carries no meaning.
 func stemOf(word string) string {
-	if smallWords()[word] != "" {
+	if isSmall(word) {
 		return ""
 	}
 	if before, after, ok := strings.Cut(word, "'"); ok {
@@ -99,24 +95,11 @@ func stemOf(word string) string {
 	if utf8.RuneCountInString(word) > 3 {
 		word = strings.TrimRight(word, "sx")
 	}
-	if utf8.RuneCountInString(word) < 2 || smallWords()[word] != "" {
+	if utf8.RuneCountInString(word) < 2 || isSmall(word) {
 		return ""
 	}
 	return word
 }
 
-// excerpt is a text in one line of at most 240 letters.
-func excerpt(s string) string { return shorten(s, 240) }
-
-// shorten is a text in one line of at most so many letters, cut off between words.
-func shorten(s string, most int) string {
-	s = text.OneLine(s)
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	cut := string([]rune(s)[:most-1])
-	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
-		cut = cut[:i]
-	}
-	return cut + "…"
-}
+// excerpt returns a text in one line of at most 240 characters.
+func excerpt(s string) string { return text.Within(text.OneLine(s), 240) }

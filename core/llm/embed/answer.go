@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// answer is every shape that an answer has: OpenAI's data, the embeddings of
-// Ollama, and the embedding or results of llama.cpp.
+// answer holds all forms of an answer: OpenAI's data, Ollama's embeddings, and the
+// embedding or results of llama.cpp.
 type answer struct {
 	Data       []item            `json:"data"`
 	Embeddings []json.RawMessage `json:"embeddings"`
@@ -32,8 +32,7 @@ var errShape = errors.New(
 
 func config(err error) error { return &core.ModelError{Kind: core.ModelConfig, Err: err} }
 
-// parse reads the vectors out of an answer of any known shape, in the order of
-// the texts.
+// parse reads the vectors in an answer of any known form, in the order of the texts.
 func parse(body []byte) ([][]float32, error) {
 	body = bytes.TrimSpace(body)
 	if bytes.HasPrefix(body, []byte("[")) {
@@ -72,7 +71,7 @@ func parseList(body []byte) ([][]float32, error) {
 	return ordered(items)
 }
 
-// ordered returns the vectors by their index, where items have one.
+// ordered returns the vectors by their index, if items have one.
 func ordered(items []item) ([][]float32, error) {
 	raw := make([]json.RawMessage, len(items))
 	for i, it := range items {
@@ -107,14 +106,14 @@ func vector(raw json.RawMessage) ([]float32, error) {
 	if json.Unmarshal(raw, &text) == nil {
 		return fromBase64(text)
 	}
-	if bytes.Contains(raw, []byte("null")) { // how NaN is written
+	if bytes.Contains(raw, []byte("null")) { // stands for NaN
 		return nil, errNumbers()
 	}
 	var rows [][]float32
 	if json.Unmarshal(raw, &rows) == nil && len(rows) > 0 {
 		if len(rows) > 1 {
 			return nil,
-				config(errors.New("the embeddings server gave a vector for each token; start llama-server with --pooling mean"))
+				config(errors.New("the embeddings server returned a vector for each token; start llama-server with --pooling mean"))
 		}
 		return rows[0], nil
 	}
@@ -137,21 +136,21 @@ func fromBase64(text string) ([]float32, error) {
 	return v, nil
 }
 
-// errNumbers is about the text as well as the model, so it does not condemn
-// the configuration.
+// errNumbers returns the error of an unusable vector. Its kind is not ModelConfig, since
+// the text may be the cause.
 func errNumbers() error {
 	return &core.ModelError{Kind: core.ModelRejected,
-		Err: errors.New("the embeddings server gave a vector that is no use: it is all zero, or not all of it are numbers")}
+		Err: errors.New("the embeddings server returned a useless vector: it is all zero, or has values that are no numbers")}
 }
 
-// measure checks that vectors are of one length that can be stored, and numbers.
+// measure checks that vectors are finite, not zero, and of one length that can be stored.
 func (c *client) measure(vectors [][]float32) error {
 	for _, v := range vectors {
 		switch n := len(v); {
 		case n == 0:
 			return config(errShape)
 		case n != len(vectors[0]):
-			return config(errors.New("the embeddings server gave vectors of different lengths"))
+			return config(errors.New("the embeddings server returned vectors of different lengths"))
 		case c.Dimensions > 0 && n != c.Dimensions:
 			return config(fmt.Errorf("vectors of the model have %d dimensions, not %d; set embeddings.dimensions to %s", n,
 				c.Dimensions, settable(n)))
@@ -167,7 +166,7 @@ func (c *client) measure(vectors [][]float32) error {
 	return nil
 }
 
-// settable is what helps if vectors have n dimensions.
+// settable returns the advice for a model whose vectors have n dimensions.
 func settable(n int) string {
 	if n > core.VectorSize {
 		return "0 and use a smaller model"

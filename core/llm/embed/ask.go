@@ -10,9 +10,10 @@ import (
 	"net/http"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
 )
 
-// mostBytes bounds an answer: 64 vectors of 4,096 numbers, written generously.
+// mostBytes bounds an answer: 64 vectors of 4,096 numbers in a verbose form.
 const mostBytes = 16 << 20
 
 // ask sends one request, or one for each text to an old llama.cpp.
@@ -27,18 +28,15 @@ func (c *client) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	if !missing(err) {
 		return vectors, err
 	}
-	old, errOld := c.oneByOne(ctx, texts)
-	if errOld != nil {
-		if missing(errOld) {
-			return nil, err
-		}
-		return nil, errOld
+	vectors, errOld := c.oneByOne(ctx, texts)
+	if missing(errOld) {
+		return nil, err
 	}
-	c.old.Store(true)
-	return old, nil
+	c.old.Store(errOld == nil)
+	return vectors, errOld
 }
 
-// missing reports whether there is nothing at the address.
+// missing reports whether the server does not have the path.
 func missing(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed)
@@ -57,7 +55,7 @@ func (c *client) oneByOne(ctx context.Context, texts []string) ([][]float32, err
 	return out, nil
 }
 
-// address is where requests go.
+// address returns the URL of requests.
 func (c *client) address() string {
 	switch c.Provider {
 	case LlamaCPP:
@@ -70,7 +68,7 @@ func (c *client) address() string {
 	return c.root
 }
 
-// body is what is asked. Ollama cuts a text that is too long itself.
+// body returns the body of a request. Ollama itself truncates texts that are too long.
 func (c *client) body(texts []string) map[string]any {
 	body := map[string]any{"input": texts, "model": c.Model}
 	if c.Model == "" {
@@ -94,7 +92,7 @@ func (c *client) request(ctx context.Context, address string, body any, n int) (
 		return nil, c.explain(ctx, timed, err)
 	}
 	vectors, err := parse(answer)
-	if f := said(answer); err != nil && f.Message != "" { // an error with a good status
+	if f := llm.ReadFailure(answer); err != nil && f.Message != "" { // an error with a good status
 		f.Secret = c.APIKey
 		return nil, reword(f.Error())
 	}
@@ -104,13 +102,13 @@ func (c *client) request(ctx context.Context, address string, body any, n int) (
 	if len(vectors) != n {
 		return nil, &core.ModelError{Kind: core.ModelConfig,
 			Err: fmt.Errorf(
-				"the embeddings server gave %d vectors for %d texts; check embeddings.base_url and embeddings.provider",
+				"the embeddings server returned %d vectors for %d texts; check embeddings.base_url and embeddings.provider",
 				len(vectors), n)}
 	}
 	return vectors, c.measure(vectors)
 }
 
-// post returns the body of a good answer.
+// post returns the body of a successful answer.
 func (c *client) post(ctx context.Context, address string, body any) ([]byte, error) {
 	payload, err := json.Marshal(body)
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package embed turns texts into vectors with the servers that people run or
-// rent: llama.cpp, Ollama, everything that speaks OpenAI's embeddings, and a
-// plain HTTP endpoint of one's own.
+// Package embed turns texts into vectors with llama.cpp, Ollama, any server with
+// OpenAI's embeddings API, or a custom HTTP endpoint.
 //
-// Whatever a server answers is checked before it is believed: one vector for
-// each text, all of one length that fits into the store, every number finite,
-// none of them all zero.
+// Answers are checked: one vector for each text, all of one length that fits into the
+// store, every number finite, and no vector all zero.
 package embed
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -37,19 +36,19 @@ const (
 	batchTexts  = 64               // texts in one request
 	longestText = 8000             // characters of a text that are read
 	leastText   = 200              // characters below which a text is not shortened further
-	patience    = 30 * time.Second // of one request, if Options do not say
+	patience    = 30 * time.Second // the default Options.Timeout
 )
 
-// Options say which model of which server.
+// Options name a model and its server.
 type Options struct {
 	Provider   string
 	BaseURL    string // empty for Ollama: the one on this machine; for OpenAI: OpenAI's own
 	APIKey     string // empty: none is sent
 	Model      string
-	Dimensions int           // that vectors must have, and that OpenAI and Ollama are asked for; 0: the model's own
+	Dimensions int           // required of vectors, and requested from OpenAI and Ollama; 0: the model's own
 	Timeout    time.Duration // of one request; 0: 30 s
-	// Written: the operator wrote BaseURL. What people set goes by the policy, and
-	// fails with egress.ErrPrivate, egress.ErrUnlisted or *egress.QuotaError.
+	// Written: the operator set BaseURL. A URL set by a user is subject to the policy:
+	// requests may fail with egress.ErrPrivate, egress.ErrUnlisted or *egress.QuotaError.
 	Written bool
 	Way     *egress.Gate // nil: the policy alone
 }
@@ -62,14 +61,14 @@ var (
 // client is a core.Embedder.
 type client struct {
 	Options
-	root string // BaseURL without the paths that we add
+	root string // BaseURL without the paths that are appended
 	http *http.Client
-	old  atomic.Bool // llama.cpp: only /embedding is there
+	old  atomic.Bool // llama.cpp has only /embedding
 }
 
-// New returns the embedder. Errors are about Options, in words for a person.
-// Its Embed reads the first 8,000 characters of each text, and of a text that
-// is too long for the model as much as the model takes.
+// New returns the embedder. Errors are about Options, in words for the operator.
+// Embed reads the first 8,000 characters of each text, or as many as the model
+// accepts.
 func New(o Options) (core.Embedder, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = patience
@@ -82,13 +81,11 @@ func New(o Options) (core.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &client{Options: o, root: root}
+	way := o.Way.Client()
 	if o.Written {
-		out.http = llm.NewClient(o.Way.Client(root), 0)
-	} else {
-		out.http = llm.NewClient(o.Way.Client(), 0)
+		way = o.Way.Client(root)
 	}
-	return out, nil
+	return &client{Options: o, root: root, http: llm.NewClient(way, 0)}, nil
 }
 
 // rootOf completes and checks the address.
@@ -100,10 +97,7 @@ func rootOf(o Options) (string, error) {
 		return "", fmt.Errorf("embeddings.provider is %q; it must be one of %s, %s, %s, %s", o.Provider, LlamaCPP,
 			Ollama, OpenAI, CustomHTTP)
 	}
-	base := o.BaseURL
-	if base == "" {
-		base = standard
-	}
+	base := cmp.Or(o.BaseURL, standard)
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", errors.New("embeddings.base_url is no web address; it looks like http://127.0.0.1:8081")
@@ -117,21 +111,22 @@ func rootOf(o Options) (string, error) {
 	return base, nil
 }
 
-// ours are the ends of an address that people may have written and we add.
+// ours returns the ends of an address that requests append and the operator may have
+// included.
 func ours(provider string) []string {
 	return map[string][]string{
 		LlamaCPP: {"/embeddings", "/embedding", "/v1"}, Ollama: {"/embed", "/api", "/v1"}, OpenAI: {"/embeddings"},
 	}[provider]
 }
 
-// Config names what made a vector. Vectors are comparable only with those of
-// the same configuration.
+// Config names the configuration of a vector. Only vectors of the same configuration
+// are comparable.
 func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
 }
 
-// Fingerprint stands for the configuration with its address and key, which it does
-// not tell; see core.FingerprintOf.
+// Fingerprint identifies the configuration with its address and key, without revealing
+// these; see core.FingerprintOf.
 func (c *client) Fingerprint() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.Provider, c.root, c.APIKey}, "\x00")))
 	return fmt.Sprintf("%s %x", Config(c.Provider, c.Model, c.Dimensions), sum[:4])
@@ -158,8 +153,8 @@ func (c *client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return out, nil
 }
 
-// fit embeds texts. If they are too long for the model they are sent apart, and
-// of a single one only the first half, and so on.
+// fit embeds texts. If they are too long for the model, each half of them is sent alone,
+// and of a single text only its first half, and so on.
 func (c *client) fit(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := c.ask(ctx, texts)
 	var refusal *core.ModelError
@@ -196,8 +191,7 @@ func head(text string, n int) string {
 	return text
 }
 
-// Check embeds two sentences and returns how many dimensions their vectors
-// have: for people who want to know whether a configuration works.
+// Check tests an embedder with two sentences and returns the dimensions of its vectors.
 func Check(ctx context.Context, e core.Embedder) (dimensions int, err error) {
 	vectors, err := e.Embed(ctx, []string{"The cat sleeps on the sofa.", "Quarterly results exceeded expectations."})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// asked is a request as any of the providers sends it.
+// asked is a request to any of the providers.
 type asked struct {
 	Path       string   `json:"-"`
 	Key        string   `json:"-"`
@@ -34,7 +34,7 @@ type asked struct {
 	Truncate   bool     `json:"truncate"`
 }
 
-// server answers requests with what do writes.
+// server answers requests by calling do.
 func server(t *testing.T, do func(w http.ResponseWriter, r *http.Request, a asked)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func server(t *testing.T, do func(w http.ResponseWriter, r *http.Request, a aske
 	return s.URL
 }
 
-// embedder returns one for a server of this machine.
+// embedder returns an embedder for a local server.
 func embedder(t *testing.T, o Options) core.Embedder {
 	t.Helper()
 	o.Written = true
@@ -59,7 +59,7 @@ func embedder(t *testing.T, o Options) core.Embedder {
 	return e
 }
 
-// of is the vector that all test servers give a text: its length, and a 1.
+// of returns the vector of a text from all test servers: its length, and a 1.
 func of(text string) []float32 { return []float32{float32(utf8.RuneCountInString(text)), 1, 0.5} }
 
 func vectorsOf(texts ...string) [][]float32 {
@@ -72,7 +72,7 @@ func vectorsOf(texts ...string) [][]float32 {
 
 func write(w io.Writer, v any) { _ = json.NewEncoder(w).Encode(v) }
 
-// openaiAnswer writes OpenAI's shape, last vector first.
+// openaiAnswer writes OpenAI's form, last vector first.
 func openaiAnswer(w io.Writer, texts []string) {
 	var data []map[string]any
 	for i, text := range texts {
@@ -317,9 +317,9 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 			"set embeddings.dimensions to 0 and use a smaller model"},
 		{"a vector for each token", Options{}, status(200,
 			`[{"index":0,"embedding":[[1],[2]]},{"index":1,"embedding":[[1],[2]]}]`), core.ModelConfig, "for each token"},
-		{"null for NaN", Options{}, status(200, `[[1,null],[1,2]]`), core.ModelRejected, "not all of it are numbers"},
+		{"null for NaN", Options{}, status(200, `[[1,null],[1,2]]`), core.ModelRejected, "has values that are no numbers"},
 		{"NaN", Options{}, status(200, `{"embeddings":["AADAfw==","AACAPw=="]}`), core.ModelRejected,
-			"not all of it are numbers"},
+			"has values that are no numbers"},
 		{"all zero", Options{}, status(200, `[[0,0],[1,2]]`), core.ModelRejected, "all zero"},
 		{"torn base64", Options{}, status(200, `["AAA=","AACAPw=="]`), core.ModelConfig, "something else than vectors"},
 		{"slow", Options{Timeout: 20 * time.Millisecond}, stall, core.ModelDown,
@@ -360,7 +360,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
-// long is an answer with two vectors of n dimensions.
+// long returns an answer with two vectors of n dimensions.
 func long(n int) string {
 	v := "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]"
 	return "[" + v + "," + v + "]"

@@ -2,10 +2,8 @@ package embed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -16,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// refusal is a *core.ModelError with the status that it came from.
+// refusal is a *core.ModelError with its HTTP status.
 type refusal struct {
 	*core.ModelError
 	status int
@@ -31,7 +29,7 @@ func (r *refusal) As(target any) bool {
 	return ok
 }
 
-// plain returns the *core.ModelError of a refusal, and other errors as they are.
+// plain returns the *core.ModelError of a refusal, and other errors unchanged.
 func plain(err error) error {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -47,12 +45,9 @@ var (
 	noEmbedding = regexp.MustCompile(`(?i)pooling|does not support embeddings|not an? embedding`)
 )
 
-// refused reads what the server says is wrong.
+// refused returns the error of an answer with a bad status.
 func (c *client) refused(resp *http.Response) error {
-	const most = 64 << 10
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, most)) // what came is enough
-	f := said(body)
-	f.Status, f.Header, f.Secret = resp.StatusCode, resp.Header, c.APIKey
+	f := llm.Refusal(resp, c.APIKey)
 	e := f.Error()
 	switch {
 	case noEmbedding.MatchString(f.Message):
@@ -74,40 +69,14 @@ func advise(kind core.ModelErrorKind, text string, status int) *core.ModelError 
 	return &core.ModelError{Kind: kind, Err: fmt.Errorf("%s (HTTP %d)", text, status)}
 }
 
-// said reads an error in any of the forms in use. What is not JSON says nothing.
-func said(body []byte) llm.Failure {
-	var outer struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Detail  any             `json:"detail"`
-	}
-	if json.Unmarshal(body, &outer) != nil {
-		return llm.Failure{}
-	}
-	var inner struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-	}
-	var text string
-	switch {
-	case json.Unmarshal(outer.Error, &text) == nil:
-		return llm.Failure{Message: text}
-	case json.Unmarshal(outer.Error, &inner) == nil:
-		return llm.Failure{Message: inner.Message, Code: inner.Type}
-	case outer.Detail != nil:
-		return llm.Failure{Message: strings.TrimSpace(outer.Message + " " + fmt.Sprint(outer.Detail))}
-	}
-	return llm.Failure{Message: outer.Message}
-}
-
-// reword names our keys where core/llm names those of chat models.
+// reword replaces the configuration keys of chat models by those of embeddings.
 func reword(e *core.ModelError) *core.ModelError {
 	words := strings.NewReplacer("llm.api_key", "embeddings.api_key", "llm.base_url", "embeddings.base_url",
 		"llm.model", "embeddings.model", "llm.timeout", "embeddings.timeout", "the model server", "the embeddings server")
 	return &core.ModelError{Kind: e.Kind, After: e.After, Err: errors.New(words.Replace(e.Err.Error()))}
 }
 
-// explain returns the error of a request that got no whole answer.
+// explain returns the error of a request without a complete answer.
 func (c *client) explain(ctx, timed context.Context, err error) error {
 	var known *core.ModelError
 	var over *egress.QuotaError

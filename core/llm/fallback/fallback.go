@@ -1,4 +1,4 @@
-// Package fallback makes one chat model of several (llm.fallbacks).
+// Package fallback combines several chat models into one (llm.fallbacks).
 package fallback
 
 import (
@@ -12,11 +12,11 @@ import (
 // model is a core.Model.
 type model struct{ models []core.Model }
 
-// New returns a model that asks primary, and each of rest in order when the one
-// before is down, busy or set up wrongly, as long as nothing of an answer came.
-// Other errors are the request's own and are returned. If all fail, the error is
-// the first that a later try can mend, else the primary's. The Model of the last
-// Delta says who answered.
+// New returns a model that asks primary, and then each of rest in order if the one
+// before is down, busy or misconfigured and has not begun an answer. Other errors are
+// the request's fault and are returned. If all fail, the error is the first that a
+// retry may resolve, else the primary's. The Model of the last Delta says which one
+// answered.
 func New(primary core.Model, rest ...core.Model) core.Model {
 	if len(rest) == 0 {
 		return primary
@@ -43,8 +43,8 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// pass yields what a model says. It returns whether anything was
-// yielded, and the error that ended it.
+// pass yields the deltas of a model. It returns whether any had content, and the error
+// that ended them.
 func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) bool) (began bool, err error) {
 	for d, err := range deltas {
 		if err != nil {
@@ -58,7 +58,7 @@ func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) boo
 	return began, nil
 }
 
-// another reports whether another model may answer where this one did not.
+// another reports whether another model may answer after this error.
 func another(err error) bool {
 	switch kind(err) {
 	case core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig:
@@ -67,8 +67,7 @@ func another(err error) bool {
 	return false
 }
 
-// worth returns the error that is worth more to the caller: one that passes by
-// itself, else the earlier.
+// worth returns the more useful error: a temporary one, else the earlier.
 func worth(before, err error) error {
 	if before == nil || !passes(before) && passes(err) {
 		return err

@@ -2,8 +2,10 @@
 package llmtest
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -11,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reply is what the model says to one request.
+// Reply is the model's reply to one request.
 type Reply struct {
 	Text      string
 	ToolCalls []core.ToolCall
@@ -19,11 +21,11 @@ type Reply struct {
 	Usage     *core.Usage // nil: none is reported
 	Model     string      // empty: "scripted"
 
-	Pieces int           // in how many deltas Text comes; 0: one
+	Pieces int           // number of deltas for Text; 0: one
 	Delay  time.Duration // before the first delta and between deltas
 	Err    error         // ends the sequence after Text, in place of the Finish
 	Cut    bool          // the sequence ends after Text without a Finish
-	Stall  bool          // nothing comes after Text until the context ends
+	Stall  bool          // after Text nothing follows until the context ends
 }
 
 // Say replies with a text.
@@ -32,12 +34,12 @@ func Say(text string) Reply { return Reply{Text: text} }
 // Fail replies with an error.
 func Fail(err error) Reply { return Reply{Err: err} }
 
-// Call replies with a wish to run tools.
+// Call replies with tool calls.
 func Call(calls ...core.ToolCall) Reply { return Reply{ToolCalls: calls} }
 
 var _ core.Model = (*Model)(nil)
 
-// Model answers from a script and records what it was asked. The zero value
+// Model answers from a script and records the requests. The zero value
 // says "ok". It is safe for concurrent use.
 type Model struct {
 	mu       sync.Mutex
@@ -57,8 +59,8 @@ func Replies(replies ...Reply) *Model {
 	})
 }
 
-// Script sets what is replied from now on, and returns the model. script is
-// never called twice at once.
+// Script sets the script from now on, and returns the model. Calls of script are
+// serialised.
 func (m *Model) Script(script func(req core.ModelRequest) Reply) *Model {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +72,7 @@ func (m *Model) Script(script func(req core.ModelRequest) Reply) *Model {
 func (m *Model) Requests() []core.ModelRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]core.ModelRequest(nil), m.requests...)
+	return slices.Clone(m.requests)
 }
 
 // Stream plays the script's reply to req.
@@ -117,17 +119,12 @@ func play(ctx context.Context, r Reply, yield func(core.Delta, error) bool) {
 }
 
 func last(r Reply) core.Delta {
-	d := core.Delta{ToolCalls: r.ToolCalls, Finish: r.Finish, Usage: r.Usage, Model: r.Model}
-	if d.Finish == "" {
-		d.Finish = core.FinishStop
-		if len(r.ToolCalls) > 0 {
-			d.Finish = core.FinishTools
-		}
+	finish := core.FinishStop
+	if len(r.ToolCalls) > 0 {
+		finish = core.FinishTools
 	}
-	if d.Model == "" {
-		d.Model = "scripted"
-	}
-	return d
+	return core.Delta{ToolCalls: r.ToolCalls, Finish: cmp.Or(r.Finish, finish), Usage: r.Usage,
+		Model: cmp.Or(r.Model, "scripted")}
 }
 
 // pieces cuts text at rune boundaries into at most n pieces; none if it is empty.

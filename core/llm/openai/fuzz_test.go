@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
 )
 
 // Whatever a server sends, an answer ends with one Finish or one ModelError.
@@ -50,7 +51,7 @@ func FuzzFailure(f *testing.F) {
 	f.Add(`[{"error":"x"}]`)
 	f.Add(`{"detail":[{"msg":1}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		if text := said([]byte(body)).Error().Error(); len(text) > 600 {
+		if text := llm.ReadFailure([]byte(body)).Error().Error(); len(text) > 600 {
 			t.Errorf("%d bytes", len(text))
 		}
 	})

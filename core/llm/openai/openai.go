@@ -1,9 +1,9 @@
-// Package openai talks to chat models behind the OpenAI API: OpenAI itself,
+// Package openai is a client for chat models with the OpenAI API: OpenAI itself,
 // Ollama, llama.cpp, vLLM, OpenRouter and many others.
 //
-// The types are go-openai's where they fit. Its client is not used: it hides
-// the headers of a refusal (Retry-After), cannot tell [DONE] from a connection
-// that broke, gives up at 300 keep-alive comments, and encodes each message twice.
+// It uses the types of go-openai where they fit, but not its client, which hides the
+// headers of a refusal (Retry-After), cannot distinguish [DONE] from a broken
+// connection, gives up at 300 keep-alive comments, and encodes each message twice.
 package openai
 
 import (
@@ -27,7 +27,7 @@ import (
 // DefaultBaseURL is OpenAI's own.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Options say which model of which server.
+// Options name a model and its server.
 type Options struct {
 	BaseURL string // up to and with /v1; empty: DefaultBaseURL
 	APIKey  string // empty: none is sent
@@ -44,21 +44,18 @@ type model struct {
 	options  Options
 	client   *http.Client
 	own      bool         // the server is OpenAI's
-	lacks    atomic.Int32 // bits of what the server turned out not to know
+	lacks    atomic.Int32 // the parameters that the server turned out not to know
 }
 
-// New returns the model. An address that cannot work is an error of its first
-// Stream, of kind ModelConfig. The temperature is left to the server.
+// New returns the model. An invalid address is an error of Stream, of kind
+// ModelConfig. The temperature is left to the server.
 //
 // The bound of a completion is sent as max_completion_tokens to OpenAI, whose
-// newer models refuse max_tokens, and as max_tokens to every other server, for
-// many know nothing else. A server that refuses this or another optional
-// parameter by name is asked again without it, and not sent it any more.
+// newer models refuse max_tokens, and as max_tokens to every other server, since
+// many know nothing else. If a server refuses this or another optional parameter by
+// name, the request is repeated without it, and later requests omit it.
 func New(o Options) core.Model {
-	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/chat/completions")
-	if base == "" {
-		base = DefaultBaseURL
-	}
+	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/chat/completions"), DefaultBaseURL)
 	m := &model{endpoint: base + "/chat/completions", options: o,
 		client: llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)}
 	address, err := url.Parse(base)
@@ -86,7 +83,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 }
 
 // send returns an answer with a good status. Each optional parameter is dropped
-// once at most, so the loop ends.
+// at most once, so the loop ends.
 func (m *model) send(ctx context.Context, req core.ModelRequest) (*http.Response, error) {
 	if m.invalid != nil {
 		return nil, &core.ModelError{Kind: core.ModelConfig, Err: m.invalid}
@@ -100,7 +97,8 @@ func (m *model) send(ctx context.Context, req core.ModelRequest) (*http.Response
 		if resp.StatusCode/100 == 2 {
 			return resp, nil
 		}
-		failure := m.failure(resp)
+		failure := llm.Refusal(resp, m.options.APIKey)
+		_ = resp.Body.Close() // the failure was read
 		unknown := refusedParameter(failure, parameter(lacks))
 		if unknown == 0 {
 			return nil, failure.Error()

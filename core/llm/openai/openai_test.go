@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 const key = "sk-secret-0123456789"
 
-// full is a request with everything in it.
+// full returns a request with all fields.
 func full() core.ModelRequest {
 	return core.ModelRequest{
 		User: 42, MaxTokens: 1024, CachePrefix: 2,
@@ -41,7 +41,7 @@ func full() core.ModelRequest {
 	}
 }
 
-// answer is what came of one Stream.
+// answer is the result of one Stream.
 type answer struct {
 	text   string
 	pieces int
@@ -115,8 +115,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Each file in testdata named *.answer is a server's answer; *.want beside it is
-// what is made of it.
+// Each file in testdata named *.answer is a server's answer; *.want beside it is the
+// expected result.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.answer")

@@ -18,7 +18,7 @@ const (
 	parameterLimit  parameter = 1 << iota // the usual one of max_tokens and max_completion_tokens
 	parameterUsage                        // stream_options
 	parameterUser                         // user, safety_identifier, prompt_cache_key
-	parameterLimits                       // the other one, too
+	parameterLimits                       // the other one too
 )
 
 // chatRequest is the body of POST /chat/completions.
@@ -47,15 +47,15 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// message is always sent with content, for some servers refuse it missing or null.
+// message always has content, since some servers refuse it missing or null.
 type message struct {
 	Role       core.Role  `json:"role"`
 	Content    any        `json:"content"` // string or []api.ChatMessagePart
-	ToolCalls  []toolWish `json:"tool_calls,omitempty"`
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
-type toolWish struct {
+type toolCall struct {
 	ID       string           `json:"id"`
 	Type     string           `json:"type"`
 	Function api.FunctionCall `json:"function"`
@@ -108,7 +108,7 @@ func tools(specs []core.ToolSpec) []tool {
 	return out
 }
 
-// choice is the tool_choice of a request; nil: the server's default.
+// choice returns the tool_choice of a request; nil: the server's default.
 func choice(req core.ModelRequest) any {
 	switch {
 	case req.Choice == "" || len(req.Tools) == 0:
@@ -119,8 +119,8 @@ func choice(req core.ModelRequest) any {
 	return map[string]any{"type": "function", "function": map[string]string{"name": req.Choice}}
 }
 
-// messages joins the leading system messages to one: the templates of many
-// local models take only one, at the start.
+// messages joins the leading system messages into one: the templates of many
+// local models accept only one, at the start.
 func messages(in []core.ModelMessage) []message {
 	out := make([]message, 0, len(in))
 	for i, m := range in {
@@ -129,7 +129,7 @@ func messages(in []core.ModelMessage) []message {
 			continue
 		}
 		out = append(out, message{
-			Role: m.Role, Content: content(m), ToolCalls: wishes(m.ToolCalls), ToolCallID: m.ToolCallID,
+			Role: m.Role, Content: content(m), ToolCalls: toolCalls(m.ToolCalls), ToolCallID: m.ToolCallID,
 		})
 	}
 	return out
@@ -153,10 +153,10 @@ func content(m core.ModelMessage) any {
 	return parts
 }
 
-func wishes(calls []core.ToolCall) []toolWish {
-	var out []toolWish
+func toolCalls(calls []core.ToolCall) []toolCall {
+	var out []toolCall
 	for _, call := range calls {
-		out = append(out, toolWish{call.ID, "function", api.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
+		out = append(out, toolCall{call.ID, "function", api.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
 	}
 	return out
 }

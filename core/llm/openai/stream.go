@@ -21,8 +21,8 @@ const (
 	mostJoined    = 64 // lines of one event
 )
 
-// chunk is one event of a stream, or a whole answer where Message is set in
-// place of Delta.
+// chunk is one event of a stream, or a whole answer if Message is set in place of
+// Delta.
 type chunk struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -49,9 +49,8 @@ type callPart struct {
 	} `json:"function"`
 }
 
-// flexible is a string that some servers send in another form: as a list of
-// parts of which those of type text count, or as the object that it should be
-// the text of.
+// flexible is a string that some servers send in another form: as a list of parts, of
+// which those of type text count, or as the object that it should encode.
 type flexible string
 
 // UnmarshalJSON reads any of the forms.
@@ -84,14 +83,14 @@ func (f *flexible) join(b []byte) error {
 	return nil
 }
 
-// errEnough ends the reading of an answer early: it is complete, was given up
-// by the consumer, or an error was yielded.
+// errEnough ends the reading of an answer early: the consumer stopped, or an error
+// was yielded.
 var errEnough = errors.New("enough")
 
-// errPartial is returned for an event of which more lines may follow.
+// errPartial is the error of an event that may continue on the next line.
 var errPartial = errors.New("not yet JSON")
 
-// assembly puts an answer together from its pieces and yields it.
+// assembly assembles an answer from its pieces and yields it.
 type assembly struct {
 	ctx      context.Context
 	secret   string
@@ -102,8 +101,8 @@ type assembly struct {
 	indexes  []int // of calls, in the stream
 	finish   string
 	refused  bool
-	answered bool // a choice came
-	done     bool // [DONE] or a whole answer came
+	answered bool // a choice was read
+	done     bool // [DONE] or a whole answer was read
 	usage    *core.Usage
 }
 
@@ -115,7 +114,7 @@ func (a *assembly) run(body io.Reader) {
 	case errors.Is(err, errEnough):
 		return
 	case err != nil && !a.complete():
-		_ = a.fail(llm.Broken(a.ctx, err)) // the reader is told
+		_ = a.fail(llm.Broken(a.ctx, err)) // it was yielded
 	case !a.complete():
 		_ = a.fail(llm.CutOff())
 	case a.text(a.thought.rest()) == nil:
@@ -123,12 +122,12 @@ func (a *assembly) run(body io.Reader) {
 	}
 }
 
-// complete reports whether the answer ended as it should. What is lost after the
-// finish reason is only the usage.
+// complete reports whether the answer is complete. After the finish reason only the
+// usage can be lost.
 func (a *assembly) complete() bool { return a.done || a.finish != "" }
 
-// read tells by the first byte whether the answer is a stream, one JSON object
-// though a stream was asked for, or neither.
+// read reads an answer. By its first byte it is a stream, one JSON object although a
+// stream was requested, or neither.
 func (a *assembly) read(r *bufio.Reader) error {
 	first, err := firstByte(r)
 	switch {
@@ -145,7 +144,7 @@ func (a *assembly) read(r *bufio.Reader) error {
 	return a.events(r)
 }
 
-// firstByte skips white space and a byte order mark, and peeks at what follows.
+// firstByte skips white space and a byte order mark, and peeks at the next byte.
 func firstByte(r *bufio.Reader) (byte, error) {
 	for {
 		b, err := r.ReadByte()
@@ -160,7 +159,7 @@ func firstByte(r *bufio.Reader) (byte, error) {
 	}
 }
 
-// whole reads an answer that came at once.
+// whole reads an answer that is no stream.
 func (a *assembly) whole(r io.Reader) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
@@ -177,8 +176,8 @@ func (a *assembly) whole(r io.Reader) error {
 	return nil
 }
 
-// events reads a stream of server-sent events. Data that some servers spread
-// over several lines is joined; comments and other fields are skipped.
+// events reads a stream of server-sent events. Data on several lines is joined, as some
+// servers send it; comments and other fields are skipped.
 func (a *assembly) events(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4<<10), longestLine)
@@ -209,7 +208,7 @@ func (a *assembly) events(r io.Reader) error {
 	return lines.Err()
 }
 
-// event takes one piece of JSON; errPartial says that it is not (yet) JSON.
+// event adds one event. errPartial means that it is not yet JSON.
 func (a *assembly) event(data []byte) error {
 	var c chunk
 	var syntax *json.SyntaxError
@@ -221,7 +220,7 @@ func (a *assembly) event(data []byte) error {
 		return a.malformed()
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
-		failure := detail(c.Error)
+		failure := llm.ReadError(c.Error)
 		failure.Secret = a.secret
 		return a.fail(failure.Error())
 	}
@@ -253,14 +252,16 @@ func (a *assembly) piece(p piece) error {
 	return a.text(a.thought.strip(string(p.Content)))
 }
 
-// call adds a part of a tool call. Servers differ in what tells two calls
-// apart: the index, the id, or both.
+// call adds a part of a tool call. Servers identify calls by the index, the id, or both.
 func (a *assembly) call(p callPart) {
 	i := a.find(p)
 	if i < 0 {
 		i = len(a.calls)
-		a.calls = append(a.calls, core.ToolCall{})
-		a.indexes = append(a.indexes, index(p, i))
+		at := i
+		if p.Index != nil {
+			at = *p.Index
+		}
+		a.calls, a.indexes = append(a.calls, core.ToolCall{}), append(a.indexes, at)
 	}
 	call := &a.calls[i]
 	if p.ID != "" {
@@ -272,7 +273,7 @@ func (a *assembly) call(p callPart) {
 	call.Arguments += string(p.Function.Arguments)
 }
 
-// find returns which call p goes on with, -1 if it begins one.
+// find returns the call that p continues, -1 if it begins one.
 func (a *assembly) find(p callPart) int {
 	last := len(a.calls) - 1
 	for i := last; i >= 0; i-- {
@@ -288,13 +289,6 @@ func (a *assembly) find(p callPart) int {
 		return i
 	}
 	return -1
-}
-
-func index(p callPart, fallback int) int {
-	if p.Index != nil {
-		return *p.Index
-	}
-	return fallback
 }
 
 func (a *assembly) text(s string) error {

@@ -2,10 +2,10 @@ package openai
 
 import "strings"
 
-// thought takes the thinking off the front of an answer, which some local
-// models write into it between <think> and </think>.
+// thought removes the thinking that some local models write at the beginning of an
+// answer, between <think> and </think>.
 type thought struct {
-	held  string // not yet known to be text or thinking
+	held  string // text that may be thinking
 	state thinking
 }
 
@@ -22,7 +22,7 @@ const (
 	thinkEnd   = "</think>"
 )
 
-// strip takes a piece and returns what of the answer is certain by now.
+// strip adds a piece and returns the text that certainly belongs to the answer.
 func (t *thought) strip(s string) string {
 	if t.state == answers {
 		return s
@@ -60,7 +60,7 @@ func (t *thought) end() {
 	t.held = before[max(0, len(before)-len(thinkEnd)):]
 }
 
-// rest returns what was held back at the end of an answer, unless it is thinking.
+// rest returns the held text at the end of an answer, unless it is thinking.
 func (t *thought) rest() string {
 	if t.state == thinks {
 		return ""

@@ -1,4 +1,4 @@
-// Package speak has texts spoken by a server that speaks OpenAI's audio speech.
+// Package speak makes recordings of texts with a server that has OpenAI's speech API.
 package speak
 
 import (
@@ -40,8 +40,8 @@ func New(o Options) *Speaker {
 	return &Speaker{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), options: o}
 }
 
-// Speak returns a recording of a text as the server made it, which was asked for OGG/Opus.
-// A *core.Permanent error means that the service will never speak this text.
+// Speak returns a recording of a text. It requests OGG/Opus, but returns any format that
+// the server sends. A *core.Permanent error means that the service will never speak this text.
 func (s *Speaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (s *Speaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
 	return data, nil
 }
 
-// explain says what to do about an error.
+// explain returns an error that says what to do.
 func (s *Speaker) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("speak: the server did not answer within %s (speech.timeout)", s.options.Timeout)

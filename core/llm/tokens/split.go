@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// class says what a character is to the expression that splits a text:
+// class is the class of a character in the expression that splits a text:
 //
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -18,8 +18,8 @@ import (
 type class uint8
 
 const (
-	upper   class = 1 << iota // may stand in the first part of a word: Lu, Lt, Lm, Lo, M
-	lower                     // may stand in the second: Ll, Lm, Lo, M
+	upper   class = 1 << iota // of the first part of a word: Lu, Lt, Lm, Lo, M
+	lower                     // of the second part: Ll, Lm, Lo, M
 	letter                    // L
 	number                    // N
 	space                     // \s
@@ -67,8 +67,8 @@ func next(text string) (class, int) {
 	return classOf(r), n
 }
 
-// run returns how long the characters at the beginning of text are that are of one of
-// the classes in any and of none of those in none. If any is 0, every class will do.
+// run returns the length of the leading characters of text with any of the classes in
+// any (0: every class) and none of those in none.
 func run(text string, any, none class) int {
 	end := 0
 	for {
@@ -114,9 +114,9 @@ func first(text string) int {
 	return gap(text)
 }
 
-// wordEnd returns where a word ends that begins with text, 0 if none does. A word is
-// characters of class upper and then of class lower; where nothing lower comes after
-// them, the last that is both counts as lower, and if there is none, all are the word.
+// wordEnd returns the end of the word at the beginning of text, 0 if there is none. A
+// word is characters of class upper and then of class lower. If no lower one follows, the
+// last that is both counts as lower; if there is none either, all are the word.
 func wordEnd(text string) int {
 	end, both := 0, 0
 	for {
@@ -138,7 +138,7 @@ func wordEnd(text string) int {
 	return end
 }
 
-// contraction returns the length of an English ending that text begins with.
+// contraction returns the length of the English contraction at the beginning of text.
 func contraction(text string) int {
 	if len(text) < 2 || text[0] != '\'' {
 		return 0
@@ -146,7 +146,7 @@ func contraction(text string) int {
 	if strings.IndexByte("stmdSTMD", text[1]) >= 0 {
 		return 2
 	}
-	if strings.HasPrefix(text[1:], "ſ") { // is an s where case does not count
+	if strings.HasPrefix(text[1:], "ſ") { // folds to s
 		return 1 + len("ſ")
 	}
 	if len(text) > 2 {
@@ -158,8 +158,8 @@ func contraction(text string) int {
 	return 0
 }
 
-// gap returns where spaces end that text begins with: after their last line break; or
-// all at the end of a text; or all but the last, which belongs to what follows.
+// gap returns the end of the spaces at the beginning of text: after their last line
+// break, or all at the end of a text, or all but the last, which belongs to the next piece.
 func gap(text string) int {
 	end, line, last := 0, 0, 0
 	for {

@@ -1,9 +1,8 @@
 // Package tokens counts tokens with the o200k_base vocabulary.
 //
-// A message of 78 bytes takes about a microsecond. What has no gaps is cut every
-// 512 bytes, so that time and memory stay proportional to the text whatever it
-// holds: the worst hostile MiB of UTF-8 known takes about a second, and no more
-// memory than a short message.
+// A message of 78 bytes takes about a microsecond. Text without gaps is cut every
+// 512 bytes, so that time and memory stay proportional to any text: the worst known
+// hostile MiB of UTF-8 takes about a second, and no more memory than a short message.
 package tokens
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// pieceBytes bounds what is merged at once.
+// pieceBytes bounds the input of a merge.
 const pieceBytes = 512
 
 var _ core.Tokenizer = (*Counter)(nil)
@@ -23,10 +22,9 @@ type Counter struct{}
 // New returns a counter.
 func New() *Counter { return &Counter{} }
 
-// Count returns how many tokens text has. The count is exact where no word, number or
-// run of spaces is longer than 512 bytes; a longer one may be counted up to three tokens
-// too high for each 512 bytes of it, never too low. A byte that is not UTF-8 counts as
-// U+FFFD does.
+// Count returns the number of tokens in text. It is exact if no word, number or run of
+// spaces is longer than 512 bytes; for each 512 bytes of a longer one it may be up to
+// three too high, never too low. An invalid byte counts like U+FFFD.
 func (*Counter) Count(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))

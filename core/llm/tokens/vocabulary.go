@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// The vocabulary is read where it stands in the program, so that it takes no heap,
-// and of its 3.4 MB only the pages that are used. It begins with a hash table of slots
-// of 32 bits, little endian: where the entry of a token stands (22 bits, counted from
-// the end of the table; 0: the slot is free) and the rest of its hash. An entry is the
-// token's rank (3 bytes), its length (1 byte) and the token, by rank, so that frequent
-// tokens stand together. A slot that is taken passes on to the next.
+// The vocabulary is read in place in the program, so it takes no heap, and only the used
+// pages of its 3.4 MB. It begins with a hash table of slots of 32 bits, little endian: the
+// offset of a token's entry (22 bits, from the end of the table; 0: the slot is free) and
+// the rest of its hash. An entry is the token's rank (3 bytes), its length (1 byte) and the
+// token. Entries are in order of rank, so that frequent tokens are together. A collision
+// goes to the next slot.
 //
 // The file is made from the vocabulary of github.com/tiktoken-go/tokenizer (MIT) by
 // "go test ./core/llm/tokens -run Vocabulary -update".
@@ -28,8 +28,8 @@ const (
 	noRank     = math.MaxInt32
 )
 
-// hash is the FNV-1a hash of a token: its upper bits are the slot, its lower ones are
-// kept in the slot.
+// hash returns the FNV-1a hash of a token: its upper bits select the slot, its lower
+// ones are stored in it.
 func hash(token string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(token) {
@@ -38,7 +38,7 @@ func hash(token string) uint32 {
 	return h ^ h>>15
 }
 
-// rank returns the place of a token in the vocabulary, noRank if it is none.
+// rank returns the rank of a token in the vocabulary, noRank if it is none.
 func rank(token string) int32 {
 	if len(token) > longest {
 		return noRank
@@ -65,15 +65,15 @@ func word(s string) uint32 {
 	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 }
 
-// pair is a part of a piece, and what it is with the part after it.
+// pair is a part of a piece and the one after it.
 type pair struct {
 	from int32
 	rank int32 // of both as one token
 }
 
-// merged returns into how many tokens byte pair encoding merges a piece: of all
-// neighbours that are a token together, those of the lowest rank become one, the
-// leftmost first, until there are none.
+// merged returns the number of tokens of a piece by byte pair encoding: of all pairs
+// that are a token together, that of the lowest rank is merged, the leftmost first, until
+// there are none.
 func merged(piece string) int {
 	var few [64]pair
 	pairs := few[:0]
@@ -101,7 +101,7 @@ func merged(piece string) int {
 	}
 }
 
-// together is the rank of a part and the next as one token.
+// together returns the rank of a part and the next as one token.
 func together(piece string, pairs []pair, i int) int32 {
 	if i+1 == len(pairs) {
 		return noRank

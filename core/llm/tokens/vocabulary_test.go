@@ -58,7 +58,7 @@ func table(t *testing.T) []byte {
 	return out
 }
 
-// said is a little of many languages and of what programs write.
+// said holds a little text of many languages and programs.
 const said = `The QUICK brown fox's "jumps" weren't over I'll; we'D say: it’s 3.14159 or 1,234,567 — naïve café, ÇA VA?
 Der Überfluß an Maßnahmen, straße STRASSE; l'été où Noël; ¿Qué tal? ¡Olé! Ўзбекистон Россия, Ελλάδα ΑΒΓ; İstanbul ıssız.
 你好，世界。今天天气怎么样？ これはペンです。カタカナ 한국어도 됩니다 ไทยภาษา हिन्दी में लिखना العربيّة עִבְרִית Tiếng Việt ǅ ǈ ʰ ª º
@@ -70,7 +70,7 @@ aAaAbBBb camelCaseHTTPServer snake_case_name ________ ====== ------ ....... !!!?
 // where it should not: it goes back to the first line break instead of the last.
 var blank = regexp.MustCompile(`[\r\n][\s\v\x{85}\p{Z}]*[^\S\r\n]*[\r\n]`)
 
-// same fails if the count of text is not the library's, which passes over \x7f.
+// same fails if the count of text differs from the library's, which skips \x7f.
 func same(t interface {
 	Helper()
 	Fatalf(string, ...any)

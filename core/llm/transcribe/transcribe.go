@@ -1,5 +1,5 @@
-// Package transcribe writes down voice notes with a server that speaks OpenAI's
-// audio transcriptions.
+// Package transcribe transcribes voice notes with a server that has OpenAI's
+// transcription API.
 package transcribe
 
 import (
@@ -41,8 +41,8 @@ func New(o Options) *Transcriber {
 		timeout: cmp.Or(o.Timeout, time.Minute)}
 }
 
-// Transcribe returns what is said in a recording, "" if nothing is. A
-// *core.Permanent error means that the service will never take this recording.
+// Transcribe returns the speech in a recording as text, "" if there is none. A
+// *core.Permanent error means that the service will never accept this recording.
 func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string,
 	return strings.Join(strings.Fields(out.Text), " "), nil
 }
 
-// fileName is a name whose ending says what the recording is: services go by it.
+// fileName returns a name with the ending of the recording's type: services rely on it.
 func fileName(r core.Recording) string {
 	if strings.Contains(r.Name, ".") {
 		return r.Name
@@ -66,7 +66,7 @@ func fileName(r core.Recording) string {
 	return "recording" + cmp.Or(endings[base], ".ogg")
 }
 
-// explain says what to do about an error.
+// explain returns an error that says what to do.
 func explain(err error) error {
 	switch status, said := llm.AudioStatus(err); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -87,7 +87,7 @@ func (t *Transcriber) Check(ctx context.Context) error {
 	return err
 }
 
-// silence is a second of nothing as a WAV file: 8,000 samples of 8 bits.
+// silence returns a second of silence as a WAV file: 8,000 samples of 8 bits.
 func silence() []byte {
 	const rate = 8000
 	b := []byte(

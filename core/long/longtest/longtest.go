@@ -1,6 +1,6 @@
-// Package longtest makes conversations to try the strategy long with: a year of
-// small talk, questions, code that is pasted again and again, and facts that
-// should be found again after all that. The same seed makes the same year.
+// Package longtest makes conversations for testing the strategy long: a year of
+// small talk, questions, code that is pasted repeatedly, and facts that should still be
+// found at its end. The same seed makes the same year.
 package longtest
 
 import (
@@ -32,12 +32,12 @@ const (
 	Days     = 365
 )
 
-// Needle is a fact that was said once.
+// Needle is a fact that is stated once.
 type Needle struct {
 	Message  core.MessageID // that of Year, whatever the seed
-	Role     core.Role      // who said it
+	Role     core.Role      // the speaker
 	Question string         // that the fact answers
-	Words    string         // that must stand in what is left of the message
+	Words    string         // that must remain of the message
 	text     string
 	french   bool
 }
@@ -84,7 +84,7 @@ func Year(seed uint64, t core.Tokenizer) []core.Message {
 	return y.out
 }
 
-// grammar is the alternatives of each rule.
+// grammar holds the alternatives of each rule.
 type grammar map[string][]string
 
 func parse(text string) grammar {

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// year is a conversation in the making.
+// year builds a conversation.
 type year struct {
 	rand    *rand.Rand
 	tongues [2]grammar
@@ -21,7 +21,7 @@ type year struct {
 	out     []core.Message
 }
 
-// exchange adds what the user says and what the assistant answers.
+// exchange adds a message of the user and the assistant's reply.
 func (y *year) exchange() {
 	id := core.MessageID(len(y.out) + 1)
 	tongue := 0
@@ -148,7 +148,7 @@ func (y *year) letter(g grammar) string {
 	return strings.Join(append(out, y.say(g, "outro")), "\n\n")
 }
 
-// program pastes a file that was pasted before with a few changes.
+// program pastes an earlier file again with a few changes.
 func (y *year) program(g grammar) (said, answer string) {
 	n := y.rand.IntN(len(y.files))
 	if y.rand.IntN(4) > 0 {
@@ -196,7 +196,7 @@ func (y *year) name() string {
 	return names[y.rand.IntN(len(names))]
 }
 
-// pasted quotes a paragraph that was pasted before with a few words changed.
+// pasted quotes an earlier paragraph again with a few words changed.
 func (y *year) pasted(g grammar, tongue int) (said, answer string) {
 	all := y.paste[tongue]
 	n := y.rand.IntN(len(all))

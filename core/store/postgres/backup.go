@@ -14,8 +14,8 @@ import (
 // versions is the table of the schema's version.
 const versions = "goose_db_version"
 
-// Unload passes every table of the schema to sink, as of one moment: also those
-// of libraries, such as the keys of encrypted rooms. It is a read like any other.
+// Unload passes every table of the schema to sink, consistent as of one moment, including those
+// of libraries, such as the keys of encrypted rooms. It blocks no writers.
 func (s *Store) Unload(ctx context.Context, sink core.TableSink) error {
 	c, err := s.alone(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) Unload(ctx context.Context, sink core.TableSink) error {
 	return nil
 }
 
-// alone is a connection outside of the pool, for what takes long.
+// alone returns a connection outside the pool without timeouts, for long work.
 func (s *Store) alone(ctx context.Context) (*pgx.Conn, error) {
 	cfg := s.direct.Copy()
 	cfg.RuntimeParams["statement_timeout"] = "0"
@@ -72,12 +72,12 @@ func columnsOf(t core.Table) string {
 	return strings.Join(names, ", ")
 }
 
-// every lists the tables of the schema, but for those of extensions; of parts of
-// tables, the whole.
+// every selects the tables of the schema, without those of extensions, and without partitions of
+// other tables.
 const every = `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 	AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')`
 
-// but leaves out the tables that say how far the schema is.
+// but excludes the tables with the state of the schema itself.
 const but = ` AND c.relname NOT IN ('` + versions + `', '` + restoring + `')`
 
 func list(ctx context.Context, tx pgx.Tx, query string) ([]string, error) {
@@ -103,7 +103,7 @@ func tablesOf(ctx context.Context, tx pgx.Tx) ([]core.Table, error) {
 	return out, err
 }
 
-// describe reads what a table is made of.
+// describe reads the columns of a table.
 func describe(ctx context.Context, tx pgx.Tx, t *core.Table) error {
 	const of = `(quote_ident(current_schema()) || '.' || quote_ident($1))::regclass`
 	rows, err := tx.Query(ctx, `SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a

@@ -10,10 +10,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// identity tells a database of a running server from all others.
+// identity selects a text that identifies a database of a running server.
 const identity = `SELECT pg_postmaster_start_time()::text || ' ' || current_database()`
 
-// sameDatabase fails if the direct way leads to another database than the pool.
+// sameDatabase fails if the direct connection leads to another database than the pool.
 func (s *Store) sameDatabase(ctx context.Context) error {
 	if !s.pooled {
 		return nil
@@ -36,7 +36,7 @@ func (s *Store) sameDatabase(ctx context.Context) error {
 	return nil
 }
 
-// Connections says how many connections the server takes, and who may ask for them.
+// Connections returns the server's limit of connections, and the processes that share it.
 func (s *Store) Connections(ctx context.Context, now time.Time) (core.Connections, error) {
 	out := core.Connections{Pooled: s.pooled}
 	c, err := pgx.ConnectConfig(ctx, s.direct.Copy())
@@ -50,11 +50,10 @@ func (s *Store) Connections(ctx context.Context, now time.Time) (core.Connection
 	return out, err
 }
 
-// hearing bounds how long a notification may take.
+// hearing is the timeout of a notification.
 const hearing = 3 * time.Second
 
-// Hears fails with core.ErrDeaf unless processes hear each other, as they do not through
-// a pooler.
+// Hears fails with core.ErrDeaf unless notifications arrive, which they do not through a pooler.
 func (s *Store) Hears(ctx context.Context) error {
 	if err := s.sameDatabase(ctx); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (s *Store) Hears(ctx context.Context) error {
 		failed <- listen(ctx, s.direct, func(topic string) {
 			select {
 			case heard <- topic:
-			default: // other processes tell each other more than is read here
+			default: // notifications between other processes come faster than they are read
 			}
 		})
 	}()

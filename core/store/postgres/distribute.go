@@ -13,21 +13,22 @@ import (
 // place is where Citus keeps a table.
 type place string
 
-// A distributed table lies with its users, a local one on the coordinator, where every node
-// reads it. One that is in no place is unknown to Citus.
+// A distributed table is stored with its users, a local one on the coordinator, where every node
+// can read it. An unplaced one is unknown to Citus.
 const (
 	unplaced    place = ""
 	distributed place = "distributed"
 	local       place = "local"
 )
 
-// placed is where a table belongs.
+// placed is the place of a table.
 type placed struct {
 	table, column string
 	place         place
 }
 
-// places are where all tables of the schema belong, users first: the others lie with theirs.
+// places returns the places of all tables of the schema, users first, as others are colocated
+// with it.
 func places() []placed {
 	out := []placed{{"users", "id", distributed}}
 	for _, t := range sqlstore.Tables() {
@@ -39,17 +40,14 @@ func places() []placed {
 			out = append(out, placed{t.Name, "", local})
 		}
 	}
-	for _, kind := range docKinds {
+	for _, kind := range sqlstore.DocKinds() {
 		out = append(out, placed{string(kind) + "_terms", "user_id", distributed})
 	}
 	return append(out, placed{versions, "", local})
 }
 
-// docKinds are the kinds of documents that are indexed, each in a table of its own.
-var docKinds = []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile}
-
-// Distribute migrates the schema and spreads it over the nodes of Citus by user. What is
-// in its place already stays there, so that one that was interrupted is finished.
+// Distribute migrates the schema and distributes it over the nodes of Citus by user. It skips
+// tables that are in their place, so it can continue after an interruption.
 func (s *Store) Distribute(ctx context.Context) error {
 	c, err := s.alone(ctx)
 	if err != nil {
@@ -65,8 +63,7 @@ func (s *Store) Distribute(ctx context.Context) error {
 	return s.distribute(ctx, c)
 }
 
-// Distributed reports whether the database is distributed, and which tables are not where
-// they belong.
+// Distributed reports whether the database is distributed, and lists tables in the wrong place.
 func (s *Store) Distributed(ctx context.Context) (yes bool, astray []string, err error) {
 	where, err := whereabouts(ctx, s.pool)
 	if err != nil {
@@ -103,7 +100,7 @@ func capable(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// distribute puts every table where it belongs, one at a time.
+// distribute puts every table in its place, one at a time.
 func (s *Store) distribute(ctx context.Context, c *pgx.Conn) error {
 	if _, err := c.Exec(ctx, `SELECT pg_advisory_lock($1)`, lockID("distribute "+s.schema)); err != nil {
 		return fmt.Errorf("distribute: %w", err)
@@ -130,7 +127,7 @@ func (s *Store) distribute(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// put has Citus take a table to its place, with its rows.
+// put makes Citus move a table with its rows to its place.
 func (p placed) put(ctx context.Context, c *pgx.Conn) error {
 	query := map[place]string{
 		distributed: `SELECT create_distributed_table($1::text::regclass, $2::text, colocate_with => $3)`,
@@ -151,7 +148,7 @@ func (p placed) put(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// whereabouts tells where the tables of the schema are; nil: Citus is not there.
+// whereabouts returns the current places of the tables of the schema; nil without Citus.
 func whereabouts(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
@@ -184,8 +181,8 @@ func whereabouts(ctx context.Context, q interface {
 	return out, rows.Err()
 }
 
-// whole fails with core.ErrHalfDistributed if only some tables are where they belong, as after
-// a migration that made one, and notes whether the database is distributed.
+// whole fails with core.ErrHalfDistributed if only some tables are in their place, as after a
+// migration that creates one. It records whether the database is distributed.
 func (s *Store) whole(ctx context.Context) error {
 	yes, astray, err := s.Distributed(ctx)
 	if err == nil && len(astray) > 0 {

@@ -31,8 +31,8 @@ func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Stateme
 				break
 			}
 		}
-		if disproved(failed) {
-			b.QueuedQueries = nil // nothing is wrong with them: the driver would prepare them all again
+		if unexpected(failed) {
+			b.QueuedQueries = nil // or the driver would prepare them all again, although they are fine
 		}
 		if err := results.Close(); failed == nil {
 			return err
@@ -81,10 +81,10 @@ func read(results pgx.BatchResults, s sqlstore.Statement) error {
 	return s.Scan(none{})
 }
 
-// none is a row that is not there.
+// none is the row of an empty result.
 type none struct{}
 
-// Scan tells so.
+// Scan returns sql.ErrNoRows.
 func (none) Scan(...any) error { return sql.ErrNoRows }
 
 // row is a row of a pipelined result. It scans as database/sql does, so that
@@ -100,19 +100,18 @@ func (r row) Scan(dest ...any) error {
 	return sqlstore.Assign(dest, values)
 }
 
-// prover proves what was foreseen, where the database is not distributed.
-type prover struct{ spread *atomic.Bool }
+// verifier verifies expected rows, unless the database is distributed.
+type verifier struct{ spread *atomic.Bool }
 
-// prove returns a statement that divides by zero unless s reads the row that it foresees,
-// but for columns that it foresees as nil: whatever they are.
-// It locks what s locks.
-func (p prover) prove(s sqlstore.Statement) sqlstore.Statement {
-	if p.spread.Load() {
+// verify returns a statement that divides by zero unless s would read its expected row. Columns
+// expected as nil are not compared. It takes the locks of s.
+func (v verifier) verify(s sqlstore.Statement) sqlstore.Statement {
+	if v.spread.Load() {
 		return sqlstore.Statement{}
 	}
-	columns, args := make([]string, len(s.Foreseen)), slices.Clone(s.Args)
+	columns, args := make([]string, len(s.Expected)), slices.Clone(s.Args)
 	var same []string
-	for i, v := range s.Foreseen {
+	for i, v := range s.Expected {
 		columns[i] = "c" + strconv.Itoa(i+1)
 		if v != nil {
 			args = append(args, v)
@@ -123,8 +122,8 @@ func (p prover) prove(s sqlstore.Statement) sqlstore.Statement {
 		`) SELECT 1 / COUNT(*) FROM seen WHERE ` + strings.Join(same, " AND "), Args: args}
 }
 
-// disproved reports whether a statement of prove failed.
-func disproved(err error) bool {
+// unexpected reports whether a statement of verify failed.
+func unexpected(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "22012"
 }

@@ -27,21 +27,21 @@ import (
 	"github.com/everthread/everthread/migrations"
 )
 
-// channel is the one that processes tell each other of work on.
+// channel is the notification channel between processes.
 const channel = "everthread"
 
-// Options say how to reach the database.
+// Options configures the connection to the database.
 type Options struct {
 	URL string // postgres://…, of one or several hosts
-	// Direct leads to the same database where URL leads through a pooler, which may give
-	// each transaction another connection; empty: URL does.
+	// Direct is a URL of the same database without the pooler in URL, which may use another
+	// connection for each transaction; empty: URL has no pooler.
 	Direct string
-	Conns  int  // most connections; 0: 16
+	Conns  int  // limit of connections; 0: 16
 	Trace  bool // OpenTelemetry spans for statements
-	// Patience bounds every transaction: a server that went away without a word is an
-	// error after it; 0: 10 s.
+	// Patience is the timeout of every transaction, so that a server that disappears silently
+	// becomes an error; 0: 10 s.
 	Patience time.Duration
-	// Library makes the tables that libraries keep beside ours, for Load; nil: there are none.
+	// Library creates the tables of libraries besides ours, for Load; nil: there are none.
 	Library func(ctx context.Context, db *sql.DB, dialect string) error
 }
 
@@ -68,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, fmt.Errorf("database_listen_url: %w", errors.Unwrap(err))
 		}
 		direct.ConnectTimeout, direct.DialFunc = cfg.ConnConfig.ConnectTimeout, cfg.ConnConfig.DialFunc
-		// A prepared statement is of one connection, a described one of any.
+		// A prepared statement belongs to one connection, a described one to any.
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	primary(cfg.ConnConfig)
@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Timeout: cmp.Or(o.Patience, 10*time.Second),
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
-		Prove: prover{spread}.prove, Disproved: disproved,
+		Verify: verifier{spread}.verify, Unexpected: unexpected,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },
 		Terms:    terms{spread}, Vector: vectors{}, Scrub: []string{`VACUUM`},
@@ -96,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		schema: direct.RuntimeParams["search_path"]}, nil
 }
 
-// primary has connections go to the one host of several that takes writes.
+// primary makes connections go to the one of several hosts that accepts writes.
 func primary(c *pgx.ConnConfig) {
 	if c.ValidateConnect == nil && slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool {
 		return f.Host != c.Host || f.Port != c.Port
@@ -105,8 +105,8 @@ func primary(c *pgx.ConnConfig) {
 	}
 }
 
-// Beside opens the database once more, for a library that keeps tables of its own
-// in it, and names the dialect. The caller closes it.
+// Beside opens another pool of the same database, for a library with tables of its own, and
+// returns the dialect's name. The caller closes the pool.
 func (s *Store) Beside() (*sql.DB, string, error) {
 	return stdlib.OpenDBFromPool(s.pool), "postgres", nil
 }
@@ -116,14 +116,14 @@ type Store struct {
 	*sqlstore.Store
 	db     *sql.DB
 	pool   *pgxpool.Pool
-	direct *pgx.ConnConfig // where no pooler stands between
-	pooled bool            // a pooler stands before the pool
+	direct *pgx.ConnConfig // without a pooler
+	pooled bool            // the pool goes through a pooler
 	schema string          // the search path, if one is chosen
 	beside func(ctx context.Context, db *sql.DB, dialect string) error
 	spread *atomic.Bool // the database is distributed by user
 }
 
-// Clock is the time of the database server.
+// Clock returns the time of the database server.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
@@ -143,8 +143,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// listen yields what other processes tell, on a connection of its own, and first
-// that it hears them.
+// listen yields the notifications of other processes, on a connection of its own. It first yields
+// core.TopicListening.
 func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error {
 	c, err := pgx.ConnectConfig(ctx, cfg.Copy())
 	if err != nil {
@@ -164,8 +164,8 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error 
 	}
 }
 
-// Migrate brings the schema up to date; one process at a time does it. One that
-// was not restored whole is an error.
+// Migrate brings the schema up to date, one process at a time. It fails if a restore was not
+// completed.
 func (s *Store) Migrate(ctx context.Context) error {
 	if err := s.sameDatabase(ctx); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *Store) Schema(ctx context.Context) (core.Schema, error) {
 	return sqlstore.SchemaOf(ctx, p)
 }
 
-// provider migrates on connections of its own, whose locks live as long as they do.
+// provider returns a provider with connections of its own, whose locks live as long as they do.
 func (s *Store) provider() (p *goose.Provider, shut func(), err error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60), lock.WithLockID(lockID(s.schema)))
 	if err != nil {
@@ -214,8 +214,8 @@ func (s *Store) provider() (p *goose.Provider, shut func(), err error) {
 	return p, func() { _ = db.Close() }, err
 }
 
-// lockID is the lock that those take who migrate a schema: they do not wait for
-// others in the same database.
+// lockID returns the lock of a schema's migration, so that it does not wait for those of other
+// schemas in the same database.
 func lockID(schema string) int64 {
 	return lock.DefaultLockID ^ int64(crc32.ChecksumIEEE([]byte(schema)))
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// restoring is the table that stands in a schema while a backup is put into it.
+// restoring is the table that marks a schema while a backup is restored into it.
 const restoring = "everthread_restoring"
 
-// Load makes the schema of a version in an empty one and fills it, whole or not at
-// all; see backup.Loader. Until it is whole the schema is marked, and Migrate refuses
-// it; one that is marked is emptied first. Only rows come from the backup.
+// Load creates the tables of a schema version in an empty schema and fills them, completely or
+// not at all; see backup.Loader. Until then the schema is marked, and Migrate refuses it. A marked
+// schema is emptied first. Only rows come from the backup.
 func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table,
 	source core.TableSource) (left []string, err error) {
 	c, err := s.alone(ctx)
@@ -60,7 +60,7 @@ func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table,
 	return l.left, nil
 }
 
-// makeBeside has libraries make the tables that they keep beside ours.
+// makeBeside makes libraries create their tables.
 func (s *Store) makeBeside(ctx context.Context) error {
 	db, dialect, err := s.Beside()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Store) makeBeside(ctx context.Context) error {
 	return nil
 }
 
-// marked reports whether a restore into the schema was not finished.
+// marked reports whether a restore into the schema was not completed.
 func marked(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }) (yes bool, err error) {
@@ -81,7 +81,7 @@ func marked(ctx context.Context, q interface {
 	return yes, err
 }
 
-// claim marks the schema, which must be empty, or marked by a restore that is over.
+// claim marks the schema, which must be empty or marked by an earlier restore.
 func (s *Store) claim(ctx context.Context, c *pgx.Conn) error {
 	if err := s.lockRestore(ctx, c); err != nil {
 		return err
@@ -95,8 +95,8 @@ func (s *Store) claim(ctx context.Context, c *pgx.Conn) error {
 	})
 }
 
-// lockRestore has this restore be the only one, as long as the connection lives.
-// A server takes a while to notice that one died.
+// lockRestore excludes other restores while the connection lives. It waits a while, as a server
+// notices a dead connection late.
 func (s *Store) lockRestore(ctx context.Context, c *pgx.Conn) error {
 	if _, err := c.Exec(ctx, `SET lock_timeout = '20s'`); err != nil {
 		return fmt.Errorf("look into the database: %w", err)
@@ -115,11 +115,10 @@ func (s *Store) lockRestore(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// notAvailable is the code of a lock that was not to be had in time.
+// notAvailable is the error code of a lock timeout.
 const notAvailable = "55P03"
 
-// empty clears away what an unfinished restore left. What anything else left is
-// an error.
+// empty removes the remains of an unfinished restore. Any other table is an error.
 func empty(ctx context.Context, tx pgx.Tx) error {
 	unfinished, err := marked(ctx, tx)
 	if err != nil {
@@ -154,20 +153,20 @@ func empty(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// loading is what a backup is put into.
+// loading is the state of a restore.
 type loading struct {
-	into map[string]made // by the tables' names
+	into map[string]made // existing tables by name
 	left []string        // tables that were left out, and why
 }
 
-// made is a table that is there.
+// made is an existing table.
 type made struct {
 	columns []string
 	ours    bool // of our schema
-	written bool // what is in it was written by the library that made it, and stays
+	written bool // its library has written rows when creating it, which stay
 }
 
-// look takes in the tables that are there and were not.
+// look adds the tables that have been created since the last call.
 func (l *loading) look(ctx context.Context, c *pgx.Conn, ours bool) error {
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		there, err := tablesOf(ctx, tx)
@@ -193,7 +192,7 @@ func (l *loading) look(ctx context.Context, c *pgx.Conn, ours bool) error {
 	})
 }
 
-// fill fills the tables, and takes the mark away.
+// fill fills the tables, and removes the mark.
 func (l *loading) fill(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
 	if err := l.check(tables); err != nil {
 		return err
@@ -216,7 +215,7 @@ func (l *loading) fill(ctx context.Context, tx pgx.Tx, tables []core.Table, sour
 	return err
 }
 
-// check refuses tables of our schema that are not as it makes them.
+// check refuses a backup with columns that our schema does not have.
 func (l *loading) check(tables []core.Table) error {
 	for _, t := range tables {
 		m := l.into[t.Name]
@@ -230,7 +229,7 @@ func (l *loading) check(tables []core.Table) error {
 	return nil
 }
 
-// truncate removes the rows that a new schema comes with.
+// truncate removes the rows that migrations insert.
 func (l *loading) truncate(ctx context.Context, tx pgx.Tx) error {
 	var names []string
 	for name, m := range l.into {
@@ -242,8 +241,7 @@ func (l *loading) truncate(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// copyIn fills the tables that are there. Of a library's table that cannot be filled
-// nothing is taken.
+// copyIn fills the existing tables. It skips a library's table that cannot be filled completely.
 func (l *loading) copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
 	for {
 		n, rows, err := source.Next()
@@ -272,7 +270,7 @@ func (l *loading) copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, so
 			}
 		}
 		if kept.err != nil {
-			return kept.err // the server only knows that the rows ended
+			return kept.err // the server only reports that the rows ended
 		}
 		if err != nil {
 			return err
@@ -283,13 +281,13 @@ func (l *loading) copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, so
 	}
 }
 
-// unfit reports whether an error is of what was to be stored, and not of the server.
+// unfit reports whether an error concerns the rows, and not the server.
 func unfit(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && slices.Contains([]string{"22", "23", "42"}, refused.Code[:2])
 }
 
-// sameColumns reports whether a table of a backup has just these columns.
+// sameColumns reports whether a table of a backup has exactly these columns.
 func sameColumns(t core.Table, columns []string) bool {
 	return len(t.Columns) == len(columns) && !slices.ContainsFunc(t.Columns,
 		func(c core.Column) bool { return !slices.Contains(columns, c.Name) })
@@ -307,7 +305,7 @@ func fillTable(ctx context.Context, tx pgx.Tx, t core.Table, rows io.Reader) err
 	return nil
 }
 
-// failed keeps why reading failed.
+// failed keeps the error of its Reader.
 type failed struct {
 	io.Reader
 	err error

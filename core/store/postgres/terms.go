@@ -15,7 +15,7 @@ import (
 
 // terms keeps the full-text index in tsvectors without positions.
 type terms struct {
-	spread *atomic.Bool // over servers: each statement names its user as such
+	spread *atomic.Bool // the database is distributed: statements compare the user's column itself
 }
 
 // Put indexes a document.
@@ -25,8 +25,8 @@ func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) s
 		ON CONFLICT (user_id, id) DO UPDATE SET terms = excluded.terms`, Args: []any{user, id, lexemes(user, list, " ")}}
 }
 
-// PutAll indexes documents with one statement, and has the index take them in
-// together: a term that many of them have is looked up once.
+// PutAll indexes documents with one statement, and makes the index process them together, so that
+// it looks up a common term once.
 func (terms) PutAll(kind core.DocKind, user core.UserID, docs []sqlstore.TermDoc) []sqlstore.Statement {
 	ids, texts := make([]int64, len(docs)), make([]string, len(docs))
 	for i, d := range docs {
@@ -41,19 +41,19 @@ func (terms) PutAll(kind core.DocKind, user core.UserID, docs []sqlstore.TermDoc
 	}
 }
 
-// Drop takes a document out.
+// Drop removes a document.
 func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id = $2`,
 		Args: []any{user, id}}
 }
 
-// DropRange takes documents of a user out.
+// DropRange removes documents of a user.
 func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
 		Args: []any{user, from, through}}
 }
 
-// DropUser takes all documents of a user out.
+// DropUser removes all documents of a user.
 func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
 }
@@ -64,8 +64,8 @@ func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
 		Args: []any{user}}
 }
 
-// Match asks for the documents of each expression, all in one statement. Its
-// conditions leave no index but that of the terms.
+// Match finds the documents of all expressions in one statement. Its conditions rule out all
+// indexes except that of the terms.
 func (t terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	exprs := make([]string, len(q.Exprs))
 	for i, e := range q.Exprs {
@@ -94,8 +94,8 @@ func expression(user core.UserID, all [][]string) string {
 	return strings.Join(parts, " & ")
 }
 
-// lexemes writes terms, each led by its user's id: so that a user's postings of a
-// term stand by themselves in the index, whatever others say.
+// lexemes writes terms, each prefixed with the user's id, so that a user's postings of a term are
+// separate from those of others in the index.
 func lexemes(user core.UserID, list []string, between string) string {
 	escape := strings.NewReplacer(`'`, `''`, `\`, `\\`)
 	lead := "'" + strconv.FormatInt(int64(user), 36) + ":"
@@ -124,7 +124,7 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 		Args: []any{user, string(kind), id}}}
 }
 
-// Copy gives vectors to another user.
+// Copy copies vectors to another user.
 func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
 	return []sqlstore.Statement{{Query: `INSERT INTO embeddings (user_id, kind, id, config, state, updated_at, vector)
 		SELECT CAST($2 AS bigint), e.kind, e.id + $6, e.config, e.state, e.updated_at, e.vector FROM embeddings e
@@ -134,13 +134,13 @@ func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through
 		Args: []any{from, into, string(kind), after, through, shift}}}
 }
 
-// rerank is how many vectors that are near by their signs are compared in full,
-// at least; see docs/benchmarks.md.
+// rerank is the least number of vectors, nearest by their signs, that are compared in full; see
+// docs/benchmarks.md.
 const rerank = 500
 
-// Nearest compares the signs of all of a user's vectors, and those that are
-// nearest by them in full. The graph that pgvector offers is one for all users:
-// it finds less, and takes the longer the more others have.
+// Nearest compares the signs of all of a user's vectors, and the nearest of these in full.
+// pgvector's graph index covers all users together: it finds less, and slows down as other users'
+// vectors grow.
 func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
 	return sqlstore.Statement{Query: `SELECT near.id, (SELECT e.vector <=> q.v FROM embeddings e WHERE e.user_id = $2 AND e.kind = $3 AND e.id = near.id) AS distance
 		FROM (SELECT v, binary_quantize(v)::bit(1024) AS bits FROM (SELECT ($1::text)::halfvec(1024) AS v OFFSET 0) given OFFSET 0) q CROSS JOIN LATERAL

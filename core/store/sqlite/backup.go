@@ -16,8 +16,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Image passes the database file as of one moment to read. It is a read like any
-// other: writers go on, and do not wait.
+// Image passes the database file, consistent as of one moment, to read, and returns the row counts
+// of its tables. It blocks no writers.
 func (s *Store) Image(ctx context.Context, read func(schema, size int64, r io.Reader) error) (map[string]int64, error) {
 	db, err := open(s.path, "deferred", 1)
 	if err != nil {
@@ -95,7 +95,7 @@ func counts(ctx context.Context, tx *sql.Tx) (map[string]int64, error) {
 	return out, nil
 }
 
-// plainTables lists the tables that are no part of an index.
+// plainTables lists the tables that are not part of an index.
 func plainTables(ctx context.Context, tx *sql.Tx) (names []string, err error) {
 	rows, err := tx.QueryContext(ctx,
 		`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
@@ -113,8 +113,7 @@ func plainTables(ctx context.Context, tx *sql.Tx) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// Check looks through a database file that nobody uses, and says what is wrong
-// with it.
+// Check checks the integrity of a database file that is not in use.
 func Check(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?_pragma=locking_mode(EXCLUSIVE)&_pragma=journal_mode(DELETE)&_pragma=cache_size(-32000)")
@@ -132,7 +131,7 @@ func Check(ctx context.Context, path string) error {
 	return nil
 }
 
-// InUse reports whether somebody has the database below dir open.
+// InUse reports whether any process has the database below dir open.
 func InUse(ctx context.Context, dir string) bool {
 	path := filepath.Join(dir, "everthread.db")
 	if _, err := os.Stat(path); err != nil {
@@ -143,7 +142,7 @@ func InUse(ctx context.Context, dir string) bool {
 		return false
 	}
 	defer func() { _ = db.Close() }()
-	// Only who is alone can leave the write-ahead log.
+	// Only a sole user of the database can leave WAL mode.
 	var mode string
 	db.SetMaxOpenConns(1)
 	if err = db.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode); err == nil {

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// The log of the database is copied into it beside the commits, when there have been so
-// many since the last time; how often that is looked at.
+// The write-ahead log is copied into the database, concurrently with commits, after
+// checkpointAfter commits; checkpointLook is how often that is checked.
 const (
 	checkpointAfter = 20
 	checkpointLook  = time.Second
 )
 
-// autocheckpoint is how many pages of the log make a commit copy it itself: what is left
-// to do where commits leave no gap, or where only a command runs.
+// autocheckpoint makes a commit copy the log itself when it has this many pages: for commits
+// without a gap, and for commands.
 const autocheckpoint = "wal_autocheckpoint(4000)"
 
-// Tend copies the log into the database until ctx ends, so that no commit has to wait for
-// it.
+// Tend copies the log into the database until ctx ends, so that commits need not.
 func (s *Store) Tend(ctx context.Context) error {
 	db, err := open(s.path, "deferred", 1)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // nothing of it is waited for
+	defer func() { _ = db.Close() }() // nothing depends on it
 	tick := time.NewTicker(checkpointLook)
 	defer tick.Stop()
 	for done := int64(0); ; {
@@ -37,7 +36,7 @@ func (s *Store) Tend(ctx context.Context) error {
 			continue
 		}
 		if _, err := db.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err == nil {
-			done = n // else a commit does it, and says why it cannot
+			done = n // otherwise a commit does it, and reports the error
 		}
 	}
 }

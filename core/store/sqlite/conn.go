@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// connector opens connections that keep their statements prepared: on the road
-// of a message most of a statement's time is its compilation.
+// connector opens connections that keep their statements prepared: for the short statements of a
+// message most of the time is compilation.
 type connector struct{ driver.Connector }
 
 // Connect opens one connection.
@@ -19,7 +19,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{sqliteConn: inner.(sqliteConn), kept: map[string]*kept{}}, nil
 }
 
-// sqliteConn is what the driver's connections can do.
+// sqliteConn is the interface of the driver's connections.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -39,13 +39,13 @@ type conn struct {
 	kept map[string]*kept
 }
 
-// kept is a prepared statement, and whether rows of it are being read.
+// kept is a prepared statement; busy while its rows are being read.
 type kept struct {
 	stmt driver.Stmt
 	busy bool
 }
 
-// statement returns the kept statement of a query; nil if there is none to use.
+// statement returns the kept statement of a query; nil if none is available.
 func (c *conn) statement(ctx context.Context, query string) (*kept, error) {
 	if k := c.kept[query]; k != nil {
 		if k.busy {
@@ -65,12 +65,12 @@ func (c *conn) statement(ctx context.Context, query string) (*kept, error) {
 	return k, nil
 }
 
-// steady is the query with limits that SQLite does not look at when it compiles: it
-// would compile the statement again each time that a limit is bound.
+// steady hides the limits of a query from SQLite's compiler, which would otherwise compile the
+// statement again each time that a limit is bound.
 func steady(query string) string { return strings.ReplaceAll(query, "LIMIT $", "LIMIT +$") }
 
-// BeginTx begins a transaction. It waits for another process's at most as long as
-// the busy timeout says, and is not interrupted: nobody would know whether it began.
+// BeginTx begins a transaction. It waits for other processes up to the busy timeout, and is not
+// interrupted, as it would then be unknown whether the transaction began.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	return c.sqliteConn.BeginTx(context.WithoutCancel(ctx), opts)
 }
 
-// ExecContext runs a statement. Statements are short, so they are not
-// interrupted half-way when ctx ends: that would cost a goroutine for each.
+// ExecContext runs a statement. It does not interrupt the statement when ctx ends: statements are
+// short, and interruption would cost a goroutine for each.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	return k.stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
-// QueryContext runs a query; its statement is kept for the next time.
+// QueryContext runs a query and keeps its statement for the next time.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -127,13 +127,13 @@ func (c *conn) Close() error {
 	return c.sqliteConn.Close()
 }
 
-// rows gives its statement free when it is read.
+// rows releases its statement when it is closed.
 type rows struct {
 	driver.Rows
 	k *kept
 }
 
-// Close ends the reading.
+// Close closes the rows.
 func (r *rows) Close() error {
 	r.k.busy = false
 	return r.Rows.Close()

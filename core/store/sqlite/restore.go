@@ -13,13 +13,13 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// Library makes the tables that a library keeps beside ours.
+// Library creates the tables of a library besides ours.
 type Library func(ctx context.Context, db *sql.DB, dialect string) error
 
-// Preparer returns what brings a restored database below a folder up to date, and
-// settles what was under way when it was backed up. Afterwards all of it is in its one
-// file. A database with anything in it that neither our schema nor the library makes,
-// or that is made otherwise, is refused: what stands in a schema runs by itself.
+// Preparer returns a function that brings a restored database below a folder up to date, and
+// settles its work in progress. Afterwards the database consists of one file. A database with an
+// object that neither our schema nor the library creates in this form is refused, as a schema can
+// contain code that runs by itself.
 func Preparer(library Library) func(ctx context.Context, dir string) error {
 	return func(ctx context.Context, dir string) error {
 		if err := checkSchema(ctx, dir, library); err != nil {
@@ -51,11 +51,11 @@ func (s *Store) has(table string) bool {
 	return s.db.QueryRow(`SELECT COUNT(*) FROM sqlite_schema WHERE name = $1`, table).Scan(&n) == nil && n > 0
 }
 
-// object is something in a schema.
+// object is an entry of a schema.
 type object struct{ kind, name, table, text string }
 
-// checkSchema compares the schema of the database below dir with a new one of its
-// version. Nothing of it is run.
+// checkSchema compares the schema of the database below dir with a new one of its version, without
+// running any of it.
 func checkSchema(ctx context.Context, dir string, library Library) error {
 	found, version, err := untrusted(ctx, filepath.Join(dir, "everthread.db"))
 	if err != nil {
@@ -82,19 +82,19 @@ func checkSchema(ctx context.Context, dir string, library Library) error {
 	return nil
 }
 
-// statistics reports whether an object is where the engine keeps what it counted.
+// statistics reports whether an object is a table of the engine's statistics.
 func statistics(o object) bool {
 	return o.kind == "table" && (o.name == "sqlite_stat1" && o.text == "CREATE TABLE sqlite_stat1(tbl,idx,stat)" ||
 		o.name == "sqlite_stat4" && o.text == "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)")
 }
 
-// plain reports whether an object of a library's table does nothing by itself.
+// plain reports whether an object of a library's table contains no code.
 func (o object) plain() bool {
 	return o.kind == "index" || o.kind == "table" && !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(o.text)),
 		"CREATE VIRTUAL")
 }
 
-// untrusted reads the schema of a file that anybody may have made, and its version.
+// untrusted reads the schema of an untrusted file, and its version.
 func untrusted(ctx context.Context, path string) (found []object, version int64, err error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?mode=ro&immutable=1&_pragma=trusted_schema(0)&_pragma=query_only(1)&_pragma=cell_size_check(1)")
@@ -130,8 +130,8 @@ func objects(ctx context.Context, db *sql.DB) (out []object, err error) {
 	return out, rows.Err()
 }
 
-// reference makes a new schema of a version below dir and says what is in it: ours
-// with its text, and the names of the library's tables.
+// reference creates a schema of a version below dir and returns its contents: our objects with
+// their text, and the names of the library's tables.
 func reference(ctx context.Context, dir string, version int64,
 	library Library) (ours map[object]string, theirs map[string]bool, err error) {
 	place, err := os.MkdirTemp(dir, "schema-")

@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// scrub removes terms that the indexes have only marked as deleted, and what the
-// write-ahead log still holds.
+// scrub returns the statements that remove terms which the indexes have only marked as deleted, and
+// truncate the write-ahead log.
 func scrub() []string {
 	return []string{
 		`INSERT INTO message_terms (message_terms) VALUES ('optimize')`,
@@ -26,7 +26,7 @@ func scrub() []string {
 	}
 }
 
-// Traces also looks into the files themselves, byte by byte.
+// Traces also searches the files themselves, byte by byte.
 func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
 	out, err := s.Store.Traces(ctx, user, text)
 	if err != nil || len(out) > 0 {

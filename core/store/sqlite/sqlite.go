@@ -1,8 +1,8 @@
-// Package sqlite is the embedded store: one file, no server, CGO-free.
+// Package sqlite is the embedded store: one file, no server, no cgo.
 //
-// It runs in WAL mode with synchronous=FULL: a commit that returned survives a
-// power cut. There is one writing connection and several readers. Several
-// processes may have the file open; they find each other's jobs by polling.
+// It runs in WAL mode with synchronous=FULL: a completed commit survives a power
+// cut. There is one writing connection and several readers. Several processes may
+// have the file open; they find each other's jobs by polling.
 package sqlite
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/everthread/everthread/migrations"
 )
 
-// readers is how many connections read at once.
+// readers is the number of reading connections.
 const readers = 4
 
-// Open opens the database file below dir, made if need be, without migrating it.
+// Open opens the database file below dir without migrating it, and creates it if need be.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
@@ -47,10 +47,9 @@ func Open(dir string) (*Store, error) {
 		Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
 }
 
-// private makes sure that a database is there, and that nobody else can read it,
-// whatever the folder and the umask let. The files beside it get their mode from it,
-// if they are made by then. One that is there is not opened: closing it would end the
-// locks that this process has on it.
+// private creates the database file if need be, and ensures that nobody else can read it, whatever
+// the folder and the umask allow. Later files of SQLite inherit its mode. An existing file is not
+// opened, as closing it would end this process's locks on it.
 func private(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -68,7 +67,7 @@ func private(path string) error {
 			err = os.Chmod(name, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrPermission) &&
-			!errors.Is(err, fs.ErrNotExist) { // it is not ours: who owns it says who reads it
+			!errors.Is(err, fs.ErrNotExist) { // another user's file: its owner decides who reads it
 			return err
 		}
 	}
@@ -98,15 +97,15 @@ func open(path, lock string, conns int) (*sql.DB, error) {
 	return db, nil
 }
 
-// Beside opens the database once more, for a library that keeps tables of its own
-// in it, and names the dialect. The caller closes it.
+// Beside opens another pool of the same database, for a library with tables of its own, and
+// returns the dialect's name. The caller closes the pool.
 func (s *Store) Beside() (*sql.DB, string, error) {
 	db, err := open(s.path, "immediate", readers)
 	return db, "sqlite3", err
 }
 
-// Migrate brings the schema up to date. Where several processes begin on one file,
-// a step that another has made meanwhile is no error.
+// Migrate brings the schema up to date. If several processes start on one file, a step that
+// another process has made meanwhile is no error.
 func (s *Store) Migrate(ctx context.Context) error {
 	p, err := s.provider()
 	if err != nil {

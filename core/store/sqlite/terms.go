@@ -14,8 +14,7 @@ import (
 	_ "modernc.org/sqlite/vec" // vec0, the tables of vectors
 )
 
-// seqBits is how many bits of a rowid a document's own number takes; those above
-// are its user's id.
+// seqBits is the number of bits of a document's id in a rowid; the bits above are its user's id.
 const seqBits = 28
 
 func rowid(user core.UserID, id int64) int64 { return int64(user)<<seqBits | id }
@@ -29,8 +28,7 @@ func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) s
 		Args: []any{rowid(user, id), strings.Join(led(user, list), " ")}}
 }
 
-// PutAll indexes documents, each with a statement: these are prepared, and cost no
-// round trip.
+// PutAll indexes documents with one statement each, as prepared statements cost no round trip.
 func (t terms) PutAll(kind core.DocKind, user core.UserID, docs []sqlstore.TermDoc) []sqlstore.Statement {
 	out := make([]sqlstore.Statement, len(docs))
 	for i, d := range docs {
@@ -39,8 +37,8 @@ func (t terms) PutAll(kind core.DocKind, user core.UserID, docs []sqlstore.TermD
 	return out
 }
 
-// led leads each term by its user's id: so that a user's postings of a term stand
-// by themselves in the index, whatever others say.
+// led prefixes each term with the user's id, so that a user's postings of a term are separate from
+// those of others in the index.
 func led(user core.UserID, list []string) []string {
 	out := make([]string, len(list))
 	for i, term := range list {
@@ -49,19 +47,19 @@ func led(user core.UserID, list []string) []string {
 	return out
 }
 
-// Drop takes a document out.
+// Drop removes a document.
 func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid = $1`,
 		Args: []any{rowid(user, id)}}
 }
 
-// DropRange takes documents of a user out.
+// DropRange removes documents of a user.
 func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`,
 		Args: []any{rowid(user, from), rowid(user, through)}}
 }
 
-// DropUser takes all documents of a user out.
+// DropUser removes all documents of a user.
 func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`,
 		Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
@@ -73,7 +71,7 @@ func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
 		`_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
 }
 
-// Match asks for the documents of each expression, all in one statement.
+// Match finds the documents of all expressions in one statement.
 func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	table := string(q.Kind) + "_terms"
 	exprs := make([]string, len(q.Exprs))
@@ -114,7 +112,7 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 		Args: []any{rowid(user, id)}}}
 }
 
-// Copy gives vectors to another user.
+// Copy copies vectors to another user.
 func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
 	return []sqlstore.Statement{{Query: `INSERT INTO ` + string(kind) + `_vectors (id, user_id, embedding)
 		SELECT $2 << 28 | (e.id + $6), $2, v.embedding FROM embeddings e CROSS JOIN ` + string(kind) +
@@ -123,8 +121,8 @@ func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through
 		Args: []any{int64(from), int64(into), string(kind), after, through, shift}}}
 }
 
-// Nearest asks for the nearest vectors that are ready and of one configuration.
-// The few of another one that stand among them are made up for.
+// Nearest finds the nearest ready vectors of one configuration. It reads some more than requested,
+// to make up for those of other configurations.
 func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
 	return sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` +
 		string(q.Kind) + `_vectors
@@ -133,7 +131,7 @@ func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
 		Args: []any{blob(q.Vector), min(2*q.K+20, 4096), int64(q.User), string(q.Kind), q.Config, q.K}}
 }
 
-// blob is a vector as vec0 takes it.
+// blob returns a vector in the format of vec0.
 func blob(v []float32) []byte {
 	out := make([]byte, 0, 4*len(v))
 	for _, x := range v {

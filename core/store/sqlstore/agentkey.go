@@ -32,19 +32,16 @@ func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
 	rows, err := s.one(ctx).rows(`SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
 	return collect(rows, err, func(r scanner) (k core.AgentKey, err error) {
-		var created int64
-		err = r.Scan(&k.User, &k.ID, &k.Name, &k.Sealed, &created)
-		k.CreatedAt = at(created)
-		return k, err
+		return k, r.Scan(&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt))
 	})
 }
 
 // RemoveAgentKey removes a user's key; see core.AgentKeyStore.
 func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
 	return s.update(ctx, "remove agent key", user, func(t *tx) error {
-		n, err := t.count(`DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-		if err != nil || n == 0 {
-			return orNotFound(err)
+		err := t.execOr(core.ErrNotFound, `DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+		if err != nil {
+			return err
 		}
 		return t.did(core.AuditAgentGone, "agent", id)
 	})

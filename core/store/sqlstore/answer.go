@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// regenerate gives the inputs of a thread's newest turn back to be answered again; see
-// core.Regenerate.
+// regenerate makes the inputs of a thread's newest turn pending again; see core.Regenerate.
 func (t *tx) regenerate(e core.Regenerate) error {
 	m, turn, err := t.answeredTurn(e.Message)
 	if err != nil {
@@ -37,7 +36,7 @@ func (t *tx) regenerate(e core.Regenerate) error {
 			return err
 		}
 	}
-	if err := t.putAside(m, turn); err != nil {
+	if err := t.shelve(m, turn); err != nil {
 		return err
 	}
 	err = t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND turn_id = $2 AND turn_id > 0 AND state = 'open'`,
@@ -65,9 +64,9 @@ func (t *tx) answeredTurn(id core.MessageID) (core.Message, core.Turn, error) {
 	return m, turn, err
 }
 
-// putAside takes the answer of a turn out of the conversation: it becomes one of
-// core.KindAnswer, which only answers lead to.
-func (t *tx) putAside(m core.Message, turn core.Turn) error {
+// shelve removes the answer of a turn from the conversation: it becomes a core.KindAnswer, to
+// which only the table answers refers.
+func (t *tx) shelve(m core.Message, turn core.Turn) error {
 	said, err := t.saidBy(m, turn)
 	if err != nil || len(said) == 0 {
 		return err
@@ -89,16 +88,16 @@ func (t *tx) putAside(m core.Message, turn core.Turn) error {
 	return t.exchanged(turn.Segment, said, -1)
 }
 
-// saidBy lists what a turn that read m said, in order: calls and results of tools, then
-// the answer.
+// saidBy lists the messages of a turn that read m, in order: tool calls and results, then the
+// answer.
 func (t *tx) saidBy(m core.Message, turn core.Turn) ([]core.Message, error) {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+	return list(t, scanMessage,
+		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
 		AND position > 0 AND turn_id = $4 AND role <> 'user' ORDER BY position`, t.user, turn.Thread, m.Position, turn.ID)
-	return collect(rows, err, scanMessage)
 }
 
-// exchanged tells all that rests on messages of a segment that they left the conversation
-// (by -1), or are in it again (by 1).
+// exchanged updates everything that rests on messages of a segment after they left the
+// conversation (by -1), or joined it again (by 1).
 func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) error {
 	n := 0
 	for _, m := range said {
@@ -108,8 +107,8 @@ func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) erro
 		if err := t.reembedMessage(m); err != nil {
 			return err
 		}
-		m.Kind = core.KindChat // what rests on it knew it as that
-		if err := t.disturbed(m); err != nil {
+		m.Kind = core.KindChat // its kind when others came to rest on it
+		if err := t.invalidate(m); err != nil {
 			return err
 		}
 	}
@@ -121,8 +120,7 @@ func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) erro
 		AND (role = 'user' OR role = 'assistant' AND body <> '')) WHERE user_id = $1 AND id = $2`, t.user, segment, n)
 }
 
-// chooseAnswer puts an earlier answer in the place of the present one; see
-// core.ChooseAnswer.
+// chooseAnswer replaces the current answer with an earlier one; see core.ChooseAnswer.
 func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
 	m, turn, err := t.answeredTurn(e.Message)
 	if err != nil {
@@ -137,7 +135,7 @@ func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.putAside(m, turn); err != nil {
+	if err := t.shelve(m, turn); err != nil {
 		return err
 	}
 	err = t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`, t.user, m.ID, e.Turn)
@@ -150,18 +148,18 @@ func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
 			return err
 		}
 	}
-	return t.takeUp(m, e.Turn, first, last)
+	return t.unshelve(m, e.Turn, first, last)
 }
 
-// takeUp puts the answer of a turn into the conversation, right after the message m.
-func (t *tx) takeUp(m core.Message, turn core.TurnID, first, last core.MessageID) error {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
+// unshelve returns the answer of a turn to the conversation, directly after the message m.
+func (t *tx) unshelve(m core.Message, turn core.TurnID, first, last core.MessageID) error {
+	said, err := list(t, scanMessage,
+		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 		AND kind = 'answer' ORDER BY id`, t.user, first, last, turn)
-	said, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return err
 	}
-	var next int64 // what was said after it keeps its place
+	var next int64 // the position of the next message, which does not move
 	err = t.row(`SELECT COALESCE(MIN(position), $4) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
 		AND position > 0`, t.user, m.Thread, m.Position, int64(math.MaxInt64)).Scan(&next)
 	if err != nil {
@@ -189,8 +187,8 @@ func (t *tx) takeUp(m core.Message, turn core.TurnID, first, last core.MessageID
 	return t.exchanged(m.Segment, said, 1)
 }
 
-// redactAnswers redacts the answers of a message that were not chosen. None of them can be
-// chosen then: of calls and results nothing is left that belongs together.
+// redactAnswers redacts the shelved answers of a message. They can no longer be chosen, as their
+// calls and results no longer match.
 func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error {
 	type answer struct {
 		turn        core.TurnID
@@ -206,9 +204,9 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error 
 		return err
 	}
 	for _, a := range answers {
-		rows, err := t.rows(`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
+		ids, err := list(t, column[core.MessageID],
+			`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 			AND redacted = 0`, t.user, a.first, a.last, a.turn)
-		ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return err
 		}
@@ -221,7 +219,7 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error 
 	return t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 }
 
-// Answers lists the messages that have more than one answer; see core.TimelineStore.
+// Answers lists messages with more than one answer; see core.TimelineStore.
 func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Answered, error) {
 	by := map[core.MessageID]*core.Answered{}
 	var reads []Statement

@@ -18,7 +18,7 @@ func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, erro
 
 // addKey stores a key of the user and returns its id.
 func (t *tx) addKey(k core.APIKey) (int64, error) {
-	if err := t.somebody(); err != nil {
+	if err := t.requireUser(); err != nil {
 		return 0, err
 	}
 	id, err := t.sharedID()
@@ -31,47 +31,38 @@ func (t *tx) addKey(k core.APIKey) (int64, error) {
 	if err := t.putToken(tokenKey, k.Hash, id); err != nil {
 		return 0, err
 	}
-	return id,
-		t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
+	return id, t.exec(
+		`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
 }
 
 const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, api_keys.hash, hint, scopes, api_keys.created_at, used_at`
 
 func scanAPIKey(row scanner) (k core.APIKey, err error) {
-	var scopes string
-	var created, used int64
-	if err := row.Scan(&k.User, &k.ID, &k.Name, &k.Hash, &k.Hint, &scopes, &created, &used); err != nil {
-		return k, found(err)
-	}
-	k.CreatedAt, k.UsedAt = at(created), at(used)
-	return k, unjson(scopes, &k.Scopes)
+	return k, found(row.Scan(&k.User, &k.ID, &k.Name, &k.Hash, &k.Hint, asJSON(&k.Scopes), asTime(&k.CreatedAt),
+		asTime(&k.UsedAt)))
 }
 
-// APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
+// APIKey returns the key of a hash and its user, or core.ErrNotFound.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error) {
 	of, id, err := bearerOf(s.one(ctx), tokenKey, hash)
 	if err != nil {
 		return core.APIKey{}, core.User{}, wrap("read API key", err)
 	}
-	var u owner
+	var u core.User
 	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys
 		JOIN users u ON u.id = $1 AND u.role <> 'none' WHERE api_keys.user_id = $1 AND api_keys.id = $2 AND hash = $3`,
-		of, id, hash), u.dest()})
-	if err != nil {
-		return k, core.User{}, wrap("read API key", err)
-	}
-	user, err := u.user()
-	return k, user, err
+		of, id, hash), userDest(&u)})
+	return k, u, wrap("read API key", err)
 }
 
 // APIKeys lists a user's keys, newest first.
 func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+apiKeyColumns+` FROM api_keys WHERE user_id = $1 ORDER BY id DESC`, user)
-	return collect(rows, err, scanAPIKey)
+	return list(s.one(ctx), scanAPIKey,
+		`SELECT `+apiKeyColumns+` FROM api_keys WHERE user_id = $1 ORDER BY id DESC`, user)
 }
 
-// UseAPIKey records when a key was used last.
+// UseAPIKey records when a key was last used.
 func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error {
 	return s.updateFrozen(ctx, "use API key", user, func(t *tx) error {
 		return t.exec(
@@ -80,7 +71,7 @@ func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at ti
 	})
 }
 
-// RevokeAPIKey removes a user's key, or is core.ErrNotFound.
+// RevokeAPIKey removes a user's key; see core.APIKeyStore.
 func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
 	return s.updateFrozen(ctx, "revoke API key", user, func(t *tx) error { return t.revokeKey(id) })
 }
@@ -89,9 +80,9 @@ func (t *tx) revokeKey(id int64) error {
 	if err := t.dropTokens(tokenKey, "api_keys", ` AND id = $2`, id); err != nil {
 		return err
 	}
-	n, err := t.count(`DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-	if err != nil || n == 0 {
-		return orNotFound(err)
+	err := t.execOr(core.ErrNotFound, `DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+	if err != nil {
+		return err
 	}
 	return t.did(core.AuditKeyRevoked, "key", id)
 }

@@ -13,7 +13,7 @@ import (
 // maxAuditIDs bounds the ids of a row.
 const maxAuditIDs = 100
 
-// by says who acts in the transaction, where the caller's context does not.
+// by sets who acts in the transaction, unless the caller's context says it.
 func (t *tx) by(a core.Actor) {
 	if known, ok := core.ActorOf(t.ctx); ok {
 		a.Via, a.ID = known.Via, known.ID
@@ -21,7 +21,7 @@ func (t *tx) by(a core.Actor) {
 	t.actor = a
 }
 
-// acts reports who acts: as by has it, else as the caller's context has it.
+// acts returns who acts, as set by by or by the caller's context.
 func (t *tx) acts() (core.Actor, bool) {
 	if t.actor.Via != "" {
 		return t.actor, true
@@ -29,9 +29,9 @@ func (t *tx) acts() (core.Actor, bool) {
 	return core.ActorOf(t.ctx)
 }
 
-// exercised writes down what was done. Where nobody is known to act, the gateway
-// did it by itself, and no row is written.
-func (t *tx) exercised(r core.AuditRow) error {
+// auditAction writes a row for an action. If no actor is known, the gateway acted by itself,
+// and nothing is written.
+func (t *tx) auditAction(r core.AuditRow) error {
 	a, ok := t.acts()
 	if !ok {
 		return nil
@@ -57,64 +57,32 @@ func (t *tx) audit(r core.AuditRow) error {
 		string(cmp.Or(r.Result, core.ResultDone)))
 }
 
-// did is exercised for what is named by ids of one kind.
+// did is auditAction for objects of one kind.
 func (t *tx) did(what core.AuditWhat, object string, ids ...int64) error {
-	return t.exercised(core.AuditRow{What: what, Object: object, IDs: ids})
+	return t.auditAction(core.AuditRow{What: what, Object: object, IDs: ids})
 }
 
-// exercisedBy0 writes a row of user 0, after whom nobody else is locked: of a user
-// who is gone.
-func (t *tx) exercisedBy0(r core.AuditRow) error {
-	if t.user == 0 {
-		return t.exercised(r)
+// auditAs writes a row of another user. With user 0, no other user may be locked after it.
+func (t *tx) auditAs(user core.UserID, r core.AuditRow) error {
+	if t.user == user {
+		return t.auditAction(r)
 	}
 	if _, ok := t.acts(); !ok {
 		return nil
 	}
-	if err := t.send(); err != nil {
-		return err
-	}
-	zero := t.beside()
-	if err := zero.ask(zero.lock()); err != nil {
-		return err
-	}
-	if err := zero.exercised(r); err != nil {
-		return err
-	}
-	return zero.flushAll()
+	return t.asUser(user, func(other *tx) error { return other.auditAction(r) })
 }
 
-// born writes down that a user was made, as the first row of theirs.
-func (t *tx) born(user core.UserID) error {
-	if _, ok := t.acts(); !ok {
-		return nil
-	}
-	if err := t.send(); err != nil {
-		return err
-	}
-	theirs := t.beside()
-	theirs.user = user
-	if err := theirs.ask(theirs.lock()); err != nil {
-		return err
-	}
-	if err := theirs.did(core.AuditUserMade, "user", int64(user)); err != nil {
-		return err
-	}
-	return theirs.flushAll()
+// auditUserMade writes the first row of a new user.
+func (t *tx) auditUserMade(user core.UserID) error {
+	return t.auditAs(user, core.AuditRow{What: core.AuditUserMade, Object: "user", IDs: []int64{int64(user)}})
 }
 
 const auditColumns = `user_id, id, at, via, via_id, what, object, ids, tool, result`
 
 func scanAudit(row scanner) (r core.AuditRow, err error) {
-	var when int64
-	var ids string
-	err = row.Scan(&r.User, &r.ID, &when, (*string)(&r.Via), &r.ViaID, (*string)(&r.What), &r.Object, &ids, &r.Tool,
-		(*string)(&r.Result))
-	if err != nil {
-		return r, found(err)
-	}
-	r.At = at(when)
-	return r, unjson(ids, &r.IDs)
+	return r, found(row.Scan(&r.User, &r.ID, asTime(&r.At), &r.Via, &r.ViaID, &r.What, &r.Object, asJSON(&r.IDs), &r.Tool,
+		&r.Result))
 }
 
 // Audit lists rows; see core.AuditStore.
@@ -131,34 +99,28 @@ func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, 
 			` FROM audit WHERE user_id = $1 AND at >= $2 AND (at, id) < ($3, $4) ORDER BY at DESC, id DESC LIMIT $5`,
 			[]any{q.User, ms(q.Since), before, q.Before.ID, q.Limit}
 	}
-	rows, err := s.one(ctx).rows(query, args...)
-	return collect(rows, err, scanAudit)
+	return list(s.one(ctx), scanAudit, query, args...)
 }
 
 // PutAudit writes a row; see core.AuditStore.
 func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error {
-	return s.updateFrozen(ctx, "write the audit", user, func(t *tx) error { return t.exercised(r) })
+	return s.updateFrozen(ctx, "write the audit", user, func(t *tx) error { return t.auditAction(r) })
 }
 
 // SweepAudit removes old rows; see core.AuditStore.
 func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.writeShared(ctx, "sweep the audit", func(q querier) error {
-		res, err := q.exec(`DELETE FROM audit WHERE at < $1`, ms(before))
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
+	err := s.writeShared(ctx, "sweep the audit", func(q querier) (err error) {
+		n, err = q.count(`DELETE FROM audit WHERE at < $1`, ms(before))
 		return err
 	})
 	return int(n), err
 }
 
-// ExpireApprovals closes questions whose time is over; see core.AuditStore.
+// ExpireApprovals closes expired approvals; see core.AuditStore.
 func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+approvalColumns+
+	late, err := list(s.one(ctx), scanApproval, `SELECT `+approvalColumns+
 		` FROM approvals WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at LIMIT 500`, ms(now))
-	late, err := collect(rows, err, scanApproval)
 	n := 0
 	for _, a := range late {
 		if err != nil {
@@ -176,7 +138,7 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 				IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
 		})
 		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrNotFound) {
-			err = nil // the move keeps or drops it
+			err = nil // the user is being moved or is gone, and the approval with them
 		}
 		if done && err == nil {
 			n++
@@ -185,7 +147,7 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 	return n, wrap("close late questions", err)
 }
 
-// toolOf is the tool that a question is about.
+// toolOf returns the tool that an approval is about, or "".
 func toolOf(a core.Approval) string {
 	var s core.CallSubject
 	if a.Kind != core.ApproveCall || json.Unmarshal([]byte(a.Subject), &s) != nil {
@@ -194,12 +156,11 @@ func toolOf(a core.Approval) string {
 	return s.Call.Name
 }
 
-// copyAudit copies what was done, with the numbers that things have from now on.
-// Nothing goes with a split: what was done to an account stays told there.
+// copyAudit copies audit rows in a merge, with the new ids of their objects. A split copies
+// none: the audit stays with the account.
 func (p pair) copyAudit(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
-		g.after[0], g.through[0])
-	list, err := collect(rows, err, scanAudit)
+	list, err := list(p, scanAudit,
+		`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	for _, r := range list {
 		if err != nil {
 			return err
@@ -223,9 +184,9 @@ func (p pair) copyAudit(m *move, g keyRange) error {
 	return err
 }
 
-// told writes down what effects did that change an account, forget or decide. A
-// question and its answer are written down where they are stored.
-func (t *tx) told(effects []core.Effect) error {
+// auditEffects audits effects that change an account or redact. Approvals are audited where
+// they are stored.
+func (t *tx) auditEffects(effects []core.Effect) error {
 	var forgotten []int64
 	for _, e := range effects {
 		var err error
@@ -245,13 +206,13 @@ func (t *tx) told(effects []core.Effect) error {
 		case core.UseLink:
 			err = t.did(core.AuditLinkTry, "identity", int64(e.Identity))
 		case core.WrongLink:
-			err = t.exercised(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
+			err = t.auditAction(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
 		case core.Unlink:
 			err = t.did(core.AuditUnlink, "identity", int64(e.Identity))
 		case core.Split:
 			err = t.did(core.AuditSplit, "identity", int64(e.Identity))
 		case core.Tell:
-			err = t.exercised(e.Row)
+			err = t.auditAction(e.Row)
 		}
 		if err != nil {
 			return err
@@ -263,11 +224,11 @@ func (t *tx) told(effects []core.Effect) error {
 	return t.did(core.AuditForget, "message", forgotten...)
 }
 
-// question writes down what became of a question.
-func (t *tx) question(a core.Approval, at time.Time, result core.AuditResult) error {
+// auditApproval writes a row for a step of an approval.
+func (t *tx) auditApproval(a core.Approval, at time.Time, result core.AuditResult) error {
 	by, ok := t.acts()
 	if !ok {
-		by.Via, by.ID = core.ViaIdentity, int64(a.Identity) // it is asked and answered there only
+		by.Via, by.ID = core.ViaIdentity, int64(a.Identity) // the only place to ask and answer it
 	}
 	return t.audit(core.AuditRow{At: at, Via: by.Via, ViaID: by.ID, What: core.AuditQuestion, Object: "question",
 		IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: result})

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// batcher commits transactions that wait for the one writer together: those
-// that come while a commit is under way share the next one. Each keeps its own outcome:
-// a savepoint undoes one that failed without touching the others.
+// batcher commits transactions that wait for the one writer together: those that arrive
+// during a commit share the next one. Each has its own result: a savepoint undoes a failed
+// one without affecting the others.
 //
-// The first leads until its own transaction is committed, then hands over to one that
-// waits, so that none works for others longer than that.
+// The first one leads until its own transaction is committed, and then hands over to one
+// that waits, so none works for others longer than that.
 type batcher struct {
 	mu      sync.Mutex
 	waiting []*entry
@@ -27,15 +27,15 @@ type entry struct {
 	f        func(t *tx) error
 	err      error
 	panicked any
-	done     chan struct{} // closed when it ended
-	lead     chan struct{} // gets one value when it is to lead
+	done     chan struct{} // closed when it has ended
+	lead     chan struct{} // receives one value when it becomes the leader
 }
 
 // maxBatch bounds how many transactions share a commit, and so how long one waits.
 const maxBatch = 64
 
-// do runs f in a transaction, alone or with others. If ctx of t ends before its
-// turn came, nothing was written.
+// do runs f in a transaction, alone or with others. If t.ctx ends before its turn comes,
+// nothing is written.
 func (b *batcher) do(t *tx, f func(t *tx) error) error {
 	e := &entry{t: t, f: f, done: make(chan struct{}), lead: make(chan struct{}, 1)}
 	if b.join(e) {
@@ -59,7 +59,7 @@ func (b *batcher) do(t *tx, f func(t *tx) error) error {
 	}
 }
 
-// wait waits for an entry that is being worked on, or that has to lead.
+// wait waits for an entry that is being run, or that leads.
 func (b *batcher) wait(e *entry) {
 	select {
 	case <-e.done:
@@ -78,7 +78,7 @@ func (b *batcher) join(e *entry) bool {
 	return lead
 }
 
-// leave takes an entry back that nobody works on and that does not lead.
+// leave withdraws an entry that has not been started and does not lead.
 func (b *batcher) leave(e *entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +114,7 @@ func (b *batcher) next() []*entry {
 	return batch
 }
 
-// commitBatch runs a batch in one transaction and tells each how it ended.
+// commitBatch runs a batch in one transaction and reports the result to each entry.
 func commitBatch(db *sql.DB, batch []*entry) {
 	err := runBatch(db, batch)
 	for _, e := range batch {
@@ -125,7 +125,7 @@ func commitBatch(db *sql.DB, batch []*entry) {
 	}
 }
 
-// runBatch returns the error that undid all of it.
+// runBatch returns the error that undid the whole batch.
 func runBatch(db *sql.DB, batch []*entry) error {
 	ctx := context.WithoutCancel(batch[0].t.ctx)
 	shared, err := db.BeginTx(ctx, nil)
@@ -150,8 +150,8 @@ func runBatch(db *sql.DB, batch []*entry) error {
 	return shared.Commit()
 }
 
-// attempt runs one transaction of a batch; with others, under a savepoint. It
-// returns an error if the whole batch cannot go on.
+// attempt runs one transaction of a batch; if it is shared, under a savepoint. It returns
+// an error if the whole batch cannot continue.
 func (e *entry) attempt(ctx context.Context, shared bool) error {
 	if e.err = e.t.ctx.Err(); e.err != nil {
 		return nil
@@ -172,7 +172,7 @@ func (e *entry) attempt(ctx context.Context, shared bool) error {
 	return err
 }
 
-// work runs the transaction itself. Its panic is its owner's, not the leader's.
+// work runs the transaction itself. A panic is passed on to its owner, not to the leader.
 func (e *entry) work() {
 	defer func() {
 		if e.panicked = recover(); e.panicked != nil {

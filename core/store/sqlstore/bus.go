@@ -10,12 +10,12 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// bus passes values within the process: wake-ups, and users whose rows changed.
-// A listener that is behind misses some, and holds no other up.
+// bus passes values within the process: wake-ups, and users whose rows changed. A slow
+// subscriber misses some, and delays no other.
 type bus[T any] struct {
 	mu    sync.Mutex
 	subs  map[chan T]struct{}
-	heard atomic.Int64 // by how many, so that it costs nothing while nobody listens
+	heard atomic.Int64 // number of subscribers, so that publishing without any costs nothing
 }
 
 func (b *bus[T]) publish(values ...T) {
@@ -28,13 +28,13 @@ func (b *bus[T]) publish(values ...T) {
 		for _, v := range values {
 			select {
 			case ch <- v:
-			default: // the reader is behind, and will look at everything anyway
+			default: // a slow subscriber checks everything anyway
 			}
 		}
 	}
 }
 
-// subscribe returns what is published from now on until ctx ends.
+// subscribe returns the values published until ctx ends.
 func (b *bus[T]) subscribe(ctx context.Context, size int) <-chan T {
 	ch := make(chan T, size)
 	b.mu.Lock()
@@ -59,7 +59,7 @@ func (b *bus[T]) unsubscribe(ch chan T) {
 // Wakes yields the topics that changed, here and in other processes.
 func (s *Store) Wakes(ctx context.Context) <-chan string { return s.bus.subscribe(ctx, 256) }
 
-// Changed yields users whose rows were written here; see core.Changes.
+// Changed yields users whose rows this process has written; see core.Changes.
 func (s *Store) Changed(ctx context.Context) <-chan core.UserID {
 	return s.changes.subscribe(ctx, 1024)
 }
@@ -67,8 +67,8 @@ func (s *Store) Changed(ctx context.Context) <-chan core.UserID {
 // maxTopic bounds a topic, in bytes; PostgreSQL passes on less than 8,000.
 const maxTopic = 7000
 
-// Publish passes a topic to the Wakes of every process; see core.Changes. Here it
-// comes twice where other processes are listened to.
+// Publish passes a topic to the Wakes of every process; see core.Changes. It arrives twice in
+// this process if that also listens to the database.
 func (s *Store) Publish(ctx context.Context, topic string) error {
 	if len(topic) > maxTopic {
 		return errors.New("publish: the topic is too long")
@@ -83,8 +83,8 @@ func (s *Store) Publish(ctx context.Context, topic string) error {
 	return wrap("publish", err)
 }
 
-// Listen passes the wake-ups of other processes on until ctx ends. Without other
-// processes it only waits. While the database is away it tries again.
+// Listen relays the wake-ups of other processes until ctx ends, and retries while the database
+// is unavailable. Without other processes it only waits.
 func (s *Store) Listen(ctx context.Context) error {
 	for ctx.Err() == nil && s.dialect.Listen != nil {
 		_ = s.dialect.Listen(ctx, func(topic string) { s.bus.publish(topic) })

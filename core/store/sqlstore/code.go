@@ -16,7 +16,7 @@ func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 		})
 	}
 	if c.Kind != core.CodeOwner {
-		return s.updateFree(ctx, "put code", func(t *tx) error { return t.putCode(c) })
+		return s.transact(ctx, "put code", tx{unlocked: true}, func(t *tx) error { return t.putCode(c) })
 	}
 	return s.update(ctx, "put code", 0, func(t *tx) error {
 		if err := t.dropCodes(0, core.CodeOwner, ""); err != nil {
@@ -38,26 +38,21 @@ func (t *tx) putCode(c core.Code) error {
 
 const codeColumns = `kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at`
 
-func scanCode(row scanner) (core.Code, error) {
-	var c core.Code
-	var created, expires int64
-	err := row.Scan((*string)(&c.Kind), &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account,
-		&c.Address.External, &c.Name, &created, &expires)
-	c.Created, c.Expires = at(created), at(expires)
-	return c, found(err)
+func scanCode(row scanner) (c core.Code, err error) {
+	return c, found(row.Scan(&c.Kind, &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account,
+		&c.Address.External, &c.Name, asTime(&c.Created), asTime(&c.Expires)))
 }
 
 // Codes lists valid codes of a kind, oldest first.
 func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+codeColumns+
+	return list(s.one(ctx), scanCode, `SELECT `+codeColumns+
 		` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
-	return collect(rows, err, scanCode)
 }
 
-// UseCode takes a code out, once.
+// UseCode uses up a code and returns it.
 func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
 	var c core.Code
-	err := s.updateFree(ctx, "use code", func(t *tx) (err error) {
+	err := s.transact(ctx, "use code", tx{unlocked: true}, func(t *tx) (err error) {
 		c, err = t.useCode(kind, hash, now)
 		return err
 	})
@@ -70,10 +65,9 @@ func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) (core.Code,
 		string(kind), hash).Scan(&user))
 	var c core.Code
 	if err == nil {
-		c, err = scanCode(
-			t.row(
-				`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
-				string(kind), hash, ms(now), user))
+		c, err = scanCode(t.row(
+			`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
+			string(kind), hash, ms(now), user))
 	}
 	if errors.Is(err, core.ErrNotFound) {
 		return c, core.ErrRefused

@@ -13,14 +13,17 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var out core.Committed
 	var st state
 	var said []core.Message
-	var ahead foresight
-	seen := s.replies.take(r.Turn.User, int64(r.Turn.ID))
-	err := s.updateForeseen(ctx, "commit reply", r.Turn.User, seen, func(t *tx) error {
-		out, ahead = core.Committed{}, foresight{}
+	var next expectation
+	expected := s.replies.take(r.Turn.User, int64(r.Turn.ID))
+	err := s.transactExpected(ctx, "commit reply", r.Turn.User, expected, func(t *tx) error {
+		out, next = core.Committed{}, expectation{}
 		if !st.held {
 			return core.ErrFenced
 		}
-		r := unsaid(r, st)
+		if st.kept {
+			t.keptJob = r.Turn.Lease.Job
+		}
+		r := withoutChanged(r, st)
 		var err error
 		if said, err = t.say(r, &st); err != nil {
 			return err
@@ -53,11 +56,11 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 			return err
 		}
 		if out.Again, err = t.next(r, st); out.Delivery != nil {
-			ahead = t.foreseePart(out.Delivery.ID, false, true, false)
+			next = t.expectPart(out.Delivery.ID, false, true, false)
 		}
 		return err
-	}, toState(r, &st))
-	s.foresaw(&s.parts, r.Turn.User, ahead, err)
+	}, readState(r, &st))
+	s.keepExpected(&s.parts, r.Turn.User, next, err)
 	if err == nil && r.State != core.TurnFailed && r.News == nil {
 		s.recent.ended(r.Turn, st.last, said)
 	}
@@ -71,25 +74,26 @@ func idsOf(ms []core.Message) (ids []core.MessageID) {
 	return ids
 }
 
-// state is what a commit must know, read at once.
+// state is the state that a commit depends on, read in one statement.
 type state struct {
-	held        bool  // the lease is still ours
+	held        bool  // the lease is still held
+	kept        bool  // by the turn's row, without a job
 	last, epoch int64 // of the thread
 	edits       int64 // of the thread
 	since       int   // messages of the segment since its summary
-	marked      bool  // its new messages are to be put in windows already
+	marked      bool  // the segment is marked as having messages outside windows
 	segment     core.SegmentState
 	blocked     bool // the identity cannot be written to
 	queued      bool // its address has the job of a delivery
-	sending     bool // its address has a delivery whose row keeps its lease
+	sending     bool // its address has a delivery with its lease in its row
 	waiting     bool // the thread has another turn job
-	pending     bool // messages that no turn has read
-	left        int  // inputs that are not redacted
-	parked      bool // deliveries wait for the identity to write
+	pending     bool // the thread has messages that no turn has read
+	left        int  // number of inputs that are not redacted
+	parked      bool // the identity has parked deliveries
 }
 
-// toState returns what reads it.
-func toState(r core.Reply, s *state) Statement {
+// readState returns the statement that reads a state.
+func readState(r core.Reply, s *state) Statement {
 	lowest, highest := core.MessageID(0), core.MessageID(0)
 	if n := len(r.Turn.Inputs); n > 0 {
 		lowest, highest = slices.Min(r.Turn.Inputs), slices.Max(r.Turn.Inputs)
@@ -109,18 +113,18 @@ func toState(r core.Reply, s *state) Statement {
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
 		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
-		var kept bool
-		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, &s.marked, (*string)(&s.segment), &s.blocked, &s.held, &kept,
+		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, &s.marked, &s.segment, &s.blocked, &s.held, &s.kept,
 			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
-		s.held = s.held || kept && r.Turn.Lease.Attempt == 1
+		s.kept = s.kept && !s.held && r.Turn.Lease.Attempt == 1
+		s.held = s.held || s.kept
 		return found(err)
 	}}
 }
 
-// unsaid is the reply without what rests on something that was changed or
-// redacted while it was written: a new epoch's notes lose their text, and nothing
-// is left of a reply whose every input is gone.
-func unsaid(r core.Reply, st state) core.Reply {
+// withoutChanged returns the reply without the parts that rest on messages changed or redacted
+// while it was written: derived parts of a new epoch's head lose their text, and a reply whose
+// inputs are all gone becomes empty.
+func withoutChanged(r core.Reply, st state) core.Reply {
 	if r.Epoch != nil && r.Epoch.Edits != st.edits {
 		e := *r.Epoch
 		e.Head = slices.Clone(e.Head)
@@ -197,7 +201,7 @@ func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
 		t.user, r.Turn.Thread, last, epoch, ms(r.Now), told(r))
 }
 
-// told is how far a reply's prompt told of changes, if the prompt stays.
+// told returns the Told of a reply, or 0 if the turn failed.
 func told(r core.Reply) int64 {
 	if r.State == core.TurnFailed {
 		return 0
@@ -230,7 +234,7 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 	return t.unreadAgain(*r.Turn)
 }
 
-// unreadAgain gives back what a turn read. It stays where it is shown.
+// unreadAgain makes the inputs of a turn pending again. Their place for display stays.
 func (t *tx) unreadAgain(turn core.Turn) error {
 	for _, id := range turn.Inputs {
 		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`,
@@ -245,7 +249,7 @@ func (t *tx) unreadAgain(turn core.Turn) error {
 	return nil
 }
 
-// settle replaces what was reserved by what was used.
+// settle replaces the turn's reservation with the tokens used.
 func (t *tx) settle(r core.Reply) error {
 	day, reserved := r.Day, 0
 	if r.Turn.Reserved > 0 {
@@ -257,7 +261,7 @@ func (t *tx) settle(r core.Reply) error {
 	return t.spendTurn(r.Turn, day, r.Usage, reserved, 1)
 }
 
-// spendTurn counts what a turn took of a day, in the place of what was reserved for it.
+// spendTurn counts a turn's usage on a day, and releases that much of its reservation.
 func (t *tx) spendTurn(turn *core.Turn, day string, u core.Usage, reserved, turns int) error {
 	if err := t.spend(day, u, reserved, turns); err != nil || turn.Task == 0 {
 		return err
@@ -273,8 +277,8 @@ func (t *tx) spend(day string, u core.Usage, reserved, turns int) error {
 		t.user, day, u.Prompt, u.Cached, u.Completion, turns, reserved)
 }
 
-// next ends the turn's job, asks for a summary if one is due, and makes sure
-// that what is still pending gets a turn.
+// next ends the turn's job, requests a summary if one is due, and ensures a turn for messages
+// that are still pending.
 func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
 	if r.Turn.Segment != 0 && due && st.segment == core.SegmentOpen && st.since > 0 {
@@ -289,7 +293,7 @@ func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 			return false, err
 		}
 	}
-	if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Lease.Job); err != nil {
+	if err := t.dropJob(r.Turn.Lease, ""); err != nil {
 		return false, err
 	}
 	if st.waiting {

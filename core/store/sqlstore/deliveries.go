@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Delivering reports whether a delivery to an address is under way or waits.
+// Delivering reports whether a delivery to an address is in progress or waiting.
 func (s *Store) Delivering(ctx context.Context, user core.UserID, to core.Address) (busy bool, err error) {
 	err = s.view(ctx, "look for deliveries", func(r querier) error {
 		return r.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running'))
@@ -24,10 +24,9 @@ func (s *Store) Delivering(ctx context.Context, user core.UserID, to core.Addres
 // Deliveries lists deliveries, newest first.
 func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error) {
 	var out []core.Delivery
-	err := s.view(ctx, "list deliveries", func(r querier) error {
+	err := s.view(ctx, "list deliveries", func(r querier) (err error) {
 		query, args := deliveryQuery(q)
-		rows, err := r.rows(query, args...)
-		if out, err = collect(rows, err, scanDelivery); err != nil {
+		if out, err = list(r, scanDelivery, query, args...); err != nil {
 			return err
 		}
 		for i := range out {
@@ -40,14 +39,14 @@ func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.De
 	return out, err
 }
 
-// inTrouble is the condition of the index over deliveries that need a look.
+// inTrouble is the condition of the index of deliveries that need attention.
 const inTrouble = `state IN ('failed', 'unknown', 'parked', 'expired')`
 
-// underWay is the condition of the index over those that are not done.
+// underWay is the condition of the index of unfinished deliveries.
 const underWay = `state IN ('pending', 'sending')`
 
-// deliveryQuery says what to read. All users' are only read where an index
-// holds few: those in trouble.
+// deliveryQuery returns the query for q. Deliveries of all users are read only from the small
+// index of those in trouble.
 func deliveryQuery(q core.DeliveryQuery) (string, []any) {
 	where, args, order := []string{"user_id = $2"}, []any{q.Limit, q.User}, "id"
 	if q.User == 0 {
@@ -65,13 +64,11 @@ func deliveryQuery(q core.DeliveryQuery) (string, []any) {
 		` ORDER BY ` + order + ` DESC LIMIT $1`, args
 }
 
-// narrowed is the condition of the index that holds all of some states.
+// narrowed returns the condition of an index that contains all of states.
 func narrowed(states []core.DeliveryState) string {
 	for _, condition := range []string{inTrouble, underWay} {
-		if !slices.ContainsFunc(states, func(s core.DeliveryState) bool {
-			return !strings.Contains(condition,
-				"'"+string(s)+"'")
-		}) {
+		outside := func(s core.DeliveryState) bool { return !strings.Contains(condition, "'"+string(s)+"'") }
+		if !slices.ContainsFunc(states, outside) {
 			return condition
 		}
 	}
@@ -89,10 +86,10 @@ func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.
 // Redeliver makes a delivery in trouble pending again.
 func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error {
 	return s.update(ctx, "redeliver", user, func(t *tx) error {
-		n, err := t.count(`UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
+		err := t.execOr(core.ErrNotFound, `UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
 			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown')`, t.user, id)
-		if err != nil || n == 0 {
-			return found(orNotFound(err))
+		if err != nil {
+			return err
 		}
 		err = t.exec(
 			`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
@@ -110,27 +107,17 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 	})
 }
 
-// Redirect sends a parked delivery elsewhere; see core.DeliveryStore.
+// Redirect replaces a parked delivery; see core.DeliveryStore.
 func (s *Store) Redirect(ctx context.Context, d core.Delivery, to core.NewDelivery, now time.Time) error {
 	return s.update(ctx, "redirect", d.User, func(t *tx) error {
-		n, err := t.count(
+		err := t.execOr(core.ErrChanged,
 			`UPDATE deliveries SET state = 'failed', error = $3 WHERE user_id = $1 AND id = $2 AND state = 'parked'
 			AND NOT EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state <> 'pending')`,
 			t.user, d.ID, "it went to "+to.To.Channel+" instead: "+d.Error)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return core.ErrChanged
-		}
 		_, err = t.deliver(d.Message, to, nil, now)
 		return err
 	})
-}
-
-func orNotFound(err error) error {
-	if err == nil {
-		return core.ErrNotFound
-	}
-	return err
 }

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// deliverAll stores the deliveries of the last of ids. The first is claimed if a
-// claim is given and nothing stands before it.
+// deliverAll stores the deliveries of the last of ids. The first is claimed and returned if a
+// claim is given and its address is idle.
 func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Claim,
 	now time.Time) (*core.Delivery, error) {
 	var message core.MessageID
@@ -20,16 +21,12 @@ func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Cla
 	}
 	var first *core.Delivery
 	for n, d := range ds {
-		claim := c
-		if n > 0 {
-			claim = nil
-		}
-		claimed, err := t.deliver(message, d, claim, now)
+		claimed, err := t.deliver(message, d, c, now)
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 {
-			first = claimed
+			first, c = claimed, nil
 		}
 	}
 	return first, nil
@@ -38,11 +35,11 @@ func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Cla
 // recipient is the state of an address.
 type recipient struct {
 	blocked bool // it cannot be written to
-	busy    bool // another delivery stands before
+	busy    bool // it has an earlier delivery
 }
 
-// deliver stores one delivery; see deliverTo. Without an identity it is for whichever
-// of the user has its address by then.
+// deliver stores one delivery; see deliverTo. Without an identity it is for the user's identity
+// at its address, if there is one.
 func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) (*core.Delivery, error) {
 	if n.Identity == 0 && t.user != 0 {
 		var err error
@@ -64,8 +61,8 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 	return t.deliverTo(m, n, r, c, now)
 }
 
-// deliverTo stores one delivery with its parts and its job; parked, without a
-// job, if the recipient is blocked. It is returned if it was claimed.
+// deliverTo stores one delivery with its parts and its job; parked and without a job if the
+// recipient is blocked. It returns the delivery if it was claimed.
 func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *core.Claim,
 	now time.Time) (*core.Delivery, error) {
 	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To,
@@ -98,8 +95,7 @@ func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *cor
 	return &d, t.keptLease()
 }
 
-// addDeliveryJob enqueues the job of a delivery, behind what stands before it if its
-// address is busy.
+// addDeliveryJob enqueues the job of a delivery, behind others if its address is busy.
 func (t *tx) addDeliveryJob(d core.Delivery, busy bool, now time.Time) error {
 	job := deliveryJob(d.To, d.ID, now)
 	if busy {
@@ -113,7 +109,7 @@ func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) core.NewJ
 	return core.NewJob{Queue: core.QueueDeliver + to.Channel, Key: core.AddressKey(to), Ref: int64(id), RunAt: runAt}
 }
 
-// insertDelivery stores a delivery, whose row keeps the lease of a claim.
+// insertDelivery stores a delivery. The lease of a claim is kept in its row.
 func (t *tx) insertDelivery(d core.Delivery, c *core.Claim) error {
 	err := t.exec(
 		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, worker, lease_until)
@@ -130,7 +126,7 @@ func (t *tx) insertDelivery(d core.Delivery, c *core.Claim) error {
 	return err
 }
 
-// keyParts gives each part its idempotency key, the same at every attempt.
+// keyParts sets each part's idempotency key, which is the same for every attempt.
 func keyParts(d *core.Delivery) {
 	for i := range d.Parts {
 		p := &d.Parts[i]
@@ -143,14 +139,9 @@ func keyParts(d *core.Delivery) {
 
 const deliveryColumns = `user_id, id, message_id, identity_id, channel, account, external, kind, state, why, error, created_at, expires_at, born`
 
-func scanDelivery(row scanner) (core.Delivery, error) {
-	var d core.Delivery
-	var created, expires int64
-	err := row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account,
-		&d.To.External, (*string)(&d.Kind),
-		(*string)(&d.State), &d.Why, &d.Error, &created, &expires, &d.Born)
-	d.CreatedAt, d.Expires = at(created), at(expires)
-	return d, found(err)
+func scanDelivery(row scanner) (d core.Delivery, err error) {
+	return d, found(row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account, &d.To.External,
+		&d.Kind, &d.State, &d.Why, &d.Error, asTime(&d.CreatedAt), asTime(&d.Expires), &d.Born))
 }
 
 func deliveryByID(q reader, user core.UserID, id core.DeliveryID) (core.Delivery, error) {
@@ -165,13 +156,7 @@ func loadParts(q reader, d *core.Delivery) error {
 	rows, err := q.rows(
 		`SELECT n, body, state, native_id, repeats, resent, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
 	d.Parts, err = collect(rows, err, func(r scanner) (p core.DeliveryPart, err error) {
-		var body string
-		var sent int64
-		if err := r.Scan(&p.N, &body, (*string)(&p.State), &p.NativeID, &p.Repeats, &p.Resent, &sent, &p.Error); err != nil {
-			return p, err
-		}
-		p.SentAt = at(sent)
-		return p, unjson(body, &p.Part)
+		return p, r.Scan(&p.N, asJSON(&p.Part), &p.State, &p.NativeID, &p.Repeats, &p.Resent, asTime(&p.SentAt), &p.Error)
 	})
 	keyParts(d)
 	return err
@@ -204,7 +189,7 @@ func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim
 	return out, err
 }
 
-// reachable reads until when the identity of a delivery may be written to.
+// reachable reads the messaging window of a delivery's identity.
 func (t *tx) reachable(d *core.Delivery) error {
 	if d.Identity == 0 {
 		return nil
@@ -218,9 +203,9 @@ func (t *tx) reachable(d *core.Delivery) error {
 	return err
 }
 
-// startPart marks the first part that is not done as sending. One that was
-// sending already, when a process died, becomes unknown in d only. If nothing is
-// left to send, because it was redacted, the delivery ends.
+// startPart marks the first unfinished part as sending. One that was already sending, as a
+// process died, becomes unknown in d only. If nothing is left to send, because it was
+// redacted, the delivery ends.
 func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 	for i := range d.Parts {
 		p := &d.Parts[i]
@@ -247,8 +232,7 @@ func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 }
 
 func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.DeliveryState) error {
-	// What a service said already of a part is not taken back when its answer to
-	// the request comes in.
+	// A receipt may arrive before the response to the request, which must not undo it.
 	err := t.exec(
 		`UPDATE delivery_parts SET state = CASE WHEN $4 = 'sent' AND state IN ('delivered', 'read', 'failed') THEN state ELSE $4 END,
 		native_id = $5, sent_at = $6, error = $7 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
@@ -263,13 +247,13 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 	return nil
 }
 
-// FinishPart stores what became of a part; see core.DeliveryStore.
+// FinishPart stores the result of a part; see core.DeliveryStore.
 func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult,
 	now time.Time) (bool, error) {
 	var more bool
 	var h holding
-	seen := s.parts.take(d.User, int64(d.ID))
-	err := s.updateForeseen(ctx, "finish part", d.User, seen, func(t *tx) error {
+	expected := s.parts.take(d.User, int64(d.ID))
+	err := s.transactExpected(ctx, "finish part", d.User, expected, func(t *tx) error {
 		more = false
 		if err := t.holdsAs(d.Lease, h); err != nil {
 			return err
@@ -291,34 +275,34 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 		var err error
 		more, err = t.afterPart(d, n, r, now)
 		return err
-	}, toSending(d, &h))
+	}, readSending(d, &h))
 	return more, err
 }
 
-// toSending returns what reads whether the lease of a delivery, in its row or of a job, is
-// still ours, and whether a job waits behind it.
-func toSending(d *core.Delivery, h *holding) Statement {
+// readSending returns the statement that reads the holding of a delivery, whose lease is in its
+// row or in a job.
+func readSending(d *core.Delivery, h *holding) Statement {
 	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'running' AND attempt = $3),
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND id = $5 AND lease_until > 0),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $4 AND state = 'waiting')`,
 		Args: []any{d.User, d.Lease.Job, d.Lease.Attempt, d.Lease.Key, d.ID}, Scan: func(r Row) error {
-			var kept bool
-			err := r.Scan(&h.held, &kept, &h.waits)
-			h.held = h.held || kept && d.Lease.Attempt == 1
+			err := r.Scan(&h.held, &h.kept, &h.waits)
+			h.kept = h.kept && !h.held && d.Lease.Attempt == 1
+			h.held = h.held || h.kept
 			return err
 		}}
 }
 
-// stillUnknown keeps a part, whose repeat was refused for now, one that may have
-// arrived before: its next try is marked as well.
+// stillUnknown keeps a part as one that may have arrived, after its repeat was refused for now:
+// its next attempt is marked as a repeat, too.
 func (t *tx) stillUnknown(d *core.Delivery, p *core.DeliveryPart) error {
 	return t.exec(
 		`UPDATE delivery_parts SET state = 'sending', repeats = $4 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
 		t.user, d.ID, p.N, p.Repeats)
 }
 
-// storedState is how a part is kept: one that was parked is pending, and one
-// that may have arrived and is tried again counts as still being sent.
+// storedState returns the state to store for a part: pending if it was parked, and sending if
+// it may have arrived and will be tried again.
 func storedState(r core.PartResult) core.DeliveryState {
 	switch {
 	case r.State == core.DeliveryParked:
@@ -357,9 +341,9 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time
 	return false, t.finishDelivery(d, r.State, r.Error)
 }
 
-// nextPart stores part n as sending, if there is one and it still waits: what
-// was redacted meanwhile is not sent any more. One that is sending already is so
-// by an earlier try of this write, as the lease is held.
+// nextPart stores part n as sending, if there is one that has not been redacted meanwhile. A
+// part that is already sending was stored so by an earlier attempt of this write, as the lease
+// is held.
 func (t *tx) nextPart(d *core.Delivery, n int) (bool, error) {
 	if n >= len(d.Parts) {
 		return false, nil
@@ -373,12 +357,10 @@ func (t *tx) nextPart(d *core.Delivery, n int) (bool, error) {
 	return true, nil
 }
 
-// worst is unknown if a part is, else sent.
+// worst returns unknown if any part is unknown, otherwise sent.
 func worst(parts []core.DeliveryPart) core.DeliveryState {
-	for _, p := range parts {
-		if p.State == core.DeliveryUnknown {
-			return core.DeliveryUnknown
-		}
+	if slices.ContainsFunc(parts, func(p core.DeliveryPart) bool { return p.State == core.DeliveryUnknown }) {
+		return core.DeliveryUnknown
 	}
 	return core.DeliverySent
 }
@@ -394,9 +376,8 @@ func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause st
 
 // unpark makes the parked deliveries of an identity pending again.
 func (t *tx) unpark(identity core.IdentityID, now time.Time) error {
-	rows, err := t.rows(`SELECT `+deliveryColumns+
+	parked, err := list(t, scanDelivery, `SELECT `+deliveryColumns+
 		` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id`, t.user, identity)
-	parked, err := collect(rows, err, scanDelivery)
 	for i := range parked {
 		if err != nil {
 			return err

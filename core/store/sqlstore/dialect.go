@@ -8,87 +8,87 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Dialect is what differs between the engines.
+// Dialect holds the differences between the engines.
 type Dialect struct {
 	Name string
-	// Lock is appended to a SELECT to lock its rows; empty where a writing
-	// transaction has the database to itself.
+	// Lock is appended to a SELECT to lock its rows; empty where writing transactions
+	// exclude each other.
 	Lock string
 	// OneWriter: there is one writing connection, so transactions that wait for it
 	// are committed together.
 	OneWriter bool
-	// Timeout bounds every transaction and read; 0: none is needed. A database that
-	// went away without a word is an error after it.
+	// Timeout bounds every transaction and read, so that a database that disappears
+	// silently becomes an error; 0: none is needed.
 	Timeout time.Duration
-	// Read are the options of a consistent read.
+	// Read holds the options of a consistent read.
 	Read sql.TxOptions
-	// Pipeline runs statements in one round trip on a connection; nil: a round
-	// trip costs nothing here.
+	// Pipeline runs statements in one round trip on a connection; nil: round trips cost
+	// nothing.
 	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
-	// Prove returns a statement that fails unless another reads the row that it foresees,
-	// and takes its locks; without a query where that cannot be. Disproved reports whether an
-	// error is that failure. nil: nothing is foreseen.
-	Prove     func(s Statement) Statement
-	Disproved func(err error) bool
+	// Verify returns a statement that takes the locks of s and fails unless s would read
+	// its Expected row; without a query if the engine cannot verify s. Unexpected reports
+	// whether an error is that failure. nil: nothing is expected.
+	Verify     func(s Statement) Statement
+	Unexpected func(err error) bool
 	// Copy stores many rows of a table at once, on a connection that holds a
-	// transaction; nil: statements do.
+	// transaction; nil: statements are used.
 	Copy func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
 	// Snapshot begins a consistent read, where statements are pipelined.
 	Snapshot string
-	// Notify is the statement that tells other processes of a topic ($1); empty:
+	// Notify is the statement that notifies other processes of a topic ($1); empty:
 	// there are none.
 	Notify string
 	// Listen yields topics of other processes until ctx ends; nil: there are none.
 	Listen func(ctx context.Context, yield func(topic string)) error
 	Terms  Terms
 	Vector Vectors
-	// Scrub are the statements that remove what deleted rows left behind.
+	// Scrub holds the statements that remove remnants of deleted rows.
 	Scrub []string
 }
 
-// Terms is how an engine keeps the full-text index.
+// Terms is an engine's full-text index.
 type Terms interface {
-	// Put indexes a document, in place of what was indexed of it.
+	// Put indexes a document, and replaces its earlier terms.
 	Put(kind core.DocKind, user core.UserID, id int64, terms []string) Statement
 	// PutAll indexes many documents that were never indexed.
 	PutAll(kind core.DocKind, user core.UserID, docs []TermDoc) []Statement
-	// Drop takes a document out.
+	// Drop removes a document.
 	Drop(kind core.DocKind, user core.UserID, id int64) Statement
-	// DropRange takes the documents of a user from one id through another out.
+	// DropRange removes the documents of a user from one id through another.
 	DropRange(kind core.DocKind, user core.UserID, from, through int64) Statement
-	// DropUser takes all documents of a user out.
+	// DropUser removes all documents of a user.
 	DropUser(kind core.DocKind, user core.UserID) Statement
-	// Count tells how many documents of a user there are.
+	// Count returns the number of documents of a user.
 	Count(kind core.DocKind, user core.UserID) Statement
-	// Match finds documents. Its statement returns for every expression its number
-	// in q.Exprs and the ids, newest first, as text with commas between.
+	// Match finds documents. Its statement returns, for every expression, its number in
+	// q.Exprs and the ids, newest first, as comma-separated text.
 	Match(q TermQuery) Statement
 }
 
-// TermDoc is a document by its terms.
+// TermDoc is a document and its terms.
 type TermDoc struct {
 	ID    int64
 	Terms []string
 }
 
-// TermQuery asks for documents. Each expression is an AND of ORs of terms.
+// TermQuery selects documents. Each expression is an AND of ORs of terms.
 type TermQuery struct {
 	User     core.UserID
 	Kind     core.DocKind
 	Exprs    [][][]string
 	From, To int64 // inclusive
-	Limit    int   // of each expression: the newest
+	Limit    int   // per expression: the newest
 }
 
-// Vectors is how an engine keeps vectors. A row of embeddings exists for each.
+// Vectors is an engine's store of vectors. Each vector has a row in embeddings.
 type Vectors interface {
-	// Put stores a vector in place of another.
+	// Put stores a vector, and replaces an earlier one.
 	Put(kind core.VectorKind, user core.UserID, id int64, v []float32) []Statement
 	Drop(kind core.VectorKind, user core.UserID, id int64) []Statement
-	// Copy gives the vectors of a user, of ids after one through another, to another
-	// user under ids that are greater by shift, as far as rows of embeddings are there.
+	// Copy copies a user's vectors with ids above after, up to through, to another user
+	// under ids increased by shift, if these have rows in embeddings.
 	Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []Statement
-	// Nearest returns id and cosine distance of vectors that are ready, nearest first.
+	// Nearest returns id and cosine distance of ready vectors, nearest first.
 	Nearest(q core.NearestQuery) Statement
 }
 
@@ -96,13 +96,13 @@ type Vectors interface {
 type Statement struct {
 	Query string
 	Args  []any
-	// Scan reads the first row, or is told that there is none (sql.ErrNoRows); nil:
-	// nobody looks at what it returns. All reads every row instead.
+	// Scan reads the first row, which returns sql.ErrNoRows if there is none. All reads
+	// every row instead. Both nil: the result is ignored.
 	Scan func(row Row) error
 	All  func(row Row) error
-	// Foreseen are the columns that Scan is expected to read: bigint as int64, text as
-	// string, boolean as bool; nil: they are not known.
-	Foreseen []any
+	// Expected holds the columns that Scan is expected to read: bigint as int64, text as
+	// string, boolean as bool; nil: unknown. See expectation.
+	Expected []any
 }
 
 // Row is a row of a result.

@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// directories keeps what ranking needs of users that searched lately. An entry
-// holds as long as nothing was edited or redacted; what was said since is added.
+// directories caches the directories of users who searched recently. An entry is valid until a
+// message is edited or redacted; new messages are appended.
 type directories struct {
 	mu    sync.Mutex
 	users map[core.UserID]*directory
@@ -23,10 +23,10 @@ type directory struct {
 	through core.MessageID // read up to it
 }
 
-// maxDirectories bounds the messages that are kept, at 16 bytes each.
+// maxDirectories bounds the cached messages, at 16 bytes each.
 const maxDirectories = 4_000_000
 
-// Directory returns what ranking needs; see core.RecallStore.
+// Directory returns a user's directory; see core.RecallStore.
 func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Directory, error) {
 	d := s.known.get(user)
 	for {
@@ -39,7 +39,7 @@ func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Director
 		case more.edits < 0:
 			return nil, wrap("read directory", core.ErrNotFound)
 		case d.through > 0 && d.edits != more.edits:
-			d = &directory{} // something that was said is no longer what it was
+			d = &directory{} // an earlier message has changed
 			continue
 		case d.through == 0 || d.through != more.last:
 			d = s.known.extend(user, d, &more)
@@ -48,7 +48,7 @@ func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Director
 	}
 }
 
-// get returns what is kept, or an empty directory. Nobody changes it.
+// get returns the cached directory, or an empty one. It must not be modified.
 func (k *directories) get(user core.UserID) *directory {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -58,9 +58,8 @@ func (k *directories) get(user core.UserID) *directory {
 	return &directory{}
 }
 
-// extend returns d with more, and keeps it. Slices are only ever appended to, and
-// those of what is kept only once, so a directory that somebody still uses stays
-// as it is, and what was said does not copy all that was said before.
+// extend returns d with more, and caches it. Slices are only appended to, and those of a cached
+// directory only once. So a directory in use does not change, and appending does not copy it.
 func (k *directories) extend(user core.UserID, d *directory, more *added) *directory {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +73,7 @@ func (k *directories) extend(user core.UserID, d *directory, more *added) *direc
 	return next
 }
 
-// put keeps a directory, and forgets others if there is no room.
+// put caches a directory, and evicts others if there is no room.
 func (k *directories) put(user core.UserID, d *directory) {
 	if k.users == nil {
 		k.users = map[core.UserID]*directory{}
@@ -95,8 +94,8 @@ func (k *directories) put(user core.UserID, d *directory) {
 	}
 }
 
-// added is what a directory misses: the directory as it will be, but for its
-// messages, of which it has the fresh ones.
+// added is the update of a directory: the directory as it will be, but with only the fresh
+// messages.
 type added struct {
 	core.Directory
 	edits int64
@@ -104,7 +103,7 @@ type added struct {
 	fresh []core.DirectoryEntry
 }
 
-// since reads whether d still holds, and what came after it.
+// since returns the statements that read whether d is still valid, and what was added to it.
 func (a *added) since(user core.UserID, d *directory) []Statement {
 	var opened core.SegmentID
 	if n := len(d.Segments); n > 0 {
@@ -135,7 +134,7 @@ func (a *added) read(r Row) error {
 	var tokens int
 	var channel string
 	var role core.Role
-	if err := r.Scan(&e.ID, &segment, &tokens, &channel, (*string)(&role)); err != nil {
+	if err := r.Scan(&e.ID, &segment, &tokens, &channel, &role); err != nil {
 		return err
 	}
 	n, _ := slices.BinarySearchFunc(a.Segments, segment,
@@ -152,8 +151,7 @@ func (a *added) read(r Row) error {
 	return nil
 }
 
-// channel numbers a channel. Of more than there are numbers for, the rest are
-// taken for the first.
+// channel returns the number of a channel. Channels beyond the last number count as the first.
 func (a *added) channel(name string) uint8 {
 	if n := slices.Index(a.Channels, name); n >= 0 {
 		return uint8(n)

@@ -1,14 +1,13 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// apply carries out effects in order. out may be nil.
+// apply applies effects in order. out may be nil.
 func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
 	if out == nil {
 		out = &core.Noted{}
@@ -18,7 +17,7 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
 			return err
 		}
 	}
-	if err := t.told(effects); err != nil {
+	if err := t.auditEffects(effects); err != nil {
 		return err
 	}
 	if first := oldest(effects); first != 0 {
@@ -27,21 +26,16 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
 	return nil
 }
 
-// redactNotices empties the gateway's own words since a redacted message: an
-// answer to a command may show a summary or a loop made from it.
+// redactNotices empties the gateway's notices since a redacted message: an answer to a command
+// may show a summary or a loop made from it.
 func (t *tx) redactNotices(since core.MessageID) error {
 	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM messages m JOIN deliveries d ON d.user_id = $1 AND d.message_id = m.id
 		WHERE m.user_id = $1 AND m.id > $2 AND m.kind = 'notice' AND m.redacted = 0 AND d.message_id > 0)`
-	for _, query := range []string{
+	return t.execEach([]string{
 		`DELETE FROM delivery_parts` + ours + ` AND state = 'pending'`,
 		`UPDATE delivery_parts SET body = '{"text":""}'` + ours,
 		`UPDATE messages SET body = '', tokens = 0, extra = '{}', redacted = 1 WHERE user_id = $1 AND id > $2 AND kind = 'notice' AND redacted = 0`,
-	} {
-		if err := t.exec(query, t.user, since); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, t.user, since)
 }
 
 func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
@@ -130,7 +124,7 @@ func (t *tx) summarizeAgain(e core.Summarize) error {
 	return t.summarize(e.Segment, e.At)
 }
 
-// applyLink makes the changes that join and part people, their browsers and keys.
+// applyLink applies an effect on identities, browsers or keys.
 func (t *tx) applyLink(e core.Effect) error {
 	switch e := e.(type) {
 	case core.NewLink:
@@ -155,7 +149,7 @@ func (t *tx) applyLink(e core.Effect) error {
 	case core.Also:
 		return t.also(e.Note)
 	case core.Tell:
-		return nil // told does
+		return nil // auditEffects writes it
 	case core.RevokeKey:
 		return t.revokeKey(e.Key)
 	case core.EndSession:
@@ -164,7 +158,7 @@ func (t *tx) applyLink(e core.Effect) error {
 	return fmt.Errorf("effect %T is not known", e)
 }
 
-// releaseParked sends what is parked for an identity.
+// releaseParked sends the parked deliveries of an identity.
 func (t *tx) releaseParked(e core.Release) error {
 	if err := t.exec(`UPDATE identities SET blocked = 0, teased = 0 WHERE user_id = $1 AND id = $2`, t.user,
 		e.Identity); err != nil {
@@ -173,8 +167,8 @@ func (t *tx) releaseParked(e core.Release) error {
 	return t.unpark(e.Identity, e.At)
 }
 
-// deny takes a pairing code back. What its address wrote is dropped; the events
-// themselves stay known, so that a repeat of one is not held again.
+// deny revokes a pairing code and drops the held events of its address. Their ids stay known,
+// so that a repeat is not held again.
 func (t *tx) deny(e core.Deny) error {
 	c, err := t.useCode(core.CodePair, e.CodeHash, e.At)
 	if err != nil {
@@ -198,7 +192,7 @@ func (t *tx) openThread(e core.OpenThread) error {
 func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) error {
 	if thread != 0 {
 		var mode core.Mode
-		err := t.row(`SELECT mode FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan((*string)(&mode))
+		err := t.row(`SELECT mode FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan(&mode)
 		if err != nil {
 			return found(err)
 		}
@@ -209,8 +203,7 @@ func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) error {
 	return t.exec(`UPDATE identities SET thread_id = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, thread)
 }
 
-// stopTurn asks the running turn of a thread to stop. One that waits to be tried
-// again ends here, and gives back what it had reserved.
+// stopTurn asks the running turn of a thread to stop. One that waits for a retry ends here.
 func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
 	thread, err := threadOr(t, t.user, thread)
 	if err != nil {
@@ -226,15 +219,14 @@ func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
 	return t.dropTurn(core.TurnID(h.ref), core.Lease{Job: h.id, Key: threadKey(thread)})
 }
 
-// dropTurn ends a turn without a reply, and gives back what it had reserved.
+// dropTurn ends a turn without a reply, and releases its reservation.
 func (t *tx) dropTurn(id core.TurnID, l core.Lease) error {
 	var day string
 	var reserved int
-	var due, started int64
 	turn := core.Turn{ID: id}
 	err := t.row(
 		`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved, task_id, task_due, started_at`,
-		t.user, id).Scan(&day, &reserved, &turn.Task, &due, &started)
+		t.user, id).Scan(&day, &reserved, &turn.Task, asTime(&turn.Due), asTime(&turn.StartedAt))
 	if err != nil {
 		return err
 	}
@@ -243,8 +235,7 @@ func (t *tx) dropTurn(id core.TurnID, l core.Lease) error {
 			return err
 		}
 	}
-	turn.Due = at(due)
-	if err := t.endRun(&turn, core.RunStopped, "", at(started)); err != nil {
+	if err := t.endRun(&turn, core.RunStopped, "", turn.StartedAt); err != nil {
 		return err
 	}
 	if err := t.forgetCalls(id); err != nil {
@@ -253,12 +244,12 @@ func (t *tx) dropTurn(id core.TurnID, l core.Lease) error {
 	return t.end(l, "")
 }
 
-// forgetCalls drops the journal of a turn that ended.
+// forgetCalls drops the journal of a finished turn.
 func (t *tx) forgetCalls(id core.TurnID) error {
 	return t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`, t.user, id)
 }
 
-// What may be asked of a running turn.
+// Requests to a running turn.
 const (
 	stopIt    = `UPDATE turns SET stop = 1 WHERE user_id = $1 AND thread_id = $2 AND state = 'running' RETURNING id`
 	restartIt = `UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND thread_id = $2 AND state = 'running' RETURNING id`
@@ -268,19 +259,16 @@ const (
 func (t *tx) askTurn(thread core.ThreadID, what string, out *core.Noted) error {
 	var id core.TurnID
 	err := t.row(what, t.user, thread).Scan(&id)
-	if errors.Is(found(err), core.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return optional(err)
 	}
 	out.StopTurns = append(out.StopTurns, id)
 	t.wake = append(t.wake, core.TurnTopic(t.user, id))
 	return nil
 }
 
-// retryTurn restarts the running turn, makes one that waits run now, or starts
-// one for what is pending.
+// retryTurn restarts the running turn, makes a waiting one run now, or starts one for pending
+// messages.
 func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
 	thread, err := threadOr(t, t.user, e.Thread)
 	if err != nil {
@@ -315,8 +303,7 @@ func (t *tx) turnIfPending(thread core.ThreadID, at time.Time) error {
 }
 
 func (t *tx) resumePending(at time.Time) error {
-	rows, err := t.rows(`SELECT id FROM threads WHERE user_id = $1`, t.user)
-	ids, err := collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
+	ids, err := list(t, column[core.ThreadID], `SELECT id FROM threads WHERE user_id = $1`, t.user)
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -327,10 +314,6 @@ func (t *tx) resumePending(at time.Time) error {
 }
 
 func (t *tx) closeLoop(e core.CloseLoop) error {
-	n, err := t.count(
+	return t.execOr(core.ErrNotFound,
 		`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
-	if err == nil && n == 0 {
-		return core.ErrNotFound
-	}
-	return err
 }

@@ -12,24 +12,22 @@ import (
 // windowed is the condition of messages that windows are made of.
 const windowed = `kind = 'chat' AND redacted = 0 AND body <> '' AND role <> 'tool'`
 
-// Unwindowed returns a day whose messages are not all in windows; see
-// core.IndexStore. A day that turns out to have nothing new is no longer one.
+// Unwindowed returns a day with messages outside windows; see core.IndexStore. If the day
+// turns out to have nothing new, PutWindows unmarks it.
 func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 	limit int) (segment core.SegmentID, messages []core.Message, closed bool, err error) {
 	err = s.view(ctx, "read unwindowed", func(q querier) error {
 		var through int64
 		var state core.SegmentState
 		err := q.row(`SELECT id, windowed, state FROM segments WHERE user_id = $1 AND unwindowed = 1 ORDER BY id LIMIT 1`,
-			user).
-			Scan(&segment, &through, (*string)(&state))
+			user).Scan(&segment, &through, &state)
 		if err != nil {
 			return found(err)
 		}
 		closed = state == core.SegmentFinal
-		rows, err := q.rows(`SELECT `+messageColumns+
+		messages, err = list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
 			ORDER BY id LIMIT $4`, user, segment, through, limit)
-		messages, err = collect(rows, err, scanMessage)
 		if len(messages) == 1 && int64(messages[0].ID) == through {
 			messages = nil // it is in a window already
 		}
@@ -40,7 +38,7 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 
 // PutWindows stores windows of a day; see core.IndexStore.
 func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
-	return s.updateLeased(ctx, "put windows", p.User, false, func(t *tx) error {
+	return s.transact(ctx, "put windows", tx{user: p.User, knowsLeases: true}, func(t *tx) error {
 		left, err := t.unread(p)
 		if err != nil {
 			return err
@@ -57,15 +55,15 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 				return err
 			}
 		}
-		// A day that ended since it was read has to be cut to its end.
+		// A day that has ended since it was read must still be cut to its end.
 		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END,
 			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`,
 			t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
 	})
 }
 
-// unread reports whether a day has messages after those that were read. It fails
-// with core.ErrChanged if these are not what they were.
+// unread reports whether a day has messages after those that were read. It fails with
+// core.ErrChanged if the read ones have changed.
 func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 	if t.halted() {
 		return false, core.ErrChanged
@@ -87,11 +85,11 @@ func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 			return false, core.ErrChanged
 		}
 	}
-	// More came in meanwhile, or what was read has to be looked at again.
+	// More arrived meanwhile, or some of those read must be read again.
 	return len(now) > len(p.Read) || p.Through > 0 && p.Through < last && len(p.Windows) > 0, nil
 }
 
-// embed asks for the vector of something.
+// embed requests a vector.
 func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time) error {
 	return t.exec(
 		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)
@@ -99,7 +97,7 @@ func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time)
 		t.user, string(kind), id, config, ms(now))
 }
 
-// PendingEmbeddings returns what waits for a vector; see core.IndexStore.
+// PendingEmbeddings returns texts that wait for a vector; see core.IndexStore.
 func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string,
 	limit int) ([]core.Embeddable, error) {
 	var out []core.Embeddable
@@ -108,7 +106,7 @@ func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config 
 			`SELECT kind, id, revision FROM embeddings WHERE user_id = $1 AND state = 'pending' ORDER BY kind, id LIMIT $2`,
 			user, limit)
 		out, err = collect(rows, err, func(r scanner) (e core.Embeddable, err error) {
-			return e, r.Scan((*string)(&e.Kind), &e.ID, &e.Revision)
+			return e, r.Scan(&e.Kind, &e.ID, &e.Revision)
 		})
 		for i := range out {
 			if err != nil {
@@ -121,8 +119,8 @@ func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config 
 	return out, err
 }
 
-// readText reads the text that a vector is wanted of.
-func readText(q querier, user core.UserID, e *core.Embeddable) error {
+// readText reads the text to embed.
+func readText(q querier, user core.UserID, e *core.Embeddable) (err error) {
 	if e.Kind == core.VectorItem {
 		return found(q.row(`SELECT content FROM items WHERE user_id = $1 AND id = $2`, user, e.ID).Scan(&e.Text))
 	}
@@ -133,18 +131,17 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 		e.Text = shownAs(name, title, body)
 		return found(err)
 	}
-	rows, err := q.rows(`SELECT `+prefixed("m", messageColumns)+
+	e.Messages, err = list(q, scanMessage, `SELECT `+prefixed("m", messageColumns)+
 		` FROM windows w JOIN messages m ON m.user_id = $1 AND m.segment_id = w.segment_id
 		AND m.id BETWEEN w.first_message AND w.last_message WHERE w.user_id = $1 AND w.id = $2 AND m.segment_id > 0 AND m.kind = 'chat'
 		AND m.redacted = 0 AND m.body <> '' AND m.role <> 'tool' ORDER BY m.id`, user, e.ID)
-	e.Messages, err = collect(rows, err, scanMessage)
 	return err
 }
 
 // PutVectors stores vectors; see core.IndexStore.
 func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
 	now time.Time) error {
-	return s.updateLeased(ctx, "put vectors", user, false, func(t *tx) error {
+	return s.transact(ctx, "put vectors", tx{user: user, knowsLeases: true}, func(t *tx) error {
 		for _, v := range vectors {
 			if err := t.putVector(v, config, now); err != nil {
 				return err
@@ -173,9 +170,9 @@ func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) err
 		}
 	}
 	if v.Error != "" {
-		return t.all(t.s.dialect.Vector.Drop(v.Kind, t.user, v.ID))
+		return t.execAll(t.s.dialect.Vector.Drop(v.Kind, t.user, v.ID)...)
 	}
-	return t.all(t.s.dialect.Vector.Put(v.Kind, t.user, v.ID, v.Vector))
+	return t.execAll(t.s.dialect.Vector.Put(v.Kind, t.user, v.ID, v.Vector)...)
 }
 
 // putPassages stores the passages of a window.
@@ -192,20 +189,10 @@ func (t *tx) putPassages(v core.EmbeddingResult) error {
 	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, packed)
 }
 
-// all runs statements.
-func (t *tx) all(statements []Statement) error {
-	for _, s := range statements {
-		if err := t.exec(s.Query, s.Args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Reembed marks everything of a user pending; see core.IndexStore.
+// Reembed marks all texts of a user as pending; see core.IndexStore.
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
-	err := s.unbounded(ctx, "reembed", user, func(t *tx) error {
+	err := s.updateLong(ctx, "reembed", user, func(t *tx) error {
 		err := t.row(
 			`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
 			user).Scan(&total)
@@ -232,11 +219,12 @@ func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config st
 	out := map[string]int{}
 	rows, err := s.one(ctx).rows(
 		`SELECT CASE WHEN state = 'ready' AND config <> $2 THEN 'stale' ELSE state END AS what, COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY what`, user, config)
-	_, err = collect(rows, err, func(r scanner) (n int, err error) {
+	err = each(rows, err, func(r scanner) error {
 		var what string
-		err = r.Scan(&what, &n)
+		var n int
+		err := r.Scan(&what, &n)
 		out[what] = n
-		return n, err
+		return err
 	})
 	return out, wrap("count embeddings", err)
 }
@@ -244,18 +232,18 @@ func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config st
 // ownEmbeddings is the condition of the index users_own.
 const ownEmbeddings = `u.settings LIKE '%"embeddings":{%'`
 
-// forAll leads what was tried in the rows of FailEmbeddings.
+// forAll prefixes the fingerprint in rows that FailEmbeddings marked.
 const forAll = "!"
 
-// FailEmbeddings marks what is pending as an error; see core.IndexStore.
+// FailEmbeddings marks pending texts as failed; see core.IndexStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
-	return s.unbounded(ctx, "fail embeddings", user, func(t *tx) error {
+	return s.updateLong(ctx, "fail embeddings", user, func(t *tx) error {
 		return t.exec(
 			`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
 	})
 }
 
-// RetryEmbeddings makes errors pending again; see core.IndexStore.
+// RetryEmbeddings makes failed texts pending again; see core.IndexStore.
 func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
 	var some bool
 	err := s.one(ctx).row(
@@ -264,7 +252,7 @@ func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried str
 	if err != nil || !some {
 		return wrap("look for errors of embeddings", err)
 	}
-	return s.unbounded(ctx, "retry embeddings", user, func(t *tx) error {
+	return s.updateLong(ctx, "retry embeddings", user, func(t *tx) error {
 		return t.exec(
 			`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
 	})
@@ -279,15 +267,14 @@ func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.E
 	rows, err := s.one(ctx).rows(`SELECT error, COUNT(*) FROM embeddings WHERE `+where+
 		` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
 	out, err := collect(rows, err, func(r scanner) (f core.EmbeddingFault, err error) {
-		return f,
-			r.Scan(&f.Reason, &f.Count)
+		return f, r.Scan(&f.Reason, &f.Count)
 	})
 	return out, wrap("read errors of embeddings", err)
 }
 
-// EmbeddingDue lists users who have messages outside of windows or something
-// that waits for a vector, and no job for it: one that waits after a failure
-// keeps its time, unless something else is tried by now.
+// EmbeddingDue lists users with messages outside windows or pending texts, but no job for
+// them; see core.IndexStore. A job that waits after a failure keeps its time, unless the
+// fingerprint has changed.
 func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, tried string,
 	limit int) ([]core.UserID, error) {
 	whose, failed := ``, ``
@@ -299,12 +286,11 @@ func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, t
 		failed = ` OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'error' AND e.config <> $4 AND e.config <> $5)`
 		args = append(args, tried, forAll+tried)
 	}
-	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+
+	return list(s.one(ctx), column[core.UserID], `SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+
 		` AND u.moving IN (0, 3) AND ((EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
 		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending'))
 		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running'))`+
 		failed+`) ORDER BY u.id LIMIT $2`, args...)
-	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }
 
 // Nearest returns the nearest vectors; see core.RecallStore.
@@ -337,15 +323,14 @@ func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.Window
 	return out, wrap("read windows", err)
 }
 
-// reembedMessage makes the windows of a message wait for new vectors.
+// reembedMessage makes the windows of a message pending again.
 func (t *tx) reembedMessage(m core.Message) error {
 	if m.Segment == 0 {
 		return nil
 	}
-	rows, err := t.rows(
+	ids, err := list(t, column[int64],
 		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`,
 		t.user, m.Segment, m.ID)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -357,7 +342,7 @@ func (t *tx) reembedMessage(m core.Message) error {
 		if err = t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, id, []byte{}); err != nil {
 			return err
 		}
-		err = t.all(t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id))
+		err = t.execAll(t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id)...)
 	}
 	return err
 }

@@ -18,9 +18,9 @@ func scanFilePage(r scanner) (p core.FilePage, err error) {
 // FilePages returns pages of an attachment; see core.DocumentStore.
 func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileRef, from,
 	to int) ([]core.FilePage, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND message_id = $2
+	out, err := list(s.one(ctx), scanFilePage,
+		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND message_id = $2
 		AND part = $3 AND number >= $4 AND number <= $5 ORDER BY number`, user, file.Message, file.Part, from, to)
-	out, err := collect(rows, err, scanFilePage)
 	return out, wrap("read pages of a file", err)
 }
 
@@ -33,16 +33,16 @@ func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) 
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err := s.one(ctx).rows(`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
-		placeholders(2, len(ids))+`) ORDER BY id`, args...)
-	out, err := collect(rows, err, scanFilePage)
+	out, err := list(s.one(ctx), scanFilePage,
+		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
+			placeholders(2, len(ids))+`) ORDER BY id`, args...)
 	return out, wrap("read pages of files", err)
 }
 
-// HasFilePages reports whether a user has any; see core.DocumentStore.
+// HasFilePages reports whether a user has any pages; see core.DocumentStore.
 func (s *Store) HasFilePages(ctx context.Context, user core.UserID) (bool, error) {
-	rows, err := s.one(ctx).rows(`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	ids, err := list(s.one(ctx), column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
 	return len(ids) > 0, wrap("look for pages of files", err)
 }
 
@@ -52,8 +52,7 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 		if err := t.holds(p.Lease); err != nil {
 			return err
 		}
-		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
-			p.File.Message))
+		m, err := t.message(p.File.Message)
 		if err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 	})
 }
 
-// putFilePage stores a page and has it found, unless it belongs to a plain thread.
+// putFilePage stores a page, and indexes it if found.
 func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) error {
 	id := t.nextID()
 	err := t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
@@ -92,7 +91,7 @@ func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) er
 	return t.embed(core.VectorFile, id, p.Config, p.Now)
 }
 
-// shownAs is a page as it is found: with the name of its file and what it is called.
+// shownAs returns the searchable text of a page, with the name of its file and its title.
 func shownAs(name, title, body string) string {
 	if strings.HasPrefix(body, title) {
 		title = ""
@@ -100,12 +99,12 @@ func shownAs(name, title, body string) string {
 	return name + "\n" + title + "\n" + body
 }
 
-// loseFilePages removes the pages of attachments of a message with all that is found of
-// them; the last part may be any.
+// loseFilePages removes the pages of attachments first to last of a message, with their terms
+// and vectors.
 func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
-	rows, err := t.rows(`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
+	ids, err := list(t, column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
 		t.user, m, first, last)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -119,22 +118,17 @@ func (t *tx) loseFilePage(id int64) error {
 	if err := t.unindex(core.DocFile, id); err != nil {
 		return err
 	}
-	if err := t.all(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)); err != nil {
+	if err := t.execAll(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)...); err != nil {
 		return err
 	}
-	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
-		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`} {
-		if err := t.exec(query, t.user, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
+		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`}, t.user, id)
 }
 
-// manyParts is more attachments than a message has.
+// manyParts is greater than the number of attachments of any message.
 const manyParts = 1 << 30
 
-// redactFiles removes the text of a message's attachments, and what was shown of it.
+// redactFiles removes the text of a message's attachments, also from tool results.
 func (t *tx) redactFiles(m core.Message) error {
 	if err := t.loseFilePages(m.ID, 0, manyParts); err != nil {
 		return err
@@ -142,7 +136,7 @@ func (t *tx) redactFiles(m core.Message) error {
 	return t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "file_")
 }
 
-// readLater has an attachment read whose text is wanted.
+// readLater enqueues the reading of an attachment that is an unread document.
 func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Time) error {
 	if !a.Document.Unread() || a.Path == "" {
 		return nil
@@ -151,7 +145,7 @@ func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Ti
 		Payload: json.RawMessage(text(part)), RunAt: at})
 }
 
-// wasRead ends the epoch that showed an attachment as one that is still being read.
+// wasRead ends the epoch that showed an attachment as still being read.
 func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
 	if !was.Unread() || is.Unread() || m.Turn == 0 {
 		return nil
@@ -163,15 +157,15 @@ func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
 	return t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread)
 }
 
-// copyFilePages copies pages with what they are found by.
+// copyFilePages copies pages with their terms and vectors.
 func (p pair) copyFilePages(m *move, g keyRange) error {
 	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
 		return err
 	}
-	rows, err := p.rows(`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
+	docs, err := list(p, scanPageDoc,
+		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
 		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
 		g.args(m.From, g.after[0], g.through[0])...)
-	docs, err := collect(rows, err, scanPageDoc)
 	for _, d := range docs {
 		if err != nil {
 			return err
@@ -193,11 +187,11 @@ func scanPageDoc(r scanner) (d doc, err error) {
 	return d, err
 }
 
-// partFilePages removes the pages that went with a split.
+// partFilePages removes the transferred pages of a split.
 func (p pair) partFilePages(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
+	ids, err := list(p, column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
 		g.args(m.From, g.after[0], g.through[0])...)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err == nil {
 			err = p.from.loseFilePage(id)
@@ -206,14 +200,14 @@ func (p pair) partFilePages(m *move, g keyRange) error {
 	return err
 }
 
-// pagesAtOnce is how many pages of documents are indexed again in one transaction.
+// pagesAtOnce is how many pages of documents one transaction indexes again.
 const pagesAtOnce = 50
 
-// readFilePages reads the pages that are to be indexed again next, and returns the last.
+// readFilePages reads the next pages to index again, and returns the id of the last one.
 func (s *Store) readFilePages(ctx context.Context, p *indexing) (through int64, err error) {
-	rows, err := s.one(ctx).rows(`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+	p.docs, err = list(s.one(ctx), scanPageDoc,
+		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
 		p.user, p.now.filed, pagesAtOnce)
-	p.docs, err = collect(rows, err, scanPageDoc)
 	for i := range p.docs {
 		p.docs[i].terms = s.analyzed(p.docs[i].body)
 		through = p.docs[i].id

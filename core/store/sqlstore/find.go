@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// FindUsers returns a page of the users that words fit; see core.PeopleStore.
+// FindUsers returns a page of matching users; see core.PeopleStore.
 func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
 	err error) {
 	if words != "" {
@@ -20,12 +20,12 @@ func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) 
 	if err := s.one(ctx).row(`SELECT COUNT(*)` + all).Scan(&total); err != nil {
 		return nil, 0, err
 	}
-	rows, err := s.one(ctx).rows(`SELECT `+userColumns+all+` ORDER BY id LIMIT $1 OFFSET $2`, limit, offset)
-	page, err = collect(rows, err, scanUser)
+	page, err = list(s.one(ctx), scanUser,
+		`SELECT `+userColumns+all+` ORDER BY id LIMIT $1 OFFSET $2`, limit, offset)
 	return page, total, err
 }
 
-// usersNamed compares names here, as SQLite knows no case beyond ASCII.
+// usersNamed compares names in Go, as SQLite folds the case of ASCII only.
 func (s *Store) usersNamed(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
 	err error) {
 	wanted, _ := strconv.ParseInt(strings.TrimPrefix(words, "#"), 10, 64)

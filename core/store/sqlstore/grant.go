@@ -2,14 +2,13 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Grant gives a process tokens of a day; see core.UsageStore. All processes take
-// turns, under the lock of user 0.
+// Grant grants a process tokens of a day; see core.UsageStore. The lock of user 0 serialises
+// all processes.
 func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error) {
 	err = s.update(ctx, "grant", 0, func(t *tx) error {
 		var others, has, used int
@@ -19,14 +18,14 @@ func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error
 		if err != nil {
 			return err
 		}
-		err = found(t.row(`SELECT granted, used, until FROM grants WHERE day = $1 AND worker = $2`, g.Day,
+		err = optional(t.row(`SELECT granted, used, until FROM grants WHERE day = $1 AND worker = $2`, g.Day,
 			g.Worker).Scan(&has, &used, &until))
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
+		if err != nil {
 			return err
 		}
 		used = max(used, g.Used)
 		if until <= ms(g.Now) {
-			has = used // the lease was over: others may have the rest by now
+			has = used // the lease has expired: others may have the rest by now
 		}
 		granted = max(has, used)
 		granted += max(0, min(g.Want, g.PerDay-others-granted))
@@ -41,8 +40,8 @@ func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error
 	return granted, err
 }
 
-// SpentAll is how many tokens all processes have used of a day, as they said, and
-// how many they were granted; see core.UsageStore.
+// SpentAll returns the tokens of a day that all processes reported as used, and those that
+// they were granted; see core.UsageStore.
 func (s *Store) SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error) {
 	err = s.one(ctx).row(
 		`SELECT COALESCE(SUM(used), 0), COALESCE(SUM(CASE WHEN until > $2 THEN granted ELSE used END), 0) FROM grants WHERE day = $1`, day, ms(now)).Scan(&used, &granted)

@@ -13,14 +13,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// heads are the texts of heads that are known to be in the table of that name, by their
-// hashes. They are the gateway's own and few.
+// heads caches texts that are known to be in the table heads, by their hashes. These are few,
+// as they are the gateway's own.
 type heads struct {
 	mu    sync.Mutex
 	texts map[string]string
 }
 
-// maxHeads bounds the texts that a process keeps.
+// maxHeads bounds the cached texts.
 const maxHeads = 256
 
 func (h *heads) get(hash string) (body string, known bool) {
@@ -47,7 +47,7 @@ func hashOf(body string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// apart takes the texts that an epoch shares out of a copy of it, and returns both.
+// apart returns a copy of an epoch without its shared texts, and these texts by hash.
 func apart(e core.Epoch) (core.Epoch, map[string]string) {
 	texts := map[string]string{}
 	e.Head = slices.Clone(e.Head)
@@ -60,7 +60,8 @@ func apart(e core.Epoch) (core.Epoch, map[string]string) {
 	return e, texts
 }
 
-// putHeads stores texts that this process does not know to be there, in one order for all.
+// putHeads stores texts that are not known to be stored. The order is the same for all, which
+// avoids deadlocks.
 func (t *tx) putHeads(texts map[string]string) error {
 	for _, hash := range slices.Sorted(maps.Keys(texts)) {
 		if _, known := t.s.heads.get(hash); known {
@@ -78,8 +79,8 @@ func (t *tx) putHeads(texts map[string]string) error {
 	return nil
 }
 
-// putEpoch stores the epoch of a thread: whole as long as a process lives that would not
-// find its texts elsewhere.
+// putEpoch stores the epoch of a thread; whole while a process is alive that does not know
+// shared texts.
 func (t *tx) putEpoch(thread core.ThreadID, e core.Epoch) error {
 	whole := !t.s.allKnow(headsVersion)
 	if !whole {
@@ -94,7 +95,7 @@ func (t *tx) putEpoch(thread core.ThreadID, e core.Epoch) error {
 		flag(whole))
 }
 
-// complete puts the shared texts into the head of an epoch that was read.
+// complete puts the shared texts into the head of an epoch.
 func (s *Store) complete(q querier, e *core.Epoch) error {
 	for i := range e.Head {
 		h := &e.Head[i]
@@ -113,7 +114,7 @@ func (s *Store) complete(q querier, e *core.Epoch) error {
 	return nil
 }
 
-// ShareHeads moves texts of heads to where they are kept once; see core.Janitor.
+// ShareHeads stores the shared texts of whole epochs once; see core.Janitor.
 func (s *Store) ShareHeads(ctx context.Context, limit int) (int, error) {
 	if !s.allKnow(headsVersion) {
 		return 0, nil
@@ -148,7 +149,7 @@ func (s *Store) ShareHeads(ctx context.Context, limit int) (int, error) {
 // sharedAtOnce bounds the epochs of one transaction.
 const sharedAtOnce = 50
 
-// shareHead takes the shared texts out of an epoch, if it is still there.
+// shareHead moves the shared texts out of an epoch, if it still exists.
 func (t *tx) shareHead(id core.TurnID) error {
 	e, err := epochByID(t, t.user, id)
 	if errors.Is(err, core.ErrNotFound) {

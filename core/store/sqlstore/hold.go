@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Hold keeps an event of nobody's; see core.InboundStore.
+// Hold keeps an event of a stranger; see core.InboundStore.
 func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 	var duplicate bool
 	err := s.update(ctx, "hold", 0, func(t *tx) error {
@@ -50,8 +50,8 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 	return duplicate, err
 }
 
-// heldAfter is when an event is received: one that is kept after those of its
-// address that are kept already, so that they are let in in their order.
+// heldAfter returns the time to store as the receipt of an event. A kept one comes after those
+// already kept of its address, so that they are released in order.
 func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
 	if !h.Keep {
 		return h.Now, nil
@@ -63,16 +63,15 @@ func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
 	return at(max(ms(h.Now), last+1)), err
 }
 
-// changeHeld carries out an edit or a deletion of a stranger whose messages are held.
+// changeHeld applies an edit or a deletion to a stranger's held messages.
 func (t *tx) changeHeld(h core.Hold) error {
 	e := h.Event
 	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
 		return nil
 	}
-	rows, err := t.rows(
+	held, err := list(t, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
 		e.Address.Channel, e.Address.Account, e.Address.External)
-	held, err := collect(rows, err, scanHeld)
 	for _, old := range held {
 		if err != nil {
 			return err
@@ -92,7 +91,7 @@ func (t *tx) changeHeld(h core.Hold) error {
 	return err
 }
 
-// pushOut removes the oldest codes of an origin, so that there is room for one more.
+// pushOut removes the oldest codes of an origin to make room for one.
 func (t *tx) pushOut(h core.Hold) error {
 	if h.Origin == "" {
 		return nil
@@ -110,18 +109,17 @@ func (t *tx) pushOut(h core.Hold) error {
 	return err
 }
 
-// fullOfCodes reports whether an address, or its channel, has as many codes as may be.
+// fullOfCodes reports whether an address has a code, or its channel has the most allowed.
 func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
 	var channel, own int
 	a := h.Code.Address
 	err := t.row(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
 		WHERE user_id = 0 AND kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind),
-		a.Channel, a.Account, a.External, ms(h.Now)).
-		Scan(&channel, &own)
+		a.Channel, a.Account, a.External, ms(h.Now)).Scan(&channel, &own)
 	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes, err
 }
 
-// Approved lists held events whose address is somebody's by now.
+// Approved lists held events whose address has come to belong to a user.
 func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error) {
 	var out []core.Inbound
 	err := s.view(ctx, "read what was held", func(q querier) error {
@@ -147,13 +145,13 @@ func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 	return out, err
 }
 
-// approvedAddress is an address that became somebody's.
+// approvedAddress is an address with held events that belongs to a user.
 type approvedAddress struct {
 	core.Address
 	user core.UserID
 }
 
-// approvedAt lists addresses for which something is held, and which are somebody's by now.
+// approvedAt lists addresses of users for which events are held.
 func approvedAt(q querier) ([]approvedAddress, error) {
 	rows, err := q.rows(`SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
 		(SELECT channel, account, external FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL)`)

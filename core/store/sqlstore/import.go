@@ -12,21 +12,21 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// importing is an import of a batch under way.
+// importing is the import of a batch.
 type importing struct {
 	*tx
 	b      core.ImportBatch
 	thread core.ThreadID
 	mode   core.Mode
 	last   int64 // last position of the thread
-	epoch  int64 // where the current epoch starts; 0: there is none
+	epoch  int64 // start of the current epoch; 0: none
 	fresh  []incoming
 	days   map[string]*importedDay
 	opened int
 	taken  core.Taken
 }
 
-// incoming is a message that is new.
+// incoming is a new message of the batch.
 type incoming struct {
 	core.ImportMessage
 	index    int // in the batch
@@ -36,7 +36,7 @@ type incoming struct {
 	terms    []string
 }
 
-// wanted is where a message wants to stand.
+// wanted returns the preferred position of a message.
 func (m incoming) wanted() int64 {
 	if m.Place > 0 {
 		return m.Place
@@ -44,7 +44,7 @@ func (m incoming) wanted() int64 {
 	return m.SentAt.UnixMicro()
 }
 
-// PrepareImport finds the terms of what is new of a batch; see core.ImportStore.
+// PrepareImport finds the terms of new messages of a batch; see core.ImportStore.
 func (s *Store) PrepareImport(ctx context.Context, b *core.ImportBatch) error {
 	var known map[string]core.MessageID
 	err := s.view(ctx, "prepare import", func(q querier) (err error) {
@@ -57,8 +57,8 @@ func (s *Store) PrepareImport(ctx context.Context, b *core.ImportBatch) error {
 	return err
 }
 
-// Import stores messages of an archive; see core.ImportStore. They are analyzed
-// before the user's row is locked, so that nobody waits for that.
+// Import stores messages of an archive; see core.ImportStore. It analyzes them before it locks
+// the user's row.
 func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
 	if len(b.Terms) != len(b.Messages) {
 		b.Terms = s.analyzedAll(b, nil)
@@ -74,7 +74,7 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 			return err
 		}
 		for _, step := range []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays,
-			in.tellThread, in.indexAll} {
+			in.updateThread, in.indexAll} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 	return out, err
 }
 
-// analyzedAll are the terms of what will be found of a batch, but for what is known.
+// analyzedAll returns the terms of the searchable messages of a batch, except known ones.
 func (s *Store) analyzedAll(b core.ImportBatch, known map[string]core.MessageID) [][]string {
 	out := make([][]string, len(b.Messages))
 	if s.analyze == nil || b.Thread != nil {
@@ -105,7 +105,7 @@ func (s *Store) analyzedAll(b core.ImportBatch, known map[string]core.MessageID)
 	return out
 }
 
-// admit finds out what is new, in the order of time, and tells the numbers of the rest.
+// admit collects the new messages in the order of time, and sets the ids of the others.
 func (in *importing) admit(out *core.Imported) error {
 	known, err := knownKeys(in, in.user, in.b.Messages)
 	if err != nil {
@@ -131,8 +131,8 @@ func (in *importing) admit(out *core.Imported) error {
 	return nil
 }
 
-// knownKeys reads which keys came in before. Each is looked up by itself: that is
-// what an index is for, whatever a planner knows of the table.
+// knownKeys returns the keys that were imported before, with their messages. Each is looked up
+// separately, so that the index is used whatever the planner's statistics.
 func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]core.MessageID, error) {
 	out, marks := make(map[string]core.MessageID, len(ms)), make([]string, 200)
 	for i := range marks {
@@ -148,12 +148,14 @@ func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]
 		}
 		rows, err := q.rows(`WITH given (key) AS (VALUES `+strings.Join(marks, ", ")+`)
 			SELECT given.key, COALESCE((SELECT i.message_id FROM imported i WHERE i.user_id = $1 AND i.key = given.key), -1) FROM given`, args...)
-		if _, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) {
+		if err := each(rows, err, func(r scanner) error {
 			var key string
-			if err = r.Scan(&key, &id); id >= 0 {
+			var id core.MessageID
+			err := r.Scan(&key, &id)
+			if id >= 0 {
 				out[key] = id
 			}
-			return id, err
+			return err
 		}); err != nil {
 			return nil, err
 		}
@@ -161,8 +163,7 @@ func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]
 	return out, nil
 }
 
-// own reads what is here of messages that were exported, by their numbers, as far
-// as it takes to recognise them.
+// own reads the messages here that have the ids of exported ones, to recognise them.
 func (in *importing) own() (map[core.MessageID]string, error) {
 	out := map[core.MessageID]string{}
 	var ids []core.MessageID
@@ -174,13 +175,14 @@ func (in *importing) own() (map[core.MessageID]string, error) {
 	for _, r := range core.NewIDSet(ids...).Ranges() {
 		rows, err := in.rows(`SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
 			in.user, r[0], r[1])
-		if _, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) {
+		if err := each(rows, err, func(r scanner) error {
+			var id core.MessageID
 			var sent int64
 			var role core.Role
 			var kind core.MessageKind
-			err = r.Scan(&id, &sent, (*string)(&role), (*string)(&kind))
+			err := r.Scan(&id, &sent, &role, &kind)
 			out[id] = sameness(sent, role, kind)
-			return id, err
+			return err
 		}); err != nil {
 			return nil, err
 		}
@@ -192,8 +194,8 @@ func sameness(sent int64, role core.Role, kind core.MessageKind) string {
 	return strconv.FormatInt(sent, 10) + " " + string(role) + " " + string(kind)
 }
 
-// findThread finds the thread, made if need be, and what goes on in it. It fails
-// with core.ErrChanged if a turn runs that something would stand in.
+// findThread reads the thread and its state, and creates a plain one if need be. It fails with
+// core.ErrChanged if messages would be placed within a running turn.
 func (in *importing) findThread() error {
 	if in.b.Thread != nil {
 		return in.plainThread()
@@ -201,7 +203,7 @@ func (in *importing) findThread() error {
 	var data string
 	err := in.row(
 		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
-		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, (*string)(&in.mode), &in.last, &data)
+		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, &in.mode, &in.last, &data)
 	if err != nil {
 		return found(err)
 	}
@@ -236,7 +238,7 @@ func (in *importing) plainThread() error {
 		in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
 }
 
-// number gives the messages their numbers, in the order of time.
+// number assigns the messages their ids, in the order of time.
 func (in *importing) number() error {
 	for i := range in.fresh {
 		m := &in.fresh[i]
@@ -249,7 +251,7 @@ func (in *importing) number() error {
 	return nil
 }
 
-// importTable is a table of which rows are stored many at once.
+// importTable is a table that receives many rows at once.
 type importTable struct {
 	name    string
 	columns []string
@@ -265,7 +267,7 @@ func importedKeys() importTable {
 	return importTable{"imported", []string{"user_id", "key", "message_id"}}
 }
 
-// store stores the messages, their keys and their earlier texts.
+// store stores the messages, their keys and their revisions.
 func (in *importing) store() error {
 	messages, keys := make([][]any, 0, len(in.fresh)), make([][]any, 0, len(in.fresh))
 	for _, m := range in.fresh {
@@ -293,7 +295,7 @@ func (in *importing) store() error {
 	return in.insertAll(importedKeys(), keys)
 }
 
-// columns are a message as its row has it.
+// columns returns the row of a message.
 func (in *importing) columns(m incoming) []any {
 	x := "{}"
 	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil, nil,
@@ -310,10 +312,10 @@ func (in *importing) columns(m incoming) []any {
 		flag(d != nil && d.over && m.Kind == core.KindChat)}
 }
 
-// atOnce is how many rows one statement stores.
+// atOnce is how many rows one statement inserts.
 const atOnce = 50
 
-// insertAll stores rows, many at once.
+// insertAll inserts rows, many at once.
 func (in *importing) insertAll(into importTable, all [][]any) error {
 	if in.s.dialect.Copy != nil {
 		return in.copyAll(into, all)
@@ -339,7 +341,7 @@ func (in *importing) insertAll(into importTable, all [][]any) error {
 	return nil
 }
 
-// copyAll hands rows to the database as a stream.
+// copyAll streams rows to the database.
 func (in *importing) copyAll(into importTable, all [][]any) error {
 	if err := in.send(); err != nil {
 		return err
@@ -350,8 +352,8 @@ func (in *importing) copyAll(into importTable, all [][]any) error {
 	return in.s.dialect.Copy(in.ctx, in.conn, into.name, into.columns, all)
 }
 
-// indexAll puts what came into the full-text index, if that is up to date; else
-// the job that brings it up to date does.
+// indexAll adds the messages to the full-text index if it is up to date; otherwise Index does
+// later.
 func (in *importing) indexAll() error {
 	if in.s.analyze == nil {
 		return nil
@@ -371,10 +373,8 @@ func (in *importing) indexAll() error {
 			docs = append(docs, TermDoc{int64(m.id), m.terms})
 		}
 	}
-	for _, st := range in.s.dialect.Terms.PutAll(core.DocMessage, in.user, docs) {
-		if err := in.exec(st.Query, st.Args...); err != nil {
-			return err
-		}
+	if err := in.execAll(in.s.dialect.Terms.PutAll(core.DocMessage, in.user, docs)...); err != nil {
+		return err
 	}
 	in.added, in.unindexed = false, false
 	return in.exec(`UPDATE users SET indexed = $2, index_version = $3, unindexed = 0 WHERE id = $1`, in.user, in.lastMessage,

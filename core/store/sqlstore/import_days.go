@@ -4,27 +4,27 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// importedDay is a day that gets messages.
+// importedDay is a day that receives messages.
 type importedDay struct {
 	core.Day
 	id    core.SegmentID
-	fresh bool // it is opened
+	fresh bool // it is opened now
 	over  bool
-	// summary: it has one, which is to be rewritten.
-	summary bool
-	// first and last are the numbers of what it gets, said how many of it people wrote.
+	// first and last are the ids of the messages that it receives; said counts those of
+	// the user and the assistant.
 	first, last core.MessageID
 	said        int
 }
 
-// findDays finds the days of the messages. Only conversation opens one: what
-// belongs to no day that is there stands in none.
+// findDays finds the days of the messages. Only conversation opens a day: other messages
+// without an existing day belong to none.
 func (in *importing) findDays() error {
 	if in.mode != core.ModeContinuous {
 		return nil
@@ -62,19 +62,14 @@ func (in *importing) findDay(day core.Day) (*importedDay, error) {
 		d.fresh, d.over = true, !day.Finalize.After(in.b.Now)
 		return d, nil
 	}
-	d.id, d.over, d.summary = g.ID, g.State == core.SegmentFinal, g.SummaryVersion > 0
+	d.id, d.over = g.ID, g.State == core.SegmentFinal
 	return d, err
 }
 
-// closeDays stores the days. One that is over waits for its summary behind all
-// that is said now, and is never posted.
+// closeDays stores the days. The summary of one that is over waits behind those of current days,
+// and is never posted.
 func (in *importing) closeDays() error {
-	labels := make([]string, 0, len(in.days))
-	for label := range in.days {
-		labels = append(labels, label)
-	}
-	slices.Sort(labels)
-	for _, label := range labels {
+	for _, label := range slices.Sorted(maps.Keys(in.days)) {
 		d := in.days[label]
 		store := in.addTo
 		if d.fresh {
@@ -109,9 +104,9 @@ func (in *importing) addTo(d *importedDay) error {
 		WHERE user_id = $1 AND id = $2`, in.user, d.id, d.said, d.last, flag(d.over && in.b.Summaries))
 }
 
-// tellThread moves the end of the thread, and begins a new prompt if
-// something came to stand within it.
-func (in *importing) tellThread() error {
+// updateThread updates the last position of the thread, and ends the epoch if messages were
+// placed within it.
+func (in *importing) updateThread() error {
 	last, first := int64(0), int64(0)
 	for _, m := range in.fresh {
 		last = max(last, m.position)
@@ -163,7 +158,7 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 	return stored, err
 }
 
-// SummarizeImported asks for summaries of imported days; see core.ImportStore.
+// SummarizeImported enqueues summaries of imported days; see core.ImportStore.
 func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error) {
 	users, err := s.userIDs(ctx,
 		`SELECT g.user_id FROM segments g WHERE g.backlog = 1 AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = g.user_id
@@ -180,7 +175,7 @@ func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int)
 	return len(users), nil
 }
 
-// nextImported asks for the summary of the newest imported day that waits for one.
+// nextImported enqueues the summary of the newest imported day that waits for one.
 func (t *tx) nextImported(now time.Time) error {
 	var id int64
 	err := t.row(`SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`,
@@ -198,7 +193,7 @@ func (t *tx) nextImported(now time.Time) error {
 	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.ImportKey, Ref: id, RunAt: now, Unique: true})
 }
 
-// endSummary ends the job of a summary. After one of an imported day comes the next.
+// endSummary ends the job of a summary, and enqueues the next imported day after one of those.
 func (t *tx) endSummary(l core.Lease, now time.Time) error {
 	if err := t.end(l, ""); err != nil || l.Key != core.ImportKey {
 		return err

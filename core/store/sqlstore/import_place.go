@@ -2,10 +2,10 @@ package sqlstore
 
 import "github.com/everthread/everthread/core"
 
-// place gives every message of the conversation its position: the time of its
-// sending, or the next free place after it. Nothing comes to stand within a turn.
+// place assigns a position to every message of the conversation: its sending time, or the next
+// free position after it. No message is occupied within a turn.
 func (in *importing) place() error {
-	s := standing{importing: in}
+	s := walk{importing: in}
 	last, taken := int64(0), &in.taken
 	for i := range in.fresh {
 		m := &in.fresh[i]
@@ -25,30 +25,30 @@ func (in *importing) place() error {
 			taken.From = first
 		}
 		taken.To = last
-		m.position, s.before = last, stood{position: last}
+		m.position, s.before = last, occupied{position: last}
 	}
 	return nil
 }
 
-// stood is where a message stands, and of which turn it is.
-type stood struct {
+// occupied is the position of a stored message, and its turn.
+type occupied struct {
 	position int64
 	turn     core.TurnID
 }
 
-// standing walks over the messages of a thread, in their order.
-type standing struct {
+// walk iterates over the messages of a thread in their order.
+type walk struct {
 	*importing
 	begun, ended bool
-	before       stood // the last one before what was asked for
-	page         []stood
+	before       occupied // the last one before the requested position
+	page         []occupied
 }
 
-// standingPage is how many messages are read at once.
-const standingPage = 500
+// walkPage is how many messages are read at a time.
+const walkPage = 500
 
-// free returns the first free position from p on. It is asked for ever later ones.
-func (s *standing) free(p int64) (int64, error) {
+// free returns the first free position from p on. p must never decrease.
+func (s *walk) free(p int64) (int64, error) {
 	if err := s.begin(p); err != nil {
 		return 0, err
 	}
@@ -67,8 +67,8 @@ func (s *standing) free(p int64) (int64, error) {
 	}
 }
 
-// begin reads what stands before the first position.
-func (s *standing) begin(p int64) error {
+// begin reads the message before the first position.
+func (s *walk) begin(p int64) error {
 	if s.begun {
 		return nil
 	}
@@ -82,8 +82,8 @@ func (s *standing) begin(p int64) error {
 	return err
 }
 
-// seek goes on to the first message at p or later.
-func (s *standing) seek(p int64) error {
+// seek advances to the first message at p or later.
+func (s *walk) seek(p int64) error {
 	for {
 		for len(s.page) > 0 && s.page[0].position < p {
 			s.before, s.page = s.page[0], s.page[1:]
@@ -93,15 +93,15 @@ func (s *standing) seek(p int64) error {
 		}
 		list, err := s.read(
 			`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
-			max(s.before.position, 0), standingPage)
+			max(s.before.position, 0), walkPage)
 		if err != nil {
 			return err
 		}
-		s.page, s.ended = list, len(list) < standingPage
+		s.page, s.ended = list, len(list) < walkPage
 	}
 }
 
-func (s *standing) read(query string, from int64, limit int) ([]stood, error) {
+func (s *walk) read(query string, from int64, limit int) ([]occupied, error) {
 	rows, err := s.rows(query, s.user, s.thread, from, limit)
-	return collect(rows, err, func(r scanner) (x stood, err error) { return x, r.Scan(&x.position, &x.turn) })
+	return collect(rows, err, func(r scanner) (x occupied, err error) { return x, r.Scan(&x.position, &x.turn) })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Plans returns all loops and reminders; see core.ImportStore.
+// Plans returns all loops, reminders and tasks; see core.ImportStore.
 func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, err error) {
 	err = s.view(ctx, "list plans", func(q querier) error {
 		out, err = plans(q, user)
@@ -19,20 +19,19 @@ func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, er
 }
 
 func plans(q reader, user core.UserID) (out core.Plans, err error) {
-	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user)
-	if out.Loops, err = collect(rows, err, scanLoop); err != nil {
+	if out.Loops, err = list(q, scanLoop,
+		`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
-	rows, err = q.rows(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user)
-	if out.Reminders, err = collect(rows, err, scanReminder); err != nil {
+	if out.Reminders, err = list(q, scanReminder,
+		`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
-	rows, err = q.rows(selectTasks(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
-	out.Tasks, err = collect(rows, err, scanTask)
+	out.Tasks, err = list(q, scanTask, selectTasks(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
 	return out, err
 }
 
-// ImportPlans stores loops, reminders and tasks that are not here; see core.ImportStore.
+// ImportPlans stores loops, reminders and tasks that do not exist; see core.ImportStore.
 func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans) (in core.PlansIn, err error) {
 	err = s.update(ctx, "import plans", user, func(t *tx) error {
 		in = core.PlansIn{}
@@ -121,7 +120,7 @@ func (t *tx) importTasks(list, here []core.Task) (n int, err error) {
 	return n, nil
 }
 
-// forgotten reports whether any of some messages was redacted.
+// forgotten reports whether any of the messages was redacted.
 func (t *tx) forgotten(sources ...core.MessageID) (yes bool, err error) {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(id core.MessageID) bool { return id == 0 })
 	if len(sources) == 0 {

@@ -13,25 +13,16 @@ import (
 
 const identityColumns = `i.user_id, i.id, i.channel, i.account, i.external, i.name, i.thread_id, i.blocked, i.last_used, i.window_until, i.teased, i.aliases`
 
-func scanIdentity(row scanner) (core.Identity, error) {
-	var i core.Identity
-	var used, window int64
-	var aliases string
-	err := row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name,
-		&i.Thread, &i.Blocked, &used,
-		&window, &i.Asked, &aliases)
-	if err != nil {
-		return i, found(err)
-	}
-	i.LastUsed, i.Window = at(used), at(window)
-	return i, unjson(aliases, &i.Aliases)
+func scanIdentity(row scanner) (i core.Identity, err error) {
+	return i, found(row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name,
+		&i.Thread, &i.Blocked, asTime(&i.LastUsed), asTime(&i.Window), &i.Asked, asJSON(&i.Aliases)))
 }
 
-// Identify returns who is at an address, or ErrNotFound.
+// Identify returns the identity and user at an address, or ErrNotFound.
 func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error) {
-	i, u, err := s.whoIsAt(ctx, a)
-	if errors.Is(err, core.ErrNotFound) { // nobody, or it became somebody else's between both reads
-		i, u, err = s.whoIsAt(ctx, a)
+	i, u, err := s.identify(ctx, a)
+	if errors.Is(err, core.ErrNotFound) { // nobody, or the address changed hands between both reads
+		i, u, err = s.identify(ctx, a)
 	}
 	if errors.Is(err, core.ErrNotFound) {
 		s.seen.forget(a)
@@ -39,8 +30,8 @@ func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, co
 	return i, u, wrap("identify", err)
 }
 
-// whoIsAt looks up whose an address is, and then who that is.
-func (s *Store) whoIsAt(ctx context.Context, a core.Address) (core.Identity, core.User, error) {
+// identify reads the ids at an address, and then the rows of these ids.
+func (s *Store) identify(ctx context.Context, a core.Address) (core.Identity, core.User, error) {
 	var user core.UserID
 	var identity core.IdentityID
 	err := found(s.one(ctx).row(`SELECT user_id, identity_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`,
@@ -50,28 +41,27 @@ func (s *Store) whoIsAt(ctx context.Context, a core.Address) (core.Identity, cor
 	}
 	var u core.User
 	var settings string
-	var created int64
 	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.standing, u.created_at
 		FROM identities i JOIN users u ON u.id = $1
 		WHERE i.user_id = $1 AND i.id = $2 AND i.channel = $3 AND i.account = $4 AND i.external = $5 AND i.detached = 0`,
 		user, identity, a.Channel, a.Account, a.External),
-		[]any{&u.Name, (*string)(&u.Role), &settings, &u.Standing, &created}})
+		[]any{&u.Name, &u.Role, &settings, &u.Standing, asTime(&u.CreatedAt)}})
 	if err != nil {
 		return i, u, err
 	}
-	u.ID, u.CreatedAt = i.User, at(created)
+	u.ID = i.User
 	s.seen.put(a, sight{identity: i, user: u, settings: settings,
 		as: seenAs(i, u.Name, string(u.Role), settings, u.Standing)})
 	return i, u, unjson(settings, &u.Settings)
 }
 
-// joined scans a row that ends with columns of another table.
+// joined is a row that ends with columns of another table.
 type joined struct {
 	scanner
 	rest []any
 }
 
-// Scan scans the first columns into dest, the others into the rest.
+// Scan scans the first columns into dest and the others into rest.
 func (j joined) Scan(dest ...any) error { return j.scanner.Scan(append(dest, j.rest...)...) }
 
 // Append stores inbound messages of one identity; see core.InboundStore.
@@ -80,9 +70,9 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	how := make([]admission, len(a.Events))
 	var to route
 	var begun *start
-	var ahead foresight
-	first := append(admitAll(a, how), toRoute(a, &to))
-	err := s.updateLeased(ctx, "append", a.User, false, func(t *tx) error {
+	var next expectation
+	first := append(admitAll(a, how), readRoute(a, &to))
+	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true}, func(t *tx) error {
 		if a.As != "" && a.As != seenAs(to.identity, t.name, t.role, t.settings, t.standing) {
 			return core.ErrChanged
 		}
@@ -100,7 +90,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if err := t.inTurn(a.Events[fresh[0]]); err != nil {
 			return err
 		}
-		if out.Turn, out.Postponed, err = t.atOnce(a, to, fresh); err != nil {
+		if out.Turn, out.Postponed, err = t.claimNow(a, to, fresh); err != nil {
 			return err
 		}
 		for _, n := range fresh {
@@ -110,16 +100,16 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 			}
 			out.Messages = append(out.Messages, id)
 		}
-		if err := t.touch(to, a); err != nil || a.Paused {
+		if err := t.recordUse(to, a); err != nil || a.Paused {
 			return err
 		}
 		if !slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
 			begun = &start{versions: to.versions, news: t.news, inputs: to.inputs}
 		}
-		ahead = t.foreseeReply(a, to, out)
+		next = t.expectReply(a, to, out)
 		return t.wantTurn(a, to, out)
-	}, first...)
-	s.foresaw(&s.replies, a.User, ahead, err)
+	})
+	s.keepExpected(&s.replies, a.User, next, err)
 	switch {
 	case a.As != "" && errors.Is(err, core.ErrNotFound):
 		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)
@@ -129,7 +119,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	return out, err
 }
 
-// appendNew stores the nth message with its event, and what it decides.
+// appendNew stores the nth message with its event and its decision, if any.
 func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *core.Turn) (core.MessageID, error) {
 	id, err := t.appendOne(a.Messages[n], a.Events[n], to, turn)
 	if err != nil {
@@ -146,11 +136,11 @@ func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *cor
 	return id, t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
 }
 
-// foreseeReply notes what the commit of a turn that was claimed with its messages will read
-// if nothing comes between; nothing where a day begins with them.
-func (t *tx) foreseeReply(a core.Append, to route, out core.Appended) foresight {
+// expectReply returns the expectation for the commit of a turn that was claimed with its
+// messages; the zero value if they open a day.
+func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation {
 	if out.Turn == nil || out.Turn.Segment != to.segment {
-		return foresight{}
+		return expectation{}
 	}
 	since, marked := to.since, to.marked
 	if to.segment != 0 {
@@ -159,11 +149,11 @@ func (t *tx) foreseeReply(a core.Append, to route, out core.Appended) foresight 
 		}
 		marked = true
 	}
-	return t.foresee(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, since, flag(marked),
+	return t.expect(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, since, flag(marked),
 		to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
 }
 
-// admitAll returns what takes in the events.
+// admitAll returns the statements that admit the events.
 func admitAll(a core.Append, how []admission) []Statement {
 	var out []Statement
 	for n, e := range a.Events {
@@ -172,8 +162,7 @@ func admitAll(a core.Append, how []admission) []Statement {
 	return out
 }
 
-// admitted lists the indexes of events that are stored now: new ones, and those that
-// were held.
+// admitted lists the indexes of the events to store now: new ones, and those that were held.
 func (t *tx) admitted(events []core.Inbound, how []admission) (out []int, err error) {
 	for n, e := range events {
 		if how[n] == eventKnown {
@@ -188,29 +177,29 @@ func (t *tx) admitted(events []core.Inbound, how []admission) (out []int, err er
 	return out, nil
 }
 
-// route is where messages of an identity go, and what goes on there.
+// route is the destination of an identity's messages, and its state.
 type route struct {
 	identity core.Identity
 	thread   core.ThreadID
 	mode     core.Mode
 	versions versions
 	last     int64          // last position of the thread
-	inputs   []core.Message // what was appended as input of a turn
+	inputs   []core.Message // appended as inputs of a turn
 	head     head           // of the thread's jobs; its id is 0 if there is none
-	leased   bool           // a turn of it runs whose row keeps its lease
+	leased   bool           // a running turn of it has its lease in its row
 	pending  bool           // messages wait for an answer
 	label    string
 	segment  core.SegmentID // of the day label; 0: it is not open yet
-	ends     int64          // when that ends
-	marked   bool           // its new messages are to be put in windows already
-	since    int64          // its messages since its summary
+	ends     int64          // when the segment ends
+	marked   bool           // the segment is marked as having messages outside windows
+	since    int64          // messages of the segment since its summary
 	state    string
 	other    bool // another identity was used after this one
 }
 
-// toRoute returns what reads a route, with the day of the first message: to the
-// thread of the Append, or where the identity is.
-func toRoute(a core.Append, r *route) Statement {
+// readRoute returns the statement that reads a route, with the day of the first message: to
+// the thread of the Append, or to the identity's current thread.
+func readRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
@@ -227,8 +216,8 @@ func toRoute(a core.Append, r *route) Statement {
 		LEFT JOIN segments g ON g.user_id = $1 AND g.thread_id = t.id AND g.label = $3
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
-			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, (*string)(&r.mode)}, r.versions.columns()...),
-				&r.head.id, (*string)(&r.head.state), &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked,
+			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, &r.mode}, r.versions.columns()...),
+				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked,
 				&r.since, &r.state, &r.other)})
 			r.identity, r.last = i, r.versions.last
 			if errors.Is(err, core.ErrNotFound) {
@@ -238,9 +227,9 @@ func toRoute(a core.Append, r *route) Statement {
 		}}
 }
 
-// atOnce returns the turn of messages that are about to be stored, if it can be
-// claimed with them: the thread is idle, nothing else waits and there is budget.
-func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
+// claimNow returns the turn of messages that are about to be stored, if it can be claimed with
+// them: the thread is idle, nothing else waits and the budget allows it.
+func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
 	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
 		to.leased || to.pending || solo && len(fresh) > 1 {
@@ -255,7 +244,7 @@ func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Pos
 		Reserved: b.Reserve}, nil, nil
 }
 
-// appendOne stores one message; with a turn as its next input.
+// appendOne stores one message, as the next input of turn if that is not nil.
 func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.Turn) (core.MessageID, error) {
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
 	var err error
@@ -286,7 +275,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	return id, t.fetchJobs(id, e, m)
 }
 
-// refer remembers the service's id of a message, for replies and edits.
+// refer stores the service's id of a message, for replies and edits.
 func (t *tx) refer(identity core.IdentityID, native string, m core.MessageID) error {
 	if native == "" || m == 0 {
 		return nil
@@ -312,13 +301,13 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) err
 	return nil
 }
 
-// usedWithin is how far the time that an identity was last used may lie behind, as long as
-// no other was used since: a row less is written for each of several messages.
+// usedWithin is how far an identity's last_used may lag while no other identity is used. It
+// saves a write for most messages.
 const usedWithin = time.Minute
 
-// touch records that an identity was used and can be written to. What was parked
-// goes out after the reply, or at once if there will be none.
-func (t *tx) touch(to route, a core.Append) error {
+// recordUse records that an identity was used and can be written to. Its parked deliveries go
+// out after the reply, or immediately if there will be none.
+func (t *tx) recordUse(to route, a core.Append) error {
 	i := to.identity
 	known := !to.other && !i.Blocked && !i.Asked && a.Now.Sub(i.LastUsed) < usedWithin && !a.Window.After(i.Window)
 	if !known {
@@ -332,7 +321,7 @@ func (t *tx) touch(to route, a core.Append) error {
 	return t.unpark(i.ID, a.Now)
 }
 
-// used records that an identity was used, and until when it can be written to.
+// used records that an identity was used, and the end of its messaging window.
 func (t *tx) used(identity core.IdentityID, now, window time.Time) error {
 	return t.exec(`UPDATE identities SET last_used = $3, blocked = 0, teased = 0,
 		window_until = CASE WHEN window_until > $4 THEN window_until ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user,
@@ -367,8 +356,8 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 	})
 }
 
-// answerEdited makes sure that a message which was edited before a turn read it gets one:
-// that of its first text may have failed.
+// answerEdited ensures that a message edited before a turn read it gets a turn: the turn of
+// its first text may have failed.
 func (t *tx) answerEdited(thread core.ThreadID, now time.Time) error {
 	var settings core.Settings
 	if err := unjson(t.settings, &settings); err != nil || settings.Paused {
@@ -377,7 +366,7 @@ func (t *tx) answerEdited(thread core.ThreadID, now time.Time) error {
 	return t.turnIfPending(thread, now)
 }
 
-// Referred returns the message that a service knows by native, or ErrNotFound.
+// Referred returns the message with the service's id native, or ErrNotFound.
 func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.IdentityID,
 	native string) (core.MessageID, error) {
 	var id core.MessageID
@@ -409,11 +398,11 @@ func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) error {
 	if err := t.reembedMessage(old); err != nil {
 		return err
 	}
-	return t.disturbed(old)
+	return t.invalidate(old)
 }
 
-// disturbed tells all that rests on a message that it is not what it was.
-func (t *tx) disturbed(m core.Message) error {
+// invalidate marks everything that rests on a message as outdated, after the message changed.
+func (t *tx) invalidate(m core.Message) error {
 	if m.Kind != core.KindChat {
 		return nil
 	}
@@ -432,7 +421,7 @@ func (t *tx) disturbed(m core.Message) error {
 	return t.restart(m.Turn)
 }
 
-// restart asks a running turn to begin again.
+// restart asks a running turn to start over.
 func (t *tx) restart(turn core.TurnID) error {
 	n, err := t.count(`UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`,
 		t.user, turn)

@@ -8,12 +8,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// indexPage is how many messages of a user are indexed in one transaction, and
-// about how many of several: who writes meanwhile waits for them.
+// indexPage is how many messages of a user one transaction indexes, and about how many of
+// several users. Writers wait for that long.
 const indexPage = 200
 
-// rota remembers whose turn it is to be indexed, so that nobody waits forever
-// behind those who talk all the time.
+// rota takes users in turn, so that nobody waits forever behind very active users.
 type rota struct {
 	mu    sync.Mutex
 	after core.UserID
@@ -62,12 +61,10 @@ func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]c
 }
 
 func (s *Store) userIDs(ctx context.Context, query string, args ...any) ([]core.UserID, error) {
-	rows, err := s.one(ctx).rows(query, args...)
-	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
+	return list(s.one(ctx), column[core.UserID], query, args...)
 }
 
-// indexAll indexes a page of each user. Where there is one writer, those of
-// several users share a transaction.
+// indexAll indexes a page of each user. With one writer, several users share a transaction.
 func (s *Store) indexAll(ctx context.Context, users []core.UserID) (total int, err error) {
 	var pages []indexing
 	size := 0
@@ -89,9 +86,8 @@ func (s *Store) indexAll(ctx context.Context, users []core.UserID) (total int, e
 	return total, nil
 }
 
-// indexing is what there is to index of a user next: new messages first, then
-// what another version of the analyzer indexed, and in the end summaries and
-// items, of which there are few.
+// indexing is the next page of a user to index: new messages first, then documents that another
+// version of the analyzer indexed, and finally summaries and items, of which there are few.
 type indexing struct {
 	user core.UserID
 	now  progress
@@ -99,7 +95,7 @@ type indexing struct {
 	docs []doc
 }
 
-// progress says how far a user's index is, and of how many edits the texts are.
+// progress is the progress of a user's index, with the count of edits when it was read.
 type progress struct {
 	indexed, reindexed, filed int64
 	version                   string
@@ -124,7 +120,7 @@ func (p *progress) read(user core.UserID) Statement {
 	}
 }
 
-// readIndexing reads and analyzes what is next of a user.
+// readIndexing reads and analyzes the next page of a user.
 func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, error) {
 	p := indexing{user: user}
 	if err := s.reads(ctx, "index", p.now.read(user)); err != nil {
@@ -148,7 +144,8 @@ func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, e
 	return p, err
 }
 
-// readDocs reads a page of messages after one and returns the last id that it covers.
+// readDocs reads a page of messages with ids above after, and returns the last id that it
+// covers.
 func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (through int64, err error) {
 	through = min(after+indexPage, last)
 	rows, err := s.one(ctx).rows(`SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+
@@ -160,14 +157,14 @@ func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (t
 	return through, wrap("read what is not indexed", err)
 }
 
-// index stores pages, and returns how many documents that are; one more for
-// each page that moved a user on.
+// index stores pages, and returns the number of documents, plus one for each page that advanced a
+// user's progress.
 func (s *Store) index(ctx context.Context, pages []indexing) (total int, err error) {
 	owner := pages[0].user
 	if len(pages) > 1 {
-		owner = 0 // there is one writer: no row needs to be locked
+		owner = 0 // with one writer, no row needs to be locked
 	}
-	err = s.updateLeased(ctx, "index", owner, false, func(t *tx) error {
+	err = s.transact(ctx, "index", tx{user: owner, knowsLeases: true}, func(t *tx) error {
 		total = 0
 		for _, p := range pages {
 			own := *t
@@ -187,8 +184,8 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 	return total, err
 }
 
-// putIndexing stores a page, unless something was edited or somebody else
-// indexed since it was read: it is read again later then.
+// putIndexing stores a page, unless something was edited or another process indexed since it was
+// read. It is then read again later.
 func (t *tx) putIndexing(p indexing) (n int, err error) {
 	var now progress
 	err = t.row(p.now.read(t.user).Query, t.user).Scan(&now.indexed, &now.reindexed, &now.filed, &now.version,
@@ -208,8 +205,7 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 		}
 	}
 	for _, d := range p.docs {
-		st := t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms)
-		if err := t.exec(st.Query, st.Args...); err != nil {
+		if err := t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms)); err != nil {
 			return n, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// key is the key of a job: what it is about, in order.
+// key returns the key of a job: its kind and the ids of its subject.
 func key(kind string, ids ...int64) string {
 	var b strings.Builder
 	b.WriteString(kind)
@@ -25,7 +24,7 @@ func key(kind string, ids ...int64) string {
 
 func threadKey(id core.ThreadID) string { return key("thread", int64(id)) }
 
-// head is the job of a key that is ready or running.
+// head is the ready or running job of a key.
 type head struct {
 	id    core.JobID
 	state core.JobState
@@ -38,12 +37,8 @@ func (t *tx) head(k string) (head, bool, error) {
 		return h, false, err
 	}
 	err := t.row(`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`,
-		t.user, k).
-		Scan(&h.id, (*string)(&h.state), &h.ref)
-	if errors.Is(err, sql.ErrNoRows) {
-		return h, false, nil
-	}
-	return h, err == nil, err
+		t.user, k).Scan(&h.id, &h.state, &h.ref)
+	return h, err == nil, optional(err)
 }
 
 // enqueue adds a job behind those of its key.
@@ -69,7 +64,7 @@ func (t *tx) enqueue(j core.NewJob) error {
 	return t.addJob(j, state)
 }
 
-// addJob adds a job that nobody has claimed.
+// addJob adds an unclaimed job.
 func (t *tx) addJob(j core.NewJob, state core.JobState) error {
 	if state == core.JobWaiting {
 		t.alone = ""
@@ -81,55 +76,52 @@ func (t *tx) addJob(j core.NewJob, state core.JobState) error {
 const insertJob = `INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`
 
-// jobRow are the arguments of insertJob.
+// jobRow returns the arguments of insertJob.
 func jobRow(j core.NewJob, id core.JobID, state core.JobState, l core.Lease, worker string) []any {
 	return []any{j.User, id, j.Queue, j.Key, j.Ref, cmp.Or(string(j.Payload), "{}"), string(state), ms(j.RunAt), l.Attempt,
 		ms(l.Until), worker}
 }
 
-// take claims a due head, or one whose lease lapsed. false: it is not to be had.
+// take claims a due head, or one whose lease has lapsed; false if it is not available.
 func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
 	l := core.Lease{Job: ref.ID, Key: ref.Key, Until: c.Until}
 	if t.waits(ref.Queue) {
-		return l, false, t.putOff(ref.ID, c.Now)
+		return l, false, t.postponeJob(ref.ID, c.Now)
 	}
 	err := t.row(`UPDATE jobs SET state = 'running', attempt = attempt + 1, lease_until = $3, worker = $4
 		WHERE user_id = $1 AND id = $2 AND (state = 'ready' AND run_at <= $5 OR state = 'running' AND lease_until <= $5)
 		RETURNING attempt`, t.user, ref.ID, ms(c.Until), c.Worker, ms(c.Now)).Scan(&l.Attempt)
-	if errors.Is(err, sql.ErrNoRows) {
-		return l, false, nil
-	}
-	return l, err == nil, err
+	return l, err == nil, optional(err)
 }
 
-// holding is whether a lease is still ours, and whether a job waits behind it.
-type holding struct{ held, waits bool }
+// holding is the state of a lease: whether it is still held, and whether a job waits behind it.
+type holding struct {
+	held, waits bool
+	kept        bool // by a row, without a job
+}
 
-// toHolding returns what reads it.
-func toHolding(user core.UserID, l core.Lease, h *holding) Statement {
+// readHolding returns the statement that reads a holding.
+func readHolding(user core.UserID, l core.Lease, h *holding) Statement {
 	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs w WHERE w.user_id = $1 AND w.key = j.key AND w.state = 'waiting') FROM jobs j
 		WHERE j.user_id = $1 AND j.id = $2 AND j.state = 'running' AND j.attempt = $3`, Args: []any{user, l.Job, l.Attempt},
 		Scan: func(r Row) error {
 			err := r.Scan(&h.waits)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
 			h.held = err == nil
-			return err
+			return optional(err)
 		}}
 }
 
-// holds fails with core.ErrFenced unless the lease is still ours. It also learns
-// whether a job waits behind it.
+// holds fails with core.ErrFenced unless the lease is still held. It also learns whether a job
+// waits behind it.
 func (t *tx) holds(l core.Lease) error {
 	var h holding
-	if err := t.ask(toHolding(t.user, l, &h)); err != nil {
+	if err := t.ask(readHolding(t.user, l, &h)); err != nil {
 		return err
 	}
 	return t.holdsAs(l, h)
 }
 
-// holdsAs is holds for what was read with the lock.
+// holdsAs is holds with a holding that was read with the lock.
 func (t *tx) holdsAs(l core.Lease, h holding) error {
 	if !h.held {
 		return core.ErrFenced
@@ -137,19 +129,29 @@ func (t *tx) holdsAs(l core.Lease, h holding) error {
 	if !h.waits {
 		t.alone = l.Key
 	}
+	if h.kept {
+		t.keptJob = l.Job
+	}
 	return nil
 }
 
 // end ends a held job, done or dead, and lets the next of its key run.
 func (t *tx) end(l core.Lease, cause string) error {
-	query, args := `DELETE FROM jobs WHERE user_id = $1 AND id = $2`, []any{t.user, l.Job}
-	if cause != "" {
-		query, args = `UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, append(args, cause)
-	}
-	if err := t.exec(query, args...); err != nil {
+	if err := t.dropJob(l, cause); err != nil {
 		return err
 	}
 	return t.promote(l.Key)
+}
+
+// dropJob deletes a held job, or marks it dead. A lease that its own row keeps has no job.
+func (t *tx) dropJob(l core.Lease, cause string) error {
+	switch {
+	case t.keptJob == l.Job && t.knowsLeases:
+		return nil
+	case cause != "":
+		return t.exec(`UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, cause)
+	}
+	return t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 }
 
 // promote makes the first waiting job of a key its head.
@@ -161,14 +163,13 @@ func (t *tx) promote(k string) error {
 	err := t.row(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id =
 		(SELECT id FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting' ORDER BY id LIMIT 1) RETURNING queue`,
 		t.user, k).Scan(&queue)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+	if err == nil {
+		t.awaken(queue)
 	}
-	t.awaken(queue)
-	return err
+	return optional(err)
 }
 
-// again gives a held job back, to run at at.
+// again returns a held job to the queue, to run at `at`.
 func (t *tx) again(l core.Lease, at time.Time, cause string) error {
 	if err := t.leasesAsJobs(); err != nil {
 		return err
@@ -208,8 +209,8 @@ func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit i
 	return refs, at(next), err
 }
 
-// inShare is the condition that the work of a row's user is in a share, whose numbers are
-// the parameters n and of, or has been due since the time in since.
+// inShare returns the condition that a row's user is in the share of the parameters n and of,
+// or that the row has been due since the time in since.
 func inShare(n, of, due, since string) string {
 	return `(user_id % ` + of + ` = ` + n + ` OR ` + due + ` <= ` + since + `)`
 }
@@ -232,7 +233,7 @@ func dueOf(q reader, queue string, now time.Time, limit int, share core.Share) (
 	return refs, nil
 }
 
-// nextOf is when the next job of a queue in a share is due after now, or 0.
+// nextOf returns when the next job of a queue in a share is due after now, or 0.
 func nextOf(q reader, queue string, now time.Time, share core.Share) (int64, error) {
 	const after = ` > $2 AND user_id % $4 = $3`
 	var run, lapse sql.NullInt64
@@ -245,10 +246,10 @@ func nextOf(q reader, queue string, now time.Time, share core.Share) (int64, err
 	return lapse.Int64, err
 }
 
-// Claim takes a due job; nil if it was taken.
+// Claim claims a due job; nil if it is not available.
 func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
 	var out *core.Job
-	err := s.updateLeased(ctx, "claim job", ref.User, false, func(t *tx) error {
+	err := s.transact(ctx, "claim job", tx{user: ref.User, knowsLeases: true}, func(t *tx) error {
 		out = nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {
@@ -267,12 +268,10 @@ const jobColumns = `id, user_id, queue, key, ref, payload, state, run_at, attemp
 func scanJob(row scanner) (core.Job, error) {
 	var j core.Job
 	var payload string
-	var run, until, since int64
-	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, (*string)(&j.State), &run, &j.Lease.Attempt,
-		&until, &j.Worker, &j.Error, &j.Failures, &since)
+	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, &j.State, asTime(&j.RunAt), &j.Lease.Attempt,
+		asTime(&j.Lease.Until), &j.Worker, &j.Error, &j.Failures, asTime(&j.Since))
 	j.Payload = json.RawMessage(payload)
-	j.RunAt, j.Since = at(run), at(since)
-	j.Lease.Job, j.Lease.Key, j.Lease.Until = j.ID, j.Key, at(until)
+	j.Lease.Job, j.Lease.Key = j.ID, j.Key
 	return j, found(err)
 }
 
@@ -306,14 +305,14 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 	})
 }
 
-// Abandon ends leases that their holder may not know of; see core.JobStore. Those that rows
-// keep are jobs by now.
+// Abandon ends leases that their holder may not know of; see core.JobStore. Leases in rows have
+// been converted to jobs before.
 func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at time.Time) error {
 	return s.updateFrozen(ctx, "abandon claims", user, func(t *tx) error {
-		rows, err := t.rows(`UPDATE jobs SET lease_until = 0 WHERE user_id = $1 AND worker = $2 AND run_at <= $3
+		queues, err := list(t, column[string],
+			`UPDATE jobs SET lease_until = 0 WHERE user_id = $1 AND worker = $2 AND run_at <= $3
 			AND state IN ('ready', 'running') AND state = 'running' AND (queue = '`+core.QueueTurn+`' OR queue LIKE '`+core.QueueDeliver+`%')
 			RETURNING queue`, t.user, worker, ms(at))
-		queues, err := collect(rows, err, func(r scanner) (queue string, err error) { return queue, r.Scan(&queue) })
 		for _, queue := range queues {
 			t.awaken(queue)
 		}
@@ -321,7 +320,7 @@ func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at
 	})
 }
 
-// RetryJob gives a claimed job back.
+// RetryJob returns a claimed job to the queue.
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
 	return s.updateFrozen(ctx, "retry job", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
@@ -334,7 +333,7 @@ func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at
 	})
 }
 
-// failed gives a job back to run again; without a cause that is no failure of its.
+// failed returns a job to the queue, and counts a failure if there is a cause.
 func (t *tx) failed(l core.Lease, at time.Time, cause string) error {
 	if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job,
 		flag(cause != "")); err != nil {
@@ -343,14 +342,14 @@ func (t *tx) failed(l core.Lease, at time.Time, cause string) error {
 	return t.again(l, at, cause)
 }
 
-// DeadJobs lists jobs that gave up, newest first.
+// DeadJobs lists dead jobs, newest first.
 func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+jobColumns+` FROM jobs WHERE state = 'dead' ORDER BY run_at DESC LIMIT $1`,
+	return list(s.one(ctx), scanJob,
+		`SELECT `+jobColumns+` FROM jobs WHERE state = 'dead' ORDER BY run_at DESC LIMIT $1`,
 		limit)
-	return collect(rows, err, scanJob)
 }
 
-// Lapse ends every lease at once.
+// Lapse ends all leases.
 func (s *Store) Lapse(ctx context.Context) (int, error) {
 	var n int
 	err := s.writeShared(ctx, "lapse leases", func(q querier) (err error) {
@@ -360,7 +359,7 @@ func (s *Store) Lapse(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// Revive makes a dead job the last of its key again.
+// Revive enqueues a dead job again, as the last one of its key.
 func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error {
 	return s.update(ctx, "revive job", user, func(t *tx) error {
 		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user,
@@ -378,19 +377,16 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 	})
 }
 
-// QueueStats tells how many jobs each queue holds.
+// QueueStats returns the depth of each queue.
 func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
 	rows, err := s.one(ctx).rows(
 		`SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
 			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (` +
 			ownLeases + ownSending + `) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
 	return collect(rows, err, func(r scanner) (q core.QueueStat, err error) {
-		var oldest int64
-		err = r.Scan(&q.Queue, (*string)(&q.State), &q.Depth, &oldest)
-		q.Oldest = at(oldest)
-		return q, err
+		return q, r.Scan(&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest))
 	})
 }
 
-// awaken tells those who take work of a queue that there is some of this user.
+// awaken notifies the workers of a queue of new work for this user.
 func (t *tx) awaken(queue string) { t.wake = append(t.wake, core.WakeTopic(queue, t.user)) }

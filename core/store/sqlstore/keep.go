@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"time"
@@ -21,16 +20,13 @@ func (s *Store) Acquire(ctx context.Context, name, worker string, now, until tim
 				fence = CASE WHEN leases.worker = excluded.worker THEN leases.fence ELSE leases.fence + 1 END
 			WHERE leases.worker = excluded.worker OR leases.until <= $4
 			RETURNING fence`, name, worker, ms(until), ms(now)).Scan(&fence)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
 		held = err == nil
-		return err
+		return optional(err)
 	})
 	return fence, held, err
 }
 
-// Release gives a lease back.
+// Release ends a lease.
 func (s *Store) Release(ctx context.Context, name, worker string) error {
 	return s.writeShared(ctx, "release lease", func(q querier) error {
 		_, err := q.exec(`UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
@@ -38,14 +34,14 @@ func (s *Store) Release(ctx context.Context, name, worker string) error {
 	})
 }
 
-// writeShared runs f in one writing transaction that concerns no user.
+// writeShared runs f in one writing transaction of no user.
 func (s *Store) writeShared(ctx context.Context, op string, f func(q querier) error) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.writeSharedLong(ctx, op, f)
 }
 
-// writeSharedLong is writeShared for what may take long.
+// writeSharedLong is writeShared without the dialect's timeout.
 func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier) error) error {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -59,8 +55,8 @@ func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier
 	return wrap(op, tx.Commit())
 }
 
-// Take reserves the next slot of a limiter: a leaky bucket, kept as the time of
-// its next free slot in microseconds.
+// Take reserves the next slot of a limiter: a leaky bucket, stored as the time of its next
+// free slot in microseconds.
 func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int,
 	now time.Time) (time.Duration, error) {
 	var slot int64
@@ -72,7 +68,7 @@ func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst
 	return max(0, time.UnixMicro(slot).Sub(now)), err
 }
 
-// Push makes everybody wait on key until until.
+// Push blocks the limiter of key until `until`.
 func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 	return s.writeShared(ctx, "push rate", func(q querier) error {
 		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
@@ -82,15 +78,14 @@ func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 	})
 }
 
-// SetAttachment stores what became of an attachment; see core.MediaStore.
+// SetAttachment stores a fetched attachment; see core.MediaStore.
 func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 	gone := false
 	err := s.update(ctx, "set attachment", f.User, func(t *tx) error {
 		if err := t.holds(f.Lease); err != nil {
 			return err
 		}
-		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
-			f.Message))
+		m, err := t.message(f.Message)
 		if err != nil {
 			return err
 		}
@@ -99,8 +94,7 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 		}
 		was := m.Attachments[f.Index].Document
 		m.Attachments[f.Index] = f.Attachment
-		x := text(extraOf(m))
-		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, f.Message, x); err != nil {
+		if err := t.putExtra(m); err != nil {
 			return err
 		}
 		if f.Text != "" && f.Revision == m.Revision {
@@ -123,7 +117,7 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 	return err
 }
 
-// transcribed replaces a message's text by one that says what was heard.
+// transcribed replaces a message's text by one with the transcript.
 func (t *tx) transcribed(m core.Message, f core.Fetched) error {
 	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user,
 		m.ID, f.Text, f.Tokens)
@@ -141,10 +135,7 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 	var body string
 	err := s.one(ctx).row(`SELECT body FROM journal WHERE user_id = $1 AND turn_id = $2 AND step = $3 AND call = $4`, user,
 		turn, step, index).Scan(&body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", false, nil
-	}
-	return body, err == nil, wrap("look up call", err)
+	return body, err == nil, wrap("look up call", optional(err))
 }
 
 // Record journals the result of a call of an outside tool.
@@ -163,7 +154,7 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 	})
 }
 
-// Sweep removes what is no longer needed; see core.Janitor.
+// Sweep removes obsolete rows; see core.Janitor.
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total := int64(0)
 	var late []core.UserID
@@ -187,11 +178,7 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
 			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
 		} {
-			res, err := q.exec(step.query, step.args...)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
+			n, err := q.count(step.query, step.args...)
 			if err != nil {
 				return err
 			}
@@ -205,10 +192,10 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	return int(total), err
 }
 
-// expire ends parked deliveries whose time is over, and returns whose they are.
+// expire ends expired parked deliveries, and returns their users.
 func expire(q querier, now time.Time) ([]core.UserID, error) {
-	rows, err := q.rows(`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
+	return list(q, column[core.UserID],
+		`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
 		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
 		ms(now))
-	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }

@@ -8,12 +8,11 @@ import (
 )
 
 // A turn or delivery that is claimed as it is stored keeps its lease in its own row, which
-// saves writing a job and deleting it. Such a lease is used as long as all goes well: a
-// transaction that looks at its user's jobs makes a job of it first, under the row's own
-// id, and so does a process that notices that the holder ended. What runs with every turn knows
-// both forms; see updateLeased.
+// saves the insertion and deletion of a job. A transaction that reads its user's jobs first
+// converts such a lease to a job, with the row's id; so does a process that notices that the
+// holder has ended. Transactions that run with every turn handle both forms (knowsLeases).
 
-// lease is one that its own row keeps.
+// lease is a lease kept in the row of a turn or delivery.
 type lease struct {
 	user   core.UserID
 	id     int64 // of the turn or delivery
@@ -24,7 +23,7 @@ type lease struct {
 	since  int64
 }
 
-// ownLeases reads leases: columns of leases that are kept by turns and by deliveries.
+// ownLeases and ownSending select the leases in rows of turns and of deliveries.
 const ownLeases = `SELECT user_id, id, thread_id, '' AS channel, '' AS account, '' AS external, worker, lease_until, started_at
 		FROM turns WHERE state = 'running' AND lease_until > 0`
 const ownSending = ` UNION ALL SELECT user_id, id, 0, channel, account, external, worker, lease_until, created_at
@@ -35,8 +34,8 @@ func scanLease(r scanner) (l lease, err error) {
 		&l.since)
 }
 
-// toLeases returns what reads those of a user.
-func (t *tx) toLeases() Statement {
+// readLeases returns the statement that reads the leases in the user's rows.
+func (t *tx) readLeases() Statement {
 	t.leases = nil
 	return Statement{Query: ownLeases + ` AND user_id = $1` + ownSending + ` AND user_id = $1`, Args: []any{t.user},
 		All: func(r Row) error {
@@ -46,15 +45,15 @@ func (t *tx) toLeases() Statement {
 		}}
 }
 
-// enter locks the user's row, reads what is to be read with it, and makes jobs of the
-// leases that rows of the user keep.
+// enter locks the user's row, reads first with it, and converts the leases in the user's
+// rows to jobs, unless t knows them.
 func (t *tx) enter(first ...Statement) error {
-	if t.free {
+	if t.unlocked {
 		return nil
 	}
 	ask := append([]Statement{t.lock()}, first...)
 	if t.user != 0 && !t.knowsLeases {
-		ask = append(ask, t.toLeases())
+		ask = append(ask, t.readLeases())
 	}
 	if err := t.ask(ask...); err != nil {
 		return err
@@ -62,20 +61,21 @@ func (t *tx) enter(first ...Statement) error {
 	return t.makeJobs()
 }
 
-// leasesAsJobs is for a transaction that knows leases, before it looks at jobs.
+// leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads
+// jobs.
 func (t *tx) leasesAsJobs() error {
 	if !t.knowsLeases {
 		return nil
 	}
 	t.knowsLeases = false
-	if err := t.ask(t.toLeases()); err != nil {
+	if err := t.ask(t.readLeases()); err != nil {
 		return err
 	}
 	return t.makeJobs()
 }
 
-// keptLease follows a row that keeps its lease: where others do not know of such leases a
-// job is made of it.
+// keptLease is called after a row with a lease is stored. It converts the lease to a job if
+// a process is alive that does not know such leases.
 func (t *tx) keptLease() error {
 	if t.s.allKnow(leasesVersion) {
 		return nil
@@ -93,7 +93,7 @@ func (t *tx) makeJobs() error {
 	return nil
 }
 
-// makeJob makes the job of a lease, held until then, if nobody else did.
+// makeJob converts a lease to a job that is held until `until`, unless somebody else has.
 func makeJob(count func(query string, args ...any) (int64, error), l lease, until int64) error {
 	table, job := "turns", turnJob(l.thread, at(l.since))
 	if l.to.Channel != "" {
@@ -109,24 +109,24 @@ func makeJob(count func(query string, args ...any) (int64, error), l lease, unti
 	return err
 }
 
-// overdue is how often a process looks for leases that rows keep beyond their time.
+// overdue is how often a process looks for expired leases in rows.
 const overdue = 30 * time.Second
 
-// lapse makes jobs of leases that rows keep beyond their time, now and then.
+// lapse converts expired leases in rows to jobs, at most once per overdue.
 func (s *Store) lapse(ctx context.Context, now time.Time) error {
 	last := s.lapsed.Load()
 	if now.UnixMilli()-last < overdue.Milliseconds() || !s.lapsed.CompareAndSwap(last, now.UnixMilli()) {
 		return nil
 	}
-	rows, err := s.one(ctx).rows(ownLeases+` AND lease_until <= $1`+ownSending+` AND lease_until <= $1`, ms(now))
-	over, err := collect(rows, err, scanLease)
+	const expired = ` AND lease_until <= $1`
+	over, err := list(s.one(ctx), scanLease, ownLeases+expired+ownSending+expired, ms(now))
 	if err != nil || len(over) == 0 {
 		return err
 	}
 	return s.writeShared(ctx, "end leases", func(q querier) error { return q.endLeases(over) })
 }
 
-// endLeases makes jobs of leases that are over, which anybody may take.
+// endLeases converts leases to jobs that anybody may claim.
 func (q querier) endLeases(over []lease) error {
 	for _, l := range over {
 		if err := makeJob(q.count, l, 0); err != nil {
@@ -136,14 +136,13 @@ func (q querier) endLeases(over []lease) error {
 	return nil
 }
 
-// endLeases ends the leases of a process, and says how many there were; of all without one.
+// endLeases ends the leases of a worker (empty: of all) and returns their number.
 func endLeases(q querier, worker string) (int, error) {
 	mine, args := ``, []any(nil)
 	if worker != "" {
 		mine, args = ` AND worker = $1`, []any{worker}
 	}
-	rows, err := q.rows(ownLeases+mine+ownSending+mine, args...)
-	kept, err := collect(rows, err, scanLease)
+	kept, err := list(q, scanLease, ownLeases+mine+ownSending+mine, args...)
 	if err != nil {
 		return 0, err
 	}

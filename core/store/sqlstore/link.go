@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// LinkCode tells what a code would do for an address; see core.LinkStore.
+// LinkCode returns the effect that a code would have for an address; see core.LinkStore.
 func (s *Store) LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error) {
 	var l core.Link
 	err := s.view(ctx, "read link code", func(q querier) (err error) {
@@ -40,10 +41,10 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 		return l, err
 	}
 	var owner core.UserID
-	err = found(q.row(`SELECT user_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`, a.Channel,
+	err = optional(q.row(`SELECT user_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`, a.Channel,
 		a.Account, a.External).Scan(&owner))
 	switch {
-	case err != nil && !errors.Is(err, core.ErrNotFound):
+	case err != nil:
 		return l, err
 	case c.Address == a:
 		l.State = core.LinkOwn
@@ -58,16 +59,13 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 
 // triesOf counts the wrong tries of an address; until is not zero while it is locked.
 func triesOf(q reader, a core.Address, now time.Time) (n int, until time.Time, err error) {
-	var end int64
-	err = found(q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a),
-		ms(now)).Scan(&n, &end))
-	if errors.Is(err, core.ErrNotFound) {
-		return 0, until, nil
-	}
+	var end time.Time
+	err = q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a),
+		ms(now)).Scan(&n, asTime(&end))
 	if n >= core.LinkTries {
-		until = at(end)
+		until = end
 	}
-	return n, until, err
+	return n, until, optional(err)
 }
 
 // takenBy reports whether an address has used a code.
@@ -102,33 +100,26 @@ func (s *Store) UseLink(ctx context.Context, hash string, h core.Hold) error {
 	})
 }
 
-// useLinkCode uses a code at an address, unless that is locked. It is kept as
-// used, with the address and its name, for as long as it would have been valid:
-// its user is asked, and a repeat finds it.
+// useLinkCode uses a code at an address, unless the address is locked. The used code is kept
+// with the address and its name until it would have expired: its user is asked, and a repeat
+// finds it.
 func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time) error {
 	if _, until, err := triesOf(t, a, now); err != nil || !until.IsZero() {
-		return orRefused(err)
+		return cmp.Or(err, core.ErrRefused)
 	}
 	c, err := t.useCode(core.CodeLink, hash, now)
 	if err != nil {
 		return err
 	}
 	if c.Address == a {
-		return core.ErrRefused // the transaction is undone, and the code with it
+		return core.ErrRefused // the rollback restores the code
 	}
-	c.Hint = core.AddressKey(c.Address) // where it was made, and the question is asked
+	c.Hint = core.AddressKey(c.Address) // where it was made, and where the question is asked
 	c.Kind, c.Address, c.Name = core.CodeLinked, a, name
 	if err := t.putCode(c); err != nil {
 		return err
 	}
 	return t.exec(`DELETE FROM tries WHERE address = $1`, core.AddressKey(a))
-}
-
-func orRefused(err error) error {
-	if err == nil {
-		return core.ErrRefused
-	}
-	return err
 }
 
 // TryLink counts a wrong try of a stranger; see core.LinkStore.
@@ -146,7 +137,7 @@ func (s *Store) TryLink(ctx context.Context, h core.Hold) error {
 	})
 }
 
-// wrongLink counts a wrong try. What is locked stays so no longer for it.
+// wrongLink counts a wrong try. It does not prolong a lock.
 func (t *tx) wrongLink(a core.Address, now time.Time) error {
 	return t.exec(`INSERT INTO tries (address, count, until) VALUES ($1, 1, $2)
 		ON CONFLICT (address) DO UPDATE SET count = CASE WHEN tries.until <= $3 THEN 1 ELSE tries.count + 1 END,
@@ -154,7 +145,7 @@ func (t *tx) wrongLink(a core.Address, now time.Time) error {
 		core.AddressKey(a), ms(now.Add(core.LinkLock)), ms(now), core.LinkTries)
 }
 
-// newLink stores a user's code in place of their last one.
+// newLink stores a user's linking code and replaces the last one.
 func (t *tx) newLink(c core.Code) error {
 	if err := t.dropCodes(t.user, core.CodeLink, ""); err != nil {
 		return err
@@ -180,19 +171,19 @@ func (t *tx) useLink(e core.UseLink) error {
 	return t.useLinkCode(e.Hash, i.Address, i.Name, e.At)
 }
 
-// acceptLink makes the other side of a code the user's.
+// acceptLink joins the other side of a used code to the user.
 func (t *tx) acceptLink(e core.AcceptLink) error {
 	l := e.Subject
 	c, err := codeOf(t, core.CodeLinked, l.Hash)
 	if err != nil || c.User != t.user || c.Address != l.Address {
-		return orRefused(err)
+		return cmp.Or(err, core.ErrRefused)
 	}
 	if l.User != 0 {
 		var there bool
 		err := t.row(`SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,
 			l.Identity).Scan(&there)
 		if err != nil || !there {
-			return orRefused(err)
+			return cmp.Or(err, core.ErrRefused)
 		}
 		if _, err = t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity,
 			AskedAt: e.At}); err != nil {
@@ -214,17 +205,17 @@ func (t *tx) acceptLink(e core.AcceptLink) error {
 		l.Address.Channel, l.Address.Account, l.Address.External)
 }
 
-// unlink detaches an identity. What came through it keeps it.
+// unlink detaches an identity. Its messages still refer to it.
 func (t *tx) unlink(id core.IdentityID) error {
-	n, err := t.count(`DELETE FROM addresses WHERE user_id = $1 AND identity_id = $2`, t.user, id)
-	if err != nil || n == 0 {
-		return orNotFound(err)
+	err := t.execOr(core.ErrNotFound, `DELETE FROM addresses WHERE user_id = $1 AND identity_id = $2`, t.user, id)
+	if err != nil {
+		return err
 	}
 	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`,
 		t.user, id); err != nil {
 		return err
 	}
-	// A session that came through it ends, and one of which that is not known.
+	// Sessions that were signed in through it end, and those of unknown origin.
 	const through = ` AND identity_id IN ($2, 0)`
 	if err := t.dropTokens(tokenSession, "sessions", through, id); err != nil {
 		return err
@@ -232,26 +223,25 @@ func (t *tx) unlink(id core.IdentityID) error {
 	return t.exec(`DELETE FROM sessions WHERE user_id = $1`+through, t.user, id)
 }
 
-// split asks for the move of what came through an identity.
+// split creates the move that splits off an identity.
 func (t *tx) split(e core.Split) error {
 	var n int
 	err := t.row(`SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user,
 		e.Identity).Scan(&n)
 	if err != nil || n == 0 {
-		return orNotFound(err)
+		return cmp.Or(err, core.ErrNotFound)
 	}
 	_, err = t.askMove(core.Move{Kind: core.MoveSplit, From: t.user, Identity: e.Identity, AskedAt: e.At})
 	return err
 }
 
-// Became follows a user who is gone through merges; see core.LinkStore.
+// Became returns the target user of a merged user; see core.LinkStore.
 func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, error) {
 	into := user
 	for seen := map[core.UserID]bool{}; !seen[into]; {
 		seen[into] = true
-		err := found(
-			s.one(ctx).row(
-				`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
+		err := found(s.one(ctx).row(
+			`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
 			AND NOT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role <> 'none') ORDER BY id DESC LIMIT 1`, into).Scan(&into))
 		if errors.Is(err, core.ErrNotFound) && into != user {
 			return into, nil

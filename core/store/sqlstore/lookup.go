@@ -1,30 +1,28 @@
 package sqlstore
 
 import (
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Rows stand with their user. What comes from outside names no user: an address, a
-// token, an event id. The tables addresses, tokens and event_ids say whose it is, and
-// keep it from being anybody else's; they change with the rows that they lead to.
+// Rows are keyed by user first. Values from outside name no user: addresses, tokens, event ids.
+// The tables addresses, tokens and event_ids map them to their user, and keep them unique; they
+// change in the transaction of the rows that they lead to.
 
-// Kinds of tokens beside those of codes.
+// Kinds of tokens, besides the kinds of codes.
 const (
 	tokenSession = "session"
 	tokenKey     = "key"
 )
 
-// bearerOf returns whom the hash of a secret belongs to, and the id of the session or key.
+// bearerOf returns the user of the hash of a secret, and the id of the session or key.
 func bearerOf(q reader, kind, hash string) (user core.UserID, id int64, err error) {
 	err = found(q.row(`SELECT user_id, id FROM tokens WHERE kind = $1 AND hash = $2`, kind, hash).Scan(&user, &id))
 	return user, id, err
 }
 
-// codeOf finds a code by its kind and hash, of any user.
+// codeOf returns a code of any user by its kind and hash.
 func codeOf(q reader, kind core.CodeKind, hash string) (core.Code, error) {
 	user, _, err := bearerOf(q, string(kind), hash)
 	if err != nil {
@@ -34,34 +32,29 @@ func codeOf(q reader, kind core.CodeKind, hash string) (core.Code, error) {
 		string(kind), hash))
 }
 
-// putToken makes the user known by the hash of a secret; id is that of the session
-// or key.
+// putToken maps the hash of a secret to the user; id identifies the session or key.
 func (t *tx) putToken(kind, hash string, id int64) error {
 	return t.exec(`INSERT INTO tokens (kind, hash, user_id, id) VALUES ($1, $2, $3, $4)`, kind, hash, t.user, id)
 }
 
-// dropTokens makes the user unknown by the sessions or keys of table that where
-// describes, which go next. $1 is the user.
+// dropTokens removes the tokens of the sessions or keys of a table that match where. The caller
+// deletes these next. $1 is the user.
 func (t *tx) dropTokens(kind, table, where string, args ...any) error {
 	return t.exec(`DELETE FROM tokens WHERE kind = '`+kind+`'
 		AND hash IN (SELECT hash FROM `+table+` WHERE user_id = $1`+where+`)`,
 		append([]any{t.user}, args...)...)
 }
 
-// dropCodes removes the codes of a kind of a user, or of strangers, that where
-// describes. $1 is the user and $2 the kind.
+// dropCodes removes the codes of a kind of a user, or of strangers, that match where. $1 is the
+// user and $2 the kind.
 func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) error {
 	of := ` WHERE user_id = $1 AND kind = $2` + where
 	args = append([]any{user, string(kind)}, args...)
-	if err := t.exec(`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes`+of+`)`,
-		args...); err != nil {
-		return err
-	}
-	return t.exec(`DELETE FROM codes`+of, args...)
+	return t.execEach([]string{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes` + of + `)`,
+		`DELETE FROM codes` + of}, args...)
 }
 
-// admission is what became of an event: it is known already, new, or was held until
-// now.
+// admission is the result of admitting an event: already known, new, or held until now.
 type admission int
 
 const (
@@ -70,7 +63,7 @@ const (
 	eventReleased
 )
 
-// admits returns what takes in an event that is not known, for a user; keep stores
+// admits returns the statement that admits an event for a user, unless it is known; keep stores
 // the event itself.
 func admits(user core.UserID, e core.Inbound, how *admission) Statement {
 	return Statement{Query: `INSERT INTO event_ids (channel, account, event_id, user_id) VALUES ($1, $2, $3, $4)
@@ -79,16 +72,14 @@ func admits(user core.UserID, e core.Inbound, how *admission) Statement {
 		Scan: func(r Row) error {
 			var one int
 			err := r.Scan(&one)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
+			if err == nil {
+				*how = eventNew
 			}
-			*how = eventNew
-			return err
+			return optional(err)
 		}}
 }
 
-// unhold makes an event that was known a user's, if it was held until its address
-// became somebody's.
+// unhold gives a known event to the user, if it was held for its address.
 func (t *tx) unhold(e core.Inbound) (admission, error) {
 	n, err := t.count(`UPDATE event_ids SET user_id = $4
 		WHERE channel = $1 AND account = $2 AND event_id = $3 AND user_id = 0 AND EXISTS (SELECT 1 FROM events h
@@ -100,7 +91,7 @@ func (t *tx) unhold(e core.Inbound) (admission, error) {
 	return eventReleased, err
 }
 
-// admit takes in an event, held or not.
+// admit admits an event, held or not.
 func (t *tx) admit(e core.Inbound, state string) (how admission, err error) {
 	if err = t.ask(admits(t.user, e, &how)); err == nil && how == eventKnown && state != "held" {
 		how, err = t.unhold(e)
@@ -108,17 +99,15 @@ func (t *tx) admit(e core.Inbound, state string) (how admission, err error) {
 	return how, err
 }
 
-// keep stores an event that was admitted, with the message that it became or 0.
+// keep stores an admitted event, with its message or 0.
 func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, now time.Time) error {
 	a := e.Address
 	if how == eventReleased {
-		var received int64
 		err := t.row(`DELETE FROM events WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3
-			RETURNING external, received_at`, a.Channel, a.Account, e.EventID).Scan(&a.External, &received)
+			RETURNING external, received_at`, a.Channel, a.Account, e.EventID).Scan(&a.External, asTime(&now))
 		if err != nil {
 			return err
 		}
-		now = at(received)
 	}
 	return t.exec(
 		`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)

@@ -10,10 +10,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// seqBits is how many bits of a rowid a document's own number takes.
+// seqBits is the number of bits of a document's id.
 const seqBits = 28
 
-// Match returns where terms occur; see core.RecallStore.
+// Match returns the postings of terms; see core.RecallStore.
 func (s *Store) Match(ctx context.Context, q core.MatchQuery) ([]core.Posting, error) {
 	if s.analyze == nil || len(q.Terms) == 0 {
 		return nil, nil
@@ -33,16 +33,15 @@ func (s *Store) Match(ctx context.Context, q core.MatchQuery) ([]core.Posting, e
 type match struct {
 	core.MatchQuery
 	s   *Store
-	all []core.Posting // one for each term
+	all []core.Posting // one per term
 }
 
-// termQuery asks for documents of the query.
+// termQuery returns a query for documents of the match.
 func (m *match) termQuery(limit int, exprs [][][]string) TermQuery {
 	return TermQuery{User: m.User, Kind: m.Kind, From: m.From, To: m.To, Limit: limit, Exprs: exprs}
 }
 
-// read fills in all postings, in one read: of the index, and of messages that are
-// not indexed yet.
+// read fills in all postings in one read of the index and of messages that are not indexed yet.
 func (m *match) read(ctx context.Context) error {
 	exprs := make([][][]string, 0, 2*len(m.Terms))
 	for _, term := range m.Terms {
@@ -67,11 +66,11 @@ func (m *match) read(ctx context.Context) error {
 	return nil
 }
 
-// tailMost bounds the messages that a search analyzes because they are not
-// indexed yet: more only wait while very much is brought in at once.
+// tailMost bounds the unindexed messages that a search analyzes. There are more only during a
+// large import.
 const tailMost = 2000
 
-// tail reads messages that are not indexed yet.
+// tail returns the statement that reads messages that are not indexed yet.
 func (m *match) tail(docs *[]doc) Statement {
 	return Statement{
 		Query: `SELECT id, body FROM messages WHERE user_id = $1 AND id > (SELECT CASE WHEN indexed < CAST($2 AS bigint) THEN CAST($2 AS bigint) - 1 ELSE indexed END FROM users WHERE id = $1)
@@ -85,7 +84,7 @@ func (m *match) tail(docs *[]doc) Statement {
 	}
 }
 
-// add adds the terms of documents that are not indexed yet.
+// add adds unindexed documents to the postings.
 func (m *match) add(docs []doc) {
 	wanted := make(map[string]*core.Posting, len(m.all))
 	for i := range m.all {
@@ -105,8 +104,8 @@ func (m *match) add(docs []doc) {
 	}
 }
 
-// bound cuts postings to the limit of documents in all, those of rare terms
-// first. Of the others it reads where they occur beside a rare one.
+// bound cuts postings to the limit of documents in total, rare terms first. To cut ones it adds
+// the documents that also hold a rare term.
 func (m *match) bound(ctx context.Context, postings []core.Posting) error {
 	order := make([]*core.Posting, len(postings))
 	for i := range postings {
@@ -127,7 +126,7 @@ func (m *match) bound(ctx context.Context, postings []core.Posting) error {
 		left = 0
 		cut = append(cut, p)
 	}
-	if err := m.beside(ctx, cut, rare); err != nil {
+	if err := m.addRare(ctx, cut, rare); err != nil {
 		return err
 	}
 	for _, p := range cut {
@@ -139,8 +138,8 @@ func (m *match) bound(ctx context.Context, postings []core.Posting) error {
 	return nil
 }
 
-// estimate tells in how many documents a term is by how dense the newest are, of
-// which there are more than the limit.
+// estimate returns the number of documents with a term, extrapolated from the density of the
+// newest if there are more than the limit.
 func (m *match) estimate(newest []int64) int {
 	if len(newest) <= m.Limit {
 		return len(newest)
@@ -149,8 +148,8 @@ func (m *match) estimate(newest []int64) int {
 	return max(len(newest), int(float64(len(newest))*float64(last-max(m.From, 1)+1)/float64(last-first+1)))
 }
 
-// beside adds to cut postings the documents that hold a rare term too.
-func (m *match) beside(ctx context.Context, cut []*core.Posting, rare []string) error {
+// addRare adds the documents that also hold a rare term to cut postings.
+func (m *match) addRare(ctx context.Context, cut []*core.Posting, rare []string) error {
 	if len(cut) == 0 || len(rare) == 0 {
 		return nil
 	}
@@ -175,7 +174,7 @@ func union(a, b []int64) []int64 {
 	return slices.Compact(out)
 }
 
-// idLists reads the ids of each expression into lists, ascending.
+// idLists returns the statement that reads the ids of each expression into lists, ascending.
 func (s *Store) idLists(q TermQuery, lists [][]int64) Statement {
 	st := s.dialect.Terms.Match(q)
 	st.All = func(r Row) error {
@@ -191,7 +190,7 @@ func (s *Store) idLists(q TermQuery, lists [][]int64) Statement {
 	return st
 }
 
-// parseIDs reads a list of ids, newest first, and returns it ascending.
+// parseIDs parses a list of ids, newest first, and returns it ascending.
 func parseIDs(list string) ([]int64, error) {
 	if list == "" {
 		return nil, nil

@@ -6,34 +6,34 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Names of the leases of live processes: those that take work, and those that finish
-// what they began.
+// Prefixes of the leases of live processes: those that claim work, and those that only finish
+// theirs.
 const (
 	memberPrefix  = "process:"
 	leavingPrefix = "leaving:"
 )
 
-// What processes know, as the fence of their membership: while one is there that does not
-// know a form, nobody writes it.
+// Versions of stored forms, kept as the fence of a membership. While a process is alive that
+// does not know a form, nobody writes it.
 const (
-	leasesVersion = 2 // leases that rows keep
-	headsVersion  = 3 // texts of heads that are kept once
+	leasesVersion = 2 // leases in rows
+	headsVersion  = 3 // shared texts of heads, stored once
 	memberVersion = headsVersion
 )
 
-// allKnow reports whether every live process is of at least a version.
+// allKnow reports whether every live process has at least a version.
 func (s *Store) allKnow(version int64) bool {
 	oldest := s.oldest.Load()
 	return oldest == 0 || oldest >= version
 }
 
-// withPrefix is the condition that a lease's name begins with a prefix that ends with a
-// colon, as an index can look it up.
+// withPrefix returns the condition that a lease's name begins with a prefix, which ends with a
+// colon, in a form that an index supports.
 func withPrefix(prefix string) string {
 	return `name > '` + prefix + `' AND name < '` + prefix[:len(prefix)-1] + `;'`
 }
 
-// Join takes or renews a membership; see core.MemberStore.
+// Join creates or renews a membership; see core.MemberStore.
 func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, freed int, err error) {
 	own, other := memberPrefix, leavingPrefix
 	if m.Leaving {
@@ -52,11 +52,10 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 				return err
 			}
 		}
-		if freed, err = s.bury(q, m); err != nil {
+		if freed, err = expireMembers(q, m); err != nil {
 			return err
 		}
-		rows, err := q.rows(`SELECT worker FROM leases WHERE ` + withPrefix(memberPrefix) + ` ORDER BY name`)
-		live, err = collect(rows, err, func(r scanner) (name string, err error) { return name, r.Scan(&name) })
+		live, err = list(q, column[string], `SELECT worker FROM leases WHERE `+withPrefix(memberPrefix)+` ORDER BY name`)
 		if err != nil {
 			return err
 		}
@@ -69,11 +68,11 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 	return live, freed, err
 }
 
-// bury ends the memberships whose time is over, and the leases of their jobs.
-func (s *Store) bury(q querier, m core.Membership) (freed int, err error) {
+// expireMembers ends expired memberships and the leases of their jobs.
+func expireMembers(q querier, m core.Membership) (freed int, err error) {
 	for _, prefix := range []string{memberPrefix, leavingPrefix} {
-		rows, err := q.rows(`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now))
-		gone, err := collect(rows, err, func(r scanner) (name string, err error) { return name, r.Scan(&name) })
+		gone, err := list(q, column[string],
+			`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now))
 		if err != nil {
 			return freed, err
 		}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,12 +37,12 @@ func (t *tx) addItem(e core.AddItem) error {
 	return t.findItem(i.ID, i.Content, e.Embed, e.At)
 }
 
-// wordings are the newest ones, as they are stored.
+// wordings returns the newest wordings, for storage.
 func wordings(all []core.Wording) []core.Wording {
 	return append([]core.Wording{}, all[max(0, len(all)-core.MaxWordings):]...)
 }
 
-// findItem has an item found by its words, and by a vector of config unless that is empty.
+// findItem indexes an item, and requests a vector of config unless that is empty.
 func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) error {
 	if err := t.index(core.DocItem, int64(id), content); err != nil || config == "" {
 		return err
@@ -52,20 +53,16 @@ func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) erro
 	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: at, Unique: true})
 }
 
-// countTheme adds n to a theme's active items; the theme is made if need be.
+// countTheme adds n to a theme's active items, and creates the theme if need be.
 func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) error {
-	name := made.Name
-	if name == "" {
-		name = slug
-	}
 	return t.exec(
 		`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
 		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at, changed = excluded.changed`,
-		t.user, slug, name, made.Description, n, ms(at), t.change(), flag(made.Tainted))
+		t.user, slug, cmp.Or(made.Name, slug), made.Description, n, ms(at), t.change(), flag(made.Tainted))
 }
 
 func (t *tx) archiveItem(e core.ArchiveItem) error {
-	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	i, err := itemByID(t, t.user, e.Item)
 	if err != nil || i.Status == core.ItemArchived {
 		return err
 	}
@@ -79,37 +76,31 @@ func (t *tx) archiveItem(e core.ArchiveItem) error {
 
 // restoreItem makes an archived item active again, unless another states the same.
 func (t *tx) restoreItem(e core.RestoreItem) error {
-	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	i, err := itemByID(t, t.user, e.Item)
 	if err != nil || i.Status == core.ItemActive {
 		return err
 	}
-	n, err := t.count(
+	err = t.execOr(core.ErrExists,
 		`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
 		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = items.digest AND o.status = 'active')`,
 		t.user, e.Item, ms(e.At))
 	if err != nil {
 		return err
 	}
-	if n == 0 {
-		return core.ErrExists
-	}
 	return t.countTheme(i.Theme, core.Theme{}, 1, e.At)
 }
 
-// editItem gives an item another wording, and forgets what finds it by the one before.
+// editItem gives an item a new wording, and removes the terms and the vector of the old one.
 func (t *tx) editItem(e core.EditItem) error {
-	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	i, err := itemByID(t, t.user, e.Item)
 	if err != nil || i.Content == e.Content {
 		return err
 	}
 	history := wordings(append(i.History, core.Wording{Content: i.Content, Until: e.At}))
-	n, err := t.count(
+	err = t.execOr(core.ErrExists,
 		`UPDATE items SET content = $3, digest = $4, history = $5, updated_at = $6 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
 		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`,
 		t.user, e.Item, e.Content, e.Digest, text(history), ms(e.At))
-	if err == nil && n == 0 {
-		err = core.ErrExists
-	}
 	if err != nil {
 		return err
 	}
@@ -124,7 +115,7 @@ func (t *tx) editItem(e core.EditItem) error {
 }
 
 func (t *tx) removeItem(e core.DeleteItem) error {
-	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	i, err := itemByID(t, t.user, e.Item)
 	if err != nil {
 		return err
 	}
@@ -133,9 +124,8 @@ func (t *tx) removeItem(e core.DeleteItem) error {
 
 // redactItems deletes the items and reminders made from a message.
 func (t *tx) redactItems(m core.Message) error {
-	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
+	items, err := list(t, scanItem, selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
 		m.ID)
-	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
 		if err != nil {
 			return err
@@ -155,7 +145,7 @@ func (t *tx) deleteItem(i core.Item, at time.Time) error {
 	return t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
 }
 
-// dropItem removes an item and what is found of it.
+// dropItem removes an item with its terms and its vector.
 func (t *tx) dropItem(i core.Item, at time.Time) error {
 	if i.Status == core.ItemActive {
 		if err := t.countTheme(i.Theme, core.Theme{}, -1, at); err != nil {
@@ -165,21 +155,16 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 	if err := t.loseItem(i.ID); err != nil {
 		return err
 	}
-	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
-		`DELETE FROM items WHERE user_id = $1 AND id = $2`} {
-		if err := t.exec(query, t.user, i.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
+		`DELETE FROM items WHERE user_id = $1 AND id = $2`}, t.user, i.ID)
 }
 
-// loseItem takes an item out of the indexes.
+// loseItem removes an item from the indexes.
 func (t *tx) loseItem(id core.ItemID) error {
 	if err := t.unindex(core.DocItem, int64(id)); err != nil {
 		return err
 	}
-	return t.all(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id)))
+	return t.execAll(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id))...)
 }
 
 // selectItems reads items with the state of their vectors.
@@ -188,21 +173,19 @@ const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags,
 
 func scanItem(r scanner) (core.Item, error) {
 	var i core.Item
-	var tags, history string
-	var created, updated, tainted int64
-	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage,
-		(*string)(&i.Status),
-		&created, &updated, &tainted, &history, &i.Noted, (*string)(&i.Embedding))
-	if err != nil {
-		return i, found(err)
+	var history string
+	var tainted int64
+	err := r.Scan(&i.User, &i.ID, &i.Theme, &i.Type, &i.Content, asJSON(&i.Tags), &i.SourceThread, &i.SourceMessage,
+		&i.Status, asTime(&i.CreatedAt), asTime(&i.UpdatedAt), &tainted, &history, &i.Noted, &i.Embedding)
+	i.Tainted = tainted&madeTainted != 0
+	if err == nil && history != "[]" {
+		err = unjson(history, &i.History)
 	}
-	i.CreatedAt, i.UpdatedAt, i.Tainted = at(created), at(updated), tainted&madeTainted != 0
-	if history != "[]" {
-		if err := unjson(history, &i.History); err != nil {
-			return i, err
-		}
-	}
-	return i, unjson(tags, &i.Tags)
+	return i, found(err)
+}
+
+func itemByID(q reader, user core.UserID, id core.ItemID) (core.Item, error) {
+	return scanItem(q.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, user, id))
 }
 
 // Themes lists themes, those with most active items first.
@@ -214,23 +197,20 @@ func themes(q reader, user core.UserID, limit int) ([]core.Theme, error) {
 	return themesWhere(q, `ORDER BY active DESC, slug LIMIT $2`, user, limit)
 }
 
-// themesWhere lists a user's themes; args are those of the rest of the query, from
-// $2 on.
+// themesWhere lists a user's themes; args are the arguments of where, from $2 on.
 func themesWhere(q reader, where string, user core.UserID, args ...any) ([]core.Theme, error) {
 	rows, err := q.rows(
 		`SELECT user_id, slug, name, description, active, created_at, updated_at, tainted FROM themes WHERE user_id = $1 `+
 			where, append([]any{user}, args...)...)
 	return collect(rows, err, func(r scanner) (h core.Theme, err error) {
-		var created, updated int64
-		err = r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, &created, &updated, &h.Tainted)
-		h.CreatedAt, h.UpdatedAt = at(created), at(updated)
-		return h, err
+		return h, r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, asTime(&h.CreatedAt), asTime(&h.UpdatedAt),
+			&h.Tainted)
 	})
 }
 
 // Item returns an item, or ErrNotFound.
 func (s *Store) Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error) {
-	return scanItem(s.one(ctx).row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, user, id))
+	return itemByID(s.one(ctx), user, id)
 }
 
 // SameItem returns the active item of a digest, or ErrNotFound.
@@ -243,16 +223,15 @@ func (s *Store) SameItem(ctx context.Context, user core.UserID, digest string) (
 func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
 	where, args := itemFilter(q)
 	if len(q.IDs) == 0 {
-		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(
+		return list(s.one(ctx), scanItem, selectItems+where+fmt.Sprintf(
 			` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
 			append(args, q.Limit, q.Skip)...)
-		return collect(rows, err, scanItem)
 	}
 	var out []core.Item
 	err := s.view(ctx, "read items", func(r querier) error {
 		for _, id := range q.IDs {
-			rows, err := r.rows(selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1), append(slices.Clone(args), id)...)
-			got, err := collect(rows, err, scanItem)
+			got, err := list(r, scanItem, selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1),
+				append(slices.Clone(args), id)...)
 			if err != nil {
 				return err
 			}
@@ -261,15 +240,12 @@ func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error
 		return nil
 	})
 	slices.SortFunc(out, func(a, b core.Item) int {
-		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
-			return c
-		}
-		return int(b.ID - a.ID)
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 	})
 	return out[:min(len(out), q.Limit)], err
 }
 
-// itemFilter writes the conditions of a query.
+// itemFilter returns the conditions of a query and their arguments.
 func itemFilter(q core.ItemQuery) (where string, args []any) {
 	args = []any{q.User}
 	where = ` WHERE i.user_id = $1`
@@ -300,7 +276,7 @@ func itemFilter(q core.ItemQuery) (where string, args []any) {
 	return where, args
 }
 
-// NewID reserves an id for something that an effect will make.
+// NewID reserves an id for an object that an effect will create.
 func (s *Store) NewID(ctx context.Context, user core.UserID) (int64, error) {
 	var id int64
 	err := s.update(ctx, "reserve an id", user, func(t *tx) error {
@@ -310,7 +286,7 @@ func (s *Store) NewID(ctx context.Context, user core.UserID) (int64, error) {
 	return id, err
 }
 
-// openLoop opens a loop, dated by the newest message that it rests on.
+// openLoop opens a loop with the date of the newest message that it rests on.
 func (t *tx) openLoop(e core.OpenLoop) error {
 	id := e.Loop.ID
 	if id == 0 {
@@ -325,7 +301,7 @@ func (t *tx) openLoop(e core.OpenLoop) error {
 		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted))
 }
 
-// newestOf returns when the newest of messages was sent; now if there is none.
+// newestOf returns the time of the newest of the messages; now if there is none.
 func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
 	newest := int64(0)
 	for _, r := range core.NewIDSet(ids...).Ranges() {

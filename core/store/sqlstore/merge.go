@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// beginMerge begins a merge: from now on the source user is frozen, and the target user is
-// not answered. The owner always stays.
+// beginMerge begins a merge: it freezes the source user and pauses the target user. The owner
+// is always the target.
 func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	roles, err := s.rolesOf(ctx, m)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Dur
 	return 0, err
 }
 
-// rolesOf reads the roles of those of a move who are there.
+// rolesOf reads the roles of the existing users of a move.
 func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserRole, error) {
 	out := map[core.UserID]core.UserRole{}
 	for _, id := range []core.UserID{m.From, m.Into} {
@@ -64,8 +64,7 @@ func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserR
 	return out, nil
 }
 
-// dropMove ends a move that has become pointless: nobody became anybody, and a
-// user who was paused for it goes on.
+// dropMove ends a move that has become pointless, and resumes users that were paused for it.
 func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
 	err := s.writeShared(ctx, "drop a move", func(q querier) error {
 		_, err := q.exec(`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
@@ -79,7 +78,7 @@ func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
 	return err
 }
 
-// unpause lets a user go on whom no move keeps paused any more.
+// unpause resumes a user, unless another move keeps them paused.
 func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) error {
 	err := s.updateFrozen(ctx, "end a pause", user, func(t *tx) error {
 		var kept bool
@@ -101,16 +100,15 @@ func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) er
 	return err
 }
 
-// moveBegun reports whether a move of one of the users, other than one, has begun
-// and not ended.
+// moveBegun reports whether a move of one of the users, except other, is in progress.
 func moveBegun(q reader, other core.MoveID, from, into core.UserID) (yes bool, err error) {
 	err = q.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND phase <> 'asked' AND id <> $1
 		AND (from_user IN ($2, $3) OR into_user IN ($2, $3)))`, other, from, into).Scan(&yes)
 	return yes, err
 }
 
-// toldFirst reports whether what was to be said to the source user is still on its way:
-// for a while the move waits for it.
+// toldFirst reports whether deliveries to the source user are still in progress. The move waits
+// for them for a while.
 func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool, err error) {
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
 		return false, nil
@@ -122,25 +120,21 @@ func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool
 	return busy, err
 }
 
-// planMerge reserves the numbers of what comes, after those of the target user.
-func (p pair) planMerge(m *move, asked core.UserID) error {
+// planMerge reserves ids for the copied rows, after those of the target user.
+func (p pair) planMerge(m *move, asked core.UserID) (err error) {
 	m.plan = movePlan{Message: p.into.lastMessage, ID: p.into.lastID, Through: p.into.lastMessage, Tell: m.Identity}
 	if asked == m.From {
 		m.plan.Tell += core.IdentityID(m.plan.ID)
 	}
-	for _, x := range []struct {
-		user core.UserID
-		into *core.ThreadID
-	}{{m.From, &m.plan.Was}, {m.Into, &m.plan.Thread}} {
-		id, err := threadOr(p, x.user, 0)
-		if err != nil {
-			return err
-		}
-		*x.into = id
+	if m.plan.Was, err = threadOr(p, m.From, 0); err != nil {
+		return err
 	}
-	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`,
+	if m.plan.Thread, err = threadOr(p, m.Into, 0); err != nil {
+		return err
+	}
+	m.plan.Live, err = list(p, column[core.DeliveryID],
+		`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`,
 		m.From)
-	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	m.Total = int(p.from.lastMessage + p.from.lastID)
 	p.into.lastMessage += p.from.lastMessage
 	p.into.added = true
@@ -149,8 +143,8 @@ func (p pair) planMerge(m *move, asked core.UserID) error {
 	return err
 }
 
-// halt stops what runs of the source user and what answers of the target user, and leaves
-// room for all that comes before what is answered next.
+// halt stops the work of the source user and the turns of the target user, and leaves room for
+// all copied positions before the messages that are answered next.
 func (p pair) halt(m *move, now time.Time) error {
 	last, err := p.lastPosition(m)
 	if err != nil {
@@ -183,7 +177,7 @@ func (p pair) halt(m *move, now time.Time) error {
 	return p.from.setMoving(frozen)
 }
 
-// lastPosition is one after which nothing of both threads will stand.
+// lastPosition returns a position beyond all messages of both threads after the merge.
 func (p pair) lastPosition(m *move) (last int64, err error) {
 	err = p.row(`SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
 		m.From, m.plan.Was, m.Into, m.plan.Thread).Scan(&last)
@@ -204,7 +198,7 @@ func (p pair) runningTurns(user core.UserID, thread core.ThreadID) ([]core.Turn,
 	return all, err
 }
 
-// restand gives the inputs of a turn positions after last, and returns the last one.
+// restand assigns the inputs of a turn positions after last, and returns the last one.
 func (p pair) restand(user core.UserID, t core.Turn, last int64) (int64, error) {
 	for _, id := range t.Inputs {
 		last++
@@ -217,9 +211,9 @@ func (p pair) restand(user core.UserID, t core.Turn, last int64) (int64, error) 
 	return last, nil
 }
 
-// haltTurns stops the running turns of the source user. They run again when the move
-// is done, with what they have called so far. Only where both continuous threads
-// have one, the messages of the one that comes wait for their turn again.
+// haltTurns stops the running turns of the source user. They run again after the move, with
+// their journal. If both continuous threads have a running turn, the inputs of the source
+// user's become pending instead.
 func (p pair) haltTurns(m *move, now time.Time) error {
 	turns, err := p.runningTurns(m.From, 0)
 	for _, t := range turns {
@@ -236,7 +230,7 @@ func (p pair) haltTurns(m *move, now time.Time) error {
 	return err
 }
 
-// giveBack makes the inputs of a turn of the source user wait again.
+// giveBack makes the inputs of a turn of the source user pending again.
 func (p pair) giveBack(t core.Turn, now time.Time) error {
 	h, busy, err := p.from.head(threadKey(t.Thread))
 	if err != nil {
@@ -254,14 +248,13 @@ func (p pair) giveBack(t core.Turn, now time.Time) error {
 	return p.from.dropTurn(t.ID, core.Lease{Job: h.id, Key: threadKey(t.Thread)})
 }
 
-// haltJobs fences what works for the source user, except for what is being sent.
+// haltJobs fences running jobs of the source user, except deliveries.
 func (p pair) haltJobs(user core.UserID, now time.Time) error {
 	if err := p.from.send(); err != nil {
 		return err
 	}
-	rows, err := p.rows(`SELECT `+jobColumns+
+	running, err := list(p, scanJob, `SELECT `+jobColumns+
 		` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user)
-	running, err := collect(rows, err, scanJob)
 	for _, j := range running {
 		if err != nil {
 			return err
@@ -283,8 +276,7 @@ func (p pair) haltJobs(user core.UserID, now time.Time) error {
 // orderPage is how many positions one step stores or changes.
 const orderPage = 500
 
-// orderMerge plans the positions of the thread that both become: those that are
-// not what they were are stored.
+// orderMerge plans the positions of the merged thread, and stores those that change.
 func (s *Store) orderMerge(ctx context.Context, m move) error {
 	moved, err := s.movedPositions(ctx, m)
 	if err != nil {
@@ -319,7 +311,7 @@ func (s *Store) orderMerge(ctx context.Context, m move) error {
 	}
 }
 
-// movedPositions are the messages of both whose position changes.
+// movedPositions returns the messages of both users whose position changes.
 func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
 	var lists [2][]placed
 	err := s.view(ctx, "read positions", func(q querier) error {
@@ -331,8 +323,7 @@ func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
 			rows, err := q.rows(
 				`SELECT id, turn_id, position FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 ORDER BY position`, x.user, x.thread)
 			lists[n], err = collect(rows, err, func(r scanner) (p placed, err error) {
-				return p,
-					r.Scan(&p.id, &p.turn, &p.position)
+				return p, r.Scan(&p.id, &p.turn, &p.position)
 			})
 			if err != nil {
 				return err
@@ -351,7 +342,7 @@ func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
 	return slices.DeleteFunc(interleave(lists[0], lists[1]), func(p placed) bool { return p.next == p.position }), nil
 }
 
-// makeRoom gives messages of the target user their new positions, the last first.
+// makeRoom assigns messages of the target user their new positions, the last one first.
 func (s *Store) makeRoom(ctx context.Context, m move) error {
 	before := int64(1) << 62
 	if m.cursor != "" {
@@ -361,8 +352,7 @@ func (s *Store) makeRoom(ctx context.Context, m move) error {
 		`SELECT message_id, was, position FROM move_positions WHERE user_id = $1 AND was < $2 ORDER BY was DESC LIMIT $3`,
 		m.Into, before, orderPage)
 	page, err := collect(rows, err, func(r scanner) (p placed, err error) {
-		return p,
-			r.Scan(&p.id, &p.position, &p.next)
+		return p, r.Scan(&p.id, &p.position, &p.next)
 	})
 	if err != nil {
 		return err

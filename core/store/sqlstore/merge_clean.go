@@ -9,16 +9,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// cleanings are how the rows of each table go: who names another before who is named.
+// cleanings lists the tables in the order in which they are emptied: a table that refers to
+// others comes before these.
 func cleanings() (out []copying) {
 	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
 	for len(left) > 0 {
 		n := len(left) - 1
-		for n > 0 &&
-			slices.ContainsFunc(left, func(o Table) bool {
-				return slices.Contains(slices.Collect(maps.Values(o.Refs)),
-					left[n].Name)
-			}) {
+		referenced := func(o Table) bool { return slices.Contains(slices.Collect(maps.Values(o.Refs)), left[n].Name) }
+		for n > 0 && slices.ContainsFunc(left, referenced) {
 			n--
 		}
 		c := copying{table: left[n].Name, key: left[n].Key, page: cleanPage}
@@ -29,10 +27,10 @@ func cleanings() (out []copying) {
 	return out
 }
 
-// cleanPage is how many rows of a table go in one step.
+// cleanPage is how many rows of a table one step removes.
 const cleanPage = 500
 
-// cleanRows removes the next page of what was copied.
+// cleanRows removes the next page of copied rows.
 func (s *Store) cleanRows(ctx context.Context, m move) error {
 	if m.Kind == core.MoveSplit {
 		return s.cleanSplit(ctx, m)
@@ -43,24 +41,19 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 	})
 }
 
-// cleanPage removes a page of rows with what is found of them.
+// cleanPage removes a page of rows with their terms and vectors.
 func (p pair) cleanPage(m *move, c copying, g keyRange) error {
-	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries",
-		core.DocItem: "items", core.DocFile: "file_pages"} {
-		if table != c.table {
-			continue
-		}
-		st := p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0]))
-		if err := p.exec(st.Query, st.Args...); err != nil {
+	kind, indexed := map[string]core.DocKind{"messages": core.DocMessage, "summaries": core.DocSummary,
+		"items": core.DocItem, "file_pages": core.DocFile}[c.table]
+	if indexed {
+		if err := p.execAll(p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0]))); err != nil {
 			return err
 		}
 	}
-	for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items",
-		core.VectorFile: "file_pages"} {
-		if table != c.table {
-			continue
-		}
-		if err := p.cleanVectors(m.From, kind, g); err != nil {
+	vectors, embedded := map[string]core.VectorKind{"windows": core.VectorWindow, "items": core.VectorItem,
+		"file_pages": core.VectorFile}[c.table]
+	if embedded {
+		if err := p.cleanVectors(m.From, vectors, g); err != nil {
 			return err
 		}
 	}
@@ -71,12 +64,11 @@ func (p pair) cleanPage(m *move, c copying, g keyRange) error {
 
 // cleanVectors removes the vectors of a page.
 func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g keyRange) error {
-	rows, err := p.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user,
-		string(kind), g.through[0])
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	ids, err := list(p, column[int64],
+		`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
 	for _, id := range ids {
 		if err == nil {
-			err = p.all(p.s.dialect.Vector.Drop(kind, user, id))
+			err = p.execAll(p.s.dialect.Vector.Drop(kind, user, id)...)
 		}
 	}
 	if err != nil {
@@ -85,7 +77,7 @@ func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g keyRange) e
 	return p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
 }
 
-// forgetUser removes the source user, of whom nothing is left.
+// forgetUser removes the last rows of the source user.
 func (p pair) forgetUser(m *move) error {
 	if err := p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into); err != nil {
 		return err

@@ -10,19 +10,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// copying is how the rows of one table come along: a page of them at a time, in
-// the order of their keys.
+// copying copies or removes the rows of one table, a page at a time in the order of their keys.
 type copying struct {
 	table string
-	key   string // columns after user_id that pages are cut by
-	where string // which rows; empty: all
-	split string // which of them a split takes: @ stands for the table, ? for the identity; empty: none
+	key   string // columns after user_id that order the pages
+	where string // condition of the rows; empty: all
+	split string // condition of the rows of a split: @ is the table, ? the identity; empty: none
 	page  int
-	// rows copies those of a page, or removes them.
+	// rows copies or removes the rows of a page.
 	rows func(p pair, m *move, g keyRange) error
 }
 
-// keyRange is a range of rows: those after one key through another.
+// keyRange is a range of rows: those after one key, up to and including another.
 type keyRange struct {
 	after, through []any
 	numbers        renumbering
@@ -31,7 +30,7 @@ type keyRange struct {
 	goes           core.IdentityID
 }
 
-// Which rows came through an identity.
+// Conditions of rows that came through an identity.
 const (
 	came       = `@.identity_id = ?`
 	cameWith   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = $1 AND c.id = @.message_id) = ?`
@@ -41,8 +40,8 @@ const (
 	all        = `CAST(? AS bigint) > 0`
 )
 
-// copies are the tables in the order in which they are copied: who is named comes
-// before who names it.
+// copies lists the tables in the order in which they are copied: a referenced table comes before
+// those that refer to it.
 func copies(kind core.MoveKind) []copying {
 	list := copyings()
 	if kind == core.MoveSplit {
@@ -74,7 +73,7 @@ func copyings() []copying {
 	return append(list, plainly(func(t Table) bool { return t.Split == "" })...)
 }
 
-// plainly is how those tables are copied of whose rows nothing changes but numbers.
+// plainly lists the copying of tables whose rows change only in their ids.
 func plainly(which func(t Table) bool) (out []copying) {
 	for _, t := range Tables() {
 		if t.Page > 0 && which(t) {
@@ -84,7 +83,7 @@ func plainly(which func(t Table) bool) (out []copying) {
 	return out
 }
 
-// copyPage copies a page of rows with the numbers that they have at the target user.
+// copyPage copies a page of rows with their ids at the target user.
 func (t Table) copyPage(p pair, m *move, g keyRange) error {
 	args := []any{m.From, m.Into}
 	arg := func(v any) string {
@@ -106,15 +105,13 @@ func (t Table) copyPage(p pair, m *move, g keyRange) error {
 		columns, values = append(columns, c), append(values, value)
 	}
 	where := g.between(t.Key, arg)
-	if g.split != "" {
-		where += g.of(t.Name, len(args)+1)
-	}
+	where += g.of(t.Name, len(args)+1)
 	return p.exec(`INSERT INTO `+t.Name+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+
 		t.Name+`
 		WHERE user_id = $1`+where+` ON CONFLICT DO NOTHING`, g.args(args...)...)
 }
 
-// columns are those after the owner of a table of which all are named, in their order.
+// columns returns all columns after the owner, sorted. It is for tables that name all columns.
 func (t Table) columns() []string {
 	all := slices.Concat(t.Words, t.Sealed, t.Loose, t.Plain, t.Numbers, slices.Collect(maps.Keys(t.Refs)))
 	if t.Row == "id" {
@@ -124,7 +121,7 @@ func (t Table) columns() []string {
 	return slices.Compact(all)
 }
 
-// between is the condition of the keys of a page.
+// between returns the condition of the keys of a page.
 func (g keyRange) between(key string, arg func(v any) string) string {
 	list := func(values []any) string {
 		var out []string
@@ -151,8 +148,8 @@ func (s *Store) copyRows(ctx context.Context, m move) error {
 	})
 }
 
-// paged does what is to be done with the next page of a list of tables; behind the last
-// table, end. The cursor names the table and the last key.
+// paged processes the next page of a list of tables, and calls end after the last one. The
+// cursor holds the table and the last key.
 func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering,
 	end func(p pair, m *move) error) error {
 	table, rest, _ := strings.Cut(m.cursor, "\n")
@@ -181,14 +178,14 @@ func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering
 	})
 }
 
-// numbersOf are the numbers of a move with what became of its days.
+// numbersOf returns the renumbering of a move, with its days.
 func (s *Store) numbersOf(ctx context.Context, m move) (r renumbering, err error) {
 	r = m.numbers()
 	r.segments, err = s.segmentsOf(ctx, m)
 	return r, err
 }
 
-// pageOf finds the page after a cursor: its keys, and the cursor of its last row.
+// pageOf returns the page after a cursor, and the cursor of its last row.
 func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (keyRange, string, error) {
 	columns := strings.Split(c.key, ", ")
 	g := keyRange{after: make([]any, len(columns)), last: true}
@@ -226,7 +223,7 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (k
 	}
 	size := c.page
 	if !s.dialect.OneWriter {
-		size *= 5 // nobody else waits for it
+		size *= 5 // no other user waits for it
 	}
 	size = max(1, size>>s.shrunk.Load())
 	through, err := read(c.key, size-1)
@@ -241,8 +238,8 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (k
 	return g, keyCursor(g.through), err
 }
 
-// of is the condition of the rows of a page beside its keys; n is the number of
-// its argument, which args adds.
+// of returns the condition of a split's rows, besides the keys; n is the number of its
+// argument, which args appends.
 func (g keyRange) of(alias string, n int) string {
 	if g.split == "" {
 		return ""
@@ -257,7 +254,7 @@ func (g keyRange) args(list ...any) []any {
 	return append(list, g.goes)
 }
 
-// startOf is before every value of a key column.
+// startOf returns a value before all those of a key column.
 func startOf(table, column string) any {
 	if textKey(table, column) {
 		return ""
@@ -295,8 +292,8 @@ func placeholders(from, n int) string {
 	return strings.Join(out, ", ")
 }
 
-// copyMessages copies messages into the order of both threads, counts them in
-// their days, and renumbers what they name.
+// copyMessages copies messages into the merged order, counts them in their days, and renumbers
+// their references.
 func (p pair) copyMessages(m *move, g keyRange) error {
 	err := p.exec(
 		`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
@@ -317,7 +314,7 @@ func (p pair) copyMessages(m *move, g keyRange) error {
 	return p.renumberMessages(m, g)
 }
 
-// covered is whether a copied message is covered: a split brings no summaries.
+// covered returns the covered column of a copied message: a split copies no summaries.
 func covered(m *move) string {
 	if m.Kind == core.MoveSplit {
 		return "0"
@@ -348,16 +345,15 @@ func (p pair) countDays(m *move, g keyRange) error {
 	return err
 }
 
-// renumberMessages rewrites what messages of a page name, unless they are a
-// person's own words.
+// renumberMessages rewrites the references in messages of a page, except in a person's own
+// words.
 func (p pair) renumberMessages(m *move, g keyRange) error {
 	if m.Kind == core.MoveSplit {
-		return nil // its numbers stay
+		return nil // a split keeps ids
 	}
-	rows, err := p.rows(`SELECT `+messageColumns+
+	named, err := list(p, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%')`,
 		m.From, g.after[0], g.through[0])
-	named, err := collect(rows, err, scanMessage)
 	for _, x := range named {
 		if err != nil {
 			return err
@@ -370,7 +366,8 @@ func (p pair) renumberMessages(m *move, g keyRange) error {
 	return err
 }
 
-// moveEvents gives events to the target user: their keys are those of the services.
+// moveEvents moves events to the target user. It does not copy them, as their keys are those of
+// the services.
 func (p pair) moveEvents(m *move, g keyRange) error {
 	err := p.exec(
 		`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,

@@ -22,8 +22,8 @@ func numberCursor(n int) string { return strconv.Itoa(n) }
 // dayPage is how many days one step joins.
 const dayPage = 20
 
-// joinDays brings the days of the source user, and their summaries. A day that the
-// target user has too is joined: it shows both summaries until it is rewritten.
+// joinDays copies the days of the source user with their summaries. A day that the target user
+// also has is joined: it shows both summaries until it is rewritten.
 func (s *Store) joinDays(ctx context.Context, m move) error {
 	page, err := s.daysAfter(ctx, m.From, m.cursor)
 	if err != nil {
@@ -52,20 +52,18 @@ func (s *Store) joinDays(ctx context.Context, m move) error {
 
 // daysAfter reads a page of a user's segments.
 func (s *Store) daysAfter(ctx context.Context, user core.UserID, cursor string) ([]core.Segment, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+
+	return list(s.one(ctx), scanSegment, `SELECT `+segmentColumns+
 		` FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, user, cursorNumber(cursor), dayPage)
-	return collect(rows, err, scanSegment)
 }
 
-// numbers are those of a merge, as far as days do not matter.
+// numbers returns the renumbering of a merge, without its days.
 func (m move) numbers() renumbering {
 	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{},
 		threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
 }
 
-// bringThreads brings the plain threads of the source user, without a name that the
-// target user has given to one already, and identities that are
-// nobody's address until the switch.
+// bringThreads copies the source user's plain threads, without names that the target user's
+// threads have, and identities, which stay detached until the switch.
 func (p pair) bringThreads(m *move) error {
 	for _, named := range []struct{ name, where string }{{`''`, `IN`}, {`name`, `NOT IN`}} {
 		err := p.exec(`INSERT INTO threads (user_id, id, mode, title, name, last_position, edits, summaries, created_at)
@@ -82,11 +80,10 @@ func (p pair) bringThreads(m *move) error {
 		FROM identities WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
 }
 
-// bringDay brings one day.
+// bringDay copies one day.
 func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
-	rows, err := p.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`,
-		m.From, g.ID)
-	versions, err := collect(rows, err, scanSummary)
+	versions, err := list(p, scanSummary,
+		`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`, m.From, g.ID)
 	if err != nil {
 		return err
 	}
@@ -101,8 +98,8 @@ func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
 	return p.joinDay(m, r, g, there, versions)
 }
 
-// addDay brings a day that the target user does not have. Its messages are counted as
-// they come.
+// addDay copies a day that the target user does not have. Its messages are counted when they
+// are copied.
 func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) error {
 	id := r.segment(g.ID)
 	err := p.exec(
@@ -136,15 +133,15 @@ func (p pair) putVersion(m *move, r renumbering, v core.Summary, id core.Segment
 		flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt), flag(v.Tainted))
 }
 
-// remember keeps what became of a day.
+// remember stores the new id of a day.
 func (p pair) remember(m *move, id core.SegmentID, d day) error {
 	return p.exec(
 		`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
 		m.From, id, d.into, d.versions, flag(d.windows))
 }
 
-// joinDay joins a day with one of the target user. Its versions come after those that
-// are there; the newest says what both last said.
+// joinDay joins a day with one of the target user. Its summary versions are appended to the
+// existing ones; a new version joins the last of both.
 func (p pair) joinDay(m *move, r renumbering, g, there core.Segment, versions []core.Summary) error {
 	newest, err := p.newestVersion(m.Into, there.ID)
 	if err != nil {
@@ -187,7 +184,7 @@ func (p pair) newestVersion(user core.UserID, id core.SegmentID) (n int, err err
 	return n, err
 }
 
-// joinStates is what a joined day is: over if both are; posted if one was.
+// joinStates returns the states of a joined day: final if both are, posted if one was.
 func joinStates(a, b core.Segment) (core.SegmentState, core.PostState) {
 	state := core.SegmentOpen
 	if a.State == core.SegmentFinal && b.State == core.SegmentFinal {
@@ -201,8 +198,8 @@ func joinStates(a, b core.Segment) (core.SegmentState, core.PostState) {
 	return state, core.PostNone
 }
 
-// joinSummaries stores a version that says what both days' shown ones say, and
-// returns its number; 0: neither shows one.
+// joinSummaries stores a version that joins the visible summaries of both days, and returns its
+// number; 0 if neither has one.
 func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versions []core.Summary,
 	newest int) (int, error) {
 	var both []core.Summary
@@ -241,22 +238,20 @@ func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versi
 	return newest + 1, p.into.index(core.DocSummary, int64(there.ID), out.Markdown)
 }
 
-// joinWindows reports whether the windows of a day are kept: where all of the day
-// that is there is in windows already. Else they are cut again.
+// joinWindows reports whether the windows of a day are kept: only if the existing day is
+// completely in windows. Otherwise they are cut again.
 func (p pair) joinWindows(m *move, g, there core.Segment) (bool, error) {
 	var all bool
 	err := p.row(`SELECT unwindowed = 0 FROM segments WHERE user_id = $1 AND id = $2`, m.Into, there.ID).Scan(&all)
 	if err != nil || !all {
 		return false, err
 	}
-	return true,
-		p.exec(`UPDATE segments SET unwindowed = (SELECT b.unwindowed FROM segments b WHERE b.user_id = $3 AND b.id = $4),
+	return true, p.exec(`UPDATE segments SET unwindowed = (SELECT b.unwindowed FROM segments b WHERE b.user_id = $3 AND b.id = $4),
 		windowed = (SELECT CASE WHEN b.windowed > 0 THEN b.windowed + $5 ELSE segments.windowed END FROM segments b WHERE b.user_id = $3 AND b.id = $4)
 		WHERE user_id = $1 AND id = $2`, m.Into, there.ID, m.From, g.ID, m.plan.Message)
 }
 
-// earlier is whichever message of the two users was said first, by its number
-// after the move.
+// earlier returns the earlier one of two messages, with its id after the move.
 func (p pair) earlier(m *move, there, came core.MessageID) (core.MessageID, error) {
 	var first bool
 	err := p.row(
@@ -268,16 +263,16 @@ func (p pair) earlier(m *move, there, came core.MessageID) (core.MessageID, erro
 	return came + core.MessageID(m.plan.Message), nil
 }
 
-// segmentsOf reads what became of the days of a move.
+// segmentsOf reads the new ids of the days of a move.
 func (s *Store) segmentsOf(ctx context.Context, m move) (map[core.SegmentID]day, error) {
 	out := map[core.SegmentID]day{}
 	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`,
 		m.From)
-	_, err = collect(rows, err, func(r scanner) (d day, err error) {
+	return out, each(rows, err, func(r scanner) error {
 		var id core.SegmentID
-		err = r.Scan(&id, &d.into, &d.versions, &d.windows)
+		var d day
+		err := r.Scan(&id, &d.into, &d.versions, &d.windows)
 		out[id] = d
-		return d, err
+		return err
 	})
-	return out, err
 }

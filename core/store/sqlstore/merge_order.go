@@ -1,15 +1,15 @@
 package sqlstore
 
-// placed is a message in the order of its thread.
+// placed is a message with its position, and the next one after the merge.
 type placed struct {
 	id, turn, position int64
 	into               bool // of the target user
 	next               int64
 }
 
-// interleave puts two threads in one order of time and gives every message its
-// position in it: its own, or if that is taken one a microsecond after the one
-// before. Both are sorted by position. What belongs to one turn stays together.
+// interleave merges two threads, both sorted by position, in the order of time. Each message
+// keeps its position, or gets the one after its predecessor if that is taken. Messages of one
+// turn stay together.
 func interleave(into, from []placed) []placed {
 	out := make([]placed, 0, len(into)+len(from))
 	last := int64(0)
@@ -32,7 +32,7 @@ func interleave(into, from []placed) []placed {
 	return out
 }
 
-// block is how many messages at the beginning of a list belong to one turn.
+// block returns how many messages at the beginning of a list belong to one turn.
 func block(list []placed) int {
 	n := 1
 	for n < len(list) && list[n].turn != 0 && list[n].turn == list[0].turn {

@@ -9,18 +9,18 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// renumbering is how the numbers of a user's rows become those of another's.
+// renumbering maps the ids of the source user's rows to those of the target user's.
 type renumbering struct {
-	message  int64                           // added to numbers of messages
-	id       int64                           // added to all other ids
-	segments map[core.SegmentID]day          // what becomes of days; others get id added
-	threads  map[core.ThreadID]core.ThreadID // likewise of threads
+	message  int64                           // offset of message ids
+	id       int64                           // offset of other ids
+	segments map[core.SegmentID]day          // exceptions for segments
+	threads  map[core.ThreadID]core.ThreadID // exceptions for threads
 }
 
-// day is what becomes of a day segment.
+// day is the target of a day segment.
 type day struct {
 	into     core.SegmentID
-	versions int  // summaries that it had already
+	versions int  // number of summaries that it had before
 	windows  bool // its windows are kept
 }
 
@@ -31,7 +31,7 @@ func (r renumbering) messageID(id core.MessageID) core.MessageID {
 	return id + core.MessageID(r.message)
 }
 
-// other is an id of neither a message, nor a day or a thread.
+// other maps the id of anything but a message, a day or a thread.
 func (r renumbering) other(id int64) int64 {
 	if id == 0 {
 		return 0
@@ -85,10 +85,10 @@ func plus(n string, by int64) string {
 	return strconv.FormatInt(v+by, 10)
 }
 
-// named matches a number under a key of JSON that says what it is.
+// named matches an id under a JSON key that says what it identifies.
 var named = regexp.MustCompile(`"((?:[a-z]+_)*(?:message_id|day_segment_id|thread_id|item_id)|id)": ?(\d+)`)
 
-// ours reports whether a tool is one whose numbers are known.
+// ours reports whether a tool is one of our own, whose ids can be renumbered.
 func ours(tool string) bool {
 	for _, prefix := range []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "file_"} {
 		if strings.HasPrefix(tool, prefix) {
@@ -98,10 +98,10 @@ func ours(tool string) bool {
 	return false
 }
 
-// attached matches the reference to an attachment under its key of JSON.
+// attached matches the reference to an attachment under its JSON key.
 var attached = regexp.MustCompile(`("attachment": ?"?#?)(\d+)`)
 
-// json renumbers what the arguments or the result of one of our own tools name.
+// json renumbers the arguments or the result of one of our own tools.
 func (r renumbering) json(s string) string {
 	s = attached.ReplaceAllStringFunc(s, func(m string) string {
 		at := len(m) - len(strings.TrimLeft(m[strings.IndexByte(m, ':'):], `: "#`))
@@ -124,8 +124,7 @@ func (r renumbering) json(s string) string {
 	}))
 }
 
-// row renumbers what a stored message of anybody but the person names, and the
-// news before the person's.
+// row renumbers a message of anybody but the person, and the news before the person's.
 func (r renumbering) row(m *core.Message) (changed bool) {
 	if m.Role == core.RoleUser {
 		return r.news(m.News)
@@ -164,7 +163,7 @@ func (r renumbering) news(n *core.News) bool {
 	return true
 }
 
-// snapshot renumbers what a turn sent.
+// snapshot renumbers a stored snapshot.
 func (r renumbering) snapshot(stored string) string {
 	var s core.Snapshot
 	if stored == "" || json.Unmarshal([]byte(stored), &s) != nil {
@@ -176,7 +175,7 @@ func (r renumbering) snapshot(stored string) string {
 	return text(s)
 }
 
-// epoch renumbers an epoch.
+// epoch renumbers a stored epoch.
 func (r renumbering) epoch(stored string) string {
 	var e core.Epoch
 	if json.Unmarshal([]byte(stored), &e) != nil {
@@ -215,7 +214,7 @@ func shiftKeys(m map[core.MessageID]int, by int64) map[core.MessageID]int {
 	return out
 }
 
-// ids renumbers a stored list of messages.
+// ids renumbers a stored list of message ids.
 func (r renumbering) ids(stored string) string {
 	var ids []core.MessageID
 	if json.Unmarshal([]byte(stored), &ids) != nil {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// switchMerge makes the source user a part of the target user, in one short transaction,
-// when nothing is being sent any more for the source user.
+// switchMerge makes the source user a part of the target user in one short transaction, when no
+// delivery of the source user is in progress.
 func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	return s.switched(ctx, m, now, func(p pair) []switching {
 		return []switching{p.switchIdentities, p.switchDeliveries, p.switchTurns, p.switchJobs, p.switchHeld, p.switchRest,
@@ -19,11 +20,11 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 	})
 }
 
-// switching hands over one kind of what a move carries.
+// switching transfers one kind of rows.
 type switching = func(m *move, r renumbering, now time.Time) error
 
-// switched hands over all of it in one transaction, unless something is being sent: that
-// is waited for.
+// switched runs all steps in one transaction, unless a delivery is in progress: then the move
+// waits.
 func (s *Store) switched(ctx context.Context, m move, now time.Time, steps func(p pair) []switching) (time.Duration,
 	error) {
 	r, err := s.numbersOf(ctx, m)
@@ -49,18 +50,18 @@ func (s *Store) switched(ctx context.Context, m move, now time.Time, steps func(
 	return 0, err
 }
 
-// sending reports whether a part of a user's is being sent.
+// sending reports whether a delivery of a user is in progress.
 func (p pair) sending(user core.UserID, now time.Time) (yes bool, err error) {
 	err = p.row(
 		`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now)).Scan(&yes)
 	return yes, err
 }
 
-// switchIdentities gives the addresses to the target user.
+// switchIdentities transfers the addresses to the target user.
 func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
-	rows, err := p.rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`,
+	list, err := list(p, scanIdentity,
+		`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`,
 		m.From)
-	list, err := collect(rows, err, scanIdentity)
 	var came []int64
 	if err == nil {
 		err = p.exec(`UPDATE identities SET detached = 1 WHERE user_id = $1`, m.From)
@@ -86,30 +87,29 @@ func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
 		Object: "identity", IDs: came})
 }
 
-// switchDeliveries brings what was under way as it is now.
+// switchDeliveries copies the current state of deliveries that were unfinished.
 func (p pair) switchDeliveries(m *move, _ renumbering, _ time.Time) error {
 	for _, id := range m.plan.Live {
 		there := int64(id) + m.plan.ID
-		for _, st := range []Statement{
-			{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.Into, there}},
-			{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, there}},
-			{Query: deliveryCopy + ` AND id = $5`, Args: []any{m.From, m.Into, m.plan.ID, m.plan.Message, id}},
-			{Query: partCopy + ` AND p.delivery_id = $4`, Args: []any{m.From, m.Into, m.plan.ID, id}},
-			{Query: `INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT d.user_id, d.identity_id, p.native_id, d.message_id FROM deliveries d
+		err := p.execAll(
+			Statement{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.Into, there}},
+			Statement{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, there}},
+			Statement{Query: deliveryCopy + ` AND id = $5`, Args: []any{m.From, m.Into, m.plan.ID, m.plan.Message, id}},
+			Statement{Query: partCopy + ` AND p.delivery_id = $4`, Args: []any{m.From, m.Into, m.plan.ID, id}},
+			Statement{Query: `INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT d.user_id, d.identity_id, p.native_id, d.message_id FROM deliveries d
 				JOIN delivery_parts p ON p.user_id = $1 AND p.delivery_id = d.id WHERE d.user_id = $1 AND d.id = $2 AND p.native_id <> '' AND d.message_id > 0
 				ON CONFLICT (user_id, identity_id, native_id) DO NOTHING`, Args: []any{m.Into, there}},
-			{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.From, id}},
-			{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.From, id}},
-		} {
-			if err := p.exec(st.Query, st.Args...); err != nil {
-				return err
-			}
+			Statement{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.From, id}},
+			Statement{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.From, id}},
+		)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// switchTurns lets the turns that come along run again; their inputs stand last.
+// switchTurns makes the transferred turns run again; their inputs come last.
 func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 	for _, id := range m.plan.Turns {
 		there := core.TurnID(r.other(int64(id)))
@@ -128,34 +128,29 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 		if last, err = p.restand(m.Into, t, last); err != nil {
 			return err
 		}
-		for _, st := range []Statement{
-			{Query: `UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, t.Thread, last}},
-			{Query: `INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
+		err = p.execAll(
+			Statement{Query: `UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`,
+				Args: []any{m.Into, t.Thread, last}},
+			Statement{Query: `INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
 				Args: []any{m.From, m.Into, m.plan.ID, id}},
-			{Query: `INSERT INTO usage (user_id, day, reserved, task_reserved) SELECT user_id, day, reserved, CASE WHEN task_id > 0 THEN reserved ELSE 0 END FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
+			Statement{Query: `INSERT INTO usage (user_id, day, reserved, task_reserved) SELECT user_id, day, reserved, CASE WHEN task_id > 0 THEN reserved ELSE 0 END FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
 				ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved, task_reserved = usage.task_reserved + excluded.task_reserved`,
 				Args: []any{m.Into, there}},
-		} {
-			if err := p.exec(st.Query, st.Args...); err != nil {
-				return err
-			}
+		)
+		if err != nil {
+			return err
 		}
 	}
 	if m.Kind == core.MoveSplit {
 		return p.stopHere(m)
 	}
-	for _, query := range []string{`DELETE FROM journal WHERE user_id = $1`,
+	return p.execEach([]string{`DELETE FROM journal WHERE user_id = $1`,
 		`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`,
-		`UPDATE usage SET reserved = 0, task_reserved = 0 WHERE user_id = $1 AND reserved > 0`} {
-		if err := p.exec(query, m.From); err != nil {
-			return err
-		}
-	}
-	return nil
+		`UPDATE usage SET reserved = 0, task_reserved = 0 WHERE user_id = $1 AND reserved > 0`}, m.From)
 }
 
-// switchJobs brings jobs under their new numbers. Those of embeddings are asked
-// for again, and what only waits for a turn gets one.
+// switchJobs transfers jobs under their new ids. Embeddings are requested again, and messages
+// that only wait for a turn get one.
 func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 	list, err := p.takeJobs(m)
 	for _, j := range list {
@@ -172,7 +167,7 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 			err = e
 		case dead:
 			err = p.switchDead(m, r, j, n)
-		case j.Queue == core.QueueTurn: // what waits there gets its turn behind this
+		case j.Queue == core.QueueTurn: // messages that wait there get a turn behind this one
 			if err = p.into.exec(
 				`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into,
 				n.Key); err == nil {
@@ -185,7 +180,7 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 	return err
 }
 
-// job gives n, which is j for the target user, the numbers there.
+// job sets the ids of n, the job of the target user that replaces j.
 func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
 	switch {
 	case j.Queue == core.QueueSummarize:
@@ -203,10 +198,9 @@ func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
 	return n, nil
 }
 
-// takeJobs takes the jobs that come along away from who they come from.
+// takeJobs removes and returns the jobs to transfer.
 func (p pair) takeJobs(m *move) ([]core.Job, error) {
-	rows, err := p.rows(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.From)
-	list, err := collect(rows, err, scanJob)
+	list, err := list(p, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.From)
 	if err == nil && m.Kind == core.MoveSplit {
 		return p.splitJobs(m, list)
 	}
@@ -219,7 +213,7 @@ func (p pair) takeJobs(m *move) ([]core.Job, error) {
 	return list, err
 }
 
-// switchTurnJob is the job of a turn that comes along.
+// switchTurnJob sets the ids of n, the job of a transferred turn.
 func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error) {
 	var thread core.ThreadID
 	if err := json.Unmarshal(j.Payload, &thread); err != nil {
@@ -229,7 +223,7 @@ func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error
 	return n, nil
 }
 
-// switchDead keeps a job that gave up, for the owner to see.
+// switchDead transfers a dead job, so that the owner still sees it.
 func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) error {
 	return p.exec(
 		`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
@@ -237,12 +231,11 @@ func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) erro
 		j.Failures, ms(j.Since))
 }
 
-// switchHeld gives what is held for the source user the new numbers of its threads.
+// switchHeld renumbers the threads of events held for the source user.
 func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
-	rows, err := p.rows(
+	held, err := list(p, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
 		(SELECT channel, account, external FROM identities WHERE user_id = $1)`, m.From)
-	held, err := collect(rows, err, scanHeld)
 	for _, e := range held {
 		if err != nil {
 			return err
@@ -258,8 +251,8 @@ func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 	return err
 }
 
-// switchRest brings what hangs on no number, and begins new prompts. Sessions, keys
-// and codes do not come along: their holders were not asked.
+// switchRest transfers rows without ids, and ends the epochs. Sessions, keys and codes are not
+// transferred, as their holders were not asked.
 func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	if err := p.forgetPages(m); err != nil {
 		return err
@@ -272,7 +265,7 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 			return err
 		}
 	}
-	for _, st := range []Statement{
+	err := p.execAll([]Statement{
 		{Query: `DELETE FROM tokens WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
 		{Query: `UPDATE tokens SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `DELETE FROM codes WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
@@ -284,16 +277,15 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 			Args: []any{m.From, m.Into, m.plan.ID}},
 		{Query: `UPDATE moves SET into_user = $2 WHERE into_user = $1 AND phase = 'asked'`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE moves SET phase = 'done' WHERE from_user = into_user AND phase = 'asked'`},
-	} {
-		if err := p.exec(st.Query, st.Args...); err != nil {
-			return err
-		}
+	}...)
+	if err != nil {
+		return err
 	}
 	return p.hand(handing{"events", eventRest, eventRest, ` AND message_id = 0`}, m.From, m.Into)
 }
 
-// handing says which rows of a table a user hands over: their columns after the user, what
-// these become, and a condition.
+// handing describes rows of a table that are handed to another user: the columns after the
+// user, their new values, and a condition.
 type handing struct{ table, columns, become, where string }
 
 // Columns after the user.
@@ -302,14 +294,13 @@ const (
 	eventRest = `message_id, channel, account, event_id, external, state, received_at, payload`
 )
 
-// hand gives rows to another user: they are stored there and deleted here, as no statement
-// changes whose a row is. In the condition $2 and on are args; where they become something,
-// the parameters after these are more.
+// hand gives rows to another user: it inserts them there and deletes them here, as no statement
+// changes the owner of a row. args are the parameters of the condition, from $2 on.
 func (p pair) hand(h handing, from, into core.UserID, args ...any) error {
 	return p.handAs(h, from, into, args)
 }
 
-// handAs is hand for rows that become something that more says.
+// handAs is hand for rows that change; more holds the parameters of the new values, after args.
 func (p pair) handAs(h handing, from, into core.UserID, args []any, more ...any) error {
 	where := ` FROM ` + h.table + ` WHERE user_id = $1` + h.where
 	args = append([]any{from}, args...)
@@ -322,7 +313,7 @@ func (p pair) handAs(h handing, from, into core.UserID, args []any, more ...any)
 	return p.exec(`DELETE`+where, args...)
 }
 
-// forgetPages takes what long prompts showed of both: it is made again.
+// forgetPages removes the pages of both users, which are made again.
 func (p pair) forgetPages(m *move) error {
 	for _, table := range []string{"page_forms", "pages", "repeats", "prints"} {
 		for _, user := range []core.UserID{m.From, m.Into} {
@@ -334,7 +325,7 @@ func (p pair) forgetPages(m *move) error {
 	return nil
 }
 
-// switchUsers lets the target user be answered again, and the source user be nobody.
+// switchUsers resumes the target user and retires the source user.
 func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	if err := p.mergeSettings(r); err != nil {
 		return err
@@ -343,19 +334,19 @@ func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	if err := p.row(`SELECT standing FROM users WHERE id = $1`, m.From).Scan(&theirs); err != nil {
 		return err
 	}
-	for _, st := range []Statement{
-		{Query: `UPDATE users SET standing = standing + $2 WHERE id = $1`, Args: []any{m.Into, theirs}},
-		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message, unindexed = 0 WHERE id = $1`, Args: []any{m.From}},
-		{Query: `UPDATE users SET moving = $2 WHERE id = $1`, Args: []any{m.Into, letting}},
-	} {
-		if err := p.exec(st.Query, st.Args...); err != nil {
-			return err
-		}
+	err := p.execAll(
+		Statement{Query: `UPDATE users SET standing = standing + $2 WHERE id = $1`, Args: []any{m.Into, theirs}},
+		Statement{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message, unindexed = 0 WHERE id = $1`,
+			Args: []any{m.From}},
+		Statement{Query: `UPDATE users SET moving = $2 WHERE id = $1`, Args: []any{m.Into, letting}},
+	)
+	if err != nil {
+		return err
 	}
 	return p.resumeAll(p.into, now)
 }
 
-// mergeSettings takes what the target user has not chosen from the source user.
+// mergeSettings completes the target user's settings with those of the source user.
 func (p pair) mergeSettings(r renumbering) error {
 	var mine, theirs core.Settings
 	if err := unjson(p.into.settings, &mine); err != nil {
@@ -364,19 +355,13 @@ func (p pair) mergeSettings(r renumbering) error {
 	if err := unjson(p.from.settings, &theirs); err != nil {
 		return err
 	}
-	for _, x := range []struct{ mine, theirs *string }{{&mine.Zone, &theirs.Zone}, {&mine.Language, &theirs.Language},
-		{&mine.Summaries, &theirs.Summaries}, {&mine.Strategy, &theirs.Strategy}} {
-		if *x.mine == "" {
-			*x.mine = *x.theirs
-		}
-	}
-	if mine.Home == 0 {
-		mine.Home = core.IdentityID(r.other(int64(theirs.Home)))
-	}
+	mine.Zone, mine.Language = cmp.Or(mine.Zone, theirs.Zone), cmp.Or(mine.Language, theirs.Language)
+	mine.Summaries, mine.Strategy = cmp.Or(mine.Summaries, theirs.Summaries), cmp.Or(mine.Strategy, theirs.Strategy)
+	mine.Home = cmp.Or(mine.Home, core.IdentityID(r.other(int64(theirs.Home))))
 	return p.exec(`UPDATE users SET settings = $2 WHERE id = $1`, p.into.user, text(mine))
 }
 
-// resumeAll lets everything of a user run again, and what waits get its turn.
+// resumeAll makes all jobs of a user run again, and ensures turns for pending messages.
 func (p pair) resumeAll(t *tx, now time.Time) error {
 	if err := p.send(); err != nil {
 		return err
@@ -388,20 +373,19 @@ func (p pair) resumeAll(t *tx, now time.Time) error {
 	if err := unjson(t.settings, &settings); err != nil {
 		return err
 	}
-	rows, err := t.rows(`SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user)
-	threads, err := collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
+	threads, err := list(t, column[core.ThreadID],
+		`SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user)
 	for _, id := range threads {
 		if err != nil || settings.Paused {
 			return err
 		}
-		var h head
-		var busy bool
-		if h, busy, err = t.head(threadKey(id)); err != nil {
-			continue
-		}
-		if busy {
-			err = t.behind(h, id, now)
-		} else {
+		h, busy, e := t.head(threadKey(id))
+		switch {
+		case e != nil:
+			err = e
+		case busy:
+			err = t.queueTurn(h, id, now)
+		default:
 			err = t.enqueue(turnJob(id, now))
 		}
 	}
@@ -411,13 +395,12 @@ func (p pair) resumeAll(t *tx, now time.Time) error {
 	return t.rewriteOpen(now)
 }
 
-// rewriteOpen asks for new summaries of days that are not over; those that are
-// over are found by the nightly task.
+// rewriteOpen requests new summaries of open days; the nightly task finds final ones.
 func (t *tx) rewriteOpen(now time.Time) error {
-	rows, err := t.rows(`SELECT id FROM segments WHERE user_id = $1 AND state = 'open' AND stale = 1 AND version > 0
+	ids, err := list(t, column[core.SegmentID],
+		`SELECT id FROM segments WHERE user_id = $1 AND state = 'open' AND stale = 1 AND version > 0
 		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT 5`,
 		t.user)
-	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err

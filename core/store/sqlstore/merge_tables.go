@@ -4,7 +4,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// copyTurns copies turns; those that come along running are not so before the switch.
+// copyTurns copies turns. Running ones are stored as stopped until the switch.
 func (p pair) copyTurns(m *move, g keyRange) error {
 	rows, err := p.rows(
 		`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot, task_id, task_due
@@ -17,8 +17,7 @@ func (p pair) copyTurns(m *move, g keyRange) error {
 	}
 	list, err := collect(rows, err, func(r scanner) (t turn, err error) {
 		return t, r.Scan(&t.id, &t.thread, &t.identity, &t.segment, &t.state, &t.inputs, &t.stop, &t.restarts, &t.failures,
-			&t.cause, &t.reserved, &t.day, &t.started, &t.ended, &t.epoch, &t.snapshot,
-			&t.task, &t.due)
+			&t.cause, &t.reserved, &t.day, &t.started, &t.ended, &t.epoch, &t.snapshot, &t.task, &t.due)
 	})
 	r := g.numbers
 	for _, t := range list {
@@ -61,8 +60,8 @@ func (p pair) copyEpochs(m *move, g keyRange) error {
 	return err
 }
 
-// deliveryCopy and partCopy copy deliveries with their parts; those that are
-// under way come with the switch. The keys of their parts stay what they were.
+// deliveryCopy and partCopy copy deliveries with their parts; unfinished ones are copied in the
+// switch. The keys of their parts do not change.
 const (
 	deliveryCopy = `INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, error, created_at, expires_at, born)
 		SELECT CAST($2 AS bigint), id + $3, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END, CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END, channel, account, external, kind, state, why, error,
@@ -112,7 +111,7 @@ func (p pair) copyLoops(m *move, g keyRange) error {
 	return err
 }
 
-// copyItems copies memory. What the target user has in memory already is not doubled.
+// copyItems copies memory items that the target user does not have.
 func (p pair) copyItems(m *move, g keyRange) error {
 	rows, err := p.rows(
 		`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = $1 AND h.slug = i.theme
@@ -161,7 +160,7 @@ func (p pair) copyItem(m *move, id int64) error {
 		m.plan.Was, m.plan.Thread)
 }
 
-// copyEmbeddings copies the states and vectors of a page of what was copied.
+// copyEmbeddings copies the states and vectors of a copied page.
 func (p pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g keyRange) error {
 	if err := p.into.send(); err != nil {
 		return err
@@ -175,7 +174,7 @@ func (p pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g keyR
 		return err
 	}
 	after, through := int64Of(g.after[0]), int64Of(g.through[0])
-	return p.all(p.s.dialect.Vector.Copy(kind, m.From, m.Into, after, through, m.plan.ID))
+	return p.execAll(p.s.dialect.Vector.Copy(kind, m.From, m.Into, after, through, m.plan.ID)...)
 }
 
 func int64Of(v any) int64 {
@@ -193,8 +192,7 @@ func (p pair) copyReminders(m *move, g keyRange) error {
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
-// copyApprovals copies what was answered; what is open is not, as the other side
-// has not seen it.
+// copyApprovals copies approvals, except open ones, as the target user has not seen them.
 func (p pair) copyApprovals(m *move, g keyRange) error {
 	return p.exec(
 		`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
@@ -204,8 +202,8 @@ func (p pair) copyApprovals(m *move, g keyRange) error {
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
-// reminded reports whether the messages of reminders come along: they come through
-// no identity.
+// reminded returns the condition that the messages of reminders are copied. A split copies none,
+// as they belong to no identity.
 func reminded(m *move) string {
 	if m.Kind == core.MoveSplit {
 		return "1 = 0"
@@ -213,7 +211,7 @@ func reminded(m *move) string {
 	return "1 = 1"
 }
 
-// copyWindows copies the windows of days that keep them.
+// copyWindows copies windows of days whose windows are kept.
 func (p pair) copyWindows(m *move, g keyRange) error {
 	err := p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
 		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens, w.passages
@@ -226,7 +224,7 @@ func (p pair) copyWindows(m *move, g keyRange) error {
 	return p.copyEmbeddings(m, core.VectorWindow, "windows", g)
 }
 
-// copyUsage adds up what was used. What is reserved comes with the turns that run.
+// copyUsage adds the usage of both users. Reservations are transferred with running turns.
 func (p pair) copyUsage(m *move, g keyRange) error {
 	return p.exec(`INSERT INTO usage (user_id, day, reserved, prompt, cached, completion, turns, calls, bytes, task_tokens)
 		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns, calls, bytes, task_tokens FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4

@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// extra is the part of a message that no query looks into.
+// extra is the part of a message that is stored as JSON, as no query needs it.
 type extra struct {
 	Calls     []core.ToolCall   `json:"calls,omitempty"`
 	CallID    string            `json:"call_id,omitempty"`
@@ -23,7 +23,7 @@ type extra struct {
 	Task      *core.TaskMark    `json:"task,omitempty"`
 }
 
-// place says where a new message belongs.
+// place is the place of a new message.
 type place struct {
 	thread   core.ThreadID
 	segment  core.SegmentID
@@ -51,7 +51,7 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 		flag(p.covered), solo(m))
 }
 
-// extraText is the part of a new message that no query looks into, as it is stored.
+// extraText returns the stored extra of a new message.
 func extraText(m core.NewMessage) string {
 	e := extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
 		m.Decides, nil, m.Tainted, m.Task}
@@ -61,7 +61,7 @@ func extraText(m core.NewMessage) string {
 	return text(e)
 }
 
-// stored is a new message as it is read once it is stored.
+// stored returns a new message as it will be read from the store.
 func stored(user core.UserID, id core.MessageID, m core.NewMessage, p place) (core.Message, error) {
 	words := []any{m.Text}
 	clean(words)
@@ -71,11 +71,10 @@ func stored(user core.UserID, id core.MessageID, m core.NewMessage, p place) (co
 	return out, setExtra(&out, extraText(m))
 }
 
-// What keeps a message from being read in one turn with others: its sender wants that,
-// or it is a task.
+// Reasons why a message is not read in one turn with others, as stored in solo.
 const (
-	soloAsked = 1
-	soloTask  = 2
+	soloAsked = 1 // the sender requested it
+	soloTask  = 2 // it is a task
 )
 
 func solo(m core.NewMessage) int64 {
@@ -85,7 +84,7 @@ func solo(m core.NewMessage) int64 {
 	return flag(m.Solo)
 }
 
-// extraOf is the part of a stored message that no query looks into.
+// extraOf returns the extra of a stored message.
 func extraOf(m core.Message) extra {
 	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
 		m.Decides, m.News, m.Tainted, m.Task}
@@ -99,18 +98,25 @@ func (e extra) empty() bool {
 func scanMessage(row scanner) (core.Message, error) {
 	var m core.Message
 	var x string
-	var sent int64
-	err := row.Scan(&m.User, &m.ID, &m.Thread, &m.Segment, &m.Turn, &m.Identity, &m.Channel,
-		(*string)(&m.Role), (*string)(&m.Kind),
-		&m.Text, &m.Tokens, &x, &m.Position, &sent, &m.Revision, &m.Redacted, &m.Covered)
+	err := row.Scan(&m.User, &m.ID, &m.Thread, &m.Segment, &m.Turn, &m.Identity, &m.Channel, &m.Role, &m.Kind, &m.Text,
+		&m.Tokens, &x, &m.Position, asTime(&m.SentAt), &m.Revision, &m.Redacted, &m.Covered)
 	if err != nil {
 		return m, found(err)
 	}
-	m.SentAt = at(sent)
 	return m, setExtra(&m, x)
 }
 
-// setExtra reads what extraText wrote.
+// message returns a message of the user, or core.ErrNotFound.
+func (t *tx) message(id core.MessageID) (core.Message, error) {
+	return scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, id))
+}
+
+// putExtra stores the extra of a message that was read.
+func (t *tx) putExtra(m core.Message) error {
+	return t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, m.ID, text(extraOf(m)))
+}
+
+// setExtra decodes the stored extra of a message.
 func setExtra(m *core.Message, x string) error {
 	if x == "{}" {
 		return nil
@@ -126,5 +132,5 @@ func setExtra(m *core.Message, x string) error {
 	return nil
 }
 
-// nextPosition returns a position after last, at now if that is later.
+// nextPosition returns the position of now, or the one after last if that is later.
 func nextPosition(last int64, now time.Time) int64 { return max(last+1, now.UnixMicro()) }

@@ -18,8 +18,8 @@ func SchemaOf(ctx context.Context, p *goose.Provider) (core.Schema, error) {
 	return core.Schema{Current: current, Target: target}, nil
 }
 
-// Migrate brings the schema up to date. A newer one is core.ErrNewerSchema, and
-// nothing is touched.
+// Migrate brings the schema up to date. If it is newer, Migrate changes nothing and fails with
+// core.ErrNewerSchema.
 func Migrate(ctx context.Context, p *goose.Provider) error {
 	s, err := SchemaOf(ctx, p)
 	if err != nil {

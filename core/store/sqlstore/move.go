@@ -9,11 +9,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// A user who is moved. All kinds of waiting end with the move.
+// States of a user who is moved. They end with the move.
 const (
 	paused  = 1 // nothing is answered, summarised or embedded
-	frozen  = 2 // nothing is written; what comes in is held by who brings it
-	letting = 3 // what was held comes in before what is new
+	frozen  = 2 // nothing is written; receivers hold new events
+	letting = 3 // held events are received before new ones
 )
 
 // Phases of a move between core.MoveAsked and core.MoveTold, and after it.
@@ -23,19 +23,19 @@ const (
 	phaseDays   = "days"   // segments and summaries
 	phaseCopy   = "copy"   // all other rows
 	phaseSwitch = "switch" // identities and what is under way
-	phaseClean  = "clean"  // what was copied goes
-	phaseLet    = "let"    // what was held is let in
+	phaseClean  = "clean"  // copied rows are deleted at the source
+	phaseLet    = "let"    // held events are received
 )
 
-// How long a step waits for what others do.
+// How long steps wait for others.
 const (
 	moveWaits    = 100 * time.Millisecond
-	moveTellFor  = 5 * time.Second  // the answer to who asked goes out first
-	moveLetFor   = 10 * time.Second // for what was held; the rest comes later
-	moveOffUntil = time.Hour        // jobs of users who are moved; the end of the move wakes them
+	moveTellFor  = 5 * time.Second  // for the answer to the request to be sent
+	moveLetFor   = 10 * time.Second // for held events; the rest is received later
+	moveOffUntil = time.Hour        // for jobs of moved users; the end of the move wakes them
 )
 
-// move is a core.Move with what its steps must know.
+// move is a core.Move with the state of its steps.
 type move struct {
 	core.Move
 	cursor string
@@ -44,33 +44,27 @@ type move struct {
 
 // movePlan is fixed when a move begins.
 type movePlan struct {
-	Message int64             `json:"message,omitempty"` // added to message numbers
-	ID      int64             `json:"id,omitempty"`      // added to other ids
-	Thread  core.ThreadID     `json:"thread,omitempty"`  // the continuous one of the target user
-	Was     core.ThreadID     `json:"was,omitempty"`     // of the source user
-	Through int64             `json:"through,omitempty"` // last message of the target user
-	Tell    core.IdentityID   `json:"tell,omitempty"`    // of the target user, where the end is told
-	Answers core.TurnID       `json:"answers,omitempty"` // running turn of the thread that stays
-	Turns   []core.TurnID     `json:"turns,omitempty"`   // running ones that come along
-	Goes    core.IdentityID   `json:"goes,omitempty"`    // of a split
-	Live    []core.DeliveryID `json:"live,omitempty"`    // under way when it began
-	Let     int64             `json:"let,omitempty"`     // since when what was held is waited for
+	Message int64             `json:"message,omitempty"` // offset of message ids
+	ID      int64             `json:"id,omitempty"`      // offset of other ids
+	Thread  core.ThreadID     `json:"thread,omitempty"`  // the target user's continuous thread
+	Was     core.ThreadID     `json:"was,omitempty"`     // the source user's continuous thread
+	Through int64             `json:"through,omitempty"` // the target user's last message
+	Tell    core.IdentityID   `json:"tell,omitempty"`    // of the target user, where the end is reported
+	Answers core.TurnID       `json:"answers,omitempty"` // the target thread's running turn
+	Turns   []core.TurnID     `json:"turns,omitempty"`   // running turns to transfer
+	Goes    core.IdentityID   `json:"goes,omitempty"`    // the identity that is split off
+	Live    []core.DeliveryID `json:"live,omitempty"`    // unfinished when the move began
+	Let     int64             `json:"let,omitempty"`     // when the wait for held events began
 }
 
 const moveColumns = `id, kind, from_user, into_user, identity_id, phase, cursor, plan, copied, total, asked_at`
 
 func scanMove(row scanner) (move, error) {
 	var m move
-	var plan string
-	var asked int64
-	err := row.Scan(&m.ID, (*string)(&m.Kind), &m.From, &m.Into, &m.Identity, (*string)(&m.Phase), &m.cursor, &plan,
-		&m.Rows, &m.Total, &asked)
+	err := row.Scan(&m.ID, &m.Kind, &m.From, &m.Into, &m.Identity, &m.Phase, &m.cursor, asJSON(&m.plan), &m.Rows, &m.Total,
+		asTime(&m.AskedAt))
 	if err != nil {
 		return m, found(err)
-	}
-	m.AskedAt = at(asked)
-	if err := unjson(plan, &m.plan); err != nil {
-		return m, err
 	}
 	if m.Phase == core.MoveTold || m.Phase == phaseClean || m.Phase == phaseLet || m.Phase == core.MoveDone {
 		m.Identity = m.plan.Tell
@@ -78,7 +72,7 @@ func scanMove(row scanner) (move, error) {
 	return m, nil
 }
 
-// Ask makes a move; see core.MoveStore.
+// Ask creates a move; see core.MoveStore.
 func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
 	var id core.MoveID
 	err := s.update(ctx, "ask for a move", m.From, func(t *tx) (err error) {
@@ -90,37 +84,27 @@ func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
 	return id, err
 }
 
-// askMove stores a move of the user. Which of two users stays is decided when it
-// begins, as both are locked then. Of a merge the user is paused at once: what
-// they write after the answer is kept for both.
-func (t *tx) askMove(m core.Move) (core.MoveID, error) {
+// askMove stores a move of the user. Which of two users is the target is decided when the move
+// begins, as both are locked then. A merge pauses the user immediately, so that messages after
+// the answer are kept for both.
+func (t *tx) askMove(m core.Move) (id core.MoveID, err error) {
 	if m.From == m.Into || m.From == 0 || m.Kind == core.MoveMerge && m.Into == 0 {
 		return 0, core.ErrRefused
 	}
-	if err := t.send(); err != nil {
-		return 0, err
-	}
-	counter := t.beside()
-	if err := counter.ask(counter.lock()); err != nil {
-		return 0, err
-	}
-	id := core.MoveID(counter.nextID())
-	err := counter.exec(
-		`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
-		id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
-	if err != nil {
-		return 0, err
-	}
-	if m.Kind == core.MoveMerge && t.moving == 0 {
-		if err := t.setMoving(paused); err != nil {
-			return 0, err
-		}
+	err = t.asUser(0, func(zero *tx) error {
+		id = core.MoveID(zero.nextID())
+		return zero.exec(
+			`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
+			id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
+	})
+	if err == nil && m.Kind == core.MoveMerge && t.moving == 0 {
+		err = t.setMoving(paused)
 	}
 	t.wake = append(t.wake, core.TopicMoves)
-	return id, counter.flushAll()
+	return id, err
 }
 
-// Moves lists moves that are not done.
+// Moves lists unfinished moves.
 func (s *Store) Moves(ctx context.Context, limit int) ([]core.Move, error) {
 	rows, err := s.one(ctx).rows(`SELECT `+moveColumns+` FROM moves WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
 	return collect(rows, err, func(r scanner) (core.Move, error) {
@@ -148,7 +132,7 @@ func (s *Store) Told(ctx context.Context, id core.MoveID) error {
 	})
 }
 
-// Carry does the next step of a move; see core.MoveStore.
+// Carry runs the next step of a move; see core.MoveStore.
 func (s *Store) Carry(ctx context.Context, id core.MoveID, now time.Time) (core.Move, time.Duration, error) {
 	m, err := s.moveByID(ctx, id)
 	if err != nil || m.Phase == core.MoveTold || m.Phase == core.MoveDone {
@@ -159,7 +143,7 @@ func (s *Store) Carry(ctx context.Context, id core.MoveID, now time.Time) (core.
 	case errors.Is(err, core.ErrChanged): // another process was faster
 		err = nil
 	case errors.Is(err, core.ErrNotFound) && m.Phase == core.MoveAsked:
-		err = s.dropMove(ctx, m, now) // who was to be moved is gone
+		err = s.dropMove(ctx, m, now) // the user is gone
 	}
 	s.shrink(err != nil)
 	if err != nil {
@@ -169,8 +153,8 @@ func (s *Store) Carry(ctx context.Context, id core.MoveID, now time.Time) (core.
 	return m.Move, wait, err
 }
 
-// shrink makes pages smaller after a step that failed, as one may be too much for
-// the time that it has, and larger again after one that did not.
+// shrink halves pages after a failed step, as a page may take longer than its timeout, and
+// doubles them again after successful ones.
 func (s *Store) shrink(failed bool) {
 	const most = 10
 	if n := s.shrunk.Load(); failed && n < most {
@@ -208,32 +192,29 @@ func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration
 	return 0, fmt.Errorf("phase %q is not known", m.Phase)
 }
 
-// pair is one transaction of both users of a move, who are locked in the order
-// of their ids.
+// pair is one transaction of both users of a move, which are locked in the order of their ids.
 type pair struct {
 	*tx
 	from, into *tx
 }
 
-// step runs f in one transaction of both users and moves the move on to what f
-// makes of it. core.ErrChanged if somebody else did that since it was read.
+// step runs f in one transaction of both users and stores the move as f leaves it.
+// core.ErrChanged if another process has advanced the move since it was read.
 func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
-	left := m.Kind == core.MoveMerge && m.Phase == phaseLet // only the target user is
+	merged := m.Kind == core.MoveMerge && m.Phase == phaseLet // the source user is gone
 	first := m.From
-	if left {
+	if merged {
 		first = m.Into
-	} else if m.Into > 0 { // 0 counts users, and is locked after any of them
+	} else if m.Into > 0 { // 0 counts users, and is locked after them
 		first = min(m.From, m.Into)
 	}
 	return s.updateFrozen(ctx, "step", first, func(t *tx) error {
 		p := pair{tx: t, from: t, into: t}
-		if m.From != t.user && !left {
-			p.from = t.beside()
-			p.from.user = m.From
+		if m.From != t.user && !merged {
+			p.from = t.forUser(m.From)
 		}
 		if m.Into != t.user {
-			p.into = t.beside()
-			p.into.user = m.Into
+			p.into = t.forUser(m.Into)
 		}
 		if err := p.hold(m); err != nil {
 			return err
@@ -246,7 +227,8 @@ func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error)
 	})
 }
 
-// hold locks those users that are not locked yet, and sees that the move is what it was.
+// hold locks the user that is not locked yet. core.ErrChanged if the move has changed since m
+// was read.
 func (p pair) hold(m move) error {
 	for _, t := range []*tx{p.from, p.into} {
 		if t == p.tx {
@@ -266,7 +248,7 @@ func (p pair) hold(m move) error {
 	return nil
 }
 
-// end stores how far the move is.
+// end stores the progress of the move.
 func (p pair) end(m move) error {
 	err := p.exec(
 		`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
@@ -284,36 +266,36 @@ func (p pair) end(m move) error {
 // next moves to a phase.
 func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 
-// waits reports whether jobs of a queue wait until the user is no longer moved.
-// What is to be delivered goes on, except for who is frozen.
+// waits reports whether jobs of a queue wait until the user's move ends. Deliveries continue
+// unless the user is frozen.
 func (t *tx) waits(queue string) bool {
 	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize ||
 		queue == core.QueueEmbed || queue == core.QueueCompress || queue == core.QueueSpeak)
 }
 
-// halted reports whether nothing of a user's is answered or made.
+// halted reports whether nothing is answered or generated for the user.
 func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
-// putOff makes a job wait until the move ends.
-func (t *tx) putOff(id core.JobID, now time.Time) error {
+// postponeJob makes a job wait until the move ends.
+func (t *tx) postponeJob(id core.JobID, now time.Time) error {
 	return t.exec(
 		`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
 		t.user, id, ms(now.Add(moveOffUntil)), ms(now))
 }
 
-// setMoving says whether a user is moved.
+// setMoving stores the user's state of being moved.
 func (t *tx) setMoving(n int) error {
 	return t.exec(`UPDATE users SET moving = $2 WHERE id = $1`, t.user, n)
 }
 
-// wakeJobs lets the jobs that waited run. Of who was frozen that is all of them.
+// wakeJobs makes waiting jobs run; all of them if the user was frozen.
 func (t *tx) wakeJobs(now time.Time) error {
 	where := ` AND state IN ('ready', 'waiting') AND run_at > $2`
 	if t.moving != frozen {
 		where += ` AND queue IN ('turn', 'summarize', 'embed')`
 	}
-	rows, err := t.rows(`SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
-	queues, err := collect(rows, err, func(r scanner) (q string, err error) { return q, r.Scan(&q) })
+	queues, err := list(t, column[string],
+		`SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// inTurn fails with core.ErrMoving if something of the same address is held and
-// was received before the event.
+// inTurn fails with core.ErrMoving if an event of the same address is held that was received
+// before this one.
 func (t *tx) inTurn(e core.Inbound) error {
 	if t.moving != letting {
 		return nil
@@ -24,8 +24,8 @@ func (t *tx) inTurn(e core.Inbound) error {
 	return err
 }
 
-// letIn ends a move when nothing is held any more for who is left, or after a
-// while: from then on what is new waits for nothing.
+// letIn ends a move when no events are held for its users any more, or after a while. New
+// events then no longer wait for held ones.
 func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	if m.plan.Let == 0 {
 		m.plan.Let = ms(now)
@@ -33,7 +33,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 	waits := false
 	err := s.step(ctx, m, func(p pair, next *move) error {
 		for _, t := range []*tx{p.from, p.into} {
-			held, err := t.holdsBack()
+			held, err := t.hasHeld()
 			if err != nil {
 				return err
 			}
@@ -51,8 +51,8 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 	return 0, err
 }
 
-// holdsBack reports whether something is held for a user.
-func (t *tx) holdsBack() (yes bool, err error) {
+// hasHeld reports whether events are held for the user.
+func (t *tx) hasHeld() (yes bool, err error) {
 	err = t.row(
 		`SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
 		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user).Scan(&yes)

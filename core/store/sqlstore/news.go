@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// changes reads what changed since the thread's prompt told of it last.
+// changes reads the changes that the thread's prompt has not shown yet.
 func changes(q querier, user core.UserID, w *core.Window) (err error) {
 	w.Changes.Loops, err = loopsWhere(q, `changed > $2 ORDER BY changed DESC LIMIT 20`, user, w.Told)
 	if err != nil {
@@ -32,9 +32,8 @@ func changes(q querier, user core.UserID, w *core.Window) (err error) {
 // lastPart is the name of the part of a head that shows the newest earlier day.
 const lastPart = "last"
 
-// keepNote stores the news that a turn's prompt told, with the message that they
-// stood before. Of those that rest on something that was changed meanwhile only
-// the zone is kept.
+// keepNote stores the news of a turn's prompt with the message that they precede. If something
+// they rest on was changed meanwhile, only the zone is kept.
 func (t *tx) keepNote(n *core.TurnNews, st state) error {
 	return t.alter(n.Message, func(m *core.Message) {
 		if m.News = &n.News; n.Edits != st.edits {
@@ -43,26 +42,25 @@ func (t *tx) keepNote(n *core.TurnNews, st state) error {
 	})
 }
 
-// alter changes what no query looks into of a message that is not redacted.
+// alter changes the extra of a message, unless it is redacted.
 func (t *tx) alter(id core.MessageID, change func(m *core.Message)) error {
-	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, id))
+	m, err := t.message(id)
 	if err != nil || m.Redacted {
 		return err
 	}
 	change(&m)
-	return t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, id, text(extraOf(m)))
+	return t.putExtra(m)
 }
 
-// blankNews is what is left of news whose words are redacted.
+// blankNews returns news without its words.
 func blankNews(n *core.News) *core.News { return &core.News{Zone: n.Zone} }
 
-// redactNews blanks notes that tell of a loop made from a message, or of the
-// summary of its day. They are listed once in a transaction.
+// redactNews blanks news about a loop made from a message, or about the summary of its day. A
+// transaction lists all news once.
 func (t *tx) redactNews(m core.Message, loops []core.LoopID) error {
 	if t.notes == nil {
-		rows, err := t.rows(`SELECT `+messageColumns+
+		got, err := list(t, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND extra LIKE '%"news":%'`, t.user)
-		got, err := collect(rows, err, scanMessage)
 		if err != nil {
 			return err
 		}

@@ -1,23 +1,25 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Note stores words of the gateway itself; see core.InboundStore.
+// Note stores messages of the gateway itself; see core.InboundStore.
 func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 	var out core.Noted
 	update := s.update
 	if slices.ContainsFunc(n.Effects, func(e core.Effect) bool { _, ok := e.(core.Redact); return ok }) {
-		update = s.unbounded // a whole day may go
+		update = s.updateLong // a redaction may cover a whole day
 	}
 	err := update(ctx, "note", n.User, func(t *tx) error {
 		out = core.Noted{}
-		return t.note(discreet(n), &out)
+		return t.note(withoutQuotes(n), &out)
 	})
 	return out, err
 }
@@ -33,7 +35,7 @@ func (t *tx) note(n core.Note, out *core.Noted) error {
 	} else {
 		t.by(core.Actor{At: n.Now})
 	}
-	now, questions := t.ordered(n)
+	now, questions := t.splitQuestions(n)
 	if err := t.apply(now, out); err != nil {
 		return err
 	}
@@ -43,10 +45,23 @@ func (t *tx) note(n core.Note, out *core.Noted) error {
 	if err := t.apply(questions, out); err != nil {
 		return err
 	}
+	if err := t.removeLater(out.Files, n.Now); err != nil {
+		return err
+	}
 	if _, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now); err != nil || n.Command == nil {
 		return err
 	}
 	return t.unpark(n.Identity, n.Now)
+}
+
+// removeLater enqueues the removal of attachments that were redacted: the caller removes them
+// after the commit, but may die before it does.
+func (t *tx) removeLater(files []string, now time.Time) error {
+	if len(files) == 0 {
+		return nil
+	}
+	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueRemove, Key: core.QueueRemove,
+		Payload: json.RawMessage(text(files)), RunAt: now})
 }
 
 // also stores a note of another user.
@@ -54,9 +69,8 @@ func (t *tx) also(n core.Note) error {
 	if err := t.send(); err != nil {
 		return err
 	}
-	other := t.beside()
-	other.user = n.User
-	if err := other.unfrozen(); err != nil {
+	other := t.forUser(n.User)
+	if err := other.lockOther(); err != nil {
 		return err
 	}
 	if err := other.note(n, &core.Noted{}); err != nil {
@@ -67,10 +81,10 @@ func (t *tx) also(n core.Note) error {
 	return other.flushAll()
 }
 
-// ordered returns the effects of a note, and apart from them the questions that
-// its messages ask.
-func (t *tx) ordered(n core.Note) (now, questions []core.Effect) {
-	for _, e := range t.sourced(n) {
+// splitQuestions returns the effects of a note, and separately the approvals that its messages
+// ask for.
+func (t *tx) splitQuestions(n core.Note) (now, questions []core.Effect) {
+	for _, e := range t.withSource(n) {
 		if _, ok := e.(core.AskApproval); ok {
 			questions = append(questions, e)
 			continue
@@ -80,9 +94,9 @@ func (t *tx) ordered(n core.Note) (now, questions []core.Effect) {
 	return now, questions
 }
 
-// sourced returns the effects of a note; what a command makes was made from the
-// command, unless it names another message.
-func (t *tx) sourced(n core.Note) []core.Effect {
+// withSource returns the effects of a note, with its command as the source of everything that
+// they create without a source.
+func (t *tx) withSource(n core.Note) []core.Effect {
 	if n.Command == nil {
 		return n.Effects
 	}
@@ -91,33 +105,25 @@ func (t *tx) sourced(n core.Note) []core.Effect {
 	for i, e := range out {
 		switch e := e.(type) {
 		case core.AddItem:
-			if e.Item.SourceMessage == 0 {
-				e.Item.SourceMessage = command
-			}
+			e.Item.SourceMessage = cmp.Or(e.Item.SourceMessage, command)
 			out[i] = e
 		case core.AddInstruction:
-			if e.Instruction.Source == 0 {
-				e.Instruction.Source = command
-			}
+			e.Instruction.Source = cmp.Or(e.Instruction.Source, command)
 			out[i] = e
 		case core.SetTask:
-			if e.Task.Source == 0 {
-				e.Task.Source = command
-			}
+			e.Task.Source = cmp.Or(e.Task.Source, command)
 			out[i] = e
 		case core.SetReminder:
-			if e.Reminder.Source == 0 {
-				e.Reminder.Source = command
-			}
+			e.Reminder.Source = cmp.Or(e.Reminder.Source, command)
 			out[i] = e
 		}
 	}
 	return out
 }
 
-// discreet returns a note that does not keep what it redacts: a reply that asks
-// for it quotes it.
-func discreet(n core.Note) core.Note {
+// withoutQuotes returns a note that redacts without the quotes of its command: these may hold
+// the text to redact.
+func withoutQuotes(n core.Note) core.Note {
 	if oldest(n.Effects) == 0 || n.Event == nil {
 		return n
 	}
@@ -132,7 +138,7 @@ func discreet(n core.Note) core.Note {
 	return n
 }
 
-// oldest is the first message that effects redact, or 0.
+// oldest returns the first message that effects redact, or 0.
 func oldest(effects []core.Effect) (first core.MessageID) {
 	for _, e := range effects {
 		if r, ok := e.(core.Redact); ok && (first == 0 || r.Message < first) {
@@ -144,13 +150,13 @@ func oldest(effects []core.Effect) (first core.MessageID) {
 
 // fresh admits a note's event and key, and reports whether both are new.
 func (t *tx) fresh(n core.Note) (bool, error) {
-	said, err := t.said(n.Once)
+	repeated, err := t.repeated(n.Once)
 	if err != nil {
 		return false, err
 	}
 	if n.Event != nil {
 		var message core.MessageID
-		if n.Command != nil && !said {
+		if n.Command != nil && !repeated {
 			message = core.MessageID(t.lastMessage + 1)
 		}
 		how, err := t.admit(*n.Event, "done")
@@ -164,14 +170,14 @@ func (t *tx) fresh(n core.Note) (bool, error) {
 			return false, err
 		}
 	}
-	if said || n.Once == "" {
-		return !said, nil
+	if repeated || n.Once == "" {
+		return !repeated, nil
 	}
 	return true, t.exec(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3)`, t.user, n.Once, ms(n.Now))
 }
 
-// said reports whether the user was told once already.
-func (t *tx) said(once string) (yes bool, err error) {
+// repeated reports whether a note with the key once was stored already.
+func (t *tx) repeated(once string) (yes bool, err error) {
 	if once == "" {
 		return false, nil
 	}
@@ -207,7 +213,7 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 		at := p
 		if m.Kind == core.KindChat {
 			var err error
-			if at, err = t.spoken(p, n.Now); err != nil {
+			if at, err = t.lastPlace(p, n.Now); err != nil {
 				return err
 			}
 		}
@@ -225,9 +231,9 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 	return nil
 }
 
-// spoken is the place of words that were said as the assistant without a turn:
-// they come last, in the day that goes on.
-func (t *tx) spoken(p place, now time.Time) (place, error) {
+// lastPlace returns the place of an assistant's message that belongs to no turn: the last
+// position, in the current day.
+func (t *tx) lastPlace(p place, now time.Time) (place, error) {
 	var last int64
 	err := t.row(
 		`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)

@@ -12,15 +12,15 @@ import (
 
 const pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last, p.messages, p.original, p.tier, p.stale, p.sizes`
 
-// pageSizes is what of a page is stored beside its texts.
+// pageSizes is the part of a page that is stored as JSON, besides its texts.
 type pageSizes struct {
 	First core.MessageID                  `json:"first"`
 	Last  core.MessageID                  `json:"last"`
 	Forms [core.MaxTier + 1]core.PageForm `json:"forms"`
 }
 
-// pageWith scans pageColumns and what more stands in a row. A page that was made
-// before there were so many tiers is to be made again.
+// pageWith scans pageColumns and more columns of a row. A page from before there were so many
+// tiers is stale.
 func pageWith(r scanner, more ...any) (p core.Page, err error) {
 	var stored string
 	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier,
@@ -50,7 +50,7 @@ func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadI
 	return out, err
 }
 
-// headTokens is what an epoch's head takes but for its pages.
+// headTokens returns the tokens of an epoch's head, without its pages.
 func headTokens(e *core.Epoch) (n int) {
 	if e == nil {
 		return 0
@@ -63,7 +63,7 @@ func headTokens(e *core.Epoch) (n int) {
 	return n
 }
 
-// pagesOf reads forms of pages with their texts; those that are gone are left out.
+// pagesOf reads forms of pages with their texts, without those that no longer exist.
 func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, error) {
 	const chunk = 100
 	found := make(map[core.PageRef]core.Page, len(refs))
@@ -75,14 +75,13 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			}
 		}
 		for some := range slices.Chunk(ids, chunk) {
-			for len(some) < chunk { // one text of the statement for all
+			for len(some) < chunk { // one statement for all, prepared once
 				some = append(some[:len(some):len(some)], some[0])
 			}
-			rows, err := q.rows(`SELECT `+pageColumns+
+			got, err := list(q, scanForm, `SELECT `+pageColumns+
 				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = $1 AND p.id = f.page_id
-				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`,
+				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+placeholders(3, chunk)+`)`,
 				append([]any{user, tier}, some...)...)
-			got, err := collect(rows, err, scanForm)
 			if err != nil {
 				return nil, err
 			}
@@ -100,16 +99,7 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 	return out, nil
 }
 
-// numbered is a list of n parameters from the first on.
-func numbered(first, n int) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = fmt.Sprintf("$%d", first+i)
-	}
-	return strings.Join(list, ", ")
-}
-
-// scanPage reads a page as new prompts show it: a stale one has no form.
+// scanPage scans a page for new prompts: a stale one has no form.
 func scanPage(r scanner) (core.Page, error) {
 	p, err := scanForm(r)
 	if p.Stale {
@@ -118,8 +108,7 @@ func scanPage(r scanner) (core.Page, error) {
 	return p, err
 }
 
-// scanForm reads a page with the text of one form, which its Tier is set to; the
-// other forms are left out.
+// scanForm scans a page with one form and its text; Tier is the tier of that form.
 func scanForm(r scanner) (core.Page, error) {
 	var body string
 	var tier core.Tier
@@ -132,8 +121,7 @@ func scanForm(r scanner) (core.Page, error) {
 	return p, err
 }
 
-// PageTexts returns forms of pages with their texts, in the order of refs; those
-// that are gone are left out.
+// PageTexts returns forms of pages with their texts; see core.PageStore.
 func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) (out []core.Page, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
 		out, err = pagesOf(q, user, refs)
@@ -142,16 +130,15 @@ func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.Pag
 	return out, err
 }
 
-// newestPages reads the newest pages of a thread as they are shown now, until
-// they hold as many tokens, and returns the position after the last page.
+// newestPages reads the newest pages of a thread in their current forms, until they hold tokens
+// tokens, and returns the position after the last page.
 func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after int64, err error) {
 	before, held := int64(1)<<62, 0
 	for held < tokens {
-		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
+		got, err := list(q, scanPage, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = $1 AND f.page_id = p.id AND f.tier = p.tier
 			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User,
 			turn.Thread, before, page)
-		got, err := collect(rows, err, scanPage)
 		if err != nil {
 			return 0, err
 		}
@@ -170,13 +157,12 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	if len(w.Pages) == 0 {
 		return after, nil
 	}
-	return after,
-		q.row(
-			`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
-			turn.User, turn.Thread, before).Scan(&w.PagesBefore)
+	return after, q.row(
+		`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
+		turn.User, turn.Thread, before).Scan(&w.PagesBefore)
 }
 
-// RawFrom finds where the messages begin that stay as they are; see core.PageStore.
+// RawFrom returns the position of the first unshortened message; see core.PageStore.
 func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID,
 	raw core.RawQuery) (from int64, err error) {
 	err = s.view(ctx, "find the newest messages", func(q querier) error {
@@ -185,7 +171,7 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 				`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
 				ORDER BY position DESC LIMIT $4`, user, thread, before, page)
 			got, err := collect(rows, err, func(r scanner) (m core.Message, err error) {
-				return m, r.Scan(&m.Position, (*string)(&m.Role), &m.Tokens)
+				return m, r.Scan(&m.Position, &m.Role, &m.Tokens)
 			})
 			if err != nil {
 				return err
@@ -211,7 +197,7 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 	return from, err
 }
 
-// Weight sums up what messages take of a prompt; see core.PageStore.
+// Weight returns the prompt tokens of messages; see core.PageStore.
 func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.ThreadID, from int64) (n int, err error) {
 	err = s.one(ctx).row(
 		`SELECT COALESCE(SUM(CASE WHEN role = 'tool' AND tokens > 200 THEN 200 ELSE tokens END + 4), 0) FROM messages
@@ -222,28 +208,26 @@ func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.Thread
 // Between reads a stretch of a thread; see core.PageStore.
 func (s *Store) Between(ctx context.Context, user core.UserID, thread core.ThreadID, from, to int64,
 	limit int) ([]core.Message, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+
+	out, err := list(s.one(ctx), scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
 		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user,
 		thread, from, to, limit)
-	out, err := collect(rows, err, scanMessage)
 	return out, wrap("read messages", err)
 }
 
-// Printed finds where pieces of a text may stand already; see core.PageStore.
+// Printed finds earlier pieces of messages with the same bands; see core.PageStore.
 func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID,
 	limit int) ([]core.Printed, error) {
 	var out []core.Printed
 	err := s.view(ctx, "find repetition", func(q querier) error {
 		for some := range slices.Chunk(bands, printedBands) {
 			args := []any{user, before, limit}
-			for i := range printedBands { // one text of the statement for all
+			for i := range printedBands { // one statement for all, prepared once
 				args = append(args, some[min(i, len(some)-1)])
 			}
 			rows, err := q.rows(printedQuery(), args...)
 			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) {
-				return p,
-					r.Scan(&p.Band, &p.Message, &p.Piece)
+				return p, r.Scan(&p.Band, &p.Message, &p.Piece)
 			})
 			if err != nil {
 				return err
@@ -259,10 +243,10 @@ func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, be
 	return out, err
 }
 
-// printedBands are looked for at once.
+// printedBands is how many bands one statement looks up.
 const printedBands = 24
 
-// printedQuery reads a few rows of each band: each is a range of the index.
+// printedQuery reads a few rows of each band, each from a range of the index.
 func printedQuery() string {
 	each := make([]string, printedBands)
 	for i := range each {
@@ -272,9 +256,9 @@ func printedQuery() string {
 	return strings.Join(each, " UNION ALL ")
 }
 
-// PutPages stores what a run of the compression made; see core.PageStore.
+// PutPages stores the result of a compression run; see core.PageStore.
 func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
-	old := make([]core.PageID, len(p.Pages)) // the transaction may be tried again
+	old := make([]core.PageID, len(p.Pages)) // kept, as the transaction may be retried
 	for i := range p.Pages {
 		old[i] = p.Pages[i].ID
 	}
@@ -318,8 +302,8 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 	})
 }
 
-// putPage stores a page under a new id, in place of an old one: what earlier
-// prompts showed is known by its id.
+// putPage stores a page under a new id and removes the old one, as earlier prompts refer to pages
+// by id.
 func (t *tx) putPage(p *core.Page, old core.PageID) error {
 	if old != 0 {
 		if err := t.dropForms(old); err != nil {
@@ -367,25 +351,23 @@ func (t *tx) putPrints(p core.PutPages) error {
 	return nil
 }
 
-// stalePages takes what pages show of a message that was edited or redacted, and
-// what others show as a change of it, and has them made again.
+// stalePages makes the pages stale that show an edited or redacted message, or messages that
+// refer to it, and enqueues their compression.
 func (t *tx) stalePages(m core.Message) error {
 	rows, err := t.rows(
 		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
 	places, err := collect(rows, err, func(r scanner) (p core.Message, err error) {
-		return p,
-			r.Scan(&p.Thread, &p.Position)
+		return p, r.Scan(&p.Thread, &p.Position)
 	})
 	if err != nil {
 		return err
 	}
 	var ids []core.PageID
 	for _, p := range append(places, m) {
-		rows, err := t.rows(
+		some, err := list(t, column[core.PageID],
 			`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`,
 			t.user, p.Thread, p.Position)
-		some, err := collect(rows, err, func(r scanner) (id core.PageID, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return err
 		}
@@ -402,29 +384,23 @@ func (t *tx) stalePages(m core.Message) error {
 			return err
 		}
 	}
-	for _, query := range []string{
+	err = t.execEach([]string{
 		`DELETE FROM prints WHERE user_id = $1 AND message_id = $2`,
 		`DELETE FROM repeats WHERE user_id = $1 AND message_id = $2`,
 		`DELETE FROM repeats WHERE user_id = $1 AND original_id = $2`,
-	} {
-		if err := t.exec(query, t.user, m.ID); err != nil {
-			return err
-		}
+	}, t.user, m.ID)
+	if err != nil {
+		return err
 	}
 	return t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(m.Thread), Unique: true})
 }
 
-// dropPages forgets all pages of a thread from a position on: something was put
-// before them, or went. They are made again when they are needed.
+// dropPages removes all pages of a thread from a position on, after messages were inserted or
+// removed before them. They are made again when they are needed.
 func (t *tx) dropPages(thread core.ThreadID, from int64) error {
-	for _, query := range []string{
+	return t.execEach([]string{
 		`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2 AND EXISTS (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,
 		`DELETE FROM page_forms WHERE user_id = $1 AND page_id IN (SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,
 		`DELETE FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3`,
-	} {
-		if err := t.exec(query, t.user, thread, from); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, t.user, thread, from)
 }

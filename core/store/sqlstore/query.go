@@ -43,16 +43,15 @@ func (s *Store) snapshot(ctx context.Context, reads ...Statement) error {
 	return err
 }
 
-// reads runs reads whose rows All looks at in one consistent read, in one round
-// trip where that saves any.
+// reads runs statements with All in one consistent read, in one round trip where
+// that is possible.
 func (s *Store) reads(ctx context.Context, op string, reads ...Statement) error {
 	if s.dialect.Pipeline != nil {
 		return wrap(op, s.snapshot(ctx, reads...))
 	}
 	return s.view(ctx, op, func(q querier) error {
 		for _, r := range reads {
-			rows, err := q.rows(r.Query, r.Args...)
-			if _, err = collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, r.All(row) }); err != nil {
+			if err := readAll(q, r); err != nil {
 				return err
 			}
 		}
@@ -64,19 +63,15 @@ func (s *Store) reads(ctx context.Context, op string, reads ...Statement) error 
 type querier struct {
 	s      *Store
 	ctx    context.Context
-	cancel context.CancelFunc // when the statement's rows are read; nil: they are bounded otherwise
-	db     interface {
-		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	}
+	cancel context.CancelFunc // called when the rows have been read; nil: the caller bounds them
+	db     database
 }
 
 func (q querier) exec(query string, args ...any) (sql.Result, error) {
 	return q.db.ExecContext(q.ctx, query, q.s.prepared(query, args)...)
 }
 
-// count runs a statement and returns how many rows it touched.
+// count runs a statement and returns the number of affected rows.
 func (q querier) count(query string, args ...any) (int64, error) {
 	res, err := q.exec(query, args...)
 	if err != nil {
@@ -105,7 +100,7 @@ func (q querier) rows(query string, args ...any) (rows, error) {
 	return several{r, q.cancel}, nil
 }
 
-// rows is what collect reads.
+// rows is the result of a query.
 type rows interface {
 	scanner
 	Next() bool
@@ -125,25 +120,25 @@ func (s single) Scan(dest ...any) error {
 	return s.scanner.Scan(dest...)
 }
 
-// several are rows with a time limit of their own.
+// several is a result with a time limit of its own.
 type several struct {
 	*sql.Rows
 	cancel context.CancelFunc
 }
 
-// Close ends the reading and the limit.
+// Close closes the result and ends the limit.
 func (s several) Close() error {
 	defer s.cancel()
 	return s.Rows.Close()
 }
 
-// reader is what scanning helpers read with: a tx or a querier.
+// reader runs queries: a tx or a querier.
 type reader interface {
 	row(query string, args ...any) scanner
 	rows(query string, args ...any) (rows, error)
 }
 
-// one is a querier for a single statement, which is consistent by itself.
+// one returns a querier for a single statement, which is consistent by itself.
 func (s *Store) one(ctx context.Context) querier {
 	if s.dialect.Timeout == 0 {
 		return querier{s: s, ctx: ctx, db: s.read}
@@ -152,27 +147,52 @@ func (s *Store) one(ctx context.Context) querier {
 	return querier{s: s, ctx: ctx, cancel: cancel, db: s.read}
 }
 
-// collect scans every row of a query with scan.
+// list runs a query and scans each of its rows with scan.
+func list[T any](q reader, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.rows(query, args...)
+	return collect(rows, err, scan)
+}
+
+// column scans a row of one column.
+func column[T any](r scanner) (v T, err error) { return v, r.Scan(&v) }
+
+// collect scans each row of a result with scan, and closes it.
 func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	var out []T
+	err = each(rows, err, func(r scanner) error {
+		v, err := scan(r)
+		out = append(out, v)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
+	return out, nil
+}
+
+// each calls f for each row of a result, and closes it.
+func each(rows rows, err error, f func(scanner) error) error {
+	if err != nil {
+		return err
 	}
-	return out, rows.Err()
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 type scanner interface{ Scan(dest ...any) error }
 
-// clean replaces what no text column of every engine takes: NUL and bytes that
-// are not UTF-8.
+// readAll runs a statement with All.
+func readAll(q reader, s Statement) error {
+	rows, err := q.rows(s.Query, s.Args...)
+	return each(rows, err, func(r scanner) error { return s.All(r) })
+}
+
+// clean replaces text that not every engine stores: NUL and invalid UTF-8.
 func clean(args []any) []any {
 	for i, a := range args {
 		if s, ok := a.(string); ok && (strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s)) {

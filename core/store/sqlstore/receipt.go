@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How often a part is sent again because the service said so, and how long it
-// waits for the next time.
+// How often a part is sent again at the service's word, and how long that waits.
 const (
 	maxResent   = 5
 	resentAfter = 2 * time.Second // it doubles
@@ -20,11 +20,11 @@ const (
 // readThrough is how far back, in ids, a read mark reaches.
 const readThrough = 200
 
-// Settle stores what a service says of a part of ours; see core.InboundStore.
+// Settle applies a service's status to a part of ours; see core.InboundStore.
 func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound,
 	now time.Time) error {
 	return s.update(ctx, "settle", user, func(t *tx) error {
-		d, p, err := t.meant(identity, e)
+		d, p, err := t.statusPart(identity, e)
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
@@ -39,10 +39,10 @@ func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.Iden
 	})
 }
 
-// meant returns the part that a status means, or nil.
-func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *core.DeliveryPart, error) {
+// statusPart returns the part that a status refers to, or nil.
+func (t *tx) statusPart(identity core.IdentityID, e core.Inbound) (*core.Delivery, *core.DeliveryPart, error) {
 	if user, id, n, ok := partOf(e.Status.Key); ok {
-		id, err := t.bornAs(user, id)
+		id, err := t.currentID(user, id)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -53,12 +53,11 @@ func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *c
 		if p := &d.Parts[n]; p.Part.Key == e.Status.Key || rank(e.Status.State) >= rank(core.DeliveryDelivered) {
 			return &d, p, nil
 		}
-		return nil, nil, nil // of an earlier try
+		return nil, nil, nil // of an earlier attempt
 	}
-	rows, err := t.rows(
+	ids, err := list(t, column[core.DeliveryID],
 		`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = $1 AND d.message_id = r.message_id AND d.message_id > 0
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
-	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		d, err := deliveryByID(t, t.user, id)
 		if err != nil {
@@ -71,14 +70,15 @@ func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *c
 	return nil, nil, err
 }
 
-// partOf reads the key of a part, as keyParts writes it.
+// partOf parses the key of a part, as keyParts writes it.
 func partOf(key string) (user core.UserID, id core.DeliveryID, n int, ok bool) {
 	read, _ := fmt.Sscanf(key, "everthread-%d-%d-%d", &user, &id, &n)
 	return user, id, n, read == 3 && n >= 0
 }
 
-// bornAs returns the id of a delivery that was made for a user who is t's now.
-func (t *tx) bornAs(user core.UserID, id core.DeliveryID) (core.DeliveryID, error) {
+// currentID returns the id that a delivery of user, who may have been merged into t's user, has
+// here.
+func (t *tx) currentID(user core.UserID, id core.DeliveryID) (core.DeliveryID, error) {
 	var now core.DeliveryID
 	err := found(t.row(`SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user,
 		fmt.Sprintf("%d-%d", user, id)).Scan(&now))
@@ -88,7 +88,7 @@ func (t *tx) bornAs(user core.UserID, id core.DeliveryID) (core.DeliveryID, erro
 	return now, err
 }
 
-// settlePart moves a part on to what its status says.
+// settlePart applies a status to a part.
 func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) error {
 	if p.State != core.DeliveryPending && rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
 		return nil
@@ -115,13 +115,13 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 		}
 	}
 	if d.State == core.DeliveryPending || d.State == core.DeliverySending {
-		return t.goOn(d, now) // the process that sends the rest says how it ended
+		return t.wakeDelivery(d, now) // the process that sends the rest ends the delivery
 	}
 	return t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
 }
 
-// goOn lets the job of a delivery run that waited for what became of a part.
-func (t *tx) goOn(d *core.Delivery, now time.Time) error {
+// wakeDelivery makes the job of a delivery run now that waited for a part to be settled.
+func (t *tx) wakeDelivery(d *core.Delivery, now time.Time) error {
 	n, err := t.count(
 		`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
 		t.user, core.AddressKey(d.To), d.ID, ms(now))
@@ -131,7 +131,7 @@ func (t *tx) goOn(d *core.Delivery, now time.Time) error {
 	return err
 }
 
-// rank orders the states of a part that statuses bring.
+// rank orders the states in statuses.
 func rank(s core.DeliveryState) int {
 	switch s {
 	case core.DeliverySent:
@@ -146,7 +146,7 @@ func rank(s core.DeliveryState) int {
 	return 0
 }
 
-// resend has a part sent again that the service did not deliver, under another key.
+// resend makes a part pending again that the service did not deliver, under a new key.
 func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) error {
 	var n int
 	err := t.row(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
@@ -164,7 +164,7 @@ func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now ti
 	return t.requeue(d, now.Add(resentAfter<<min(n-1, 10)))
 }
 
-// parkAgain parks a delivery that the service took and then did not deliver.
+// parkAgain parks a delivery that the service accepted and then did not deliver.
 func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) error {
 	err := t.exec(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
 		WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N, cause)
@@ -178,7 +178,7 @@ func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) err
 	return t.exec(`UPDATE deliveries SET state = 'parked', error = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, cause)
 }
 
-// readBefore marks what was delivered to an identity before d as read.
+// readBefore marks deliveries to an identity before d as read.
 func (t *tx) readBefore(d *core.Delivery) error {
 	const earlier = ` AND id > $3 AND id < $4 AND identity_id = $2 AND state IN ('sent', 'delivered')`
 	err := t.exec(`UPDATE delivery_parts SET state = 'read' WHERE user_id = $1 AND state IN ('sent', 'delivered')
@@ -191,7 +191,7 @@ func (t *tx) readBefore(d *core.Delivery) error {
 		d.ID-readThrough, d.ID)
 }
 
-// setDelivered ends a delivery that was sent ($3), as far as its parts came.
+// setDelivered ends a delivery. If it was sent ($3), its state is that of its parts.
 const setDelivered = `UPDATE deliveries SET lease_until = 0, error = $4, state = CASE
 	WHEN $3 <> 'sent' THEN $3
 	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'failed') THEN 'failed'
@@ -203,11 +203,11 @@ const setDelivered = `UPDATE deliveries SET lease_until = 0, error = $4, state =
 // Readdress gives an identity another External; see core.InboundStore.
 func (s *Store) Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error {
 	return s.update(ctx, "readdress", i.User, func(t *tx) error {
-		n, err := t.count(`UPDATE addresses SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND NOT EXISTS
+		err := t.execOr(core.ErrExists, `UPDATE addresses SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND NOT EXISTS
 			(SELECT 1 FROM addresses o WHERE o.channel = $4 AND o.account = $5 AND o.external = $3 AND NOT (o.user_id = $1 AND o.identity_id = $2))`,
 			t.user, i.ID, external, i.Address.Channel, i.Address.Account)
-		if err != nil || n == 0 {
-			return orExists(err)
+		if err != nil {
+			return err
 		}
 		if err := t.exec(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2`, t.user, i.ID,
 			external, text(aliases)); err != nil {
@@ -215,12 +215,10 @@ func (s *Store) Readdress(ctx context.Context, i core.Identity, external string,
 		}
 		to := i.Address
 		to.External = external
-		err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND `+underWay,
-			t.user, i.ID, external)
-		if err == nil {
-			err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND state = 'parked'`,
-				t.user, i.ID, external)
-		}
+		err = t.execEach([]string{
+			`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND ` + underWay,
+			`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND state = 'parked'`,
+		}, t.user, i.ID, external)
 		if err != nil || to == i.Address {
 			return err
 		}
@@ -228,8 +226,7 @@ func (s *Store) Readdress(ctx context.Context, i core.Identity, external string,
 	})
 }
 
-// rekey gives jobs that wait or are ready another key. The one that runs ends
-// under the old one.
+// rekey gives waiting and ready jobs another key. A running one ends under the old key.
 func (t *tx) rekey(from, to string) error {
 	for _, state := range []string{"ready", "waiting"} {
 		err := t.exec(`UPDATE jobs SET key = $3, state = 'waiting' WHERE user_id = $1 AND key = $2 AND state = '`+state+
@@ -244,24 +241,14 @@ func (t *tx) rekey(from, to string) error {
 	return t.promote(to)
 }
 
-func orExists(err error) error {
-	if err == nil {
-		return core.ErrExists
-	}
-	return err
-}
-
-// State returns what a channel keeps, "" if nothing; see core.StateStore.
+// State returns a value of a channel's state, "" if there is none; see core.StateStore.
 func (s *Store) State(ctx context.Context, account, key string) (string, error) {
 	var value string
-	err := found(s.one(ctx).row(`SELECT value FROM states WHERE account = $1 AND key = $2`, account, key).Scan(&value))
-	if errors.Is(err, core.ErrNotFound) {
-		return "", nil
-	}
-	return value, wrap("read state", err)
+	err := s.one(ctx).row(`SELECT value FROM states WHERE account = $1 AND key = $2`, account, key).Scan(&value)
+	return value, wrap("read state", optional(err))
 }
 
-// SetState stores what a channel keeps; see core.StateStore.
+// SetState stores values of a channel's state; see core.StateStore.
 func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f core.Fence) error {
 	return s.writeSharedLong(ctx, "set state", func(q querier) error {
 		if f != (core.Fence{}) {
@@ -269,7 +256,7 @@ func (s *Store) SetState(ctx context.Context, account string, values map[string]
 			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
 				f.Worker, f.N).Scan(&held)
 			if err != nil || !held {
-				return orFenced(err)
+				return cmp.Or(err, core.ErrFenced)
 			}
 		}
 		for key, value := range values {
@@ -283,11 +270,4 @@ func (s *Store) SetState(ctx context.Context, account string, values map[string]
 		}
 		return nil
 	})
-}
-
-func orFenced(err error) error {
-	if err == nil {
-		return core.ErrFenced
-	}
-	return err
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// recent keeps epochs that go on with their raw messages, so that a turn reads only
-// what is new, and nothing if this process stored that too. An entry holds as long as
-// the thread's versions are what they were: every edit, redaction, regeneration, summary
-// and attachment changes one. Messages of the turn that asks are kept once it ended well:
-// if it fails they lose their positions.
+// recent caches the raw messages of epochs that continue, so that a turn reads only new
+// messages, and none if this process stored these too. An entry is valid while the thread's
+// versions are unchanged: every edit, redaction, regeneration, summary and attachment changes
+// one. A turn's own messages are added when it has succeeded: if it fails, they lose their
+// positions.
 type recent struct {
 	mu      sync.Mutex
 	threads map[threadOf]*kept
@@ -23,12 +23,12 @@ type threadOf struct {
 	thread core.ThreadID
 }
 
-// versions are what a thread is at, as versionColumns of its row say.
+// versions holds versionColumns of a thread.
 type versions struct {
 	last             int64 // position
 	epoch            core.TurnID
 	edits, summaries int64
-	used             int64 // when its epoch was used last
+	used             int64 // when its epoch was last used
 	told, compressed int64
 }
 
@@ -38,30 +38,30 @@ func (v *versions) columns() []any {
 	return []any{&v.last, &v.epoch, &v.edits, &v.summaries, &v.used, &v.told, &v.compressed}
 }
 
-// start is what a thread was at when a turn began in it, read with the user's lock. There
-// is none of a turn whose inputs have attachments: it waits for them, while they change.
+// start is the state of a thread when a turn began, read under the user's lock. A turn whose
+// inputs have attachments has none: it waits for the attachments, which change meanwhile.
 type start struct {
 	versions
 	turn    core.TurnID
 	attempt int
 	news    int64          // of the user
-	inputs  []core.Message // of the turn; nil: they are to be read
+	inputs  []core.Message // of the turn; nil: not known yet
 }
 
-// kept are the messages of one epoch.
+// kept holds the cached messages of one epoch.
 type kept struct {
 	epoch            *core.Epoch
 	edits, summaries int64
 	messages         []core.Message
-	pages            []core.Page    // that stand before them
+	pages            []core.Page    // before them
 	turn             core.TurnID    // that read them
-	own              []core.Message // its own, which follow them if it ends well
+	own              []core.Message // of that turn, which follow if it succeeds
 }
 
-// maxRecent bounds the threads that are kept.
+// maxRecent bounds the cached threads.
 const maxRecent = 128
 
-// get returns what is kept of an epoch, or nil. There are messages in it.
+// get returns the entry of an epoch, which has messages, or nil.
 func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) *kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,17 +72,17 @@ func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) *kep
 	return nil
 }
 
-// through is the position of the last message that is kept.
+// through returns the position of the last cached message.
 func (e *kept) through() int64 { return e.messages[len(e.messages)-1].Position }
 
-// refresh makes every process read a thread's messages and epoch again: a row is not
-// what it was, though it says the same.
+// refresh invalidates every process's cache of a thread, after a change of a row that changes
+// none of the other versions.
 func (t *tx) refresh(thread core.ThreadID) error {
 	return t.exec(`UPDATE threads SET summaries = summaries + 1 WHERE user_id = $1 AND id = $2`, t.user, thread)
 }
 
-// put keeps the messages of an epoch that stand before those of turn. Where it
-// has none, the turn is not what it was, and nothing is kept.
+// put caches the messages of an epoch before those of turn. If turn has none, it has changed
+// meanwhile, and nothing is cached.
 func (r *recent) put(k threadOf, turn core.TurnID, e kept) {
 	n := slices.IndexFunc(e.messages, func(m core.Message) bool { return m.Turn == turn })
 	if n < 0 {
@@ -96,7 +96,7 @@ func (r *recent) put(k threadOf, turn core.TurnID, e kept) {
 	r.threads[k] = &e
 }
 
-// bounded makes room for a key in a map that keeps at most maxRecent.
+// bounded makes room for a key in a map of at most maxRecent entries.
 func bounded[V any](m map[threadOf]V, k threadOf) map[threadOf]V {
 	if m == nil {
 		m = map[threadOf]V{}
@@ -110,7 +110,7 @@ func bounded[V any](m map[threadOf]V, k threadOf) map[threadOf]V {
 	return m
 }
 
-// begin notes what a thread was at when a turn of it began.
+// begin notes the state of a thread when a turn of it began.
 func (r *recent) begin(turn *core.Turn, s *start) {
 	s.turn, s.attempt = turn.ID, turn.Lease.Attempt
 	k := threadOf{turn.User, turn.Thread}
@@ -120,8 +120,8 @@ func (r *recent) begin(turn *core.Turn, s *start) {
 	r.starts[k] = s
 }
 
-// begun returns what begin noted of a turn, once, with what is kept of its epoch; nil
-// if one of them is not there. An attempt that follows another reads everything again.
+// begun removes and returns the start of a turn, with the entry of its epoch; nil if either is
+// missing. A repeated attempt reads everything again.
 func (r *recent) begun(turn *core.Turn) (*start, *kept) {
 	k := threadOf{turn.User, turn.Thread}
 	r.mu.Lock()
@@ -138,8 +138,8 @@ func (r *recent) begun(turn *core.Turn) (*start, *kept) {
 	return s, e
 }
 
-// ended adds what a turn read and said to what is kept, if nothing else was said between:
-// before its answer the thread's last position was last.
+// ended adds a turn's inputs and answer to the cache, if nothing came between them: last is the
+// thread's last position before the answer.
 func (r *recent) ended(turn *core.Turn, last int64, said []core.Message) {
 	k := threadOf{turn.User, turn.Thread}
 	r.mu.Lock()

@@ -11,13 +11,9 @@ import (
 
 // redact removes a message's text and every derived copy of it.
 func (t *tx) redact(e core.Redact, out *core.Noted) error {
-	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
-		e.Message))
-	if err != nil {
+	m, err := t.message(e.Message)
+	if err != nil || m.Redacted {
 		return err
-	}
-	if m.Redacted {
-		return nil
 	}
 	for _, f := range m.Attachments {
 		if f.Path != "" {
@@ -28,7 +24,7 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 		return err
 	}
 	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.redactFiles, t.blank,
-		t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
+		t.invalidate, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
 		t.redactApprovals} {
 		if err := step(m); err != nil {
 			return err
@@ -47,8 +43,8 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 	return t.stopIfEmpty(m, out)
 }
 
-// blank empties the message itself, its revisions and its raw event. Of news
-// before it the zone stays, in which later times are shown.
+// blank empties the message itself, its revisions and its raw event. The zone of news before it
+// stays, as later times are shown in it.
 func (t *tx) blank(m core.Message) error {
 	left := "{}"
 	if m.News != nil && m.News.Zone != "" {
@@ -81,7 +77,7 @@ func (t *tx) blank(m core.Message) error {
 	return t.redactTools(m, turn)
 }
 
-// forget takes the words of a message out of the tables that have one of these rules.
+// forget removes the words of a message from the tables with one of the rules.
 func (t *tx) forget(id core.MessageID, rules ...ForgetRule) error {
 	for _, table := range Tables() {
 		const of = ` WHERE user_id = $1 AND message_id = $2 AND message_id > 0`
@@ -99,16 +95,15 @@ func (t *tx) forget(id core.MessageID, rules ...ForgetRule) error {
 	return nil
 }
 
-// deletedResult stands for a tool's result that may rest on a redacted message.
+// deletedResult replaces a tool result that may rest on a redacted message.
 const deletedResult = "[deleted]"
 
-// redactTools empties the calls of tools, and their results, of the turn that
-// answered the message. The rows stay, as calls and results belong together.
+// redactTools empties the tool calls and results of the turn that answered the message. The rows
+// stay, as every call needs its result.
 func (t *tx) redactTools(m core.Message, turn core.Turn) error {
-	rows, err := t.rows(`SELECT `+messageColumns+
+	steps, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
 		t.user, m.Thread, m.Position, m.Turn)
-	steps, err := collect(rows, err, scanMessage)
 	open := map[string]bool{} // calls of a client's tools, whose results come later
 	for _, s := range steps {
 		if err != nil {
@@ -129,9 +124,9 @@ func (t *tx) redactTools(m core.Message, turn core.Turn) error {
 	return t.redactResults(m, open)
 }
 
-// redactStep empties calls or the result of a call.
+// redactStep empties tool calls or a tool result.
 func (t *tx) redactStep(s core.Message) error {
-	if s.Role == core.RoleTool || s.Task != nil { // that is what the gateway said of a task
+	if s.Role == core.RoleTool || s.Task != nil { // the gateway's note about a task
 		s.Text, s.Tokens = deletedResult, 1
 	}
 	for i := range s.ToolCalls {
@@ -145,12 +140,11 @@ func (t *tx) redactStep(s core.Message) error {
 	return t.unindex(core.DocMessage, int64(s.ID))
 }
 
-// redactResults empties the results of calls that a client brought.
+// redactResults empties the results of calls of a client's tools.
 func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
-	rows, err := t.rows(`SELECT `+messageColumns+
+	results, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`,
 		t.user, m.ID, m.Thread)
-	results, err := collect(rows, err, scanMessage)
 	for _, s := range results {
 		if err != nil {
 			return err
@@ -162,8 +156,7 @@ func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
 	return err
 }
 
-// redactResult empties a result that a client brought, with what it was before
-// and as it came.
+// redactResult empties a client's tool result, with its revisions and its raw event.
 func (t *tx) redactResult(s core.Message) error {
 	if err := t.forget(s.ID, ForgetRows, ForgetWords); err != nil {
 		return err
@@ -174,15 +167,15 @@ func (t *tx) redactResult(s core.Message) error {
 	return t.restart(s.Turn)
 }
 
-// redactQuotes takes the message's words, and those that it had before an edit,
-// out of later ones that quote it.
+// redactQuotes removes the message's words, including those of its revisions, from later
+// messages that quote it.
 func (t *tx) redactQuotes(m core.Message) error {
 	quoting, err := t.quotesAfter(m.ID)
 	if err != nil || len(quoting) == 0 {
 		return err
 	}
-	rows, err := t.rows(`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
-	words, err := collect(rows, err, func(r scanner) (body string, err error) { return body, r.Scan(&body) })
+	words, err := list(t, column[string],
+		`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
 	words = append(words, m.Text)
 	for i := range quoting {
 		if err != nil {
@@ -206,26 +199,21 @@ func (t *tx) redactQuote(q core.Message) error {
 	if err := t.forget(q.ID, ForgetWords); err != nil {
 		return err
 	}
-	for _, step := range []Statement{
-		{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID}},
-		{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.Thread}},
-	} {
-		if err := t.exec(step.Query, step.Args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.execAll(
+		Statement{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`,
+			Args: []any{t.user, q.ID}},
+		Statement{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`,
+			Args: []any{t.user, q.Thread}},
+	)
 }
 
-// quotesAfter returns the messages after one that quote another, read once in a
-// transaction that redacts many.
+// quotesAfter returns the messages after one that quote another. A transaction reads them once.
 func (t *tx) quotesAfter(id core.MessageID) ([]core.Message, error) {
 	if t.quotes != nil && t.quotesFrom <= id {
 		return t.quotes, nil
 	}
-	rows, err := t.rows(`SELECT `+messageColumns+
+	got, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND extra LIKE '%"quote":%'`, t.user, id)
-	got, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -236,31 +224,29 @@ func (t *tx) quotesAfter(id core.MessageID) ([]core.Message, error) {
 	return t.quotes, nil
 }
 
-// redactSummaries hides a day's summary at once if one of its versions rests on
-// the message, deletes those versions and asks for a new one without it.
+// redactSummaries hides a day's summary immediately if one of its versions rests on the message,
+// deletes all versions and requests a new summary.
 func (t *tx) redactSummaries(m core.Message) error {
 	if m.Segment == 0 {
 		return nil
 	}
-	rows, err := t.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user,
-		m.Segment)
-	versions, err := collect(rows, err, scanSummary)
+	versions, err := list(t, scanSummary,
+		`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user, m.Segment)
 	if err != nil || !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
 		return err
 	}
 	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = $1 AND m.id = d.message_id
 		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post' AND d.message_id > 0)`
-	for _, query := range []string{
+	err = t.execEach([]string{
 		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
 		`UPDATE segments SET hidden = 1, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
 		`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND covered = 1`,
 		`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind IN ('day_summary', 'day_summary_post')`,
 		`DELETE FROM delivery_parts` + posts + ` AND state = 'pending'`,
 		`UPDATE delivery_parts SET body = '{"text":""}'` + posts,
-	} {
-		if err := t.exec(query, t.user, m.Segment); err != nil {
-			return err
-		}
+	}, t.user, m.Segment)
+	if err != nil {
+		return err
 	}
 	if err := t.unindex(core.DocSummary, int64(m.Segment)); err != nil {
 		return err
@@ -274,51 +260,50 @@ func (t *tx) redactSummaries(m core.Message) error {
 	return t.summarize(m.Segment, m.SentAt)
 }
 
-// redactFound empties what searches showed of a message.
+// redactFound empties results of searches that show a message.
 func (t *tx) redactFound(m core.Message) error {
 	return t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "conversation_")
 }
 
-// redactShown empties the results of our own tools, of those whose names begin
-// with prefix, that show something. They are read once in a transaction.
-func (t *tx) redactShown(shows func(body string) bool, prefix string) error {
-	if t.shown == nil {
-		rows, err := t.rows(`SELECT `+messageColumns+
+// redactShown empties the results of our own tools whose names begin with prefix and whose body
+// shows something. A transaction reads the results once.
+func (t *tx) redactShown(shows func(body string) bool, prefix string) (err error) {
+	if t.results == nil {
+		if t.results, err = list(t, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND role = 'tool' AND body <> $2
-			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%' OR extra LIKE '%"tool":"file_%')`, t.user, deletedResult)
-		if t.shown, err = collect(rows, err, scanMessage); err != nil {
+			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%' OR extra LIKE '%"tool":"file_%')`, t.user, deletedResult); err != nil {
 			return err
 		}
-		if t.shown == nil {
-			t.shown = []core.Message{}
+		if t.results == nil {
+			t.results = []core.Message{}
 		}
 	}
-	for i := range t.shown {
-		m := &t.shown[i]
+	for i := range t.results {
+		m := &t.results[i]
 		if m.Text == deletedResult || !strings.HasPrefix(m.ToolName, prefix) || !shows(m.Text) {
 			continue
 		}
 		m.Text = deletedResult
-		for _, query := range []string{
-			`UPDATE messages SET body = $3, tokens = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
-			`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND mode = 'continuous'`,
-		} {
-			args := []any{t.user, m.ID, m.Text}
-			if err := t.exec(query, args[:strings.Count(query, "$")]...); err != nil {
-				return err
-			}
+		err := t.execAll(
+			Statement{Query: `UPDATE messages SET body = $3, tokens = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
+				Args: []any{t.user, m.ID, m.Text}},
+			Statement{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND mode = 'continuous'`,
+				Args: []any{t.user}},
+		)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// mentions reports whether JSON names a number under a key.
+// mentions reports whether JSON has an id under a key.
 func mentions(body, key string, id int64) bool {
 	return regexp.MustCompile(`"` + key + `": ?` + strconv.FormatInt(id, 10) + `\b`).MatchString(body)
 }
 
-// redactEpochs blanks every stored prompt part, and every note, that shows the
-// day's summary or a loop made from the message.
+// redactEpochs blanks every stored part of a prompt, and all news, that show the day's summary or
+// a loop made from the message.
 func (t *tx) redactEpochs(m core.Message) error {
 	loops, err := t.loopsOf(m.ID)
 	if err != nil || len(loops) == 0 && t.scrubbed[m.Segment] {
@@ -331,8 +316,8 @@ func (t *tx) redactEpochs(m core.Message) error {
 		t.scrubbed = map[core.SegmentID]bool{}
 	}
 	t.scrubbed[m.Segment] = true
-	rows, err := t.rows(`SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user, m.Thread)
-	ids, err := collect(rows, err, func(r scanner) (id core.TurnID, err error) { return id, r.Scan(&id) })
+	ids, err := list(t, column[core.TurnID], `SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user,
+		m.Thread)
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -365,21 +350,17 @@ func (t *tx) redactEpoch(id core.TurnID, m core.Message, loops []core.LoopID) er
 	return t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, id, text(e))
 }
 
-// loopsOf returns the loops made from a message. They are read once in a
-// transaction.
+// loopsOf returns the loops made from a message. A transaction reads all loops once.
 func (t *tx) loopsOf(m core.MessageID) ([]core.LoopID, error) {
 	if t.sources == nil {
 		t.sources = map[core.LoopID][]core.MessageID{}
 		rows, err := t.rows(`SELECT id, sources FROM loops WHERE user_id = $1`, t.user)
-		_, err = collect(rows, err, func(r scanner) (id core.LoopID, err error) {
-			var sources string
+		err = each(rows, err, func(r scanner) error {
+			var id core.LoopID
 			var ids []core.MessageID
-			if err := r.Scan(&id, &sources); err != nil {
-				return id, err
-			}
-			err = unjson(sources, &ids)
+			err := r.Scan(&id, asJSON(&ids))
 			t.sources[id] = ids
-			return id, err
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -406,25 +387,22 @@ func (t *tx) redactLoops(m core.Message) error {
 	return err
 }
 
-// redactDeliveries empties the parts of the message's own deliveries; those that
-// wait are not sent any more.
+// redactDeliveries empties the parts of the message's own deliveries, and removes pending ones.
 func (t *tx) redactDeliveries(m core.Message) error {
-	rows, err := t.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
-		m.ID)
-	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
+	ids, err := list(t, column[core.DeliveryID],
+		`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
 	for _, id := range ids {
 		if err != nil {
 			return err
 		}
-		if err = t.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
-			t.user, id); err == nil {
-			err = t.exec(`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`, t.user, id)
-		}
+		err = t.execEach([]string{
+			`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
+			`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`}, t.user, id)
 	}
 	return err
 }
 
-// stopIfEmpty stops a running turn whose every input is redacted.
+// stopIfEmpty stops a running turn whose inputs are all redacted.
 func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) error {
 	turn, _, err := turnByID(t, t.user, m.Turn)
 	if err != nil {
@@ -436,7 +414,7 @@ func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) error {
 	return t.stopRunning(m.Turn, out)
 }
 
-// stopRunning asks a turn to stop, if it still runs.
+// stopRunning asks a turn to stop, if it is still running.
 func (t *tx) stopRunning(id core.TurnID, out *core.Noted) error {
 	n, err := t.count(`UPDATE turns SET stop = 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`, t.user, id)
 	if err != nil || n == 0 {

@@ -7,32 +7,32 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Remains lists the tables that hold rows of a user, and how many: none of
-// a deleted account.
+// Remains lists the tables and indexes that hold rows of a user, with their number. It
+// returns nothing after an account deletion.
 func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error) {
 	var out []string
-	q := querier{s: s, ctx: ctx, db: s.read} // it may read a lot, so no time bounds it
+	q := querier{s: s, ctx: ctx, db: s.read} // without a timeout, as it may read a lot
+	count := func(what, query string, args ...any) error {
+		var n int
+		err := q.row(query, args...).Scan(&n)
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s: %d", what, n))
+		}
+		return wrap("look for remains", err)
+	}
 	for _, table := range Tables() {
 		if table.Owner == "" {
 			continue
 		}
-		var n int
-		if err := q.row(`SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`,
-			user).Scan(&n); err != nil {
-			return nil, wrap("look for remains", err)
-		}
-		if n > 0 {
-			out = append(out, fmt.Sprintf("%s: %d", table.Name, n))
+		if err := count(table.Name, `SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`,
+			user); err != nil {
+			return nil, err
 		}
 	}
-	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile} {
+	for _, kind := range DocKinds() {
 		st := s.dialect.Terms.Count(kind, user)
-		var n int
-		if err := q.row(st.Query, st.Args...).Scan(&n); err != nil {
-			return nil, wrap("look for remains", err)
-		}
-		if n > 0 {
-			out = append(out, fmt.Sprintf("index of %s: %d", kind, n))
+		if err := count("index of "+string(kind), st.Query, st.Args...); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

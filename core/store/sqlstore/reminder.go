@@ -12,19 +12,17 @@ const reminderColumns = `user_id, id, body, due_at, cron, zone, state, source_me
 
 func scanReminder(row scanner) (core.Reminder, error) {
 	var r core.Reminder
-	var due, created, fired, tainted int64
-	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, (*string)(&r.State), &r.Source, &created, &fired,
-		&r.Message, &tainted)
+	var tainted int64
+	err := row.Scan(&r.User, &r.ID, &r.Text, asTime(&r.DueAt), &r.Cron, &r.Zone, &r.State, &r.Source, asTime(&r.CreatedAt),
+		asTime(&r.FiredAt), &r.Message, &tainted)
 	r.Tainted = tainted&madeTainted != 0
-	r.DueAt, r.CreatedAt, r.FiredAt = at(due), at(created), at(fired)
 	return r, found(err)
 }
 
 // Reminders lists active reminders, soonest first.
 func (s *Store) Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+
+	return list(s.one(ctx), scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND state = 'active' ORDER BY due_at LIMIT $2`, user, limit)
-	return collect(rows, err, scanReminder)
 }
 
 // Reminder returns a reminder, or ErrNotFound.
@@ -35,19 +33,18 @@ func (s *Store) Reminder(ctx context.Context, user core.UserID, id core.Reminder
 
 // DueReminders lists active reminders that are due, oldest first.
 func (s *Store) DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+` FROM reminders WHERE state = 'active' AND due_at <= $1
+	return list(s.one(ctx), scanReminder,
+		`SELECT `+reminderColumns+` FROM reminders WHERE state = 'active' AND due_at <= $1
 		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.moving IN (1, 2)) ORDER BY due_at LIMIT $2`, ms(now), limit)
-	return collect(rows, err, scanReminder)
 }
 
 // DeliveriesOf lists the deliveries of a message.
 func (s *Store) DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+deliveryColumns+
+	return list(s.one(ctx), scanDelivery, `SELECT `+deliveryColumns+
 		` FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0 ORDER BY id`, user, m)
-	return collect(rows, err, scanDelivery)
 }
 
-// Fire stores one time of a reminder; see core.PlanStore.
+// Fire stores one occurrence of a reminder; see core.PlanStore.
 func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 	var id core.MessageID
 	err := s.update(ctx, "fire reminder", f.User, func(t *tx) error {
@@ -55,14 +52,11 @@ func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 		if f.Next.IsZero() {
 			state, due = core.ReminderDone, f.Due
 		}
-		n, err := t.count(
+		err := t.execOr(core.ErrChanged,
 			`UPDATE reminders SET state = $4, due_at = $5, fired_at = $6, message_id = $7 WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`,
 			t.user, f.Reminder, ms(f.Due), string(state), ms(due), ms(f.Now), t.lastMessage+1)
 		if err != nil {
 			return err
-		}
-		if n == 0 {
-			return core.ErrChanged
 		}
 		thread, err := threadOr(t, t.user, 0)
 		if err != nil {
@@ -89,32 +83,22 @@ func (t *tx) setReminder(e core.SetReminder) error {
 }
 
 func (t *tx) cancelReminder(e core.CancelReminder) error {
-	n, err := t.count(
+	return t.execOr(core.ErrNotFound,
 		`UPDATE reminders SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ended(e.Tainted))
-	if err == nil && n == 0 {
-		return core.ErrNotFound
-	}
-	return err
 }
 
 func (t *tx) snoozeReminder(e core.SnoozeReminder) error {
 	if !e.Until.After(e.At) {
 		return core.ErrRefused
 	}
-	n, err := t.count(`UPDATE reminders SET due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user,
-		e.Reminder, ms(e.Until))
-	if err == nil && n == 0 {
-		return core.ErrNotFound
-	}
-	return err
+	return t.execOr(core.ErrNotFound,
+		`UPDATE reminders SET due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ms(e.Until))
 }
 
-// redactReminders deletes the reminders that a message asked for, and empties
-// what they said.
+// redactReminders deletes the reminders that a message requested, and empties their messages.
 func (t *tx) redactReminders(m core.Message) error {
-	rows, err := t.rows(`SELECT `+reminderColumns+
+	made, err := list(t, scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
-	made, err := collect(rows, err, scanReminder)
 	for _, r := range made {
 		if err != nil {
 			return err
@@ -127,9 +111,8 @@ func (t *tx) redactReminders(m core.Message) error {
 }
 
 func (t *tx) redactReminded(r core.Reminder) error {
-	rows, err := t.rows(`SELECT `+messageColumns+
+	said, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
-	said, err := collect(rows, err, scanMessage)
 	for _, m := range said {
 		if err != nil {
 			return err

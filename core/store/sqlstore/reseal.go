@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reseal passes every encrypted value of the store to f and stores what it
-// returns, all of it in one transaction: after an error nothing was changed.
+// Reseal passes every encrypted value of the store to f and stores the result, all in one
+// transaction: after an error nothing is changed.
 func (s *Store) Reseal(ctx context.Context, f func(v core.Sealed) (string, error)) (changed int, err error) {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -45,7 +45,7 @@ type resealer struct {
 	changed int
 }
 
-// each reads rows of three columns, whole before anything is written.
+// each calls f for rows of three columns, after it has read all of them.
 func (r *resealer) each(query string, f func(a, b, c string) error) error {
 	rows, err := r.tx.QueryContext(r.ctx, query) //nolint:rowserrcheck // collect looks
 	list, err := collect(rows, err, func(row scanner) (v [3]string, err error) { return v, row.Scan(&v[0], &v[1], &v[2]) })
@@ -58,7 +58,7 @@ func (r *resealer) each(query string, f func(a, b, c string) error) error {
 	return err
 }
 
-// put stores a value in place of the one it was made from.
+// put replaces a value with the result of f.
 func (r *resealer) put(v core.Sealed, update string, args ...any) error {
 	text, err := r.f(v)
 	if err != nil || text == v.Text {
@@ -88,7 +88,7 @@ func (r *resealer) states() error {
 		})
 }
 
-// settings changes the encrypted text in users' settings and nothing else of them.
+// settings changes only the encrypted text in users' settings.
 func (r *resealer) settings() error {
 	return r.each(`SELECT CAST(id AS text), settings, '' FROM users WHERE settings LIKE '%"embeddings":{%'`+r.lock,
 		func(id, settings, _ string) error {

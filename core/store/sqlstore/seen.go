@@ -7,14 +7,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// seen keeps who was at addresses when this process looked last. Nobody goes by it but an
-// Append, which compares it with the rows that it has locked.
+// seen caches the identities and users that this process last saw at addresses. Only an
+// Append relies on it, which compares it with the rows that it has locked.
 type seen struct {
 	mu     sync.Mutex
 	people map[core.Address]sight
 }
 
-// sight is what was seen of an address.
+// sight is the cached state of an address.
 type sight struct {
 	identity core.Identity
 	user     core.User // without its settings
@@ -22,7 +22,7 @@ type sight struct {
 	as       string
 }
 
-// maxSeen bounds the addresses that are kept.
+// maxSeen bounds the cached addresses.
 const maxSeen = 4096
 
 func (s *seen) put(a core.Address, p sight) {
@@ -40,20 +40,21 @@ func (s *seen) put(a core.Address, p sight) {
 	s.people[a] = p
 }
 
-// forget takes an address out that is nobody's.
+// forget removes an address that belongs to no user.
 func (s *seen) forget(a core.Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.people, a)
 }
 
-// seenAs is all of an identity and its user that decides what becomes of a message.
+// seenAs returns everything about an identity and its user that affects the handling of a
+// message, as one comparable text.
 func seenAs(i core.Identity, name, role, settings string, standing int64) string {
 	return fmt.Sprintf("%d %d %d %q %q %q %q %q %d %s", i.User, i.ID, i.Thread, i.Address, i.Aliases, i.Name, name, role,
 		standing, settings)
 }
 
-// Known returns who was seen at an address last; see core.InboundStore.
+// Known returns the last seen identity and user at an address; see core.InboundStore.
 func (s *Store) Known(a core.Address) (core.Identity, core.User, string, bool) {
 	s.seen.mu.Lock()
 	p, ok := s.seen.people[a]

@@ -11,23 +11,15 @@ import (
 
 const segmentColumns = `user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, stale, hidden, version, error, post`
 
-func scanSegment(row scanner) (core.Segment, error) { return segmentWith(row) }
-
-// segmentWith scans segmentColumns and what more stands in a row.
-func segmentWith(row scanner, more ...any) (core.Segment, error) {
-	var g core.Segment
-	var start, end, fin, post int64
-	err := row.Scan(append([]any{&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, &start, &end, &fin, &post,
-		(*string)(&g.State), &g.StartsAt, &g.EndsAt,
-		&g.Messages, &g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, (*string)(&g.Post)},
-		more...)...)
-	g.Day.Start, g.Day.End, g.Day.Finalize, g.Day.Post = at(start), at(end), at(fin), at(post)
-	return g, found(err)
+func scanSegment(row scanner) (g core.Segment, err error) {
+	return g, found(row.Scan(&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, asTime(&g.Day.Start),
+		asTime(&g.Day.End), asTime(&g.Day.Finalize), asTime(&g.Day.Post), &g.State, &g.StartsAt, &g.EndsAt, &g.Messages,
+		&g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, &g.Post))
 }
 
-// segment returns the segment of a day in the route's thread, opened if need be,
-// and counts one message of a person more. A final one becomes stale. One that goes on
-// in another zone ends when that zone's day does.
+// segment returns the segment of a message's day in the route's thread, and opens it if need
+// be. It counts the message; a final segment becomes stale. If the user's zone has changed, the
+// segment ends with the day of the new zone.
 func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
 	id, ends, marked, d := to.segment, to.ends, to.marked, m.Day
 	if d.Label != to.label || id == 0 {
@@ -50,7 +42,7 @@ func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
 	return id, t.counted(id, counts(m), marked)
 }
 
-// counts is 1 for a message of a person; a result of a tool is no conversation.
+// counts returns 1 for a person's message, and 0 for a tool result, which is no conversation.
 func counts(m core.NewMessage) int {
 	if m.Role == core.RoleTool {
 		return 0
@@ -60,21 +52,20 @@ func counts(m core.NewMessage) int {
 
 func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.SegmentID, error) {
 	id := core.SegmentID(t.nextID())
-	return id,
-		t.exec(
-			`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
+	return id, t.exec(
+		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`,
-			t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
+		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 }
 
-// counted adds n messages to a segment, and marks it as one with messages that are in no
-// window yet, unless it is. A final one becomes stale.
+// counted adds n messages to a segment, and marks the segment as having messages outside
+// windows, unless it is marked. A final one becomes stale.
 func (t *tx) counted(id core.SegmentID, n int, marked bool) error {
 	if id == 0 || n == 0 {
 		return nil
 	}
 	mark := `, unwindowed = 1`
-	if marked { // what is in an index is written only where it changes
+	if marked { // an indexed column is written only when it changes
 		mark = ``
 	}
 	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3`+mark+`,
@@ -87,10 +78,9 @@ func (s *Store) Days(ctx context.Context, user core.UserID, before string, limit
 	if before == "" {
 		before = "9999-99-99"
 	}
-	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label < $2
+	return list(s.one(ctx), scanSegment, `SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label < $2
 		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT $3`,
 		user, before, limit)
-	return collect(rows, err, scanSegment)
 }
 
 // Day returns the segment of a label, or ErrNotFound.
@@ -121,57 +111,45 @@ func segmentByID(q reader, user core.UserID, id core.SegmentID) (core.Segment, e
 	return scanSegment(q.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND id = $2`, user, id))
 }
 
-// DayMessages returns a day's conversation in order, from message after on.
+// DayMessages returns a day's conversation in order, after message `after`.
 func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
 	limit int) ([]core.Message, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages
+	return list(s.one(ctx), scanMessage, `SELECT `+messageColumns+` FROM messages
 		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`,
 		user, id, after, limit)
-	return collect(rows, err, scanMessage)
 }
 
 // DayMessagesBefore returns the last messages of a day's conversation before one, in order.
 func (s *Store) DayMessagesBefore(ctx context.Context, user core.UserID, id core.SegmentID, before core.MessageID,
 	limit int) ([]core.Message, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages
+	out, err := list(s.one(ctx), scanMessage, `SELECT `+messageColumns+` FROM messages
 		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id < $3 AND kind = 'chat' ORDER BY id DESC LIMIT $4`,
 		user, id, before, limit)
-	out, err := collect(rows, err, scanMessage)
 	slices.Reverse(out)
 	return out, err
 }
 
 const summaryColumns = `user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted`
 
-func scanSummary(row scanner) (core.Summary, error) {
-	var s core.Summary
-	var covers, usage string
-	var created int64
-	err := row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, &covers, &s.Model, &usage,
-		&s.Ungrounded, &s.Final, &created, &s.Tainted)
-	if err != nil {
-		return s, found(err)
-	}
-	s.CreatedAt = at(created)
-	return s, errors.Join(unjson(covers, &s.Covers), unjson(usage, &s.Usage))
+func scanSummary(row scanner) (s core.Summary, err error) {
+	return s, found(row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, asJSON(&s.Covers),
+		&s.Model, asJSON(&s.Usage), &s.Ungrounded, &s.Final, asTime(&s.CreatedAt), &s.Tainted))
 }
 
 // Summaries returns the versions of a day's summary, newest first.
 func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+summaryColumns+
+	return list(s.one(ctx), scanSummary, `SELECT `+summaryColumns+
 		` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version DESC LIMIT $3`, user, id, limit)
-	return collect(rows, err, scanSummary)
 }
 
-// SummariesOf returns the newest summaries of days that have one to show.
+// SummariesOf returns the newest summary of each day that has a visible one.
 func (s *Store) SummariesOf(ctx context.Context, user core.UserID, ids []core.SegmentID) ([]core.Summary, error) {
 	var out []core.Summary
 	err := s.view(ctx, "read summaries", func(q querier) error {
 		for _, id := range ids {
-			rows, err := q.rows(`SELECT `+prefixed("s", summaryColumns)+
+			got, err := list(q, scanSummary, `SELECT `+prefixed("s", summaryColumns)+
 				` FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version
 				WHERE g.user_id = $1 AND g.id = $2 AND g.hidden = 0`, user, id)
-			got, err := collect(rows, err, scanSummary)
 			if err != nil {
 				return err
 			}

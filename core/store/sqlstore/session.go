@@ -12,43 +12,37 @@ import (
 
 // newWebLink stores a code that signs the user in to the web page.
 func (t *tx) newWebLink(c core.Code) error {
-	if err := t.somebody(); err != nil {
+	if err := t.requireUser(); err != nil {
 		return err
 	}
 	c.Kind, c.User = core.CodeWeb, t.user
 	return t.putCode(c)
 }
 
-// somebody fails with core.ErrNotFound for strangers and for who became a part
-// of somebody else.
-func (t *tx) somebody() error {
+// requireUser fails with core.ErrNotFound for strangers and for merged users.
+func (t *tx) requireUser() error {
 	_, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0 AND role <> 'none'`, t.user))
 	return err
 }
 
-// sharedID is an id that is unique among all users. It locks user 0, after whom
-// nobody else is locked.
-func (t *tx) sharedID() (int64, error) {
-	if err := t.send(); err != nil {
-		return 0, err
-	}
-	counter := t.beside()
-	if err := counter.ask(counter.lock()); err != nil {
-		return 0, err
-	}
-	id := counter.nextID()
-	return id, counter.flushAll()
+// sharedID returns an id that is unique among all users. It locks user 0, after which no other
+// user may be locked.
+func (t *tx) sharedID() (id int64, err error) {
+	return id, t.asUser(0, func(zero *tx) error {
+		id = zero.nextID()
+		return nil
+	})
 }
 
-// sessionID is the id of the session of a token, of whose hash it is made: it is unique
-// among all users, and no counter is locked for it.
+// sessionID derives the id of a session from the hash of its token. It is unique among all
+// users without locking a counter.
 func sessionID(hash string) int64 {
 	sum := sha256.Sum256([]byte(hash))
 	return int64(binary.BigEndian.Uint64(sum[:])>>12) | 1<<52
 }
 
-// SignIn starts a session by a code; see core.SessionStore. If a merge gives the
-// code to somebody else meanwhile, they sign in.
+// SignIn starts a session by a code; see core.SessionStore. If a merge gives the code to
+// another user meanwhile, that user is signed in.
 func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (core.Session, error) {
 	for {
 		c, err := s.webCode(ctx, codeHash, now)
@@ -68,7 +62,7 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now
 	}
 }
 
-// webCode finds a code that signs in.
+// webCode returns a valid code that signs in.
 func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core.Code, err error) {
 	err = s.view(ctx, "read code", func(q querier) (err error) {
 		c, err = validCode(q, core.CodeWeb, hash, now)
@@ -77,8 +71,8 @@ func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core
 	return c, err
 }
 
-// signIn stores a session of who a code was for when it was read; core.ErrChanged
-// if it is for somebody else by now.
+// signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by
+// now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
 	err = s.updateFrozen(ctx, "use code", n.User, func(t *tx) error {
 		c, err := t.useCode(core.CodeWeb, codeHash, now)
@@ -110,13 +104,11 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 const sessionColumns = `sessions.user_id, sessions.id, sessions.hash, browser, sessions.created_at, used_at, expires_at, identity_id`
 
 func scanSession(row scanner) (n core.Session, err error) {
-	var created, used, expires int64
-	err = row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, &created, &used, &expires, &n.Identity)
-	n.CreatedAt, n.UsedAt, n.Expires = at(created), at(used), at(expires)
-	return n, found(err)
+	return n, found(row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, asTime(&n.CreatedAt), asTime(&n.UsedAt),
+		asTime(&n.Expires), &n.Identity))
 }
 
-// SignsIn returns whom a code signs in, and until when; see core.SessionStore.
+// SignsIn returns the user and the expiry of a code; see core.SessionStore.
 func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, time.Time, error) {
 	c, err := s.webCode(ctx, codeHash, now)
 	if err != nil {
@@ -132,36 +124,17 @@ func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.S
 	if err != nil {
 		return core.Session{}, core.User{}, wrap("read session", err)
 	}
-	var u owner
+	var u core.User
 	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions
 		JOIN users u ON u.id = $1 AND u.role <> 'none' WHERE sessions.user_id = $1 AND sessions.id = $2 AND hash = $3 AND expires_at > $4`,
-		of, id, hash, ms(now)), u.dest()})
-	if err != nil {
-		return n, core.User{}, wrap("read session", err)
-	}
-	user, err := u.user()
-	return n, user, err
+		of, id, hash, ms(now)), userDest(&u)})
+	return n, u, wrap("read session", err)
 }
 
-// owner is whose a row is, joined with it.
-type owner struct {
-	core.User
-	settings string
-	created  int64
-}
-
+// ownerColumns are userColumns of a joined user u.
 const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.created_at`
 
-func (o *owner) dest() []any {
-	return []any{&o.ID, &o.Name, (*string)(&o.Role), &o.settings, &o.Standing, &o.created}
-}
-
-func (o *owner) user() (core.User, error) {
-	o.CreatedAt = at(o.created)
-	return o.User, unjson(o.settings, &o.User.Settings)
-}
-
-// UseSession records when a session was used last, and moves its end.
+// UseSession records when a session was last used, and extends it.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
 	return s.updateFrozen(ctx, "use session", user, func(t *tx) error {
 		return t.exec(
@@ -172,9 +145,8 @@ func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used
 
 // Sessions lists a user's sessions that have not expired, last used first.
 func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+sessionColumns+
+	return list(s.one(ctx), scanSession, `SELECT `+sessionColumns+
 		` FROM sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY used_at DESC, id DESC`, user, ms(now))
-	return collect(rows, err, scanSession)
 }
 
 // EndSession ends a user's session, or all of them if id is 0.
@@ -183,8 +155,8 @@ func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) erro
 		if err := t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id); err != nil {
 			return err
 		}
-		rows, err := t.rows(`DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
-		gone, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+		gone, err := list(t, column[int64],
+			`DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
 		if err != nil || len(gone) == 0 {
 			return err
 		}
@@ -197,9 +169,9 @@ func (t *tx) endSession(id int64) error {
 	if err := t.dropTokens(tokenSession, "sessions", ` AND id = $2`, id); err != nil {
 		return err
 	}
-	n, err := t.count(`DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
-	if err != nil || n == 0 {
-		return orNotFound(err)
+	err := t.execOr(core.ErrNotFound, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
+	if err != nil {
+		return err
 	}
 	return t.did(core.AuditSignOut, "session", id)
 }

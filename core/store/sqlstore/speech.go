@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"time"
@@ -10,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// speakJob asks for the answer of a turn to be spoken, if it has one.
+// speakJob enqueues the job that speaks the answer of a turn, if requested.
 func (t *tx) speakJob(r core.Reply, ids []core.MessageID) error {
 	if !r.Speak || r.State != core.TurnDone || len(ids) == 0 || len(r.Messages) == 0 {
 		return nil
@@ -26,8 +25,7 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 		if err := t.holds(x.Lease); err != nil {
 			return err
 		}
-		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
-			x.Message))
+		m, err := t.message(x.Message)
 		if err != nil {
 			return err
 		}
@@ -35,14 +33,13 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 			return t.end(x.Lease, "")
 		}
 		m.Attachments = append(m.Attachments, x.Attachment)
-		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, m.ID,
-			text(extraOf(m))); err != nil {
+		if err := t.putExtra(m); err != nil {
 			return err
 		}
 		if _, err := t.deliver(m.ID, x.Delivery, nil, x.Now); err != nil {
 			return err
 		}
-		return errors.Join(t.endedWell(), t.refresh(m.Thread), t.end(x.Lease, ""))
+		return errors.Join(t.dropFailedSpeech(), t.refresh(m.Thread), t.end(x.Lease, ""))
 	})
 	if err == nil && gone {
 		return core.ErrNotFound
@@ -50,29 +47,25 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 	return err
 }
 
-// Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Of a
-// service that fails for days one job is kept.
+// Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Only the
+// last failed job is kept.
 func (s *Store) Unspoken(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
 	return s.update(ctx, "give speech up", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
-		return errors.Join(t.endedWell(), t.end(l, cause))
+		return errors.Join(t.dropFailedSpeech(), t.end(l, cause))
 	})
 }
 
-// endedWell removes the job of the answer that could not be spoken before.
-func (t *tx) endedWell() error {
+// dropFailedSpeech removes the job of an earlier answer that could not be spoken.
+func (t *tx) dropFailedSpeech() error {
 	return t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'`, t.user, core.SpeakKey)
 }
 
-// SpeechTrouble is why the last answer was not spoken; see core.SpeechStore.
+// SpeechTrouble returns why the last answer was not spoken; see core.SpeechStore.
 func (s *Store) SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error) {
-	var from int64
 	err = s.one(ctx).row(`SELECT error, since FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'
-		ORDER BY id DESC LIMIT 1`, user, core.SpeakKey).Scan(&cause, &from)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", time.Time{}, nil
-	}
-	return cause, at(from), wrap("read speech", err)
+		ORDER BY id DESC LIMIT 1`, user, core.SpeakKey).Scan(&cause, asTime(&since))
+	return cause, since, wrap("read speech", optional(err))
 }

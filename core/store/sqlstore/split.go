@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// beginSplit begins a split: the user is frozen until it is done, and the new
-// one is nobody's until the switch. Numbers stay what they are.
+// beginSplit begins a split: it freezes the source user, and creates the target user, which
+// has no address until the switch. Ids do not change.
 func (s *Store) beginSplit(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	if busy, err := s.toldFirst(ctx, m, now); err != nil || busy {
 		return moveWaits, err
@@ -23,7 +23,7 @@ func (s *Store) beginSplit(ctx context.Context, m move, now time.Time) (time.Dur
 		i, err := scanIdentity(p.row(`SELECT `+identityColumns+
 			` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, m.From, m.Identity))
 		if errors.Is(err, core.ErrNotFound) {
-			m.next(core.MoveDone) // it was unlinked meanwhile
+			m.next(core.MoveDone) // the identity was unlinked meanwhile
 			return nil
 		}
 		if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) beginSplit(ctx context.Context, m move, now time.Time) (time.Dur
 	return 0, err
 }
 
-// planSplit makes the new user, with the settings of the other one.
+// planSplit creates the target user with the settings of the source user.
 func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 	var settings core.Settings
 	if err := unjson(p.from.settings, &settings); err != nil {
@@ -76,11 +76,11 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 		id, p.from.lastMessage, p.from.lastID, standing)
 }
 
-// haltSplit freezes the user, and notes what of the identity is under way.
-func (p pair) haltSplit(m *move, now time.Time) error {
-	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+
-		keyRange{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
-	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
+// haltSplit freezes the source user, and notes the identity's unfinished deliveries and turns.
+func (p pair) haltSplit(m *move, now time.Time) (err error) {
+	m.plan.Live, err = list(p, column[core.DeliveryID],
+		`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+
+			keyRange{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,7 @@ func (p pair) haltSplit(m *move, now time.Time) error {
 	return p.from.setMoving(frozen)
 }
 
-// splitDays opens the days on which something came through the identity. Their
-// summaries are rewritten.
+// splitDays copies the days with messages of the identity. Their summaries are rewritten.
 func (s *Store) splitDays(ctx context.Context, m move) error {
 	page, err := s.daysAfter(ctx, m.From, m.cursor)
 	if err != nil {
@@ -127,8 +126,8 @@ func (s *Store) splitDays(ctx context.Context, m move) error {
 	})
 }
 
-// splitThreads brings the identity, nobody's address until the switch, and the
-// plain threads that it was used in.
+// splitThreads copies the identity, which stays detached until the switch, and the plain
+// threads that it was used in.
 func (p pair) splitThreads(m *move) error {
 	ids, err := p.plainThreads(m.From)
 	for _, id := range ids {
@@ -160,8 +159,8 @@ func (p pair) splitThreads(m *move) error {
 }
 
 func (p pair) plainThreads(user core.UserID) ([]core.ThreadID, error) {
-	rows, err := p.rows(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id`, user)
-	return collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
+	return list(p, column[core.ThreadID],
+		`SELECT id FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id`, user)
 }
 
 func (p pair) splitDay(m *move, g core.Segment) error {
@@ -182,7 +181,7 @@ func (p pair) splitDay(m *move, g core.Segment) error {
 	return p.remember(m, g.ID, day{into: g.ID})
 }
 
-// loopGoes reports whether a loop was made only of what came through the identity.
+// loopGoes reports whether all sources of a loop came through the identity.
 func (p pair) loopGoes(m *move, stored string) (bool, error) {
 	var sources []core.MessageID
 	if json.Unmarshal([]byte(stored), &sources) != nil || len(sources) == 0 {
@@ -192,7 +191,7 @@ func (p pair) loopGoes(m *move, stored string) (bool, error) {
 	return err == nil && len(left) == 0, err
 }
 
-// notGoing are those of messages that came through another identity.
+// notGoing returns those of the messages that came through another identity.
 func (p pair) notGoing(m *move, ids []core.MessageID) (left []core.MessageID, err error) {
 	for _, id := range ids {
 		var n int
@@ -208,8 +207,8 @@ func (p pair) notGoing(m *move, ids []core.MessageID) (left []core.MessageID, er
 	return left, nil
 }
 
-// switchSplit gives the identity to the new user, when nothing is being sent any
-// more. The other one stays frozen until all of it is gone.
+// switchSplit transfers the identity to the target user, when no delivery is in progress. The
+// source user stays frozen until its copied rows are removed.
 func (s *Store) switchSplit(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	return s.switched(ctx, m, now, func(p pair) []switching {
 		return []switching{p.splitIdentity, p.switchDeliveries, p.switchTurns, p.switchJobs, p.splitUser}
@@ -222,7 +221,7 @@ func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, st := range []Statement{
+	err = p.execAll([]Statement{
 		{Query: `UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`,
 			Args: []any{m.From, i.ID}},
 		{Query: `UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
@@ -234,35 +233,33 @@ func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
 			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},
 		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND identity_id = $3 AND phase = 'asked'`,
 			Args: []any{m.From, m.Into, i.ID}},
-	} {
-		if err := p.exec(st.Query, st.Args...); err != nil {
-			return err
-		}
+	}...)
+	if err != nil {
+		return err
 	}
 	return p.hand(handing{"codes", codeRest, codeRest, ` AND channel = $2 AND account = $3 AND external = $4`},
 		m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External)
 }
 
-// stopHere ends the turns that went along where they came from, and gives back
-// what they had reserved there.
+// stopHere ends the transferred turns at the source user, and releases their reservations
+// there.
 func (p pair) stopHere(m *move) error {
 	for _, id := range m.plan.Turns {
-		for _, query := range []string{
+		err := p.execEach([]string{
 			`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`,
 			`UPDATE usage SET reserved = reserved - (SELECT t.reserved FROM turns t WHERE t.user_id = $1 AND t.id = $2),
 				task_reserved = task_reserved - (SELECT CASE WHEN t.task_id > 0 THEN t.reserved ELSE 0 END FROM turns t WHERE t.user_id = $1 AND t.id = $2)
 				WHERE user_id = $1 AND day = (SELECT t.day FROM turns t WHERE t.user_id = $1 AND t.id = $2 AND t.reserved > 0)`,
 			`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND id = $2`,
-		} {
-			if err := p.exec(query, m.From, id); err != nil {
-				return err
-			}
+		}, m.From, id)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// splitJobs takes the jobs of what goes; those that waited behind run next.
+// splitJobs removes and returns the jobs to transfer; those that waited behind them run next.
 func (p pair) splitJobs(m *move, list []core.Job) ([]core.Job, error) {
 	var goes []core.Job
 	for _, j := range list {
@@ -295,7 +292,7 @@ func (p pair) splitJobs(m *move, list []core.Job) ([]core.Job, error) {
 	return goes, nil
 }
 
-// splitUser lets the new user be answered.
+// splitUser starts the work of the target user.
 func (p pair) splitUser(m *move, _ renumbering, now time.Time) error {
 	if err := p.into.setMoving(letting); err != nil {
 		return err

@@ -2,17 +2,16 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/everthread/everthread/core"
 )
 
-// movedDay is a day of which something went.
+// movedDay is the condition of days with transferred messages.
 const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = $1 AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
 
-// splitRules are how what went with a split goes from each table: what was made of
-// messages before the messages.
+// splitRules lists how the transferred rows of each table are removed at the source user:
+// derived rows before messages.
 func splitRules() []copying {
 	list := []copying{
 		{table: "segments", key: "id", page: 20, split: movedDay, rows: pair.partDays},
@@ -34,8 +33,7 @@ func splitRules() []copying {
 	}...)
 }
 
-// cleanSplit removes the next page of what went, and in the end lets the user be
-// answered again.
+// cleanSplit removes the next page of transferred rows, and resumes the source user at the end.
 func (s *Store) cleanSplit(ctx context.Context, m move) error {
 	return s.paged(ctx, m, splitRules(), renumbering{}, func(p pair, m *move) error {
 		m.next(phaseLet)
@@ -43,7 +41,7 @@ func (s *Store) cleanSplit(ctx context.Context, m move) error {
 	})
 }
 
-// deleteOf deletes the rows of a page.
+// deleteOf returns a function that deletes the rows of a page.
 func deleteOf(table, key string) func(p pair, m *move, g keyRange) error {
 	return func(p pair, m *move, g keyRange) error {
 		args := []any{m.From}
@@ -65,13 +63,12 @@ func (p pair) partDeliveries(m *move, g keyRange) error {
 	return deleteOf("deliveries", "id")(p, m, g)
 }
 
-// partDays takes back what was made of days of which something went: summaries
-// that rested on it, as after a redaction, and windows.
+// partDays removes the summaries and windows of days with transferred messages. The summaries
+// rest on them, as after a redaction.
 func (p pair) partDays(m *move, g keyRange) error {
-	rows, err := p.rows(
+	ids, err := list(p, column[core.SegmentID],
 		`SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1 AND x.segment_id > $2 AND x.segment_id <= $3`, m.From,
 		g.after[0], g.through[0])
-	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err
@@ -79,43 +76,38 @@ func (p pair) partDays(m *move, g keyRange) error {
 		if err = p.partWindows(m, id); err != nil {
 			continue
 		}
-		for _, query := range []string{
+		if err = p.execEach([]string{
 			`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
 			`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND covered = 1`,
 			`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind IN ('day_summary', 'day_summary_post')`,
 			`UPDATE segments SET hidden = CASE WHEN version > 0 THEN 1 ELSE hidden END, stale = 1, error = '', since_summary = messages, windowed = 0, unwindowed = 1
 				WHERE user_id = $1 AND id = $2`,
-		} {
-			if err = p.exec(query, m.From, id); err != nil {
-				return err
-			}
+		}, m.From, id); err == nil {
+			err = p.from.unindex(core.DocSummary, int64(id))
 		}
-		err = p.from.unindex(core.DocSummary, int64(id))
 	}
 	return err
 }
 
 func (p pair) partWindows(m *move, id core.SegmentID) error {
-	rows, err := p.rows(`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2`, m.From, id)
-	windows, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	windows, err := list(p, column[int64],
+		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2`, m.From, id)
 	for _, w := range windows {
 		if err != nil {
 			return err
 		}
-		if err = p.all(p.s.dialect.Vector.Drop(core.VectorWindow, m.From, w)); err != nil {
+		if err = p.execAll(p.s.dialect.Vector.Drop(core.VectorWindow, m.From, w)...); err != nil {
 			continue
 		}
-		if err = p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'window' AND id = $2`, m.From, w); err == nil {
-			err = p.exec(`DELETE FROM windows WHERE user_id = $1 AND id = $2`, m.From, w)
-		}
+		err = p.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'window' AND id = $2`,
+			`DELETE FROM windows WHERE user_id = $1 AND id = $2`}, m.From, w)
 	}
 	return err
 }
 
 func (p pair) partItems(m *move, g keyRange) error {
-	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4),
+	items, err := list(p, scanItem, selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4),
 		g.args(m.From, g.after[0], g.through[0])...)
-	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
 		if err == nil {
 			err = p.from.dropItem(i, i.UpdatedAt)
@@ -124,41 +116,36 @@ func (p pair) partItems(m *move, g keyRange) error {
 	return err
 }
 
-// partLoops removes loops that went, and what went from the sources of others.
+// partLoops removes transferred loops, and transferred messages from the sources of others.
 func (p pair) partLoops(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT id, sources FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
 		g.after[0], g.through[0])
-	type loop struct {
-		id      core.LoopID
-		sources string
-	}
-	list, err := collect(rows, err, func(r scanner) (l loop, err error) { return l, r.Scan(&l.id, &l.sources) })
-	for _, l := range list {
+	loops, err := collect(rows, err, func(r scanner) (l core.Loop, err error) {
+		return l, r.Scan(&l.ID, asJSON(&l.Sources))
+	})
+	for _, l := range loops {
 		if err != nil {
 			return err
 		}
-		var sources, left []core.MessageID
-		if json.Unmarshal([]byte(l.sources), &sources) != nil || len(sources) == 0 {
-			continue
-		}
-		if left, err = p.notGoing(m, sources); err != nil || len(left) == len(sources) {
+		var left []core.MessageID
+		if left, err = p.notGoing(m, l.Sources); err != nil || len(left) == len(l.Sources) {
 			continue
 		}
 		if len(left) == 0 {
-			err = p.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, m.From, l.id)
+			err = p.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, m.From, l.ID)
 			continue
 		}
-		err = p.exec(`UPDATE loops SET sources = $3 WHERE user_id = $1 AND id = $2`, m.From, l.id, text(left))
+		err = p.exec(`UPDATE loops SET sources = $3 WHERE user_id = $1 AND id = $2`, m.From, l.ID, text(left))
 	}
 	return err
 }
 
-// partMessages removes messages, and counts them out of their days. A day of
-// which nothing is left goes, too.
+// partMessages removes messages, and subtracts them from the counts of their days. It also
+// removes days that become empty.
 func (p pair) partMessages(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+
-		g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...)
-	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	ids, err := list(p, column[int64],
+		`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+
+			g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...)
 	for _, id := range ids {
 		if err == nil {
 			err = p.from.unindex(core.DocMessage, id)
@@ -167,7 +154,7 @@ func (p pair) partMessages(m *move, g keyRange) error {
 	if err != nil {
 		return err
 	}
-	rows, err = p.rows(
+	rows, err := p.rows(
 		`SELECT segment_id, COUNT(*) FROM messages m WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat'
 		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
 		g.args(m.From, g.after[0], g.through[0])...)
@@ -199,7 +186,7 @@ func (p pair) partMessages(m *move, g keyRange) error {
 	return nil
 }
 
-// endSplit lets the user be answered again without what went.
+// endSplit resumes the source user.
 func (p pair) endSplit(m *move) error {
 	var settings core.Settings
 	if err := unjson(p.from.settings, &settings); err != nil {
@@ -214,21 +201,20 @@ func (p pair) endSplit(m *move) error {
 	if err := p.forgetPages(m); err != nil {
 		return err
 	}
-	for _, st := range []Statement{
+	err := p.execAll([]Statement{
 		{Query: `DELETE FROM move_segments WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`,
 			Args: []any{m.From}},
 		{Query: `UPDATE users SET moving = $3, settings = $2 WHERE id = $1`, Args: []any{m.From, text(settings), letting}},
-	} {
-		if err := p.exec(st.Query, st.Args...); err != nil {
-			return err
-		}
+	}...)
+	if err != nil {
+		return err
 	}
 	return p.resumeAll(p.from, m.AskedAt)
 }
 
-// endThreads removes plain threads that nobody is in any more, unless a client
-// knows them by a name.
+// endThreads removes plain threads without messages and identities, unless a client has named
+// them.
 func (p pair) endThreads(m *move) error {
 	ids, err := p.plainThreads(m.Into)
 	for _, id := range ids {
@@ -237,9 +223,8 @@ func (p pair) endThreads(m *move) error {
 		}
 		const left = ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2)
 			AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.thread_id = $2)`
-		if err = p.exec(`DELETE FROM epochs WHERE user_id = $1 AND thread_id = $2`+left, m.From, id); err == nil {
-			err = p.exec(`DELETE FROM threads WHERE user_id = $1 AND id = $2 AND mode = 'thread' AND name = ''`+left, m.From, id)
-		}
+		err = p.execEach([]string{`DELETE FROM epochs WHERE user_id = $1 AND thread_id = $2` + left,
+			`DELETE FROM threads WHERE user_id = $1 AND id = $2 AND mode = 'thread' AND name = ''` + left}, m.From, id)
 	}
 	return err
 }

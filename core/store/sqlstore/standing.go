@@ -11,9 +11,9 @@ import (
 const standingColumns = `user_id, id, body, tokens, message_id, noted, created_at`
 
 func scanInstruction(r scanner) (i core.Instruction, err error) {
-	var noted, created int64
-	err = r.Scan(&i.User, &i.ID, &i.Text, &i.Tokens, &i.Source, &noted, &created)
-	i.Noted, i.CreatedAt = noted != 0, at(created)
+	var noted int64
+	err = r.Scan(&i.User, &i.ID, &i.Text, &i.Tokens, &i.Source, &noted, asTime(&i.CreatedAt))
+	i.Noted = noted != 0
 	return i, found(err)
 }
 
@@ -24,11 +24,11 @@ func (s *Store) Instructions(ctx context.Context, user core.UserID) ([]core.Inst
 }
 
 func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
-	rows, err := q.rows(`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
-	return collect(rows, err, scanInstruction)
+	return list(q, scanInstruction,
+		`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
 }
 
-// addInstruction adds one that is not there yet, if there is room.
+// addInstruction adds an instruction that does not exist yet, if there is room.
 func (t *tx) addInstruction(e core.AddInstruction) error {
 	var same bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM standing WHERE user_id = $1 AND digest = $2)`, t.user,
@@ -60,8 +60,8 @@ func (t *tx) addInstruction(e core.AddInstruction) error {
 	return t.standingChanged()
 }
 
-// standingChanged ends the epochs of all threads with their next turn: what the system
-// message says is another thing.
+// standingChanged ends the epochs of all threads with their next turn, as the system message
+// changes.
 func (t *tx) standingChanged() error {
 	return t.exec(`UPDATE users SET standing = standing + 1 WHERE id = $1`, t.user)
 }
@@ -75,19 +75,19 @@ func (t *tx) removeInstruction(e core.RemoveInstruction) error {
 	return t.dropInstructions(i)
 }
 
-// redactInstructions removes what a message asked to hold always.
+// redactInstructions removes the standing instructions requested by a message.
 func (t *tx) redactInstructions(m core.Message) error {
-	rows, err := t.rows(`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
+	made, err := list(t, scanInstruction,
+		`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
 		t.user, m.ID)
-	made, err := collect(rows, err, scanInstruction)
 	if err != nil || len(made) == 0 {
 		return err
 	}
 	return t.dropInstructions(made...)
 }
 
-// dropInstructions removes instructions, and their lines from what is kept of prompts:
-// those that show one began after it was added.
+// dropInstructions removes instructions, and their lines from stored prompts. It checks only
+// epochs that began after the first of them was added.
 func (t *tx) dropInstructions(gone ...core.Instruction) error {
 	lines, first := map[string]bool{}, gone[0].ID
 	for _, i := range gone {
@@ -102,13 +102,7 @@ func (t *tx) dropInstructions(gone ...core.Instruction) error {
 	}
 	rows, err := t.rows(`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+
 		core.PartStanding+`"%'`, t.user, first)
-	epochs, err := collect(rows, err, func(r scanner) (e core.Epoch, err error) {
-		var data string
-		if err = r.Scan(&data); err == nil {
-			err = unjson(data, &e)
-		}
-		return e, err
-	})
+	epochs, err := collect(rows, err, func(r scanner) (e core.Epoch, err error) { return e, r.Scan(asJSON(&e)) })
 	for _, e := range epochs {
 		if err != nil {
 			return err
@@ -120,7 +114,7 @@ func (t *tx) dropInstructions(gone ...core.Instruction) error {
 	return err
 }
 
-// stillStanding takes out of an epoch that is to be stored what was removed while its
+// stillStanding returns an epoch without the lines of instructions that were removed while its
 // turn ran.
 func (t *tx) stillStanding(e core.Epoch) (core.Epoch, error) {
 	if !slices.ContainsFunc(e.Head, func(h core.HeadPart) bool { return h.Name == core.PartStanding }) {
@@ -139,8 +133,8 @@ func (t *tx) stillStanding(e core.Epoch) (core.Epoch, error) {
 	return e, nil
 }
 
-// withoutLines blanks lines of standing instructions in the head of an epoch, and reports
-// whether there were any.
+// withoutLines replaces the lines of removed standing instructions in the head of an epoch, and
+// reports whether there were any.
 func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
 	for n := range e.Head {
 		h := &e.Head[n]
@@ -158,8 +152,7 @@ func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
 	return changed
 }
 
-// copyInstructions copies standing instructions. What the target user wants already is
-// not doubled.
+// copyInstructions copies standing instructions that the target user does not have.
 func (p pair) copyInstructions(m *move, g keyRange) error {
 	return p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
 		SELECT CAST($2 AS bigint), id + $3, body, digest, tokens, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END, noted, created_at

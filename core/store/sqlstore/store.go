@@ -1,11 +1,11 @@
-// Package sqlstore is the SQL of the store, once for both engines, over
-// database/sql. store/sqlite and store/postgres open a database, migrate it and
-// say in a Dialect what differs.
+// Package sqlstore implements the store over database/sql, with one SQL for both
+// engines. store/sqlite and store/postgres open and migrate a database, and
+// describe the differences in a Dialect.
 //
-// The rules that make it one SQL: $1 placeholders, times as UTC milliseconds,
+// The SQL is portable because it uses $1 placeholders, times as UTC milliseconds,
 // positions as microseconds, JSON as text, flags as 0 and 1, ON CONFLICT, no
-// now(), no arrays. Every writing transaction takes its user's row first, so
-// that one user's rows commit in order and users never wait for each other.
+// now() and no arrays. Every writing transaction first locks its user's row, so
+// one user's transactions commit in order, and users never wait for each other.
 package sqlstore
 
 import (
@@ -26,15 +26,15 @@ type Store struct {
 	changes bus[core.UserID]
 	batch   batcher
 	recent  recent
-	replies foresights // of turns
-	parts   foresights // of deliveries
+	replies expectations // of commits of turns
+	parts   expectations // of ends of first parts of deliveries
 	seen    seen
 	known   directories
 	rota    rota
-	lapsed  atomic.Int64 // when it was looked for leases beyond their time, in milliseconds
-	oldest  atomic.Int64 // version of the oldest live process; 0: none has been asked for
+	lapsed  atomic.Int64 // when expired leases were last looked for, in milliseconds
+	oldest  atomic.Int64 // version of the oldest live process; 0: not read yet
 	heads   heads
-	shrunk  atomic.Int64 // how often pages of moves are halved: after each step that fails
+	shrunk  atomic.Int64 // how often pages of moves were halved, once per failed step
 	analyze core.Analyzer
 	commits atomic.Int64
 	trips   atomic.Int64
@@ -48,24 +48,24 @@ func New(write, read *sql.DB, d Dialect) *Store {
 	return &Store{write: write, read: read, dialect: d}
 }
 
-// Analyze makes the store keep a full-text index with a. Without one nothing is
-// found. It is called before the first use of the store.
+// Analyze makes the store keep a full-text index with a. Without an analyzer,
+// searches find nothing. It must be called before the first use of the store.
 func (s *Store) Analyze(a core.Analyzer) { s.analyze = a }
 
-// DB returns the writing pool, for tests that look at the tables.
+// DB returns the writing pool, for tests that read tables.
 func (s *Store) DB() *sql.DB { return s.write }
 
 // Commits returns how many writing transactions have been committed.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 
-// Trips returns how often a writing transaction has waited for the database.
+// Trips returns the number of round trips of writing transactions.
 func (s *Store) Trips() int64 { return s.trips.Load() }
 
-// Trace passes every statement to f before it is run, for tests. It is called
+// Trace passes every statement to f before it runs, for tests. It must be called
 // before the first use of the store.
 func (s *Store) Trace(f func(query string, args []any)) { s.trace = f }
 
-// prepared is what every statement passes on its way to the database.
+// prepared traces a statement, and returns its arguments in the form for the database.
 func (s *Store) prepared(query string, args []any) []any {
 	if s.trace != nil {
 		s.trace(query, args)
@@ -73,7 +73,7 @@ func (s *Store) prepared(query string, args []any) []any {
 	return clean(args)
 }
 
-// Ping reports whether the database answers.
+// Ping returns an error if the database does not answer.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	return s.one(ctx).row(`SELECT 1`).Scan(&one)

@@ -9,14 +9,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// DueSegments lists segments whose finalization or rewriting is due.
+// DueSegments lists segments that are due for finalization or rewriting.
 func (s *Store) DueSegments(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
 	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`,
 		`state = 'final' AND stale = 1 AND error = '' AND backlog = 0 AND finalize_at <= $1`)
 }
 
-// DuePosts lists segments whose summary is to be posted by now. A day waits as
-// long as a later one is still to be closed: only the newest is posted.
+// DuePosts lists segments whose summary is due to be posted. A day waits while a later one is
+// due to be closed, as only the newest is posted.
 func (s *Store) DuePosts(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
 	return s.dueSegments(ctx, "due posts", now, limit,
 		`post = 'due' AND post_at <= $1 AND NOT EXISTS (SELECT 1 FROM segments later
@@ -32,11 +32,11 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 			if strings.Contains(where, "post_at") {
 				order = "post_at DESC"
 			}
-			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
+			got, err := list(q, scanSegment,
+				`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
 				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+
-				` LIMIT $2`, ms(now), limit)
-			got, err := collect(rows, err, scanSegment)
+					` LIMIT $2`, ms(now), limit)
 			if err != nil {
 				return err
 			}
@@ -81,8 +81,8 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 	})
 }
 
-// unchanged fails with core.ErrChanged if a final summary would leave something
-// out, or if a message that was read has been edited or redacted meanwhile.
+// unchanged fails with core.ErrChanged if a final summary would leave out messages, or if a
+// message was edited or redacted after it was read.
 func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 	var last core.MessageID
 	err := t.row(
@@ -120,19 +120,18 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	if _, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
 		return err
 	}
-	if g.Day.Label != p.Day { // what is said today stands in the prompt itself
+	if g.Day.Label != p.Day { // today's messages are in the prompt themselves
 		t.change()
 	}
 	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`,
 		t.user, g.Thread, flag(g.Hidden || g.Stale))
 }
 
-// cover marks those of a day's messages that a summary covers first: most of what it
-// covers, the one before it did too.
+// cover marks the messages of a day that a summary is the first to cover. Most were covered by
+// the previous one.
 func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
-	rows, err := t.rows(
+	ids, err := list(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
-	ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
 	if err != nil {
 		return err
 	}
@@ -163,9 +162,8 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
 }
 
-// openLoops opens the loops that a summary names and that are not open yet;
-// those that are were mentioned again, in the messages that it names. One that
-// was closed since stays so.
+// openLoops opens the loops named in a summary. A loop that is already open was mentioned again,
+// in the messages that the summary names. One that was closed since stays closed.
 func (t *tx) openLoops(p core.PutSummary) error {
 	if len(p.Opened) == 0 {
 		return nil
@@ -197,8 +195,8 @@ func (t *tx) openLoops(p core.PutSummary) error {
 	return nil
 }
 
-// settled reports whether a loop was closed after all that was said of it. A
-// closed loop was last mentioned when it was closed.
+// settled reports whether a loop was closed after it was last mentioned, at said. Closing counts
+// as the last mention.
 func settled(p core.PutSummary, body string, said time.Time, closed []core.Loop) bool {
 	id, ok := sameLoop(p, body, closed)
 	return ok && slices.ContainsFunc(closed, func(l core.Loop) bool { return l.ID == id && !said.After(l.Mentioned) })
@@ -211,7 +209,7 @@ func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bo
 	return p.SameLoop(body, open)
 }
 
-// FailSummary records that a summary's job gave up; a day that is over is closed.
+// FailSummary records that a summary's job gave up, and closes a day that is over.
 func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.SegmentID, l core.Lease, cause string,
 	now time.Time) error {
 	return s.update(ctx, "fail summary", user, func(t *tx) error {
@@ -245,16 +243,10 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 				return err
 			}
 		}
-		n, err := t.count(`UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`, t.user,
-			p.Segment, string(p.State))
-		if err != nil {
+		err = t.execOr(core.ErrExists, `UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`,
+			t.user, p.Segment, string(p.State))
+		if err != nil || p.State != core.PostDone {
 			return err
-		}
-		if n == 0 {
-			return core.ErrExists
-		}
-		if p.State != core.PostDone {
-			return nil
 		}
 		id, err := t.insert(p.Message, place{thread: g.Thread, segment: g.ID})
 		if err != nil {
@@ -265,7 +257,7 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 	})
 }
 
-// newestPost is PostDone, or PostSkipped if a later day is posted or about to be.
+// newestPost returns PostDone, or PostSkipped if a later day is posted or due to be.
 func (t *tx) newestPost(g core.Segment) (core.PostState, error) {
 	var later bool
 	err := t.row(

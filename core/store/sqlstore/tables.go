@@ -2,58 +2,57 @@ package sqlstore
 
 import "slices"
 
-// Table says what a table of the schema holds. Whatever concerns all that a user has
-// (account deletion, forgetting a message, merges and splits, looking for traces, new
-// keys, the checks of the contract) goes by Tables; a test reads the schema itself and
-// fails for a table or column that is not named here.
+// Table describes a table of the schema. All operations on everything that a user has
+// (account deletion, redaction, merges and splits, the search for traces, new keys, the checks
+// of the contract) rely on Tables. A test reads the schema itself, and fails for a table or
+// column that is not named here.
 type Table struct {
 	Name string
-	// Owner is the column of the user whose rows these are; empty: they are nobody's.
+	// Owner is the column of the owning user; empty: rows have no owner.
 	Owner string
-	// Row is the column that a trace names a row by; empty: 0 stands for it.
+	// Row is the column that identifies a row in a trace; empty: none.
 	Row string
-	// Words are the columns with words of people, or with what was made of them.
+	// Words lists the columns with words of people, or derived from them.
 	Words []string
-	// Sealed are the columns that may hold what the secret key encrypted.
+	// Sealed lists the columns that may hold values encrypted with the secret key.
 	Sealed []string
-	// Shared tables say whose something is. Their keys are those of the whole gateway;
+	// Shared tables map something to its owner. Their keys are unique in the whole gateway;
 	// the keys of all others begin with the owner.
 	Shared bool
-	// Leads is the table that a shared one without an index by user leads to: a user's
-	// rows in it are those that their rows there name, by the columns of Key, which both have.
+	// Leads is the table through which the rows of a shared table without an index by user
+	// are found: both have the columns of Key.
 	Leads string
-	// Key are the columns after the owner by which pages of a user's rows are copied and
-	// deleted in a merge. Of a table without one nothing is left by then.
+	// Key lists the columns after the owner that order the pages of a user's rows in a
+	// merge. A table without one is empty by then.
 	Key string
-	// Refs are the columns that name a row of another table of the same user, which
-	// exists as long as the row does; 0 names none.
+	// Refs maps columns to the tables that they refer to. The row of the same user exists
+	// as long as the referring one; 0 refers to none.
 	Refs map[string]string
-	// Loose are columns like Refs, whose rows may be gone.
+	// Loose lists columns like Refs, whose rows may be gone.
 	Loose []string
-	// Plain are the other columns of text: states, keys, digests, addresses.
+	// Plain lists the other columns of text: states, keys, digests, addresses.
 	Plain []string
-	// Merge says what becomes of the rows of a user who becomes a part of another.
+	// Merge says what happens to the rows of the source user of a merge.
 	Merge MergeRule
-	// Page is how many rows are copied at a time where nothing but numbers changes. All
-	// columns are named then, Numbers being those that are named nowhere else.
+	// Page is how many rows are copied at a time, for tables whose rows change only in their
+	// ids. Such a table names all columns; Numbers lists those not named elsewhere.
 	Page    int
 	Numbers []string
-	// Split says which of these rows go along with an identity: came, cameWith, …;
-	// empty: none.
+	// Split is the condition of rows that a split transfers: came, cameWith, …; empty: none.
 	Split string
-	// Forget says what becomes of words when a message is forgotten.
+	// Forget says what happens to words when a message is redacted.
 	Forget ForgetRule
 	// Export names the file of an export that holds the words, or the folder if it ends
-	// with a slash; a dash and a reason if none does.
+	// with a slash; otherwise it is a dash and the reason why none does.
 	Export string
 }
 
-// ForgetRule says what becomes of the words of a table when a message is forgotten.
+// ForgetRule says what happens to the words of a table when a message is redacted.
 type ForgetRule string
 
-// Rows whose message_id is the message are deleted, or their words become NULL; what
-// was made of the message is found by redact itself; other words do not come from
-// messages.
+// With ForgetRows, rows with its message_id are deleted; with ForgetWords their words become
+// NULL. With ForgetMade, redact itself finds words made from the message. With ForgetNone, the
+// words do not come from messages.
 const (
 	ForgetRows  ForgetRule = "rows"
 	ForgetWords ForgetRule = "words"
@@ -61,7 +60,7 @@ const (
 	ForgetNone  ForgetRule = "none"
 )
 
-// deleteAll returns what deletes the rows of user $1.
+// deleteAll returns the statement that deletes the rows of user $1.
 func (t Table) deleteAll() string {
 	if t.Leads == "" {
 		return `DELETE FROM ` + t.Name + ` WHERE ` + t.Owner + ` = $1`
@@ -75,12 +74,11 @@ func (t Table) textual(column string) bool {
 	return slices.Contains(slices.Concat(t.Words, t.Sealed, t.Plain), column)
 }
 
-// MergeRule says what becomes of rows in a merge.
+// MergeRule says what happens to rows in a merge.
 type MergeRule string
 
-// Copied rows get new numbers at the target user; switched ones are taken over in
-// one step with the user; ended ones are deleted; remade ones are made again of
-// what was copied.
+// Copied rows get new ids at the target user; switched ones are transferred in the switch;
+// ended ones are deleted; remade ones are made again from copied rows.
 const (
 	MergeCopied   MergeRule = "copied"
 	MergeSwitched MergeRule = "switched"
@@ -88,12 +86,12 @@ const (
 	MergeRemade   MergeRule = "remade"
 )
 
-// Tables are all tables of the schema but those of the indexes, which a Dialect keeps.
+// Tables returns all tables of the schema, except those of the indexes in a Dialect.
 func Tables() []Table {
 	return slices.Concat(tablesOfPeople(), tablesOfConversation(), tablesBeside())
 }
 
-// tablesOfPeople say who somebody is and what signs them in.
+// tablesOfPeople returns the tables of users, identities and credentials.
 func tablesOfPeople() []Table {
 	return []Table{
 		{Name: "users", Export: "profile.json", Forget: ForgetNone, Words: []string{"name", "settings"},
@@ -113,7 +111,7 @@ func tablesOfPeople() []Table {
 	}
 }
 
-// tablesOfConversation hold what was said, and how it was answered.
+// tablesOfConversation returns the tables of messages and their answers.
 func tablesOfConversation() []Table {
 	return []Table{
 		owned(Table{Name: "threads", Export: "threads/", Key: "id", Forget: ForgetNone, Row: "id",
@@ -165,7 +163,7 @@ func tablesOfConversation() []Table {
 	}
 }
 
-// tablesBeside hold what was made of it, and the work of the gateway.
+// tablesBeside returns the tables of derived data and of the gateway's work.
 func tablesBeside() []Table {
 	return []Table{
 		owned(Table{Name: "usage", Key: "day", Plain: []string{"day"}, Merge: MergeCopied}),
@@ -218,23 +216,23 @@ func tablesBeside() []Table {
 		{Name: "states", Sealed: []string{"value"}, Plain: []string{"account", "key"}},
 		{Name: "rates", Plain: []string{"key"}},
 		{Name: "grants", Plain: []string{"day", "worker"}},
-		{Name: "heads", Plain: []string{"hash", "body"}}, // what the gateway says to all
+		{Name: "heads", Plain: []string{"hash", "body"}}, // the gateway's own text
 	}
 }
 
-// tableOf is a table by its name.
+// tableOf returns a table by its name.
 func tableOf(name string) Table {
 	all := Tables()
 	return all[slices.IndexFunc(all, func(t Table) bool { return t.Name == name })]
 }
 
-// owned is a table whose rows belong to users.
+// owned returns a table whose rows belong to users.
 func owned(t Table) Table {
 	t.Owner = "user_id"
 	return t
 }
 
-// refs makes Refs of pairs of a column and the table that it names a row of.
+// refs returns Refs from pairs of a column and its table.
 func refs(pairs ...string) map[string]string {
 	out := map[string]string{}
 	for pair := range slices.Chunk(pairs, 2) {

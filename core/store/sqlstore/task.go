@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -21,31 +19,26 @@ func selectTasks(user string) string {
 
 func scanTask(row scanner) (core.Task, error) {
 	var k core.Task
-	var due, created, tainted, last, started, ended int64
-	err := row.Scan(&k.User, &k.ID, &k.Text, &due, &k.Cron, &k.Zone, (*string)(&k.State), &k.Source, &created, &tainted,
-		&k.Failures, &last, (*string)(&k.Last.State), (*string)(&k.Last.Cause), &k.Last.Passed, &k.Last.Message,
-		&k.Last.Turn, &started, &ended)
-	k.DueAt, k.CreatedAt, k.Tainted = at(due), at(created), tainted != 0
-	k.Last.Due, k.Last.Started, k.Last.Ended = at(last), at(started), at(ended)
-	if last != 0 {
+	var tainted int64
+	err := row.Scan(&k.User, &k.ID, &k.Text, asTime(&k.DueAt), &k.Cron, &k.Zone, &k.State, &k.Source, asTime(&k.CreatedAt),
+		&tainted, &k.Failures, asTime(&k.Last.Due), &k.Last.State, &k.Last.Cause, &k.Last.Passed, &k.Last.Message,
+		&k.Last.Turn, asTime(&k.Last.Started), asTime(&k.Last.Ended))
+	k.Tainted = tainted != 0
+	if !k.Last.Due.IsZero() {
 		k.Last.Task = k.ID
 	}
 	return k, found(err)
 }
 
 func scanRun(row scanner) (r core.Run, err error) {
-	var due, started, ended int64
-	err = row.Scan(&r.Task, &due, (*string)(&r.State), (*string)(&r.Cause), &r.Passed, &r.Message, &r.Turn, &started,
-		&ended)
-	r.Due, r.Started, r.Ended = at(due), at(started), at(ended)
-	return r, found(err)
+	return r, found(row.Scan(&r.Task, asTime(&r.Due), &r.State, &r.Cause, &r.Passed, &r.Message, &r.Turn,
+		asTime(&r.Started), asTime(&r.Ended)))
 }
 
 // Tasks lists active and paused tasks, soonest first.
 func (s *Store) Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error) {
-	rows, err := s.one(ctx).rows(selectTasks(`$1`)+
+	return list(s.one(ctx), scanTask, selectTasks(`$1`)+
 		` WHERE k.user_id = $1 AND k.state IN ('active', 'paused') ORDER BY k.due_at LIMIT $2`, user, limit)
-	return collect(rows, err, scanTask)
 }
 
 // Task returns a task, or ErrNotFound.
@@ -55,20 +48,18 @@ func (s *Store) Task(ctx context.Context, user core.UserID, id core.TaskID) (cor
 
 // DueTasks lists active tasks that are due, oldest first.
 func (s *Store) DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error) {
-	rows, err := s.one(ctx).rows(selectTasks(`k.user_id`)+` WHERE k.state = 'active' AND k.due_at <= $1
+	return list(s.one(ctx), scanTask, selectTasks(`k.user_id`)+` WHERE k.state = 'active' AND k.due_at <= $1
 		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = k.user_id AND users.moving IN (1, 2)) ORDER BY k.due_at LIMIT $2`,
 		ms(now), limit)
-	return collect(rows, err, scanTask)
 }
 
 // Runs lists the runs of a task, newest first.
 func (s *Store) Runs(ctx context.Context, user core.UserID, task core.TaskID, limit int) ([]core.Run, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+runColumns+
+	return list(s.one(ctx), scanRun, `SELECT `+runColumns+
 		` FROM task_runs r WHERE r.user_id = $1 AND r.task_id = $2 ORDER BY r.due_at DESC LIMIT $3`, user, task, limit)
-	return collect(rows, err, scanRun)
 }
 
-// FireTask claims one time of a task; see core.TaskStore.
+// FireTask claims one occurrence of a task; see core.TaskStore.
 func (s *Store) FireTask(ctx context.Context, f core.FireTask) error {
 	return s.update(ctx, "fire task", f.User, func(t *tx) error {
 		if err := t.claimTask(f); err != nil {
@@ -82,7 +73,7 @@ func (s *Store) FireTask(ctx context.Context, f core.FireTask) error {
 		}
 		var message core.MessageID
 		if f.Notice != nil {
-			if err := t.tellOfTask(f); err != nil {
+			if err := t.notifyOfTask(f); err != nil {
 				return err
 			}
 		}
@@ -106,7 +97,7 @@ func (s *Store) FireTask(ctx context.Context, f core.FireTask) error {
 	})
 }
 
-// claimTask moves a task on to its next time.
+// claimTask advances a task to its next time.
 func (t *tx) claimTask(f core.FireTask) error {
 	state, due := core.TaskActive, f.Next
 	switch {
@@ -115,17 +106,13 @@ func (t *tx) claimTask(f core.FireTask) error {
 	case f.Pause:
 		state = core.TaskPaused
 	}
-	n, err := t.count(`UPDATE tasks SET state = $4, due_at = $5, last_due = $6, failures = failures + $7
+	return t.execOr(core.ErrChanged, `UPDATE tasks SET state = $4, due_at = $5, last_due = $6, failures = failures + $7
 		WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`, t.user, f.Run.Task, ms(f.Due), string(state),
 		ms(due), ms(f.Run.Due), flag(f.Run.State == core.RunFailed))
-	if err == nil && n == 0 {
-		err = core.ErrChanged
-	}
-	return err
 }
 
-// instruct stores the instruction of a run like a message of its person, and makes sure
-// that a turn will answer it.
+// instruct stores the instruction of a run like a message of its person, and ensures a turn that
+// answers it.
 func (t *tx) instruct(f core.FireTask) (core.MessageID, error) {
 	thread, err := threadOr(t, t.user, 0)
 	if err != nil {
@@ -134,7 +121,7 @@ func (t *tx) instruct(f core.FireTask) (core.MessageID, error) {
 	a := core.Append{User: t.user, Identity: f.Identity, Thread: thread, Messages: []core.NewMessage{*f.Instruction},
 		Now: f.Now, RunAt: f.Now}
 	var to route
-	if err := t.ask(toRoute(a, &to)); err != nil {
+	if err := t.ask(readRoute(a, &to)); err != nil {
 		return 0, err
 	}
 	if to.identity.ID == 0 {
@@ -147,8 +134,8 @@ func (t *tx) instruct(f core.FireTask) (core.MessageID, error) {
 	return id, t.wantTurn(a, to, core.Appended{})
 }
 
-// tellOfTask stores what the person is told about a run.
-func (t *tx) tellOfTask(f core.FireTask) error {
+// notifyOfTask stores the notice about a run.
+func (t *tx) notifyOfTask(f core.FireTask) error {
 	thread, err := threadOr(t, t.user, 0)
 	if err != nil {
 		return err
@@ -161,9 +148,8 @@ func (t *tx) tellOfTask(f core.FireTask) error {
 	return err
 }
 
-// reserveTask takes a reservation of the day's tokens and of what tasks may take of them:
-// b.Reserve, or else b.Least, which is then what b.Reserve says. ErrRefused: the day does
-// not have them.
+// reserveTask reserves tokens of the day and of its budget for tasks: b.Reserve, or else b.Least,
+// and then sets b.Reserve to that. core.ErrRefused if the budget does not allow it.
 func (t *tx) reserveTask(b *core.Budget) error {
 	used, reserved, err := usageOf(t, t.user, b.Day)
 	if err != nil {
@@ -189,31 +175,27 @@ func (t *tx) reserveTask(b *core.Budget) error {
 			task_reserved = usage.task_reserved + excluded.task_reserved`, t.user, b.Day, b.Reserve)
 }
 
-// spendTask counts what the turn of a task took, beside what it took of the day.
+// spendTask counts the usage of a task's turn towards the budget for tasks.
 func (t *tx) spendTask(day string, u core.Usage, reserved int) error {
 	return t.exec(`UPDATE usage SET task_tokens = task_tokens + $3,
 		task_reserved = CASE WHEN task_reserved > $4 THEN task_reserved - $4 ELSE 0 END WHERE user_id = $1 AND day = $2`,
 		t.user, day, u.Prompt+u.Completion, reserved)
 }
 
-// beginRun lets a turn run the task that its message is of, with what was reserved for it.
+// beginRun assigns a turn the task of its message, and the task's reservation.
 func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *core.Budget) error {
-	var due int64
 	err := t.row(
 		`SELECT task_id, due_at, reserved, day FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND state = 'started'`,
-		t.user, message).Scan(&turn.Task, &due, &b.Reserve, &b.Day)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
+		t.user, message).Scan(&turn.Task, asTime(&turn.Due), &b.Reserve, &b.Day)
 	if err != nil {
-		return err
+		return optional(err)
 	}
-	turn.Due, turn.Reserved = at(due), b.Reserve
+	turn.Reserved = b.Reserve
 	return t.exec(`UPDATE task_runs SET turn_id = $4, reserved = 0 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
-		t.user, turn.Task, due, turn.ID)
+		t.user, turn.Task, ms(turn.Due), turn.ID)
 }
 
-// endRun says what became of a run whose turn ended.
+// endRun stores the result of a run whose turn has ended.
 func (t *tx) endRun(turn *core.Turn, state core.RunState, cause core.RunCause, now time.Time) error {
 	if turn.Task == 0 {
 		return nil
@@ -231,7 +213,7 @@ func (t *tx) endRun(turn *core.Turn, state core.RunState, cause core.RunCause, n
 	return nil
 }
 
-// runState is what a reply makes of the run of its turn.
+// runState returns the state of a run from the reply of its turn.
 func runState(r core.Reply) core.RunState {
 	switch {
 	case r.Cause == core.CauseLate:
@@ -265,12 +247,8 @@ func (t *tx) setTask(e core.SetTask) error {
 }
 
 func (t *tx) cancelTask(e core.CancelTask) error {
-	n, err := t.count(
+	return t.execOr(core.ErrNotFound,
 		`UPDATE tasks SET state = 'cancelled' WHERE user_id = $1 AND id = $2 AND state IN ('active', 'paused')`, t.user, e.Task)
-	if err == nil && n == 0 {
-		return core.ErrNotFound
-	}
-	return err
 }
 
 func (t *tx) pauseTask(e core.PauseTask) error {
@@ -278,13 +256,9 @@ func (t *tx) pauseTask(e core.PauseTask) error {
 }
 
 func (t *tx) resumeTask(e core.ResumeTask) error {
-	n, err := t.count(
+	return t.execOr(core.ErrNotFound,
 		`UPDATE tasks SET state = 'active', failures = 0, due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'paused'`,
 		t.user, e.Task, ms(e.Due))
-	if err == nil && n == 0 {
-		return core.ErrNotFound
-	}
-	return err
 }
 
 // applyTask applies an effect on tasks.
@@ -304,23 +278,19 @@ func (t *tx) applyTask(e core.Effect) (known bool, err error) {
 	return false, nil
 }
 
-// redactTasks deletes the tasks that a message asked for or is an instruction of, and
-// empties what their other runs and notices said.
+// redactTasks deletes the tasks that a message requested or is an instruction of, and redacts
+// their other instructions.
 func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) error {
 	query, id := ` WHERE k.user_id = $1 AND k.message_id = $2 AND k.message_id > 0`, int64(m.ID)
 	if m.Task != nil {
 		err := t.row(`SELECT task_id FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
 			m.ID).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return optional(err)
 		}
 		query = ` WHERE k.user_id = $1 AND k.id = $2`
 	}
-	rows, err := t.rows(selectTasks(`$1`)+query, t.user, id)
-	made, err := collect(rows, err, scanTask)
+	made, err := list(t, scanTask, selectTasks(`$1`)+query, t.user, id)
 	for _, k := range made {
 		if err != nil {
 			return err
@@ -330,8 +300,8 @@ func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) error {
 	return err
 }
 
-// dropTask deletes a task with its runs. What these had reserved and not yet begun is
-// given back.
+// dropTask deletes a task with its runs, and releases the reservations of runs that have not
+// begun.
 func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *core.Noted) error {
 	type run struct {
 		message  core.MessageID
@@ -346,11 +316,10 @@ func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *
 	if err != nil {
 		return err
 	}
-	for _, query := range []string{`DELETE FROM tasks WHERE user_id = $1 AND id = $2`,
-		`DELETE FROM task_runs WHERE user_id = $1 AND task_id = $2`} {
-		if err := t.exec(query, t.user, k.ID); err != nil {
-			return err
-		}
+	err = t.execEach([]string{`DELETE FROM tasks WHERE user_id = $1 AND id = $2`,
+		`DELETE FROM task_runs WHERE user_id = $1 AND task_id = $2`}, t.user, k.ID)
+	if err != nil {
+		return err
 	}
 	for _, r := range runs {
 		if r.reserved > 0 {

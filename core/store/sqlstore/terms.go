@@ -6,15 +6,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// often marks a term that a document holds more than once: such a document is
-// indexed under the term and under the marked one.
+// often marks a term that a document holds more than once: such a document is indexed under
+// both the plain and the marked term.
 const often = "^2"
 
-// indexed is the condition of messages that are found: conversation of the
-// continuous thread, by the person and the assistant, and results of outside tools.
+// indexed is the condition of searchable messages: conversation of the continuous thread by the
+// person and the assistant, and results of outside tools.
 const indexed = `kind = 'chat' AND segment_id > 0 AND redacted = 0 AND body <> '' AND (role <> 'tool' OR extra LIKE '%"outside":true%')`
 
-// analyzed are the terms of a text as they are indexed.
+// analyzed returns the terms to index for a text.
 func (s *Store) analyzed(body string) []string {
 	counts := s.analyze.Index(body)
 	terms := make([]string, 0, len(counts)+len(counts)/8)
@@ -28,22 +28,20 @@ func (s *Store) analyzed(body string) []string {
 	return terms
 }
 
-// index puts a document into the index.
+// index adds a document to the index.
 func (t *tx) index(kind core.DocKind, id int64, body string) error {
 	if t.s.analyze == nil {
 		return nil
 	}
-	st := t.s.dialect.Terms.Put(kind, t.user, id, t.s.analyzed(body))
-	return t.exec(st.Query, st.Args...)
+	return t.execAll(t.s.dialect.Terms.Put(kind, t.user, id, t.s.analyzed(body)))
 }
 
-// unindex takes a document out of the index.
+// unindex removes a document from the index.
 func (t *tx) unindex(kind core.DocKind, id int64) error {
-	st := t.s.dialect.Terms.Drop(kind, t.user, id)
-	return t.exec(st.Query, st.Args...)
+	return t.execAll(t.s.dialect.Terms.Drop(kind, t.user, id))
 }
 
-// reindex puts an edited message into the index, if it was there.
+// reindex updates an edited message in the index, if it is indexed.
 func (t *tx) reindex(m core.Message, body string) error {
 	if m.Kind != core.KindChat || m.Segment == 0 {
 		return nil

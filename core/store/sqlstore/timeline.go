@@ -49,7 +49,7 @@ type shownAt struct {
 	id    core.MessageID
 }
 
-// before reports whether a place stands before another.
+// before reports whether a place is before another.
 func (p shownAt) before(o shownAt) bool {
 	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id)) < 0
 }
@@ -70,11 +70,10 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 		if tq.After != 0 || tq.Oldest {
 			order = `ASC`
 		}
-		rows, err := q.rows(`SELECT `+messageColumns+
+		out, err = list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
 			AND (kind <> 'answer' OR $8 = 1) ORDER BY shown `+order+`, id `+order+` LIMIT $7`, tq.User, tq.Thread, above.shown, above.id,
 			below.shown, below.id, limit+1, flag(tq.Answers))
-		out, err = collect(rows, err, scanMessage)
 		return err
 	})
 	if err != nil {
@@ -88,7 +87,7 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 	return out, more, nil
 }
 
-// bounds are the places between which a page lies.
+// bounds returns the places between which a page lies, exclusive.
 func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) {
 	below.shown = 1 << 62
 	if !tq.From.IsZero() {
@@ -118,7 +117,7 @@ func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) 
 	return above, below, nil
 }
 
-// placeOf is where a message of the thread is shown, or core.ErrNotFound.
+// placeOf returns the place of a message in the thread, or core.ErrNotFound.
 func placeOf(q querier, tq core.TimelineQuery, id core.MessageID) (shownAt, error) {
 	p := shownAt{id: id}
 	err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2 AND thread_id = $3`, tq.User, id,
@@ -153,8 +152,7 @@ func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID
 	}
 	err := s.reads(ctx, "list deliveries", reads...)
 	slices.SortFunc(out, func(a, b core.Delivery) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return out, err
 }
@@ -165,10 +163,7 @@ func (s *Store) Revisions(ctx context.Context, user core.UserID, id core.Message
 		`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user,
 		id)
 	return collect(rows, err, func(r scanner) (v core.Revision, err error) {
-		var replaced int64
-		err = r.Scan(&v.Revision, &v.Text, &replaced)
-		v.ReplacedAt = at(replaced)
-		return v, err
+		return v, r.Scan(&v.Revision, &v.Text, asTime(&v.ReplacedAt))
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Scrub removes what deleted rows left behind in indexes and files.
+// Scrub removes remnants of deleted rows from indexes and files.
 func (s *Store) Scrub(ctx context.Context) error {
 	for _, query := range s.dialect.Scrub {
 		if _, err := s.write.ExecContext(ctx, query); err != nil {
@@ -19,7 +19,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// Traces lists where a text still stands; see core.Janitor.
+// Traces lists the places that still contain a text; see core.Janitor.
 func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
 	var out []core.Trace
 	for _, table := range Tables() {
@@ -37,24 +37,27 @@ func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]co
 
 func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, column,
 	text string) (out []core.Trace, err error) {
-	q := querier{s: s, ctx: ctx, db: s.read} // it reads everything, so no time bounds it
+	q := querier{s: s, ctx: ctx, db: s.read} // without a timeout, as it reads everything
 	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s = $1`, cmp.Or(table.Row, "0"), column, table.Name,
 		cmp.Or(table.Owner, "id")), user)
-	_, err = collect(rows, err, func(r scanner) (none struct{}, err error) {
+	err = each(rows, err, func(r scanner) error {
 		var id int64
 		var body []byte
-		if err := r.Scan(&id, &body); err != nil {
-			return none, err
-		}
+		err := r.Scan(&id, &body)
 		if strings.Contains(strings.ToLower(string(body)), text) {
 			out = append(out, core.Trace{Where: table.Name + "." + column, ID: id})
 		}
-		return none, nil
+		return err
 	})
 	return out, err
 }
 
-// tracesIndexed lists the documents that the index holds with all words of a text.
+// DocKinds returns all kinds of documents in the full-text index.
+func DocKinds() []core.DocKind {
+	return []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile}
+}
+
+// tracesIndexed lists the documents in the index with all words of a text.
 func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
 	if s.analyze == nil {
 		return nil, nil
@@ -67,7 +70,7 @@ func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string
 		return nil, nil
 	}
 	var out []core.Trace
-	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem, core.DocFile} {
+	for _, kind := range DocKinds() {
 		q := TermQuery{User: user, Kind: kind, Exprs: [][][]string{all}, To: 1<<seqBits - 1, Limit: tailMost}
 		lists := make([][]int64, 1)
 		if err := s.reads(ctx, "trace", s.idLists(q, lists)); err != nil {

@@ -4,15 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// wantTurn makes sure that a turn will answer what was appended: the one that
-// was claimed with it, or a job.
+// wantTurn ensures that a turn answers the appended messages: the one claimed with them, or
+// that of a job.
 func (t *tx) wantTurn(a core.Append, to route, out core.Appended) error {
 	job := turnJob(to.thread, a.RunAt)
 	switch {
@@ -23,7 +22,7 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) error {
 		if err != nil {
 			return err
 		}
-		return t.behind(h, to.thread, a.RunAt)
+		return t.queueTurn(h, to.thread, a.RunAt)
 	case out.Postponed != nil:
 		job.RunAt = out.Postponed.Until
 	}
@@ -40,8 +39,8 @@ func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) error {
 	return t.keptLease()
 }
 
-// insertTurn stores a running turn, whose last input has the position last. With a claim
-// its row keeps the lease.
+// insertTurn stores a running turn, whose last input has the position last. The lease of a
+// claim is kept in its row.
 func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) error {
 	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user,
 		turn.Thread, last); err != nil {
@@ -54,9 +53,9 @@ func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Clai
 		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due), c.Worker, ms(c.Until))
 }
 
-// behind makes sure that a job follows the head of a thread: a head without a
-// turn is put off to runAt, as more was written; one with a turn gets a successor.
-func (t *tx) behind(h head, thread core.ThreadID, runAt time.Time) error {
+// queueTurn ensures a job after new messages in a thread with the head h: a head that has no
+// turn yet is postponed to runAt, as more was written; one with a turn gets a successor.
+func (t *tx) queueTurn(h head, thread core.ThreadID, runAt time.Time) error {
 	if h.ref == 0 && h.state == core.JobReady {
 		t.awaken(core.QueueTurn)
 		return t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
@@ -69,14 +68,14 @@ func (t *tx) behind(h head, thread core.ThreadID, runAt time.Time) error {
 	return t.addJob(turnJob(thread, runAt), core.JobWaiting)
 }
 
-// turnJob is the job of a thread's next turn. Its Ref is the turn once it began.
+// turnJob returns the job of a thread's next turn. Its Ref is set when the turn begins.
 func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
 	return core.NewJob{Queue: core.QueueTurn, Key: threadKey(thread), Payload: json.RawMessage(text(thread)), RunAt: runAt}
 }
 
-// begin starts a turn under a lease, and says what its thread was at: its inputs are the longest run of pending
-// messages of one identity, and get their positions. nil: nothing is pending and
-// the job is gone, or the budget put it off.
+// begin starts a turn under a lease. Its inputs are the longest run of pending messages of one
+// identity, which get their positions. The start records the thread's state. The turn is nil if
+// nothing is pending, which ends the job, or if the budget postpones it.
 func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
 	b core.Budget) (*core.Turn, *core.Postponed, *start, error) {
 	run, err := t.pending(thread)
@@ -86,7 +85,7 @@ func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
 	if len(run) == 0 {
 		return nil, nil, nil, t.end(l, "")
 	}
-	if run[0].solo != soloTask { // for a task it was reserved when it was due
+	if run[0].solo != soloTask { // a task's tokens were reserved when it was due
 		if p, err := t.postpone(&b, now); err != nil || p != nil {
 			if err == nil {
 				err = t.again(l, p.Until, "")
@@ -109,9 +108,9 @@ type pendingMessage struct {
 	files    bool
 }
 
-// unread is the condition of messages that wait for a turn: a person's, and
-// results of a client's tools. Those of our own tools come with their turn, and
-// what was imported has its position already.
+// unread is the condition of messages that wait for a turn: those of a person, and results of
+// a client's tools. Results of our own tools are stored with their turn, and imported messages
+// have positions from the start.
 const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
 // pending returns the longest run of unanswered messages of one identity.
@@ -123,7 +122,7 @@ func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
 	})
 	for n, p := range all {
 		if n > 0 && (p.identity != all[0].identity || p.solo != 0 || all[0].solo != 0) {
-			return all[:n], err
+			return all[:n], nil
 		}
 	}
 	return all, err
@@ -142,7 +141,7 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	begun := &start{news: t.news}
 	var failed core.MessageID
 	if err := t.row(`SELECT mode, failed, `+versionColumns+` FROM threads WHERE user_id = $1 AND id = $2`, t.user,
-		thread).Scan(append([]any{(*string)(&turn.Mode), &failed}, begun.columns()...)...); err != nil {
+		thread).Scan(append([]any{&turn.Mode, &failed}, begun.columns()...)...); err != nil {
 		return nil, nil, err
 	}
 	last := begun.last
@@ -171,15 +170,11 @@ func (t *tx) addressTurn(turn *core.Turn) error {
 	if err != nil || len(turn.Inputs) == 0 {
 		return err
 	}
-	err = t.row(`SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user,
-		slices.Max(turn.Inputs)).Scan(&turn.Event)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	return err
+	return optional(t.row(`SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user,
+		slices.Max(turn.Inputs)).Scan(&turn.Event))
 }
 
-// postpone reserves a turn of the budget, or says until when there is none.
+// postpone reserves the tokens of a turn, or returns until when the budget forbids it.
 func (t *tx) postpone(b *core.Budget, now time.Time) (*core.Postponed, error) {
 	if !b.Closed.IsZero() {
 		return &core.Postponed{Until: b.Closed, Budget: true}, nil
@@ -192,8 +187,8 @@ func (t *tx) postpone(b *core.Budget, now time.Time) (*core.Postponed, error) {
 	return t.reserve(b)
 }
 
-// reserve takes a reservation of the day's budget: b.Reserve, or else b.Least,
-// which is then what b.Reserve says.
+// reserve reserves b.Reserve tokens of the day's budget, or else b.Least, and then sets
+// b.Reserve to that.
 func (t *tx) reserve(b *core.Budget) (*core.Postponed, error) {
 	if b.TokensPerDay <= 0 {
 		return nil, nil
@@ -230,7 +225,7 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	var turn *core.Turn
 	var put *core.Postponed
 	var begun *start
-	err := s.updateLeased(ctx, "claim turn", ref.User, false, func(t *tx) error {
+	err := s.transact(ctx, "claim turn", tx{user: ref.User, knowsLeases: true}, func(t *tx) error {
 		turn, put, begun = nil, nil, nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {
@@ -258,8 +253,8 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	return turn, put, err
 }
 
-// resume goes on with a turn whose earlier attempt did not end. If all that it
-// was to answer has been redacted it ends here.
+// resume continues a turn whose earlier attempt did not end. If all of its inputs have been
+// redacted, it ends here.
 func (t *tx) resume(id core.TurnID, l core.Lease) (*core.Turn, error) {
 	turn, _, err := turnByID(t, t.user, id)
 	if err != nil {
@@ -286,7 +281,7 @@ func (t *tx) left(turn core.Turn) (n int, err error) {
 	return n, err
 }
 
-// countLeft counts them among the messages from lowest to highest.
+// countLeft returns the query of left, for inputs with ids from lowest to highest.
 func countLeft(user, lowest, highest, turn string) string {
 	return `SELECT COUNT(*) FROM messages WHERE user_id = ` + user + ` AND id BETWEEN ` + lowest + ` AND ` + highest +
 		` AND turn_id = ` + turn + ` AND role <> 'assistant' AND redacted = 0 AND position > 0`
@@ -296,23 +291,17 @@ const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn
-	var inputs, snapshot string
-	var started, due int64
-	err := row.Scan(&t.User, &t.ID, &t.Thread, (*string)(&t.Mode), &t.Identity, &t.Segment, (*string)(&t.State), &inputs,
-		&t.Failures, &t.LastError,
-		&t.Reserved, &started, &snapshot, &t.Task, &due)
-	if err != nil {
-		return t, "", found(err)
-	}
-	t.StartedAt, t.Due = at(started), at(due)
-	return t, snapshot, unjson(inputs, &t.Inputs)
+	var snapshot string
+	err := row.Scan(&t.User, &t.ID, &t.Thread, &t.Mode, &t.Identity, &t.Segment, &t.State, asJSON(&t.Inputs), &t.Failures,
+		&t.LastError, &t.Reserved, asTime(&t.StartedAt), &snapshot, &t.Task, asTime(&t.Due))
+	return t, snapshot, found(err)
 }
 
 func turnByID(q reader, user core.UserID, id core.TurnID) (core.Turn, string, error) {
 	return scanTurn(q.row(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.id = $2`, user, id))
 }
 
-// Flags reads what was asked of a running turn.
+// Flags returns the requests to a running turn.
 func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (core.TurnFlags, error) {
 	var f core.TurnFlags
 	err := s.one(ctx).row(`SELECT stop, restarts FROM turns WHERE user_id = $1 AND id = $2`, user,
@@ -320,8 +309,8 @@ func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (
 	return f, found(err)
 }
 
-// spent charges what attempts of a turn took, and returns how much of what is
-// reserved for it that was.
+// spent charges the usage of failed attempts of a turn, and returns how much of the turn's
+// reservation that takes.
 func (t *tx) spent(turn *core.Turn) (back int, err error) {
 	if turn.Used == (core.Usage{}) {
 		return 0, nil
@@ -339,7 +328,7 @@ func (t *tx) spent(turn *core.Turn) (back int, err error) {
 	return back, t.spendTurn(turn, turn.Today, turn.Used, back, 0)
 }
 
-// RetryTurn gives a failed turn back to run again.
+// RetryTurn returns a failed turn to the queue.
 func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
 	return s.updateFrozen(ctx, "retry turn", turn.User, func(t *tx) error {
 		if err := t.holds(turn.Lease); err != nil {

@@ -10,73 +10,73 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// tx is one writing transaction of one user, whose row it has locked.
+// tx is a writing transaction of one user, whose row it locks.
 type tx struct {
-	db                  database
-	conn                *sql.Conn // that holds the transaction, where statements are pipelined
-	queue               []Statement
-	s                   *Store
-	ctx                 context.Context
-	user                core.UserID
-	first               []Statement // read with the lock
-	foreseen            []any       // the columns of lock, if they are foreseen
+	// Set by the caller of transact.
+	user        core.UserID
+	first       []Statement // read together with the lock, in the same round trip where that saves one
+	expected    []any       // the expected columns of lock; nil: they are read
+	whileFrozen bool        // it may write to a frozen user
+	knowsLeases bool        // it handles leases kept in rows, and makes jobs of them when it needs to
+	unlocked    bool        // it locks no user's row
+	long        bool        // the dialect's timeout does not apply
+
+	db    database
+	conn  *sql.Conn // holds the transaction, where statements are pipelined
+	queue []Statement
+	s     *Store
+	ctx   context.Context
+
+	// Columns of the user's row.
 	lastMessage, lastID int64
-	actor               core.Actor // who acts, where the context does not say it
-	news                int64      // counts changes of what heads of prompts show
-	name, role          string     // of the user
+	news                int64 // counts changes of what heads of prompts show
+	name, role          string
 	settings            string
 	standing            int64
-	moving              int  // of the user: not at all, paused or frozen
-	free                bool // nobody's row is locked
-	undone              bool // it failed before it could be committed
-	even                bool // it may write to a frozen user
-	dirty               bool // the counters moved
-	unindexed, added    bool // the user has messages that are not indexed; got more of them here
-	knowsLeases         bool // that rows keep: it makes jobs of them when it needs to
-	leases              []lease
-	alone               string // the key of a held job that none waits behind
-	wake                []string
-	heads               map[string]string       // texts that it stores
-	touched             *[]core.UserID          // whose rows this transaction writes, with those beside it
-	scrubbed            map[core.SegmentID]bool // days whose prompts were redacted in this transaction
-	quotes              []core.Message          // messages after quotesFrom that quote another
-	quotesFrom          core.MessageID
-	sources             map[core.LoopID][]core.MessageID // of all loops
-	shown               []core.Message                   // results of our own tools
-	notes               map[core.MessageID]core.News     // that tell something
+	moving              int  // 0, paused or frozen
+	unindexed           bool // the user has messages that are not indexed
+
+	aborted    bool           // it failed before the commit
+	dirty      bool           // the counters changed
+	added      bool           // it added messages
+	actor      core.Actor     // who acts, where the context does not say it
+	written    *[]core.UserID // users whose rows this database transaction writes
+	wake       []string
+	leases     []lease
+	alone      string                  // the key of a held job without successors
+	keptJob    core.JobID              // of a held lease that its own row keeps, without a job
+	heads      map[string]string       // head texts that it stores
+	scrubbed   map[core.SegmentID]bool // days whose prompts it has redacted
+	quotes     []core.Message          // messages after quotesFrom that quote another
+	quotesFrom core.MessageID
+	sources    map[core.LoopID][]core.MessageID // of all loops
+	results    []core.Message                   // of our own tools
+	notes      map[core.MessageID]core.News     // those with content
 }
 
-// database is what statements are run on: a transaction, or the connection that
-// holds one.
+// database runs statements: a transaction, or the connection that holds one.
 type database interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// update runs f in one transaction that holds user's row. What is read first is
-// read right after the lock, where that saves round trips with it.
+// update runs f in one transaction that locks user's row and reads first with the lock.
 func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
 	first ...Statement) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
-	return s.unbounded(ctx, op, user, f, first...)
+	return s.transact(ctx, op, tx{user: user, first: first}, f)
 }
 
-// updateFrozen is update for what is finished even while a move has frozen the user.
+// updateFrozen is update for work that finishes even while a move has frozen the user.
 func (s *Store) updateFrozen(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
 	first ...Statement) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
-	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: true}, f)
+	return s.transact(ctx, op, tx{user: user, first: first, whileFrozen: true}, f)
 }
 
-// updateFree runs f in a transaction that holds no user's row: what it writes is decided by
-// the rows themselves, and nothing waits for strangers.
-func (s *Store) updateFree(ctx context.Context, op string, f func(t *tx) error) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
-	return s.written(op, &tx{s: s, ctx: ctx, free: true}, f)
+// updateLong is update without the dialect's timeout.
+func (s *Store) updateLong(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
+	first ...Statement) error {
+	return s.transact(ctx, op, tx{user: user, first: first, long: true}, f)
 }
 
 // bounded returns ctx with the dialect's timeout.
@@ -87,50 +87,33 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.dialect.Timeout)
 }
 
-// unbounded is update for what may take long.
-func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
-	first ...Statement) error {
-	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first}, f)
-}
-
-// updateLeased is update, or updateFrozen, for a transaction that knows the leases that
-// rows keep.
-func (s *Store) updateLeased(ctx context.Context, op string, user core.UserID, frozen bool, f func(t *tx) error,
-	first ...Statement) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
-	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: frozen, knowsLeases: true}, f)
-}
-
-// updateForeseen is updateLeased of a user who may be frozen, for a transaction whose reads
-// may be foreseen.
-func (s *Store) updateForeseen(ctx context.Context, op string, user core.UserID, seen foresight, f func(t *tx) error,
-	first Statement) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
-	first.Foreseen = seen.row
-	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: []Statement{first}, foreseen: seen.user, even: true,
-		knowsLeases: true}, f)
-}
-
-func (s *Store) written(op string, t *tx, f func(t *tx) error) error {
-	again := *t
-	t.touched = new([]core.UserID)
-	err := t.run(f)
-	if err != nil && t.foreseen != nil && (t.undone || s.dialect.Disproved(err)) { // what it went by was not proved
-		t, again.foreseen, again.touched = &again, nil, new([]core.UserID)
-		err = t.run(f)
+// transact runs f in a transaction like t. If an expectation of t proves wrong, it runs f
+// again in a transaction that reads the rows instead.
+func (s *Store) transact(ctx context.Context, op string, t tx, f func(t *tx) error) error {
+	if !t.long {
+		var cancel context.CancelFunc
+		ctx, cancel = s.bounded(ctx)
+		defer cancel()
+	}
+	t.s, t.ctx, t.written = s, ctx, new([]core.UserID)
+	last := &t
+	again := t
+	err := last.run(f)
+	if err != nil && t.expected != nil && (t.aborted || s.dialect.Unexpected(err)) {
+		again.expected, again.written = nil, new([]core.UserID)
+		last = &again
+		err = last.run(f)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	s.heads.add(t.heads)
-	s.bus.publish(t.wake...)
-	s.changes.publish(*t.touched...)
+	s.heads.add(last.heads)
+	s.bus.publish(last.wake...)
+	s.changes.publish(*last.written...)
 	return nil
 }
 
-// run runs f in a transaction: one of its own, or, where there is one writer,
+// run runs f in a database transaction: one of its own, or, where there is one writer, one
 // shared with others that wait.
 func (t *tx) run(f func(t *tx) error) (err error) {
 	if t.s.dialect.OneWriter {
@@ -144,12 +127,12 @@ func (t *tx) run(f func(t *tx) error) (err error) {
 	open := true
 	defer func() {
 		if open {
-			rollback(t.ctx, t.conn) // what did not commit, a panic's too
+			rollback(t.ctx, t.conn) // also after a panic
 		}
 		_ = t.conn.Close()
 	}()
 	if err = t.work(f); err != nil {
-		t.undone = true
+		t.aborted = true
 		return err
 	}
 	t.s.commits.Add(1)
@@ -171,12 +154,12 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 
 const rollbackTimeout = 2 * time.Second
 
-// work locks the user's row, reads what is read first, runs f and writes the counters.
+// work locks the user's row, runs f and writes the counters.
 func (t *tx) work(f func(t *tx) error) error {
 	if err := t.enter(t.first...); err != nil {
 		return err
 	}
-	if t.moving == frozen && !t.even {
+	if t.moving == frozen && !t.whileFrozen {
 		return core.ErrMoving
 	}
 	if err := f(t); err != nil {
@@ -185,28 +168,58 @@ func (t *tx) work(f func(t *tx) error) error {
 	return t.flush()
 }
 
-// lock locks the user's row and reads its counters. Whether the user is unindexed is not
-// foreseen, as the index changes it at any time: it is then written in any case.
+// lock locks the user's row and reads its columns. unindexed is never expected, as the index
+// changes it at any time: a transaction with expectations writes it in any case.
 func (t *tx) lock() Statement {
 	columns := `last_message, last_id, news, name, role, settings, standing, moving`
 	into := []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving}
-	if t.foreseen == nil {
+	if t.expected == nil {
 		columns, into = columns+`, unindexed`, append(into, &t.unindexed)
 	}
-	return Statement{Foreseen: t.foreseen, Query: `SELECT ` + columns + ` FROM users WHERE id = $1` + t.s.dialect.Lock,
+	return Statement{Expected: t.expected, Query: `SELECT ` + columns + ` FROM users WHERE id = $1` + t.s.dialect.Lock,
 		Args: []any{t.user}, Scan: func(r Row) error {
 			if t.user != 0 {
-				*t.touched = append(*t.touched, t.user)
+				*t.written = append(*t.written, t.user)
 			}
 			return found(r.Scan(into...))
 		}}
 }
 
-// ask runs statements whose rows are looked at, in one round trip if need be.
+// forUser returns a tx in the same database transaction for another user, whose row is
+// not locked yet.
+func (t *tx) forUser(user core.UserID) *tx {
+	return &tx{user: user, db: t.db, conn: t.conn, s: t.s, ctx: t.ctx, written: t.written}
+}
+
+// asUser runs f in the same database transaction for another user, whose row it locks.
+func (t *tx) asUser(user core.UserID, f func(other *tx) error) error {
+	if err := t.send(); err != nil {
+		return err
+	}
+	other := t.forUser(user)
+	if err := other.ask(other.lock()); err != nil {
+		return err
+	}
+	if err := f(other); err != nil {
+		return err
+	}
+	return other.flushAll()
+}
+
+// lockOther locks the user of a tx that forUser returned. core.ErrMoving if the user is frozen.
+func (t *tx) lockOther() error {
+	err := t.enter()
+	if err == nil && t.moving == frozen {
+		return core.ErrMoving
+	}
+	return err
+}
+
+// ask runs statements with results, in one round trip where that is possible.
 func (t *tx) ask(statements ...Statement) error {
 	if t.s.dialect.Pipeline != nil {
-		if t.foreseen != nil {
-			if ok, err := t.guess(statements); ok || err != nil {
+		if t.expected != nil {
+			if ok, err := t.assume(statements); ok || err != nil {
 				return err
 			}
 		}
@@ -218,8 +231,7 @@ func (t *tx) ask(statements ...Statement) error {
 	}
 	for _, s := range statements {
 		if s.All != nil {
-			rows, err := t.rows(s.Query, s.Args...)
-			if _, err = collect(rows, err, func(r scanner) (struct{}, error) { return struct{}{}, s.All(r) }); err != nil {
+			if err := readAll(t, s); err != nil {
 				return err
 			}
 			continue
@@ -231,7 +243,7 @@ func (t *tx) ask(statements ...Statement) error {
 	return nil
 }
 
-// flushAll is flush for a transaction beside another one.
+// flushAll is flush for a tx that forUser returned.
 func (t *tx) flushAll() error {
 	if err := t.flush(); err != nil {
 		return err
@@ -239,14 +251,14 @@ func (t *tx) flushAll() error {
 	return t.send()
 }
 
-// flush writes the counters and tells other processes what to look at.
+// flush writes the counters and notifies other processes.
 func (t *tx) flush() error {
 	if t.dirty {
-		if t.foreseen != nil && t.foreseen[0] == nil {
+		if t.expected != nil && t.expected[0] == nil {
 			return errUncounted
 		}
 		mark := ``
-		if t.added && !t.unindexed && t.user > 0 { // what is in an index is written only where it changes
+		if t.added && !t.unindexed && t.user > 0 { // an indexed column is written only when it changes
 			mark = `, unindexed = 1`
 		}
 		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3, news = $4`+mark+` WHERE id = $1`, t.user,
@@ -285,15 +297,15 @@ func (t *tx) nextID() int64 {
 	return t.lastID
 }
 
-// change counts a change of what heads of prompts show, and returns its number.
+// change counts a change of what heads of prompts show, and returns the count.
 func (t *tx) change() int64 {
 	t.dirty = true
 	t.news++
 	return t.news
 }
 
-// exec runs a statement whose outcome nobody looks at; where that saves a round
-// trip it is sent with the next one.
+// exec runs a statement and ignores its result. Where that saves a round trip, the statement
+// is sent with the next one.
 func (t *tx) exec(query string, args ...any) error {
 	if t.s.dialect.Pipeline != nil {
 		t.queue = append(t.queue, Statement{Query: query, Args: t.s.prepared(query, args)})
@@ -303,7 +315,36 @@ func (t *tx) exec(query string, args ...any) error {
 	return err
 }
 
-// count runs a statement and returns how many rows it touched.
+// execOr runs a statement, and fails with otherwise if it affects no row.
+func (t *tx) execOr(otherwise error, query string, args ...any) error {
+	n, err := t.count(query, args...)
+	if err == nil && n == 0 {
+		return otherwise
+	}
+	return err
+}
+
+// execAll runs exec for statements.
+func (t *tx) execAll(statements ...Statement) error {
+	for _, s := range statements {
+		if err := t.exec(s.Query, s.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execEach runs exec for queries with the same arguments.
+func (t *tx) execEach(queries []string, args ...any) error {
+	for _, query := range queries {
+		if err := t.exec(query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count runs a statement and returns the number of affected rows.
 func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.send(); err != nil {
 		return 0, err

@@ -10,15 +10,15 @@ import (
 
 // Bits of the columns tainted.
 const (
-	madeTainted  = 1 // made from words that the person did not write
-	endedTainted = 2 // ended by a turn that had read such words
+	madeTainted  = 1 // derived from words that the person did not write
+	endedTainted = 2 // ended by a tainted turn
 )
 
-// ended is the bit of something that ends.
+// ended returns the tainted bit of something that ends.
 func ended(tainted bool) int64 { return flag(tainted) * endedTainted }
 
-// undoable finds what a turn did that had read words of others. What it made is
-// there, what it ended is ended.
+// undoable finds changes by tainted turns: objects that still exist after their creation, and
+// objects that are still ended.
 const undoable = `SELECT kind, body, ended FROM (
 	SELECT 'item' AS kind, content AS body, status <> 'active' AS ended, tainted FROM items WHERE user_id = $1 AND id = $2
 	UNION ALL SELECT 'loop', body, state <> 'open', tainted FROM loops WHERE user_id = $1 AND id = $2
@@ -27,15 +27,15 @@ const undoable = `SELECT kind, body, ended FROM (
 
 func undoableOf(q reader, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
 	x := core.Undoable{ID: id}
-	return x, found(q.row(undoable, user, id, ms(now)).Scan((*string)(&x.Kind), &x.Text, &x.Ended))
+	return x, found(q.row(undoable, user, id, ms(now)).Scan(&x.Kind, &x.Text, &x.Ended))
 }
 
-// Undoable returns what can be taken back, or ErrNotFound; see core.PlanStore.
+// Undoable returns the change that Undo would revert; see core.PlanStore.
 func (s *Store) Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
 	return undoableOf(s.one(ctx), user, id, now)
 }
 
-// undo takes it back.
+// undo reverts a change.
 func (t *tx) undo(e core.Undo) error {
 	x, err := undoableOf(t, t.user, e.X.ID, e.At)
 	if errors.Is(err, core.ErrNotFound) || err == nil && (x.Kind != e.X.Kind || x.Ended != e.X.Ended) {

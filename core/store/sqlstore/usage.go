@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reserve takes n tokens of a day's budget for a job; see core.UsageStore.
+// Reserve reserves n tokens of a day's budget for a job; see core.UsageStore.
 func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error) {
 	var ok bool
 	err := s.update(ctx, "reserve", user, func(t *tx) error {
@@ -26,7 +26,7 @@ func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day
 	return ok, err
 }
 
-// release gives back what a job had reserved.
+// release ends the reservation of a job.
 func (t *tx) release(l core.Lease) error {
 	var day string
 	var reserved int
@@ -64,7 +64,7 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 	return ok, err
 }
 
-// reserveFor takes b.Reserve of the day for a turn; false: the day does not have it.
+// reserveFor reserves b.Reserve for a turn; false if the budget does not allow it.
 func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
 	if turn.Task != 0 {
 		err := t.reserveTask(b)
@@ -77,7 +77,7 @@ func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
 	return p == nil, err
 }
 
-// ReserveCall takes tokens of a day's budget for one call; see core.UsageStore.
+// ReserveCall reserves tokens of a day's budget for one call; see core.UsageStore.
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
 	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) error {
@@ -88,7 +88,7 @@ func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n
 	return ok && err == nil, err
 }
 
-// SettleCall replaces what a call had reserved by what it took.
+// SettleCall replaces the reservation of a call with its usage.
 func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
 	return s.updateFrozen(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
 }
@@ -106,19 +106,17 @@ func (s *Store) UsageOf(ctx context.Context, user core.UserID, day string) (used
 func usageOf(q reader, user core.UserID, day string) (used, reserved int, err error) {
 	err = q.row(
 		`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
-		user, day).
-		Scan(&used, &reserved)
+		user, day).Scan(&used, &reserved)
 	return used, reserved, err
 }
 
-// TakeEgress adds to what went out on a day; see core.UsageStore.
+// TakeEgress adds to the egress of a day; see core.UsageStore.
 func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
 	most core.Egress) (got core.Egress, err error) {
 	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) error {
 		var used core.Egress
 		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
-			t.user, day).
-			Scan(&used.Calls, &used.Bytes)
+			t.user, day).Scan(&used.Calls, &used.Bytes)
 		if err != nil {
 			return err
 		}
@@ -131,8 +129,8 @@ func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, wa
 	return got, err
 }
 
-// within is as much of want as can be added to used, which is at least 0 and at most
-// most; 0: no limit.
+// within returns the part of want that keeps the sum with used between 0 and most; most 0 is no
+// limit.
 func within(want, used, most int64) int64 {
 	if want < 0 {
 		return max(want, -used)
@@ -143,8 +141,8 @@ func within(want, used, most int64) int64 {
 	return want
 }
 
-// UsageDays lists what was used; see core.UsageStore. Who became a part of
-// somebody else used it as they did.
+// UsageDays lists usage; see core.UsageStore. The usage of merged users counts for the target
+// user.
 func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
 	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.task_tokens, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
 	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`

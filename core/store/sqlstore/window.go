@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -12,9 +14,9 @@ import (
 // page is how many messages one step of a backward read takes.
 const page = 100
 
-// Window reads what a context is built from; see core.TurnStore.
+// Window reads the data for a context; see core.TurnStore.
 func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
-	w, ok, err := s.goesOn(ctx, turn, wq)
+	w, ok, err := s.cachedWindow(ctx, turn, wq)
 	if ok || err != nil {
 		return w, wrap("read window", err)
 	}
@@ -27,14 +29,15 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 		if continues(w, wq) {
 			return s.fromEpoch(q, turn, &w, summaries)
 		}
-		return afresh(q, turn, wq, &w)
+		return newWindow(q, turn, wq, &w)
 	})
 	return w, err
 }
 
-// goesOn puts a window together of what this process knows of the thread, if that still
-// held when the turn began; messages that others stored are read.
-func (s *Store) goesOn(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool, err error) {
+// cachedWindow assembles a window from this process's cache of the thread, if that was still
+// valid when the turn began. It reads only messages that other processes stored.
+func (s *Store) cachedWindow(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool,
+	err error) {
 	begun, known := s.recent.begun(turn)
 	if begun == nil || known.epoch.Dropped > 0 || begun.news > begun.told {
 		return w, false, nil
@@ -48,8 +51,7 @@ func (s *Store) goesOn(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 	}
 	fresh := begun.inputs
 	if fresh == nil || known.through() != begun.last {
-		rows, err := s.one(ctx).rows(selectFrom, turn.User, turn.Thread, known.through()+1)
-		if fresh, err = collect(rows, err, scanMessage); err != nil {
+		if fresh, err = list(s.one(ctx), scanMessage, selectFrom, turn.User, turn.Thread, known.through()+1); err != nil {
 			return w, false, err
 		}
 	}
@@ -60,10 +62,10 @@ func (s *Store) goesOn(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 // readThread reads the thread's versions and its current epoch.
 func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
 	var data string
-	var used int64
+	var used time.Time
 	err = q.row(`SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
 		LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, turn.User,
-		turn.Thread).Scan(&w.Edits, &summaries, &used, &data, &w.Told, &w.News, &w.Compressed)
+		turn.Thread).Scan(&w.Edits, &summaries, asTime(&used), &data, &w.Told, &w.News, &w.Compressed)
 	if err != nil || data == "" {
 		return summaries, found(err)
 	}
@@ -71,17 +73,17 @@ func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) (summarie
 	if err = unjson(data, w.Epoch); err == nil {
 		err = s.complete(q, w.Epoch)
 	}
-	w.Epoch.UsedAt = at(used)
+	w.Epoch.UsedAt = used
 	return summaries, err
 }
 
-// continues reports whether the current epoch can go on, as far as the store knows.
+// continues reports whether the current epoch can be continued, as far as the store knows.
 func continues(w core.Window, q core.WindowQuery) bool {
 	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
 }
 
-// fromEpoch reads the messages of an epoch that goes on; of those that this
-// process read before only what is new.
+// fromEpoch reads the messages of an epoch that continues, without those in this process's
+// cache.
 func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries int64) error {
 	k := threadOf{turn.User, turn.Thread}
 	var known []core.Message
@@ -89,11 +91,10 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 	if e := s.recent.get(k, w.Epoch.ID, w.Edits, summaries); e != nil {
 		known, w.Pages = e.messages, e.pages
 		from = e.through() + 1
-	} else if err := shown(q, turn.User, w); err != nil {
+	} else if err := headPages(q, turn.User, w); err != nil {
 		return err
 	}
-	rows, err := q.rows(selectFrom, turn.User, turn.Thread, from)
-	fresh, err := collect(rows, err, scanMessage)
+	fresh, err := list(q, scanMessage, selectFrom, turn.User, turn.Thread, from)
 	if err != nil {
 		return err
 	}
@@ -109,8 +110,8 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 	return changes(q, turn.User, w)
 }
 
-// shown reads the pages that stand in an epoch's head.
-func shown(q querier, user core.UserID, w *core.Window) (err error) {
+// headPages reads the pages in an epoch's head.
+func headPages(q querier, user core.UserID, w *core.Window) (err error) {
 	for i := range w.Epoch.Head {
 		if refs := w.Epoch.Head[i].Pages; len(refs) > 0 {
 			w.Pages, err = pagesOf(q, user, refs)
@@ -123,19 +124,18 @@ func shown(q querier, user core.UserID, w *core.Window) (err error) {
 const selectFrom = `SELECT ` + messageColumns +
 	` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
 
-// remember puts a window's messages together and keeps them for the next turn.
+// remember joins a window's messages and caches them for the next turn.
 func (s *Store) remember(turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
 	w.Messages = slices.Concat(known, fresh)
 	s.recent.put(threadOf{turn.User, turn.Thread}, turn.ID, kept{epoch: w.Epoch, edits: w.Edits, summaries: summaries,
 		messages: w.Messages, pages: w.Pages})
 }
 
-// afresh reads the newest messages until they are enough for a new epoch, and
-// everything that stands before them.
-func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+// newWindow reads enough of the newest messages for a new epoch, and the data for its head.
+func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+	var err error
 	from := int64(1)
 	if wq.Pages > 0 {
-		var err error
 		if from, err = newestPages(q, turn, wq.Pages, w); err != nil {
 			return err
 		}
@@ -156,8 +156,7 @@ func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 	if err := days(q, turn, w); err != nil {
 		return err
 	}
-	loops, err := openLoops(q, turn.User, 20)
-	w.Loops = loops
+	w.Loops, err = openLoops(q, turn.User, 20)
 	return err
 }
 
@@ -165,10 +164,9 @@ func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core.Window) error {
 	before, tokens := int64(1)<<62, 0
 	for {
-		rows, err := q.rows(`SELECT `+messageColumns+
+		got, err := list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position >= $5 AND position > 0
 			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page+1, from)
-		got, err := collect(rows, err, scanMessage)
 		if err != nil {
 			return err
 		}
@@ -189,7 +187,7 @@ func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core
 	}
 }
 
-// weight is what a message takes at least of a prompt.
+// weight returns the least number of tokens that a message takes of a prompt.
 func weight(m core.Message) int {
 	if m.Role == core.RoleTool {
 		return min(m.Tokens, 200) + 4
@@ -200,7 +198,7 @@ func weight(m core.Message) int {
 // maxUncovered bounds how many uncovered messages are counted.
 const maxUncovered = 1000
 
-// paged is the position after the last of pages.
+// paged returns the position after the last of pages.
 func paged(pages []core.Page) int64 {
 	if n := len(pages); n > 0 {
 		return pages[n-1].End + 1
@@ -208,7 +206,7 @@ func paged(pages []core.Page) int64 {
 	return 1
 }
 
-// uncovered counts what no summary covers from one position to before another.
+// uncovered counts the messages in a range of positions that no summary covers.
 func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) error {
 	return q.row(
 		`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
@@ -217,9 +215,9 @@ func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) e
 }
 
 func days(q querier, turn *core.Turn, w *core.Window) (err error) {
-	w.Today, err = segmentWith(q.row(`SELECT `+segmentColumns+
+	w.Today, err = scanSegment(joined{q.row(`SELECT `+segmentColumns+
 		`, (SELECT COALESCE(SUM(a.messages), 0) FROM segments a WHERE a.user_id = $1 AND a.thread_id = $3)
-		FROM segments WHERE user_id = $1 AND id = $2`, turn.User, turn.Segment, turn.Thread), &w.Thread)
+		FROM segments WHERE user_id = $1 AND id = $2`, turn.User, turn.Segment, turn.Thread), []any{&w.Thread}})
 	if err != nil {
 		return err
 	}
@@ -232,14 +230,13 @@ func days(q querier, turn *core.Turn, w *core.Window) (err error) {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		w.LastSummary, err = summaryOf(q, w.Last)
 	}
-	w.LastSummary, err = summaryOf(q, w.Last)
 	return err
 }
 
-// summaryOf returns the newest summary of a segment, nil if there is none to show.
+// summaryOf returns the newest summary of a segment, nil if it has no visible one.
 func summaryOf(q querier, g core.Segment) (*core.Summary, error) {
 	if g.SummaryVersion == 0 || g.Hidden {
 		return nil, nil
@@ -256,35 +253,29 @@ func openLoops(q reader, user core.UserID, limit int) ([]core.Loop, error) {
 	return loopsWhere(q, `state = 'open' ORDER BY mentioned_at DESC, id DESC LIMIT $2`, user, limit)
 }
 
-// loopsWhere lists a user's loops; args are those of the condition, from $2 on.
+// loopsWhere lists a user's loops; args are the arguments of the condition, from $2 on.
 func loopsWhere(q reader, where string, user core.UserID, args ...any) ([]core.Loop, error) {
-	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 AND `+where, append([]any{user}, args...)...)
-	return collect(rows, err, scanLoop)
+	return list(q, scanLoop,
+		`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 AND `+where, append([]any{user}, args...)...)
 }
 
 const loopColumns = `user_id, id, body, state, sources, opened_at, mentioned_at, tainted`
 
 func scanLoop(r scanner) (l core.Loop, err error) {
-	var sources string
-	var opened, mentioned, tainted int64
-	if err := r.Scan(&l.User, &l.ID, &l.Text, (*string)(&l.State), &sources, &opened, &mentioned, &tainted); err != nil {
-		return l, err
-	}
-	l.OpenedAt, l.Mentioned, l.Tainted = at(opened), at(mentioned), tainted&madeTainted != 0
-	return l, unjson(sources, &l.Sources)
+	var tainted int64
+	err = r.Scan(&l.User, &l.ID, &l.Text, &l.State, asJSON(&l.Sources), asTime(&l.OpenedAt), asTime(&l.Mentioned),
+		&tainted)
+	l.Tainted = tainted&madeTainted != 0
+	return l, err
 }
 
-// epochByID reads an epoch as it is stored, without the texts that it shares.
+// epochByID reads an epoch as it is stored, without its shared texts.
 func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) {
-	var data string
-	if err := q.row(`SELECT data FROM epochs WHERE user_id = $1 AND id = $2`, user, id).Scan(&data); err != nil {
-		return nil, found(err)
-	}
 	var e core.Epoch
-	return &e, unjson(data, &e)
+	return &e, found(q.row(`SELECT data FROM epochs WHERE user_id = $1 AND id = $2`, user, id).Scan(asJSON(&e)))
 }
 
-// Epoch returns the epoch that the turn id began.
+// Epoch returns the epoch that turn id began.
 func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error) {
 	var e *core.Epoch
 	err := s.view(ctx, "read epoch", func(q querier) (err error) {
@@ -296,7 +287,7 @@ func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*c
 	return e, err
 }
 
-// Turn returns a turn and what it sent.
+// Turn returns a turn and its snapshot.
 func (s *Store) Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error) {
 	t, snapshot, err := turnByID(s.one(ctx), user, id)
 	if err != nil || snapshot == "" {
@@ -321,9 +312,9 @@ func (s *Store) Messages(ctx context.Context, user core.UserID, ids []core.Messa
 	var out []core.Message
 	err := s.view(ctx, "read messages", func(q querier) error {
 		for _, r := range core.NewIDSet(ids...).Ranges() {
-			rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, user,
+			got, err := list(q, scanMessage,
+				`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, user,
 				r[0], r[1])
-			got, err := collect(rows, err, scanMessage)
 			if err != nil {
 				return err
 			}
@@ -332,22 +323,15 @@ func (s *Store) Messages(ctx context.Context, user core.UserID, ids []core.Messa
 		return nil
 	})
 	slices.SortFunc(out, func(a, b core.Message) int {
-		if a.Position != b.Position {
-			return int(max(-1, min(1, a.Position-b.Position)))
-		}
-		return int(a.ID - b.ID)
+		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.ID, b.ID))
 	})
 	return out, err
 }
 
 const threadColumns = `user_id, id, mode, title, created_at`
 
-func scanThread(row scanner) (core.Thread, error) {
-	var t core.Thread
-	var created int64
-	err := row.Scan(&t.User, &t.ID, (*string)(&t.Mode), &t.Title, &created)
-	t.CreatedAt = at(created)
-	return t, found(err)
+func scanThread(row scanner) (t core.Thread, err error) {
+	return t, found(row.Scan(&t.User, &t.ID, &t.Mode, &t.Title, asTime(&t.CreatedAt)))
 }
 
 // Thread returns a thread (0: the continuous one), or ErrNotFound.
@@ -361,12 +345,11 @@ func (s *Store) Thread(ctx context.Context, user core.UserID, id core.ThreadID) 
 
 // Threads lists the plain threads, newest first.
 func (s *Store) Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+threadColumns+
+	return list(s.one(ctx), scanThread, `SELECT `+threadColumns+
 		` FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id DESC LIMIT $2`, user, limit)
-	return collect(rows, err, scanThread)
 }
 
-// Backlog tells what of a thread (0: the continuous one) nobody has answered yet.
+// Backlog returns the unanswered part of a thread (0: the continuous one).
 func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID) (core.Backlog, error) {
 	var b core.Backlog
 	err := s.view(ctx, "read backlog", func(q querier) (err error) {
@@ -411,9 +394,8 @@ func (s *Store) History(ctx context.Context, user core.UserID, thread core.Threa
 				return found(err)
 			}
 		}
-		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2
+		out, err = list(q, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2
 			AND (shown, id) < ($3, $4) ORDER BY shown DESC, id DESC LIMIT $5`, user, thread, shown, before, limit)
-		out, err = collect(rows, err, scanMessage)
 		return err
 	})
 	slices.Reverse(out)

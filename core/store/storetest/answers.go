@@ -12,11 +12,11 @@ import (
 func answerCases() []testCase {
 	return []testCase{
 		{"a message is answered again, and the earlier answer can be chosen", testRegenerate},
-		{"a message that was written again is answered as it is now", testResend},
-		{"only the newest turn answers again", testRegenerateRefused},
-		{"an answer that was not chosen is forgotten with its message", testForgetAnswers},
-		{"an answer with tools goes and comes as a whole", testRegenerateTools},
-		{"answers to what was partly forgotten cannot be chosen", testForgetPartOfQuestion},
+		{"a message resent with another text is answered as it is now", testResend},
+		{"only the newest turn can be regenerated", testRegenerateRefused},
+		{"a replaced answer is redacted with its message", testForgetAnswers},
+		{"an answer with tools is replaced and restored as a whole", testRegenerateTools},
+		{"answers to a partly redacted question cannot be chosen", testForgetPartOfQuestion},
 	}
 }
 

@@ -9,14 +9,14 @@ import (
 
 func approvalCases() []testCase {
 	return []testCase{
-		{"a question is answered once, in its time, where it was asked", testApproval},
-		{"a message answers a question and starts the turn that goes on", testDecision},
+		{"an approval is answered once, in time, where it was asked", testApproval},
+		{"a message answers a question and starts the turn that continues", testDecision},
 		{"an answered question follows a merge, an open one does not", testApprovalMerge},
 		{"unlinking ends the sessions that came through it", testUnlinkSessions},
-		{"what a question showed is forgotten with its message", testApprovalRedacted},
-		{"a yes to an account change counts once, and for a time", testUseYes},
-		{"keys and browsers are ended by effects, of nobody else", testEndEffects},
-		{"a change of two people is made for both or for none", testAlso},
+		{"the subject of an approval is redacted with its message", testApprovalRedacted},
+		{"a yes to an account change counts once, for a limited time", testUseYes},
+		{"effects end keys and sessions of their own user only", testEndEffects},
+		{"a change of two users is made for both or for neither", testAlso},
 	}
 }
 

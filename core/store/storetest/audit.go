@@ -11,14 +11,14 @@ import (
 
 func auditCases() []testCase {
 	return []testCase{
-		{"what is done with an account is written down with it", testAudit},
-		{"what did not happen is not written down", testAuditRefused},
-		{"questions are written down until nobody can answer them", testAuditQuestions},
-		{"calls that may change something are written down", testAuditCalls},
+		{"an action on an account is audited in its transaction", testAudit},
+		{"an action that failed is not audited as done", testAuditRefused},
+		{"approvals are audited until they are answered or expire", testAuditQuestions},
+		{"calls that may change something are audited", testAuditCalls},
 		{"the audit is listed page by page", testAuditPages},
-		{"the audit follows a merge with the numbers of things", testAuditMerge},
-		{"of who is deleted only that is left that they were", testAuditDeleted},
-		{"nobody's audit is another's, and old rows are swept", testAuditSweep},
+		{"the audit follows a merge with the new ids", testAuditMerge},
+		{"an account deletion leaves only its own audit row", testAuditDeleted},
+		{"audits of users are separate, and old rows are swept", testAuditSweep},
 	}
 }
 

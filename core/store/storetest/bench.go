@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// BenchTurn measures the road of one message in small stores, and, if large, in large ones;
+// BenchTurn measures the path of one message in small stores, and, if large, in large ones;
 // the first of them once more at the end.
 func BenchTurn(b *testing.B, open Open, large bool) {
 	for _, there := range []struct{ history, others int }{
@@ -54,14 +54,14 @@ func benchTurn(b *testing.B, open Open, history, others int) {
 	b.ReportMetric(float64(w.Commits()-before)/float64(turns), "commits/turn")
 }
 
-// Road takes a message through Append, Commit and FinishPart, as each of many is taken, and
-// has each step run by one of the caller's.
+// Road takes a message through Append, Commit and FinishPart, and
+// runs each step through the caller's function.
 func Road(tb testing.TB, open Open, step func(s Store, name string, run func())) {
 	newBench(tb, open).road(step, func() {}, func() {})
 }
 
-// Rush is Road for who writes again before the end of the answer is stored, while the
-// index of a keeps up with what is said.
+// Rush is Road for a person who writes again before the end of the answer is stored, while the
+// index of a is kept up to date.
 func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name string, run func())) {
 	w := newBench(tb, open)
 	w.Analyze(a)
@@ -162,15 +162,15 @@ func (b *bench) filled(history int) (core.User, core.Identity) {
 	return u, ids[0]
 }
 
-// Prompter is what makes prompts of windows: core/prompt.
+// Prompter builds prompts from windows, as core/prompt does.
 type Prompter struct {
 	Query func(t core.Turn, now time.Time) core.WindowQuery
 	Build func(t core.Turn, w core.Window, now time.Time) (*core.Epoch, error)
 }
 
-// BenchWindow measures reading what a prompt is built from, and building it:
-// when a new epoch begins, and in one that goes on with 150 messages, with and
-// without what the process read before.
+// BenchWindow measures reading the data for a prompt, and building the prompt:
+// when a new epoch begins, and in one that continues with 150 messages, with and
+// without the process's cache.
 func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 	w := newBench(b, open)
 	w.user, w.at = w.filled(history)

@@ -12,13 +12,13 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// counts is the condition of messages that a segment counts.
+// counts is the condition of messages counted by a segment.
 const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND (m.body <> '' OR m.redacted = 1))`
 
-// merged leaves out who is somebody else by now, and whose rows go one by one.
+// merged excludes merged users, whose rows are removed page by page.
 const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.role = 'none')`
 
-// input reports whether a message is one that its turn answers.
+// input is the condition of messages that are inputs of their turn.
 func input(m string) string {
 	return strings.ReplaceAll(`EXISTS (SELECT 1 FROM turns ti WHERE ti.user_id = @.user_id AND ti.id = @.turn_id
 		AND ',' || SUBSTR(ti.inputs, 2, LENGTH(ti.inputs) - 2) || ',' LIKE '%,' || @.id || ',%')`, "@", m)
@@ -37,7 +37,7 @@ func pageInvariants() map[string]string {
 	}
 }
 
-// invariants are queries that find nothing in a sound database.
+// invariants returns queries that find nothing in a sound database.
 func invariants() map[string]string {
 	all := workInvariants()
 	maps.Copy(all, threadInvariants())
@@ -124,7 +124,7 @@ func userInvariants() map[string]string {
 	}
 }
 
-// orphans finds rows of a table that name a row of another that is not there.
+// orphans returns the query for rows that refer to a missing row of another table.
 func orphans(table, column, of string) string {
 	return fmt.Sprintf(
 		`SELECT c.user_id, c.%[2]s FROM %[1]s c WHERE c.%[2]s > 0 AND NOT EXISTS (SELECT 1 FROM %[3]s p WHERE p.user_id = c.user_id AND p.id = c.%[2]s)`,
@@ -143,8 +143,8 @@ func everyUser() string {
 	return strings.Join(all, " UNION ALL ")
 }
 
-// Check fails the test for every invariant that the tables break. It asks for all of
-// them at once, and for the rows only of those that are broken.
+// Check fails the test for every invariant that the tables violate. It tests all of
+// them in one query, and reads rows only of violated ones.
 func Check(t testing.TB, db *sql.DB) {
 	t.Helper()
 	all := rules()
@@ -157,7 +157,7 @@ func Check(t testing.TB, db *sql.DB) {
 	}
 }
 
-// rules are all invariants, those of the registry of tables among them.
+// rules returns all invariants, including those of the registry of tables.
 func rules() map[string]string {
 	all := invariants()
 	maps.Copy(all, pageInvariants())
@@ -180,7 +180,7 @@ func rules() map[string]string {
 	return all
 }
 
-// broken names the queries that find something.
+// broken returns the names of the queries that find something.
 func broken(t testing.TB, db *sql.DB, queries map[string]string) []string {
 	t.Helper()
 	var all []string
@@ -275,7 +275,7 @@ func lines(t testing.TB, rows *sql.Rows) []string {
 	return out
 }
 
-// unchanged fails the test for every row that is not as it was in a Dump.
+// unchanged fails the test for every row that differs from a Dump.
 func (b *bench) unchanged(before string) {
 	b.t.Helper()
 	was := map[string]bool{}

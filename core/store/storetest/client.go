@@ -13,16 +13,16 @@ import (
 func clientCases() []testCase {
 	return []testCase{
 		{"a thread has one name, and a name one thread", testThreadNamed},
-		{"a message goes to the thread it is for", testAppendThread},
-		{"a thread that is not there takes no messages", testAppendNoThread},
+		{"a message goes to its own thread", testAppendThread},
+		{"a missing thread takes no messages", testAppendNoThread},
 		{"a request is kept with its message", testRequest},
 		{"results of a client's tools wait for a turn and are answered", testToolInputs},
 		{"results of a client's tools are no conversation of the day", testToolDay},
-		{"words and results are answered together", testToolAndWords},
-		{"a failed turn gives results of a client's tools back", testToolFailed},
-		{"a redacted result of a client's tool is as a redacted message", testToolRedacted},
-		{"a redaction empties what a client brought for it", testRedactClient},
-		{"results of a client's tools come along in a merge", testToolMerge},
+		{"messages and tool results are answered together", testToolAndWords},
+		{"a failed turn makes results of a client's tools pending again", testToolFailed},
+		{"a result of a client's tool is redacted like a message", testToolRedacted},
+		{"a redaction empties the client's tool results for it", testRedactClient},
+		{"a merge copies results of a client's tools", testToolMerge},
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 
 func dayCases() []testCase {
 	return []testCase{
-		{"a day opens with its first message and goes on", testDayGoesOn},
+		{"a day opens with its first message and continues", testDayGoesOn},
 		{"a reply after midnight stays with its question", testMidnight},
 		{"a late message makes a final day stale", testLate},
-		{"a change of zone moves the end of a day that goes on", testZone},
+		{"a change of zone moves the end of an open day", testZone},
 		{"due segments come oldest first, without those that have a job", testDueSegments},
 		{"a reply into a final day makes it stale", testReplyFinal},
 		{"days are listed before a label, newest first", testDays},
-		{"a day's messages are read in order from one on", testDayMessages},
+		{"a day's messages are read in order after one", testDayMessages},
 		{"a day's last messages before one are read in order", testDayMessagesBefore},
 	}
 }

@@ -12,16 +12,16 @@ import (
 
 func documentCases() []testCase {
 	return []testCase{
-		{"a document is read after it came, once, and its pages are found", testDocument},
-		{"pages of an attempt before go", testDocumentAgain},
-		{"a message that is forgotten takes the text of its files along", testDocumentForgotten},
+		{"a document is read once after it arrives, and its pages are found", testDocument},
+		{"pages of an earlier attempt are removed", testDocumentAgain},
+		{"a redaction removes the text of the message's files", testDocumentForgotten},
 		{"a document that was shown unread begins a new epoch when it is read", testDocumentLate},
 		{"pages have vectors of their own", testDocumentVectors},
 		{"another version of the analyzer indexes pages again", testDocumentReindexed},
-		{"a merge brings pages along and is found by them", testDocumentMerged},
-		{"a split takes along the pages of what goes", testDocumentSplit},
-		{"nobody reads pages of another", testDocumentForeign},
-		{"pages of plain threads are kept and not found", testDocumentPlain},
+		{"a merge copies pages, which are found", testDocumentMerged},
+		{"a split moves the pages of its messages", testDocumentSplit},
+		{"pages of another user are not found", testDocumentForeign},
+		{"pages of plain threads are kept but not indexed", testDocumentPlain},
 	}
 }
 

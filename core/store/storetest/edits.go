@@ -16,7 +16,7 @@ func editCases() []testCase {
 		}},
 		{"an edit keeps the earlier text as a revision, once", testEdit},
 		{"an edit of a running turn restarts it", testEditRunning},
-		{"an edit of a message that got no answer begins a turn", testEditUnanswered},
+		{"an edit of an unanswered message begins a turn", testEditUnanswered},
 		{"an edit of a covered message makes its day stale", testEditCovered},
 		{"an edit moves no other message of that id", testEditOther},
 	}

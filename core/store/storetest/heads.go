@@ -10,9 +10,9 @@ import (
 
 func headCases() []testCase {
 	return []testCase{
-		{"what heads share is kept once", testHeadsShared},
+		{"shared texts of heads are stored once", testHeadsShared},
 		{"a head is whole while a process of an earlier version lives, and shared after", testHeadsWhole},
-		{"what a head shares is not renumbered in a merge", testHeadsMerged},
+		{"a merge does not renumber shared texts of heads", testHeadsMerged},
 	}
 }
 

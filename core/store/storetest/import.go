@@ -12,22 +12,22 @@ import (
 
 func importCases() []testCase {
 	return []testCase{
-		{"what is imported stands at its time and is not answered", testImport},
-		{"an import comes in once, in whatever pieces", testImportTwice},
+		{"imported messages have the position of their time and are not answered", testImport},
+		{"a message is imported once, in whatever batches", testImportTwice},
 		{"many messages of one moment keep their order", testImportMoment},
-		{"nothing comes to stand within a turn", testImportWithin},
-		{"an import waits for a turn that it would stand in", testImportWaits},
-		{"what comes into the prompt begins it again", testImportEpoch},
+		{"no message is placed within a turn", testImportWithin},
+		{"an import waits for a running turn in its range", testImportWaits},
+		{"an import into the prompt begins a new epoch", testImportEpoch},
 		{"imported days are summarized newest first, one at a time, behind no other", testImportSummaries},
-		{"imported days that are not wanted summarized stay so", testImportWithout},
+		{"imported days without requested summaries get none", testImportWithout},
 		{"an export finds its own messages", testImportOwn},
 		{"an imported thread is made once", testImportThread},
 		{"the summaries of an export come back", testImportOldSummary},
 		{"what is imported is found", testImportFound},
 		{"what was redacted does not come back", testImportRedacted},
-		{"an import comes along in a merge", testImportMerge},
-		{"plans of all states come in once", testImportPlans},
-		{"an import prepared before finds what came meanwhile", testImportPrepared},
+		{"a merge copies imported messages", testImportMerge},
+		{"plans of all states are imported once", testImportPlans},
+		{"a prepared import finds messages that came meanwhile", testImportPrepared},
 		{"nothing remains of a deleted account", testRemains},
 	}
 }

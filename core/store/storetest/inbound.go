@@ -14,9 +14,9 @@ import (
 func inboundCases() []testCase {
 	return []testCase{
 		{"Identify finds who is at an address and nobody else", testIdentify},
-		{"who is known is looked at again by what stores their message", testKnown},
+		{"an Append verifies the sender that Known returned", testKnown},
 		{"a repeated event is dropped within a batch and across", testDedupe},
-		{"inputs stand directly before their reply, in order", testPositions},
+		{"inputs come directly before their reply, in order", testPositions},
 		{"messages of another identity are not joined", testRuns},
 		{"solo messages are never joined", testSolo},
 		{"a later message pushes the debounced turn", testDebounce},
@@ -25,9 +25,9 @@ func inboundCases() []testCase {
 		{"text that no engine stores is replaced", testNUL},
 		{"an unknown identity stores nothing", testUnknownIdentity},
 		{"a held event is released with its code and appended once", testHeld},
-		{"a code of an origin takes the place of its oldest, and of nobody else's", testPushedOut},
+		{"a code replaces the oldest of its origin, and no other", testPushedOut},
 		{"a held message is edited and deleted by its author", testHeldChanged},
-		{"a user is made together with an address", testUserAt},
+		{"a user is created together with an address", testUserAt},
 		{"attachments get a job each and are recorded", testAttachments},
 		{"a quick thread of another user does not wait", testOtherThread},
 	}

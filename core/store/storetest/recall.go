@@ -31,20 +31,20 @@ func (w words) Index(text string) map[string]int {
 
 func recallCases() []testCase {
 	return []testCase{
-		{"what was just said is found at once", testFindTail},
-		{"what was said is found after it was indexed", testFindIndexed},
-		{"a term that is everywhere does not crowd out a rare one", testFindRare},
+		{"a new message is found immediately", testFindTail},
+		{"a message is found after it was indexed", testFindIndexed},
+		{"a frequent term does not crowd out a rare one", testFindRare},
 		{"an edit and a redaction change what is found", testFindChanged},
 		{"another version of the analyzer indexes everything again", testReindex},
 		{"an edit while a message is indexed is not lost", testEditedMeanwhile},
-		{"nobody waits to be indexed behind those who talk all the time", testIndexInTurn},
-		{"a term that is cut tells how often it is about", testCutDocs},
+		{"very active users do not delay the indexing of others", testIndexInTurn},
+		{"a cut posting estimates its number of documents", testCutDocs},
 		{"only conversation of the continuous thread is found", testFindOnly},
 		{"nothing of another user is found", testFindForeign},
 		{"summaries are found until they are hidden", testFindSummaries},
-		{"the directory lists what is found", testDirectory},
-		{"a directory stays as it is while others are made of it", testDirectories},
-		{"odd terms are found and harm nothing", testOddTerms},
+		{"the directory lists the searchable messages", testDirectory},
+		{"a directory does not change while it is extended", testDirectories},
+		{"odd terms are found and do no harm", testOddTerms},
 	}
 }
 

@@ -9,21 +9,21 @@ import (
 
 func receiptCases() []testCase {
 	return []testCase{
-		{"receipts move a delivery on and never back", testReceipts},
+		{"receipts advance a delivery and never move it back", testReceipts},
 		{"a receipt settles a part whose answer was lost", testSettledByKey},
 		{"a receipt that comes before the answer is kept", testReceiptFirst},
-		{"a part that may be sent again gets another key", testResent},
-		{"a part that is refused later waits for the person", testParkedLater},
-		{"what was read means what came before", testReadThrough},
-		{"receipts of what is not ours change nothing", testForeignReceipts},
-		{"a window moves on with each message", testWindowOfIdentity},
-		{"a released identity gets what was parked", testRelease},
-		{"what is parked can go elsewhere, if nothing of it was sent", testRedirect},
+		{"a part that may be sent again gets a new key", testResent},
+		{"a part refused later waits for the person", testParkedLater},
+		{"a read mark covers earlier messages", testReadThrough},
+		{"receipts of unknown messages change nothing", testForeignReceipts},
+		{"each message extends the messaging window", testWindowOfIdentity},
+		{"a released identity gets its parked deliveries", testRelease},
+		{"a parked delivery can be redirected, if no part was sent", testRedirect},
 		{"a person keeps everything at another address", testReaddress},
-		{"words said by hand stand last and open nothing", testByHand},
-		{"what a channel keeps is fenced", testStates},
-		{"keys of personal agents are one user's", testAgentKeys},
-		{"a transcript takes the place of a placeholder", testTranscript},
+		{"messages written by hand come last and open nothing", testByHand},
+		{"the state of a channel is fenced", testStates},
+		{"keys of personal agents belong to one user", testAgentKeys},
+		{"a transcript replaces a placeholder", testTranscript},
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 func reminderCases() []testCase {
 	return []testCase{
 		{"a reminder fires once", testFire},
-		{"a recurring reminder goes on", testRecurring},
-		{"a reminder is put off", testSnoozed},
-		{"a reminder goes with the message that asked for it", testReminderRedacted},
+		{"a recurring reminder continues", testRecurring},
+		{"a reminder is postponed", testSnoozed},
+		{"a reminder is redacted with its source message", testReminderRedacted},
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 func speechCases() []testCase {
 	return []testCase{
 		{"an answer is spoken once, and the recording goes where the answer went", testSpoken},
-		{"an answer that is not to be spoken has no job", testNotSpoken},
+		{"an answer without speech has no job", testNotSpoken},
 		{"an answer that could not be spoken says why until one is spoken", testUnspoken},
-		{"an answer that is forgotten takes its recording along", testSpokenForgotten},
-		{"an answer that was forgotten meanwhile is not spoken", testSpokenGone},
-		{"a merge brings answers along that are to be spoken", testSpokenMerged},
-		{"nobody speaks for another", testSpokenForeign},
+		{"a redacted answer loses its recording", testSpokenForgotten},
+		{"an answer redacted meanwhile is not spoken", testSpokenGone},
+		{"a merge copies the jobs of answers to speak", testSpokenMerged},
+		{"answers of another user are not spoken", testSpokenForeign},
 	}
 }
 
@@ -120,6 +120,9 @@ func testSpokenForgotten(b *bench) {
 		Effects: []core.Effect{core.Redact{Message: m, At: b.now}}})
 	b.must(err)
 	equal(b, "files that go", slices.Contains(out.Files, "1/speech"), true)
+	j, err := b.Claim(b.ctx, b.only(core.QueueRemove), b.claim())
+	b.must(err)
+	equal(b, "and go though the process dies", string(j.Payload), `["1/speech"]`)
 	equal(b, "attachments", len(b.message(m).Attachments), 0)
 	d, err := b.ClaimDelivery(b.ctx, b.only(core.QueueDeliver+b.at.Address.Channel), b.claim())
 	b.must(err)

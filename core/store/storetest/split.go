@@ -11,16 +11,16 @@ import (
 
 func splitCases() []testCase {
 	return []testCase{
-		{"a split gives back what came through an identity", testSplit},
-		{"a merge and a split give back the same conversations", testMergeSplit},
-		{"what runs goes on after a split", testSplitRunning},
-		{"a split of an address that is nobody's does nothing", testSplitGone},
-		{"a move goes on after a crash in any step", testMoveCrash},
-		{"what was held is let in before what is new", testMoveHeld},
-		{"who is to be moved may be gone", testMoveGone},
-		{"what was asked for meanwhile is of who is left", testMoveAsked},
-		{"nobody's reminders do not fire", testMoveReminders},
-		{"a folder stays for who else has files in it", testMoveFolders},
+		{"a split moves everything that came through an identity", testSplit},
+		{"a merge and a split restore the same conversations", testMergeSplit},
+		{"running turns continue after a split", testSplitRunning},
+		{"a split of an unlinked address does nothing", testSplitGone},
+		{"a move continues after a crash in any step", testMoveCrash},
+		{"held events are received before new ones", testMoveHeld},
+		{"a user to be moved may have been deleted", testMoveGone},
+		{"moves requested meanwhile belong to the target user", testMoveAsked},
+		{"reminders of a moving user do not fire", testMoveReminders},
+		{"a folder stays while another user has files in it", testMoveFolders},
 		{"an edit and a redaction come after the move", testMoveEdits},
 	}
 }

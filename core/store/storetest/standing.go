@@ -12,12 +12,12 @@ import (
 func standingCases() []testCase {
 	return []testCase{
 		{"standing instructions are added once, in order and within bounds", testStanding},
-		{"an instruction that is removed is gone, from what is kept of prompts, too", testStandingRemoved},
-		{"an instruction goes with the message that asked for it", testStandingForgotten},
-		{"what was removed while its turn ran is not kept with the prompt", testStandingMeanwhile},
-		{"a merge joins standing instructions and doubles none", testStandingMerged},
-		{"a split takes along the instructions that came through the identity", testStandingSplit},
-		{"every change of standing instructions is counted with the user, and nobody else's", testStandingCounted},
+		{"a removed instruction is removed from stored prompts, too", testStandingRemoved},
+		{"an instruction is redacted with its source message", testStandingForgotten},
+		{"an instruction removed while its turn ran is not stored with the prompt", testStandingMeanwhile},
+		{"a merge joins standing instructions without duplicates", testStandingMerged},
+		{"a split moves the instructions that came through the identity", testStandingSplit},
+		{"every change of standing instructions is counted, for its user only", testStandingCounted},
 	}
 }
 

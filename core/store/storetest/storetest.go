@@ -1,6 +1,6 @@
-// Package storetest is the contract of core.Store as a suite that every engine
-// passes. Test runs it; each case is named as a sentence of the contract, and
-// after each one Check looks at the raw tables.
+// Package storetest is the conformance suite of core.Store, which every engine
+// passes. Each case is named as a sentence of the contract, and after each one
+// Check verifies the invariants of the raw tables.
 package storetest
 
 import (
@@ -15,32 +15,32 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Store is what the suite tests: a store whose tables it can look at.
+// Store is a store under test, with access to its tables.
 type Store interface {
 	core.Store
-	// DB returns a pool that may write.
+	// DB returns the writing pool.
 	DB() *sql.DB
-	// Commits returns how many writing transactions have been committed.
+	// Commits returns the number of committed writing transactions.
 	Commits() int64
-	// Trace passes every statement to f before it is run.
+	// Trace passes every statement to f before it runs.
 	Trace(f func(query string, args []any))
 	// Analyze makes the store keep a full-text index.
 	Analyze(a core.Analyzer)
-	// Listen passes wake-ups of other processes on until ctx ends.
+	// Listen relays wake-ups of other processes until ctx ends.
 	Listen(ctx context.Context) error
 }
 
-// Open makes an empty, migrated database that goes with the test, and returns
-// what opens stores on it. These are closed with the test.
+// Open creates an empty, migrated database that is removed with the test, and returns
+// a function that opens stores on it, which are closed with the test.
 type Open func(t testing.TB) (store func() Store)
 
-// testCase is a sentence of the contract.
+// testCase is one case; its name is a sentence of the contract.
 type testCase struct {
 	name string
 	run  func(b *bench)
 }
 
-// Test runs one case of so many of the suite, 1: the whole of it, and then explains
+// Test runs one of every `of` cases of the suite (1: all of them), and then explains
 // every statement that it ran.
 func Test(t *testing.T, open Open, of int) {
 	ran := &statements{all: map[string][]any{}}
@@ -59,8 +59,8 @@ func Test(t *testing.T, open Open, of int) {
 	t.Run("users", func(t *testing.T) { testUsersNamed(t, ran, of == 1) })
 }
 
-// TestSpread runs the suite on a store whose users are spread over servers. How a statement
-// is planned there is for each server to say.
+// TestSpread runs the suite on a store whose users are distributed over servers. It checks no
+// plans, as each server makes its own.
 func TestSpread(t *testing.T, open Open) {
 	testContract(t, func(t testing.TB) func() Store {
 		store := open(t)
@@ -121,7 +121,7 @@ func newBench(t testing.TB, open Open) *bench {
 	return b
 }
 
-// person makes a user with one telegram identity.
+// person creates a user with one telegram identity.
 func (b *bench) person(name string, role core.UserRole, external string) (core.User, core.Identity) {
 	b.t.Helper()
 	u := one(b, b.AddUser, core.User{Name: name, Role: role, CreatedAt: b.now})
@@ -135,14 +135,14 @@ func (b *bench) identity(user core.UserID, name, external string) core.Identity 
 		Address: core.Address{Channel: "telegram", Account: "42", External: external}})
 }
 
-// as returns the bench with another person before it.
+// as returns the bench for another person.
 func (b *bench) as(u core.User, i core.Identity) *bench {
 	other := *b
 	other.user, other.at, other.n = u, i, 1000*int(i.User)+100*int(i.ID)
 	return &other
 }
 
-// one calls a method that must not fail.
+// one returns the result of a method that must not fail.
 func one[A, R any](b *bench, f func(context.Context, A) (R, error), a A) R {
 	b.t.Helper()
 	r, err := f(b.ctx, a)
@@ -157,7 +157,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// equal compares what is got with what is wanted.
+// equal compares got with want.
 func equal[T comparable](b *bench, what string, got, want T) {
 	b.t.Helper()
 	if got != want {
@@ -177,7 +177,7 @@ func (b *bench) inbound(text string) (core.Inbound, core.NewMessage) {
 
 func dayOf(t time.Time) core.Day { return dayIn(t, time.UTC) }
 
-// dayIn is the day of t in a zone.
+// dayIn returns the day of t in a zone.
 func dayIn(t time.Time, zone *time.Location) core.Day {
 	t = t.In(zone)
 	s := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, zone)
@@ -190,7 +190,7 @@ func (b *bench) claim() core.Claim {
 	return core.Claim{Worker: "w1", Now: b.now, Until: b.now.Add(time.Minute)}
 }
 
-// batch is an Append of messages with these texts.
+// batch returns an Append of messages with these texts.
 func (b *bench) batch(claim bool, texts ...string) core.Append {
 	a := core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now}
 	for _, text := range texts {
@@ -204,7 +204,7 @@ func (b *bench) batch(claim bool, texts ...string) core.Append {
 	return a
 }
 
-// say appends messages; with claim their turn is claimed at once.
+// say appends messages; with claim, their turn is claimed in the same call.
 func (b *bench) say(claim bool, texts ...string) core.Appended {
 	b.t.Helper()
 	return one(b, b.Append, b.batch(claim, texts...))
@@ -220,7 +220,7 @@ func (b *bench) turn(texts ...string) *core.Turn {
 	return out.Turn
 }
 
-// reply is a reply with one delivery of these parts.
+// reply returns a reply with one delivery of these parts.
 func (b *bench) reply(t *core.Turn, parts ...string) core.Reply {
 	text := strings.Join(parts, " ")
 	d := core.NewDelivery{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply}
@@ -255,7 +255,7 @@ func (b *bench) sent(d *core.Delivery) {
 	}
 }
 
-// exchange is a whole turn.
+// exchange runs a whole turn.
 func (b *bench) exchange(question, answer string) (core.MessageID, core.MessageID) {
 	b.t.Helper()
 	t := b.turn(question)
@@ -270,7 +270,7 @@ const (
 	deliveries = core.QueueDeliver + "telegram"
 )
 
-// due lists what is due now.
+// due lists the due jobs.
 func (b *bench) due(queues ...string) []core.JobRef {
 	b.t.Helper()
 	refs, _, err := b.Due(b.ctx, queues, b.now, 100, core.Share{})
@@ -304,13 +304,13 @@ func (b *bench) takeDelivery() *core.Delivery {
 	return d
 }
 
-// effects carries out effects in a note.
+// effects applies effects in a note.
 func (b *bench) effects(effects ...core.Effect) core.Noted {
 	b.t.Helper()
 	return one(b, b.Note, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: effects, Now: b.now})
 }
 
-// texts lists what the transcript of a thread says, in the order of display.
+// texts lists the texts of a thread in the order of display.
 func (b *bench) texts() []string {
 	b.t.Helper()
 	h, err := b.History(b.ctx, b.user.ID, 0, 0, 1000)
@@ -340,7 +340,7 @@ func (b *bench) message(id core.MessageID) core.Message {
 	return ms[0]
 }
 
-// query is a window query that is never short.
+// query returns a window query without tight bounds.
 func query() core.WindowQuery { return core.WindowQuery{Tokens: 100_000, Limit: 1000} }
 
 func roadCases() []testCase {

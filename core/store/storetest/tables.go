@@ -14,12 +14,12 @@ func tableCases() []testCase {
 	return []testCase{
 		{"every table and every column of the schema is classified", testClassified},
 		{"the keys of users' rows begin with the user", testLedByUsers},
-		{"a forgotten message leaves no word in what names it", testForgotten},
+		{"a redacted message leaves no word in rows that refer to it", testForgotten},
 		{"a text is traced in every column of words, and a deleted account leaves no row", testEveryColumn},
 	}
 }
 
-// column is one of the schema, as the database knows it.
+// column is a column of the schema, as the database describes it.
 type column struct{ table, name, kind string }
 
 // unclassified matches tables of the indexes and of what keeps the schema.
@@ -48,12 +48,12 @@ func (b *bench) schema() []column {
 	return out
 }
 
-// text reports whether words can stand in a column.
+// text reports whether a column can hold words.
 func (c column) text() bool {
 	return slices.Contains([]string{"text", "blob", "bytea", "array", "json", "jsonb"}, strings.ToLower(c.kind))
 }
 
-// names reports whether a column is called like one that names a row.
+// names reports whether a column is named like a reference to a row.
 func (c column) names() bool { return strings.HasSuffix(c.name, "_id") && c.name != "last_id" }
 
 func testClassified(b *bench) {

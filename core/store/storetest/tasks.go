@@ -9,16 +9,16 @@ import (
 
 func taskCases() []testCase {
 	return []testCase{
-		{"a task is a turn once, with what was reserved for it", testTaskRuns},
-		{"a task that is over for the day leaves the day as it was", testTaskTokens},
-		{"what is skipped is told once, and the task goes on", testTaskSkipped},
-		{"a task that fails is not read again, and is counted", testTaskFails},
+		{"a task becomes one turn, with its reservation", testTaskRuns},
+		{"a task without tokens left does not change the day", testTaskTokens},
+		{"a skipped run is reported once, and the task continues", testTaskSkipped},
+		{"a failed task is counted, and not read again", testTaskFails},
 		{"a task waits behind a turn and is read alone", testTaskAlone},
-		{"a task that stands still goes on when it is told to", testTaskPaused},
-		{"a task goes with the message that asked for it", testTaskRedacted},
-		{"forgetting a run forgets the task", testTaskRunRedacted},
-		{"a task that is stopped gives back what it had reserved", testTaskStopped},
-		{"tasks and their runs come along in a merge", testTaskMerged},
+		{"a paused task continues when it is resumed", testTaskPaused},
+		{"a task is redacted with its source message", testTaskRedacted},
+		{"redacting a run deletes the task", testTaskRunRedacted},
+		{"a stopped task releases its reservation", testTaskStopped},
+		{"a merge copies tasks and their runs", testTaskMerged},
 	}
 }
 
@@ -33,7 +33,7 @@ func (b *bench) task(text, cron string, source core.MessageID) core.Task {
 	return k
 }
 
-// fires is a time of a task whose turn may take 100 tokens of 250 for tasks.
+// fires returns an occurrence of a task whose turn may use 100 of 250 tokens for tasks.
 func (b *bench) fires(k core.Task, next time.Time) core.FireTask {
 	return core.FireTask{User: b.user.ID, Due: k.DueAt, Next: next, Identity: b.at.ID, Now: b.now,
 		Run: core.Run{Task: k.ID, Due: k.DueAt, State: core.RunStarted},
@@ -42,7 +42,7 @@ func (b *bench) fires(k core.Task, next time.Time) core.FireTask {
 		Budget: core.Budget{Reserve: 100, Least: 60, Day: dayOf(b.now).Label, TokensPerDay: 1000, TaskTokensPerDay: 250}}
 }
 
-// took is what tasks took of today, and what is reserved for them.
+// took returns the tokens that tasks have used today, and those reserved for them.
 func (b *bench) took() (tokens, reserved, all int) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT task_tokens, task_reserved, reserved FROM usage WHERE user_id = `+
@@ -141,7 +141,7 @@ func testTaskSkipped(b *bench) {
 	equal(b, "state", again.State, core.TaskActive)
 }
 
-// failRun has the turn of a task fail.
+// failRun makes the turn of a task fail.
 func (b *bench) failRun(k core.Task, next time.Time) {
 	b.t.Helper()
 	b.must(b.FireTask(b.ctx, b.fires(k, next)))

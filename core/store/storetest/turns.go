@@ -10,15 +10,15 @@ import (
 func turnCases() []testCase {
 	return []testCase{
 		{"a lapsed turn is taken over and its old holder is fenced", testFence},
-		{"a turn that is held is not to be had", testHeldTurn},
-		{"a failed turn gives its inputs back to the next one", testFailed},
-		{"a turn to be tried again keeps its inputs and says why", testRetry},
+		{"a held turn cannot be claimed", testHeldTurn},
+		{"a failed turn leaves its inputs to the next one", testFailed},
+		{"a turn that waits for a retry keeps its inputs and the cause", testRetry},
 		{"Commit without a claim leaves the delivery to a worker", testCommitUnclaimed},
 		{"Commit behind another delivery waits for it", testCommitBehind},
-		{"a reply asks for a summary when enough was said", testSummarizeAfter},
+		{"a reply requests a summary after enough messages", testSummarizeAfter},
 		{"tokens are reserved before the call and settled after it", testBudget},
-		{"what a failed attempt took comes out of what was reserved", testSpentAttempt},
-		{"a job reserves tokens and gives them back", testJobBudget},
+		{"the usage of a failed attempt comes out of its reservation", testSpentAttempt},
+		{"a job reserves tokens and releases them", testJobBudget},
 		{"turns over the rate are postponed", testRate},
 		{"effects of a reply are committed with it", testCommitEffects},
 		{"a turn shows its snapshot and epoch", testTurnReader},
@@ -181,7 +181,7 @@ func askCases() []testCase {
 			b.must(err)
 			equal(b, "flags", f, core.TurnFlags{Stop: true})
 		}},
-		{"stop ends a turn that waits to be tried again", testStopWaiting},
+		{"stop ends a turn that waits for a retry", testStopWaiting},
 		{"stop without a turn does nothing", func(b *bench) {
 			equal(b, "asked", len(b.effects(core.StopTurn{}).StopTurns), 0)
 		}},
@@ -198,12 +198,12 @@ func askCases() []testCase {
 			b.effects(core.RetryTurn{At: b.now})
 			b.answer(b.take(), "ok")
 		}},
-		{"retry starts a turn for what a failed one gave back", testRetryFailed},
-		{"calls that ask for the budget at once get no more than there is", testReserveCalls},
-		{"what goes out in a day is bounded, and given back", testTakeEgress},
-		{"processes that ask for tokens at once get no more than there are", testGrants},
-		{"what a process was granted is free when its lease is over", testGrantLapses},
-		{"a backlog tells what waits and what runs", testBacklog},
+		{"retry starts a turn for the inputs of a failed one", testRetryFailed},
+		{"concurrent calls never get more than the budget", testReserveCalls},
+		{"the egress of a day is bounded, and can be given back", testTakeEgress},
+		{"concurrent processes never get more tokens than there are", testGrants},
+		{"a grant is released when its lease ends", testGrantLapses},
+		{"a backlog shows what waits and what runs", testBacklog},
 	}
 }
 

@@ -40,7 +40,7 @@ func TestTurnOnOneServer(t *testing.T, open Open, strict func(t testing.TB) Stor
 	Check(t, b.DB())
 }
 
-// takeTurns takes turns on s in the ways that one can go.
+// takeTurns runs turns on s in all ways that a turn can take.
 func (b *bench) takeTurns(s Store) {
 	on := *b
 	on.Store = s
@@ -65,7 +65,7 @@ func (b *bench) takeTurns(s Store) {
 	b.must(s.RetryTurn(b.ctx, turn, b.now, "down"))
 }
 
-// takeTurn carries a claimed turn through.
+// takeTurn completes a claimed turn.
 func (b *bench) takeTurn(t *core.Turn) {
 	b.t.Helper()
 	w, err := b.Window(b.ctx, t, query())
@@ -127,13 +127,13 @@ func nameless(query string) (tables []string) {
 	return tables
 }
 
-// ofUsers reports whether the rows of a table lie with their users.
+// ofUsers reports whether the rows of a table are stored with their users.
 func ofUsers(table string) bool {
 	return table == "users" || slices.ContainsFunc(sqlstore.Tables(),
 		func(t sqlstore.Table) bool { return t.Name == table && t.Owner != "" && !t.Shared })
 }
 
-// testUsersNamed looks at every statement that the suite ran. If it ran as a whole, no
+// testUsersNamed checks every statement that the suite ran. If it ran completely, no
 // exception is superfluous.
 func testUsersNamed(t *testing.T, s *statements, whole bool) {
 	used := map[string]bool{}

@@ -16,19 +16,19 @@ import (
 func webCases() []testCase {
 	return []testCase{
 		{"a link signs its user in, once and in time", testSignIn},
-		{"of two who use a link at once one is signed in", testSignInTogether},
-		{"who signs in or uses a code does not wait for strangers", testSignInFree},
+		{"one of two concurrent uses of a link signs in", testSignInTogether},
+		{"signing in and using a code do not wait for strangers", testSignInFree},
 		{"a session is found until it ends", testSession},
 		{"sessions are listed by their last use, and ended", testSessions},
-		{"a user who is gone is signed in no more", testSignInGone},
-		{"sessions that are over are swept", testSweepSessions},
+		{"a deleted user can no longer sign in", testSignInGone},
+		{"expired sessions are swept", testSweepSessions},
 		{"a key is found by its hash until it is revoked", testAPIKeys},
-		{"a key is somebody's", testAPIKeyOfNobody},
+		{"a key needs a user", testAPIKeyOfNobody},
 		{"sessions, keys and codes end with a merge", testMergeWeb},
 		{"a merge keeps both threads of one name", testMergeNamed},
 		{"a split leaves sessions, keys and named threads", testSplitWeb},
-		{"what is held for a thread finds it after a merge", testMergeHeldThread},
-		{"what a merge brings is counted once in the usage", testMergeUsage},
+		{"a held event finds its thread after a merge", testMergeHeldThread},
+		{"merged usage is counted once", testMergeUsage},
 	}
 }
 
@@ -53,7 +53,7 @@ func (b *bench) signIn(hash string) core.Session {
 	return s
 }
 
-// refused fails unless nobody is signed in by a link.
+// refused fails unless a link is refused.
 func (b *bench) refused(link string) {
 	b.t.Helper()
 	if s, err := b.SignIn(b.ctx, link, b.session("refused "+link), b.now); !errors.Is(err, core.ErrRefused) ||
@@ -62,7 +62,7 @@ func (b *bench) refused(link string) {
 	}
 }
 
-// notFound fails unless there is no such thing.
+// notFound fails unless err is core.ErrNotFound.
 func (b *bench) notFound(what string, err error) {
 	b.t.Helper()
 	if !errors.Is(err, core.ErrNotFound) {

@@ -1,11 +1,10 @@
-// Package egress is the one way out: every connection that a user or a model can
-// cause is dialled here, by one policy (docs/security.md).
+// Package egress dials every connection that a user or a model can cause, by one policy
+// (docs/security.md).
 //
-// An address that the operator wrote is reached as it was written, host and port.
-// All else, redirects included, has to be a public one: what is looked at is the
-// address that is dialled, so that no name that changes its mind gets through. What
-// goes out for a user, see For, counts as theirs, and ends where their day's
-// allowance does.
+// An address that the operator configured may be reached, host and port. Every other
+// address, redirects included, must be public: the check is on the dialled address, so that
+// DNS rebinding does not help. Connections for a user, see For, count against the user's
+// daily allowance.
 package egress
 
 import (
@@ -17,6 +16,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,25 +34,24 @@ var (
 
 // Options are a policy. The zero value allows every public host.
 type Options struct {
-	// AllowHosts are the only hosts that may be reached beside those that are
-	// written: example.org, *.example.org, or with a port, which then may also be
-	// private. Empty: all.
+	// AllowHosts are the only hosts that may be reached besides configured addresses:
+	// example.org, *.example.org, or with a port, which may then be private, too. Empty: all.
 	AllowHosts   []string
 	AllowPrivate bool
 
-	// PerDay is what a user may cause in a day; 0: no limit. With a limit Meter, Day
-	// and Now are required.
+	// PerDay is a user's daily allowance; 0: no limit. With a limit Meter, Day and Now are
+	// required.
 	PerDay core.Egress
 	Meter  Meter
-	// Day returns the day of a user that it is now.
+	// Day returns a user's current day.
 	Day func(ctx context.Context, user core.UserID) (core.Day, error)
 	Now func() time.Time
 
 	Resolver *net.Resolver // nil: the system's
 }
 
-// Gate is a policy at work. It is safe for concurrent use; nil is the policy of the
-// zero Options.
+// Gate enforces a policy. It is safe for concurrent use. Nil enforces that of the zero
+// Options.
 type Gate struct {
 	Options
 	accounts accounts
@@ -72,10 +71,10 @@ func For(ctx context.Context, user core.UserID) context.Context {
 	return context.WithValue(ctx, userKey{}, user)
 }
 
-// Client returns a client that reaches what is written, which are addresses (URLs)
-// that the operator wrote or that are our own, and all else by the policy. The proxy
-// of the environment is used for what is written only: it would resolve names itself.
-// The client has no timeout of its own and keeps connections for many calls at once.
+// Client returns a client that reaches the addresses (URLs) in written, which the operator
+// configured or which are our own, and all others by the policy. It uses the environment's
+// proxy only for written addresses, because a proxy resolves names itself. The client has
+// no timeout of its own and keeps connections for many concurrent calls.
 func (g *Gate) Client(written ...string) *http.Client {
 	if g == nil {
 		g = New(Options{})
@@ -97,14 +96,14 @@ func (g *Gate) Client(written ...string) *http.Client {
 
 const dialTime = 15 * time.Second
 
-// transport returns one that keeps enough connections open for many conversations
-// with one server.
+// transport returns a transport that keeps enough connections for many concurrent calls of
+// one server.
 func transport() *http.Transport {
 	return &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 512, MaxIdleConnsPerHost: 128,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
 }
 
-// onlyPublic refuses the address of a connection that is about to be made.
+// onlyPublic refuses to dial an address that is not public.
 func onlyPublic(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -123,7 +122,7 @@ type way struct {
 	free, guarded *http.Transport
 }
 
-// RoundTrip sends a request: each hop of a redirect is one of its own.
+// RoundTrip sends a request. Each hop of a redirect is a request of its own.
 func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
 	next, err := w.choose(req.URL)
 	user, _ := req.Context().Value(userKey{}).(core.UserID)
@@ -140,7 +139,7 @@ func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
 	count := func(n int) error {
 		return w.gate.take(req.Context(), user, core.Egress{Bytes: int64(n)})
 	}
-	if counted && req.ContentLength <= 0 && req.Body != nil && req.Body != http.NoBody { // its length is not known
+	if counted && req.ContentLength <= 0 && req.Body != nil && req.Body != http.NoBody { // of unknown length
 		req = req.Clone(req.Context())
 		req.Body = &counting{ReadCloser: req.Body, count: count}
 	}
@@ -151,7 +150,7 @@ func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// choose returns what carries a request to an address.
+// choose returns the transport for an address.
 func (w *way) choose(u *url.URL) (*http.Transport, error) {
 	at := place(u)
 	if w.written[at] {
@@ -167,13 +166,13 @@ func (w *way) choose(u *url.URL) (*http.Transport, error) {
 	return w.guarded, nil
 }
 
-// CloseIdleConnections closes connections that nobody uses.
+// CloseIdleConnections closes idle connections.
 func (w *way) CloseIdleConnections() {
 	w.free.CloseIdleConnections()
 	w.guarded.CloseIdleConnections()
 }
 
-// listed reports whether an address is on the list, and whether it is with its port.
+// listed reports whether an address is on the list, and whether with its port.
 func (g *Gate) listed(u *url.URL, at string) (listed, withPort bool) {
 	host := strings.ToLower(u.Hostname())
 	for _, entry := range g.AllowHosts {
@@ -190,7 +189,7 @@ func (g *Gate) listed(u *url.URL, at string) (listed, withPort bool) {
 	return listed, false
 }
 
-// place is the host and port of an address.
+// place returns the host and port of an address.
 func place(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -199,13 +198,13 @@ func place(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// counting is a body whose bytes count.
+// counting is a body that counts its bytes.
 type counting struct {
 	io.ReadCloser
 	count func(n int) error
 }
 
-// Read reads. It fails where the allowance ends.
+// Read fails when the allowance is used up.
 func (c *counting) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if n > 0 {
@@ -216,8 +215,8 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// special are the networks that lead to no public host, or to another address
-// inside them, beside those that netip knows.
+// special lists networks that have no public hosts, or whose addresses embed another one,
+// besides those that netip knows.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
@@ -229,13 +228,6 @@ var special = []netip.Prefix{
 // Public reports whether an address is one that anybody can reach.
 func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	if !a.IsGlobalUnicast() || a.IsPrivate() {
-		return false
-	}
-	for _, p := range special {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return a.IsGlobalUnicast() && !a.IsPrivate() &&
+		!slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }

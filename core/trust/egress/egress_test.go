@@ -158,8 +158,8 @@ func nowhere() *net.Resolver {
 	}}
 }
 
-// TestAttackRebinding has a name that is public when it is asked for first, and private
-// ever after: whatever is dialled is looked at.
+// TestAttackRebinding has a name that resolves to a public address first and to a private one
+// afterwards: the dialled address is checked.
 func TestAttackRebinding(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)

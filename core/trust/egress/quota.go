@@ -10,36 +10,36 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Meter keeps what users caused in a day.
+// Meter stores the daily usage of users.
 type Meter interface {
-	// TakeEgress adds to a user's day as much of want as is left of most (0: no
-	// limit) and returns it. What is negative is given back.
+	// TakeEgress adds to a user's day as much of want as is left of most (0: no limit), and
+	// returns that. Negative numbers are given back.
 	TakeEgress(ctx context.Context, user core.UserID, day string, want, most core.Egress) (core.Egress, error)
 }
 
-// QuotaError is why nothing more goes out for a user today.
+// QuotaError means that a user's daily allowance is used up.
 type QuotaError struct {
 	Until time.Time // when it goes on
 	After time.Duration
 	Key   string // of the limit
 }
 
-// Error says when it goes on, and what an operator can raise.
+// Error names the end of the day, and the setting that the operator can raise.
 func (e *QuotaError) Error() string {
 	return fmt.Sprintf(
 		"what may be fetched from outside for one person in a day is used up; it goes on at %s, and the operator can raise %s",
 		e.Until.UTC().Format("15:04 MST"), e.Key)
 }
 
-// Of a day's allowance a process takes one of shares at a time, so that most calls
-// cost no write. What it has not used when it dies is lost.
+// A process takes one of shares of a day's allowance at a time, so that most calls need no
+// write. If it dies, the unused part is lost.
 const (
 	shares     = 50
 	meterTime  = 10 * time.Second
-	refuseTime = time.Minute // until it is asked for again
+	refuseTime = time.Minute // before it asks again
 )
 
-// accounts are what users have taken and not used yet.
+// accounts holds the parts of allowances that were taken and are not used yet.
 type accounts struct {
 	mu sync.Mutex
 	of map[core.UserID]*account
@@ -49,7 +49,7 @@ type account struct {
 	mu      sync.Mutex
 	day     core.Day
 	left    core.Egress
-	refused time.Time // when nothing more was to be had
+	refused time.Time // when the meter had nothing left
 }
 
 // take uses some of a user's allowance. Errors are *QuotaError, or the meter's.
@@ -57,20 +57,20 @@ func (g *Gate) take(ctx context.Context, user core.UserID, n core.Egress) error 
 	a := g.accounts.get(user)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterTime) // what was read was read
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterTime) // bytes read count in any case
 	defer cancel()
 	now := g.Now()
 	if !now.Before(a.day.End) {
 		day, err := g.Day(ctx, user)
 		if err != nil {
-			return fmt.Errorf("find the day of what goes out: %w", err)
+			return fmt.Errorf("find the day of a connection: %w", err)
 		}
 		a.day, a.left, a.refused = day, core.Egress{}, time.Time{}
 	}
 	if short := g.short(a.left, n); short != (core.Egress{}) && now.Sub(a.refused) > refuseTime {
 		got, err := g.Meter.TakeEgress(ctx, user, a.day.Label, g.portion(short), g.PerDay)
 		if err != nil {
-			return fmt.Errorf("count what goes out: %w", err)
+			return fmt.Errorf("count a connection: %w", err)
 		}
 		a.left.Calls += got.Calls
 		a.left.Bytes += got.Bytes
@@ -97,7 +97,7 @@ func (g *Gate) over(a *account, now time.Time, key string) error {
 	return &QuotaError{Until: a.day.End, After: a.day.End.Sub(now), Key: key}
 }
 
-// short is by how much what is left falls short of n, where there is a limit.
+// short returns how much is missing in left for n, where there is a limit.
 func (g *Gate) short(left, n core.Egress) (out core.Egress) {
 	if g.PerDay.Calls > 0 {
 		out.Calls = max(0, n.Calls-left.Calls)
@@ -108,7 +108,7 @@ func (g *Gate) short(left, n core.Egress) (out core.Egress) {
 	return out
 }
 
-// portion is what is taken at once where so much is missing.
+// portion returns how much to take when short is missing.
 func (g *Gate) portion(short core.Egress) core.Egress {
 	if short.Calls > 0 {
 		short.Calls = max(short.Calls, g.PerDay.Calls/shares)
@@ -119,7 +119,7 @@ func (g *Gate) portion(short core.Egress) core.Egress {
 	return short
 }
 
-// Settle gives back what was taken and not used. It is called when a process ends.
+// Settle gives unused parts back, at the end of a process.
 func (g *Gate) Settle(ctx context.Context) error {
 	g.accounts.mu.Lock()
 	defer g.accounts.mu.Unlock()
@@ -135,7 +135,7 @@ func (g *Gate) Settle(ctx context.Context) error {
 		back := core.Egress{Calls: -left.Calls, Bytes: -left.Bytes}
 		if _, err := g.Meter.TakeEgress(ctx, user, a.day.Label, back, g.PerDay); err != nil &&
 			!errors.Is(err, core.ErrNotFound) {
-			errs = append(errs, fmt.Errorf("give back what was not used: %w", err))
+			errs = append(errs, fmt.Errorf("give an unused allowance back: %w", err))
 		}
 	}
 	return errors.Join(errs...)

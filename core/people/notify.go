@@ -10,9 +10,9 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// made is a note that tells all identities of a user of an account change that is
-// made with it, and how to undo it.
-func (p *People) made(ctx context.Context, u core.User, c core.AccountSubject, now time.Time) (core.Note, error) {
+// changeNote returns the note that makes an account change, and notifies all identities of
+// a user of it and of how to undo it.
+func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubject, now time.Time) (core.Note, error) {
 	n := core.Note{User: u.ID, Now: now}
 	text := changeMade(p.language(u), c)
 	var err error
@@ -22,8 +22,8 @@ func (p *People) made(ctx context.Context, u core.User, c core.AccountSubject, n
 	return n, err
 }
 
-// others are deliveries of a text to all identities of a user that are written to
-// first, but one.
+// others returns deliveries of a text to all identities of a user on push channels, except
+// one.
 func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
 	text string) ([]core.NewDelivery, error) {
 	ids, err := p.Identities(ctx, u.ID)
@@ -37,7 +37,7 @@ func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
 	return out, err
 }
 
-// changeMade says which account change was made.
+// changeMade returns the text that an account change was made.
 func changeMade(language string, c core.AccountSubject) string {
 	switch w := say(language); c.Change {
 	case core.ChangeAdminKey:
@@ -49,8 +49,8 @@ func changeMade(language string, c core.AccountSubject) string {
 	}
 }
 
-// deletionAsked says that a deletion was asked for, where the yes is awaited, and
-// how to stop it.
+// deletionAsked returns the text that a deletion was requested, where it can be approved,
+// and how to stop it.
 func deletionAsked(language, browser string, at core.Identity) string {
 	return fmt.Sprintf(say(language).DeletionAsked, plain(browser), trust.AddressName(at.Address, at.Name))
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package setup
+package terminal
 
 import "errors"
 

@@ -1,7 +1,6 @@
-package setup
+package terminal
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,57 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
-// LineReader reads the lines that answer questions.
-type LineReader interface {
-	// ReadLine shows a prompt and returns the next line; io.EOF: there is none. What
-	// is typed to a secret is not shown.
-	ReadLine(ctx context.Context, prompt string, secret bool) (string, error)
-}
-
-// Piped are the lines of something that is no terminal, or is not to be used as one.
-type Piped struct {
-	lines <-chan string // closed at their end
-	out   io.Writer
-	hide  func() (show func())
-}
-
-// NewPiped reads lines of r and shows prompts on out. hide, which may be nil, hides
-// what is typed until the function that it returns is called. A goroutine waits for
-// lines until r ends.
-func NewPiped(r io.Reader, out io.Writer, hide func() (show func())) *Piped {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		s := bufio.NewScanner(r)
-		for s.Scan() {
-			lines <- s.Text()
-		}
-	}()
-	return &Piped{lines: lines, out: out, hide: hide}
-}
-
-// ReadLine returns the next line.
-func (p *Piped) ReadLine(ctx context.Context, prompt string, secret bool) (string, error) {
-	fmt.Fprint(p.out, prompt)
-	if secret && p.hide != nil {
-		show := p.hide()
-		defer func() { show(); fmt.Fprintln(p.out) }()
-	}
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case line, ok := <-p.lines:
-		if !ok {
-			return "", io.EOF
-		}
-		return line, nil
-	}
-}
-
-// Keyboard is a terminal for as long as the wizard runs. One goroutine reads it from
-// the beginning to the end: what is typed or pasted before its question is asked
-// answers it, and Ctrl-C counts at any time. The terminal itself shows nothing of
-// what is typed, so that a secret is not seen either if it comes early.
+// Keyboard is a terminal that asks questions. It is raw until it is closed, and one
+// goroutine reads it all the time: what is typed or pasted before its question is asked
+// answers it, and Ctrl-C counts at any time. The terminal echoes nothing, so that a secret
+// is not seen either if it is typed early.
 type Keyboard struct {
 	edit   *term.Terminal
 	typed  chan []byte
@@ -90,14 +42,12 @@ func OpenKeyboard(in *os.File, out io.Writer, interrupt func()) (*Keyboard, erro
 		io.Reader
 		io.Writer
 	}{typedAhead{k}, out}, "")
-	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
-		_ = k.edit.SetSize(width, height) // without it lines wrap at 80
-	}
+	fit(k.edit, fd)
 	go k.listen(in, interrupt)
 	return k, nil
 }
 
-// ctrlC is the key's byte in a terminal that passes on everything.
+// ctrlC is the byte of Ctrl-C in a raw terminal.
 const ctrlC = 3
 
 // listen passes on what is typed, until Ctrl-C or the end.
@@ -144,7 +94,7 @@ func (t typedAhead) Read(p []byte) (int, error) {
 // Close gives the terminal back. Nothing is read any more.
 func (k *Keyboard) Close() { k.close() }
 
-// Write shows text, as a terminal that translates nothing needs it.
+// Write shows text, with the line ends of a raw terminal.
 func (k *Keyboard) Write(p []byte) (int, error) { return k.edit.Write(p) }
 
 // ReadLine returns the next line that is typed. Ctrl-D on an empty one is io.EOF.
@@ -160,7 +110,7 @@ func (k *Keyboard) ReadLine(ctx context.Context, prompt string, secret bool) (li
 	if err == nil || errors.Is(err, term.ErrPasteIndicator) {
 		return line, ctx.Err()
 	}
-	fmt.Fprintln(k) // what is said next has a line of its own
+	fmt.Fprintln(k) // what follows has a line of its own
 	select {
 	case <-k.closed: // interrupt is being called
 		<-ctx.Done()

@@ -1,4 +1,4 @@
-package setup
+package terminal
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"rsc.io/qr"
 )
 
-// QR draws a text as a QR code for a terminal, two rows of it a line, dark on
-// light whatever the terminal's colours are.
+// QR draws a text as a QR code, two of its rows a line, dark on light whatever the
+// terminal's colours are.
 func QR(text string) (string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {
@@ -26,7 +26,7 @@ func QR(text string) (string, error) {
 	return b.String(), nil
 }
 
-// half is a sign whose upper and lower half are dark or not.
+// half returns a character whose halves are dark or not.
 func half(upper, lower bool) string {
 	switch {
 	case upper && lower:

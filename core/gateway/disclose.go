@@ -8,15 +8,15 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// told is what a tainted turn did in our own store: it is said below the answer,
-// with how to take it back.
-type told struct {
+// disclosure lists the changes that a tainted turn made in our own store. It is added
+// below the answer, with the commands that undo them.
+type disclosure struct {
 	lines   []string
 	buttons []core.Button
 }
 
-// did lists the effects of a turn that had read words of others when it wanted them.
-func did(language string, effects []core.Effect) (t told) {
+// disclose lists those effects of a turn that are tainted.
+func disclose(language string, effects []core.Effect) (t disclosure) {
 	w := say(language)
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -37,23 +37,23 @@ func did(language string, effects []core.Effect) (t told) {
 	return t
 }
 
-func (t *told) add(w *texts, tainted bool, what string, id int64, text string) {
+func (t *disclosure) add(w *texts, tainted bool, what string, id int64, content string) {
 	if !tainted || id == 0 {
 		return
 	}
 	const longest = 120
-	quoted := []rune(strings.ReplaceAll(trust.Line(text), "`", "'"))
-	if len(quoted) > longest {
-		quoted = append(quoted[:longest-1], '…')
+	line := []rune(trust.Line(content))
+	if len(line) > longest {
+		line = append(line[:longest-1], '…')
 	}
-	t.lines = append(t.lines, fmt.Sprintf("- "+what, "`"+string(quoted)+"`")+" "+fmt.Sprintf(w.ToldUndo, id))
+	t.lines = append(t.lines, fmt.Sprintf("- "+what, quote(string(line)))+" "+fmt.Sprintf(w.ToldUndo, id))
 	t.buttons = append(t.buttons, core.Button{Label: fmt.Sprintf(w.ToldButton, id), Command: fmt.Sprintf("/undo %d", id)})
 }
 
-// maxUndoButtons is how many things can be taken back with a tap; all can by words.
+// maxUndoButtons bounds the undo buttons; every change can be undone by command.
 const maxUndoButtons = 6
 
-// tellCut says below an answer how much of the person's words had no room in the prompt.
+// tellCut adds to an answer how much of the person's words had no room in the prompt.
 func tellCut(language string, c core.Cut, a *core.Answer) {
 	n := len(a.Messages) - 1
 	if c.Percent() == 0 || n < 0 || a.Messages[n].Role != core.RoleAssistant || len(a.Messages[n].ToolCalls) > 0 {
@@ -63,17 +63,9 @@ func tellCut(language string, c core.Cut, a *core.Answer) {
 	m.Text, m.Tokens = strings.TrimSpace(m.Text+"\n\n"+fmt.Sprintf(say(language).ToldCut, c.Percent())), 0
 }
 
-// tell adds what was done to the last words of an answer.
-func (t *told) tell(language string, a *core.Answer) {
-	if len(t.lines) == 0 {
-		return
+// tell adds the disclosed changes to the end of an answer.
+func (t *disclosure) tell(language string, a *core.Answer) {
+	if len(t.lines) > 0 {
+		sayAlso(a, say(language).ToldTitle+"\n"+strings.Join(t.lines, "\n"), true)
 	}
-	text := say(language).ToldTitle + "\n" + strings.Join(t.lines, "\n")
-	for i := len(a.Messages) - 1; i >= 0; i-- {
-		if m := &a.Messages[i]; m.Role == core.RoleAssistant {
-			m.Text, m.Tokens, m.Tainted = strings.TrimSpace(m.Text+"\n\n"+text), 0, true
-			return
-		}
-	}
-	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: true})
 }

@@ -1,4 +1,4 @@
-package setup
+package terminal
 
 import "golang.org/x/sys/unix"
 

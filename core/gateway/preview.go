@@ -11,13 +11,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// firstSign is how long a person waits before they are shown that an answer is
-// being written; a quick answer comes without.
+// firstSign is the delay before a person sees that an answer is being written; a quick
+// answer comes without.
 const firstSign = 400 * time.Millisecond
 
-// shower shows a person that their answer is being written: typing, and where
-// the channel can, what there is of it so far.
-type shower struct {
+// previewer shows a person that their answer is being written: the typing indicator and,
+// where the channel can, the answer so far.
+type previewer struct {
 	g      *Gateway
 	r      *running
 	key    string
@@ -26,19 +26,19 @@ type shower struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-	idle   bool // nothing waited to be delivered when the preview began
+	idle   bool // no delivery was pending when the preview began
 
 	mu    sync.Mutex
 	soFar string
 	seen  string
 }
 
-// previewKey names the preview of a turn, the same in every attempt.
+// previewKey returns the key of a turn's preview, the same in every attempt.
 func previewKey(t *core.Turn) string { return fmt.Sprintf("turn-%d-%d", t.User, t.ID) }
 
-// show starts showing. close ends it.
-func (g *Gateway) show(ctx context.Context, r *running) *shower {
-	s := &shower{g: g, r: r, key: previewKey(r.turn)}
+// startPreview returns a running previewer. The caller closes it.
+func (g *Gateway) startPreview(ctx context.Context, r *running) *previewer {
+	s := &previewer{g: g, r: r, key: previewKey(r.turn)}
 	ch := g.Channels[r.turn.Address.Channel]
 	s.stream, _ = ch.(core.Streamer)
 	s.typer, _ = ch.(core.Typer)
@@ -49,19 +49,19 @@ func (g *Gateway) show(ctx context.Context, r *running) *shower {
 	return s
 }
 
-// text takes all of the answer so far.
-func (s *shower) text(soFar string) {
+// text takes the whole answer so far.
+func (s *previewer) text(soFar string) {
 	s.mu.Lock()
 	s.soFar = soFar
 	s.mu.Unlock()
 }
 
-func (s *shower) close() {
+func (s *previewer) close() {
 	s.cancel()
 	s.work.Wait()
 }
 
-func (s *shower) run() {
+func (s *previewer) run() {
 	wait := firstSign
 	typed := time.Time{}
 	for {
@@ -81,8 +81,8 @@ func (s *shower) run() {
 	}
 }
 
-// preview shows what is new and returns when to look again.
-func (s *shower) preview() time.Duration {
+// preview shows new text, and returns the delay until the next call.
+func (s *previewer) preview() time.Duration {
 	if s.stream == nil {
 		return time.Second
 	}
@@ -98,19 +98,19 @@ func (s *shower) preview() time.Duration {
 	return s.stream.PreviewEvery()
 }
 
-// clear reports whether all that was said before has been delivered: a preview that
-// becomes the answer must not stand above what is still to come.
-func (s *shower) clear() bool {
+// clear reports whether all earlier messages have been delivered: a preview that becomes
+// the answer must not stand above them.
+func (s *previewer) clear() bool {
 	if s.idle {
 		return true
 	}
 	busy, err := s.g.Store.Delivering(s.ctx, s.r.turn.User, s.r.turn.Address)
-	s.try("look for deliveries", err)
+	s.try("read pending deliveries", err)
 	s.idle = err == nil && !busy
 	return s.idle
 }
 
-func (s *shower) try(what string, err error) {
+func (s *previewer) try(what string, err error) {
 	if err != nil && s.ctx.Err() == nil {
 		s.g.Log.Debug(what, zap.String("channel", s.r.turn.Address.Channel), zap.Error(err))
 	}

@@ -112,7 +112,7 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	t.Cleanup(s.Close)
 	s.Add("good", "15550001")
 	a, owner := newPage(t, func(c *configs.Config) { sectionOf[*agent.Config](c).APIURL = s.URL() })
-	p := agentsPage{a}
+	p := engine.Agents{Engine: a.Engine}
 	if err := p.Check(t.Context(), "good"); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,175 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	searchTool = "conversation_search"
+	// limitNote begins the message that the agent adds at its step limit.
+	limitNote = "[No more tools can be used"
+	// filesMark precedes the files of a message.
+	filesMark = "\n[Files of this message"
+)
+
+var (
+	timeMark   = regexp.MustCompile(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
+	earlierDay = regexp.MustCompile(
+		`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
+			`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b` +
+			`|(?i)\b(gestern|vorgestern|neulich|letzte[nrs]? (woche|monat|jahr|mal|nacht)|vor \pL+ (tagen|wochen|monaten)|am (montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|erinnerst|im (januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember))\b`)
+	shortGreeting = regexp.MustCompile(
+		`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou|hallo|guten (morgen|tag|abend))\b`)
+	isoDate = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+)
+
+// view is what the model sees in a prompt.
+type view struct {
+	*phrases
+	question string  // the last message of the user
+	seen     []quote // notes, then earlier messages of the user, oldest first
+	result   string  // of the search for the question
+	search   bool    // conversation_search is offered
+}
+
+type quote struct {
+	text  string
+	noted bool // in the notes: summaries, open loops
+}
+
+func look(req core.ModelRequest) *view {
+	v := &view{search: slices.ContainsFunc(req.Tools, func(s core.ToolSpec) bool { return s.Name == searchTool })}
+	for _, m := range req.Messages {
+		switch {
+		case m.Role == core.RoleTool:
+			v.result = m.Content
+		case m.Role != core.RoleUser || strings.HasPrefix(m.Content, limitNote):
+		case v.question == "" && strings.Contains(m.Content, "\n<notes-"):
+			v.seen = append(v.seen, notes(m)...)
+		default:
+			if v.question != "" {
+				v.seen = append(v.seen, quote{text: v.question})
+			}
+			text, _, _ := strings.Cut(m.Content, filesMark)
+			v.question, v.result = strings.TrimSpace(timeMark.ReplaceAllString(text, "")), ""
+		}
+	}
+	v.phrases = say(language(v.question))
+	return v
+}
+
+// notes returns the lines of the notes in a message, without headings.
+func notes(m core.ModelMessage) []quote {
+	var out []quote
+	for _, note := range dataLines(m) {
+		for line := range strings.Lines(note.Text) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				out = append(out, quote{references.ReplaceAllString(strings.TrimPrefix(line, "- "), ""), true})
+			}
+		}
+	}
+	return out
+}
+
+// answer quotes what fits the question. It searches if nothing does, or if another
+// day is meant, and else admits that it does not know.
+func answer(v *view) core.ModelMessage {
+	first, _, _ := strings.Cut(strings.ToLower(v.question), " ")
+	isQuestion := strings.Contains(v.question, "?") || holds(questionWords, first)
+	found, earlier := v.find(), earlierDay.MatchString(v.question)
+	text := found
+	switch {
+	case v.result != "":
+		text = v.hits()
+	case v.question == "" || !isQuestion && len(v.question) < 40 && shortGreeting.MatchString(v.question):
+		text = v.Hello
+	case !isQuestion:
+		text = fmt.Sprintf(v.Heard, excerpt(v.question))
+	case v.search && (earlier || found == "" && len(contentWords(v.question)) > 0):
+		return core.ModelMessage{ToolCalls: []core.ToolCall{v.searchCall()}}
+	case earlier:
+		text = strings.TrimSpace(v.OnlyToday + " " + found)
+	case found == "":
+		text = v.Unknown
+	}
+	return core.ModelMessage{Content: text}
+}
+
+func (v *view) searchCall() core.ToolCall {
+	query := strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " ")
+	if query == "" {
+		query = v.question
+	}
+	arguments := core.DataLine(struct {
+		Query string `json:"query"`
+		Day   string `json:"day,omitempty"`
+	}{query, isoDate.FindString(v.question)})
+	return core.ToolCall{ID: "demo_search", Name: searchTool, Arguments: arguments}
+}
+
+// find quotes the latest of the texts that share most words with the question;
+// empty if none shares any.
+func (v *view) find() string {
+	wanted := contentWords(v.question)
+	var best quote
+	most := 1
+	for _, q := range v.seen {
+		have, n := contentWords(q.text), 0
+		for _, word := range wanted {
+			if slices.Contains(have, word) {
+				n++
+			}
+		}
+		if n >= most {
+			best, most = q, n
+		}
+	}
+	switch {
+	case best.text == "":
+		return ""
+	case best.noted:
+		return fmt.Sprintf(v.Noted, excerpt(best.text))
+	}
+	return fmt.Sprintf(v.YouSaid, excerpt(best.text))
+}
+
+// hits quotes the first hits of the search.
+func (v *view) hits() string {
+	var found struct {
+		Results []struct {
+			Day     string    `json:"day_label"`
+			Kind    string    `json:"kind"`
+			Name    string    `json:"name"` // of a file
+			Page    int       `json:"page"` // of a file
+			Role    core.Role `json:"role"`
+			Snippet string    `json:"snippet"`
+			Summary string    `json:"summary_snippet"`
+		}
+	}
+	if json.Unmarshal([]byte(v.result), &found) != nil {
+		return fmt.Sprintf(v.SearchFailed, excerpt(v.result))
+	}
+	if len(found.Results) == 0 {
+		return v.FoundNothing
+	}
+	lines := v.Found
+	for _, f := range found.Results[:min(len(found.Results), 3)] {
+		hit := fmt.Sprintf(v.HitYours, f.Day, excerpt(f.Snippet))
+		switch {
+		case f.Summary != "":
+			hit = fmt.Sprintf(v.HitSummary, f.Day, excerpt(f.Summary))
+		case f.Kind == "file":
+			hit = fmt.Sprintf(v.HitFile, f.Name, f.Page, excerpt(f.Snippet))
+		case f.Role == core.RoleAssistant:
+			hit = fmt.Sprintf(v.HitMine, f.Day, excerpt(f.Snippet))
+		}
+		lines += "\n" + hit
+	}
+	return lines
+}
