@@ -37,7 +37,6 @@ type syncResponse struct {
 	ToDevice    json.RawMessage `json:"to_device,omitempty"`
 	DeviceLists json.RawMessage `json:"device_lists,omitempty"`
 	KeyCounts   json.RawMessage `json:"device_one_time_keys_count,omitempty"`
-	Fallback    json.RawMessage `json:"device_unused_fallback_key_types,omitempty"`
 }
 
 type eventList struct {

@@ -8,9 +8,7 @@ import (
 
 // envelope is the body of a webhook.
 type envelope struct {
-	Object string `json:"object"`
-	Entry  []struct {
-		ID      string `json:"id"`
+	Entry []struct {
 		Changes []struct {
 			Field string          `json:"field"`
 			Value json.RawMessage `json:"value"`
@@ -107,9 +105,8 @@ type card struct {
 }
 
 type choice struct {
-	ID          string `json:"id"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
+	ID    string `json:"id"`
+	Title string `json:"title"`
 }
 
 type interactive struct {

@@ -90,7 +90,6 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 // tokenInfo is the service's description of the token.
 type tokenInfo struct {
 	Data struct {
-		Valid   bool     `json:"is_valid"`
 		Scopes  []string `json:"scopes"`
 		Expires int64    `json:"expires_at"` // Unix seconds; 0: never
 		Granted []struct {

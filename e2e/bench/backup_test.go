@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A backup of a gigabyte, and what those notice of it who are answered meanwhile.
+// A backup of a gigabyte, and its effect on the answers meanwhile.
 func TestBenchBackup(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {

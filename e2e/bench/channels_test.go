@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What receiving costs: not tests, but measurements, run alone by
+// The costs of receiving: not tests but measurements, run alone by
 // `go test -tags 'goolm e2e crashpoints bench' -run TestBench -v ./e2e/`.
 
 const (
@@ -108,7 +108,7 @@ func TestBenchBatchOfWhatsApp(t *testing.T) {
 	}
 }
 
-// A Matrix account that comes back after 10,000 messages in 100 rooms.
+// A Matrix account that returns after 10,000 messages in 100 rooms.
 func TestBenchMatrixAfterDowntime(t *testing.T) {
 	const rooms, each = 100, 100
 	for _, engine := range []string{"sqlite", "postgres"} {

@@ -16,10 +16,10 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What bringing in a history costs: not a test, but a measurement, run alone by
+// The cost of importing a history: not a test but a measurement, run alone by
 // `go test -tags 'goolm e2e crashpoints bench' -run TestBenchImport -v ./e2e/`.
 
-// benchImport is how many messages are brought in and given out.
+// benchImport is the number of imported and exported messages.
 func benchImport(t *testing.T) int {
 	t.Helper()
 	if s := os.Getenv("EVERTHREAD_TEST_MESSAGES"); s != "" {
@@ -30,8 +30,8 @@ func benchImport(t *testing.T) int {
 	return 100_000
 }
 
-// longChat writes a Telegram export of n messages, one every twenty minutes, or as
-// many in ten years.
+// longChat writes a Telegram export of n messages, one every twenty minutes, or as many in
+// ten years.
 func longChat(t *testing.T, n int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
@@ -55,7 +55,7 @@ func longChat(t *testing.T, n int) string {
 	return file
 }
 
-// A history comes in, and goes out again.
+// A history is imported, and exported again.
 func TestBenchImport(t *testing.T) {
 	n := benchImport(t)
 	file := longChat(t, n)

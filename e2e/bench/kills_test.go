@@ -31,7 +31,7 @@ const (
 	burst   = 3 // messages that a person writes at once
 )
 
-// answered is one burst: when it was written, and how long its answer took.
+// answered is one burst: its time, and the time until its answer.
 type answered struct {
 	at, took time.Duration
 	chat     int64
@@ -80,8 +80,8 @@ func TestSoakKills(t *testing.T) {
 		all.Doubled, all.Missing)
 }
 
-// attended is a town on PostgreSQL; if that is asked for, behind PgBouncer and with a
-// standby, to which fail leads everything.
+// attended is a town on PostgreSQL; on request behind PgBouncer and with a standby, to
+// which fail redirects everything.
 func attended(t *testing.T) (w *e2etest.Town, fail func()) {
 	if !*failover {
 		return e2etest.NewTown(t, e2etest.NewSchema(t)), nil
@@ -99,7 +99,7 @@ func attended(t *testing.T) (w *e2etest.Town, fail func()) {
 	}
 }
 
-// writeInBursts writes until the soak ends, each burst when the one before is answered.
+// writeInBursts writes until the soak ends, each burst after the answer to the previous one.
 func writeInBursts(w *e2etest.Town, chat int64, begin time.Time) (said []string, took []answered) {
 	for n := 0; time.Since(begin) < *killsFor; n++ {
 		var last string
@@ -124,7 +124,7 @@ func writeInBursts(w *e2etest.Town, chat int64, begin time.Time) (said []string,
 	return said, took
 }
 
-// report says how long answers took, and draws it.
+// report reports the times of answers, with a graph.
 func report(t *testing.T, all []answered, kills int, died time.Duration) {
 	took := make([]time.Duration, len(all))
 	for i, a := range all {
@@ -141,7 +141,7 @@ func report(t *testing.T, all []answered, kills int, died time.Duration) {
 	}
 }
 
-// graph draws each burst as a point: right is later, up is longer, by powers of ten.
+// graph draws each burst as a point: time to the right, duration upwards, logarithmic.
 func graph(all []answered, died time.Duration) []byte {
 	const width, height, left, bottom = 720, 240, 50, 30
 	x := func(at time.Duration) float64 { return left + float64(at)/float64(*killsFor)*(width-left-10) }

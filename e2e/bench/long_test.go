@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What a prompt of the strategy long costs with a year in it: not a test, but a
+// The cost of a prompt of the strategy long with a year in it: not a test but a
 // measurement, run alone by
 // `go test -tags 'goolm e2e crashpoints bench' -run TestBenchLong -v ./e2e/`.
 func TestBenchLong(t *testing.T) {

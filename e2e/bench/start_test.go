@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// How long a start takes until it is ready, with little in the store and with two gigabytes:
-// one that follows an orderly end, and one that follows a death.
+// The time of a start until it is ready, with little data and with two gigabytes: after an
+// orderly end, and after a crash.
 func TestBenchStart(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -26,8 +26,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Each page for somebody with a year behind them, as a program gets it on this
-// machine.
+// Each page for a user with a year of messages, as an HTTP client on this machine gets it.
 func TestBenchPageTimes(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
@@ -68,18 +67,18 @@ func TestBenchPageTimes(t *testing.T) {
 	}
 }
 
-// What a page may cost in a browser that has nothing of it yet.
+// Limits of a page in a browser with an empty cache.
 const (
 	mostBytes  = 100_000 // that are sent
 	mostUsable = 300     // ms until somebody can write, half the time
 	mostShift  = 0.01
 )
 
-// cold is what a browser measured of a page.
+// cold is a browser's measurement of a page.
 type cold struct{ Bytes, Whole, Requests, Answer, Usable, Loaded, Paint, Shift float64 }
 
-// The first page in a browser that has nothing of it yet, on an ordinary day and on one
-// of two thousand messages.
+// The first page in a browser with an empty cache, on an ordinary day and on one of two
+// thousand messages.
 func TestBenchPageCold(t *testing.T) {
 	for _, said := range []int{30, 1000} {
 		t.Run(fmt.Sprint(2*said, " messages"), func(t *testing.T) {
@@ -120,7 +119,7 @@ func TestBenchPageCold(t *testing.T) {
 	}
 }
 
-// measured is what a browser knows of the page that it has just opened.
+// measured returns a browser's measurements of the page that it has just opened.
 const measured = `new Promise((done) => setTimeout(() => {
 	const n = performance.getEntriesByType('navigation')[0], all = [n, ...performance.getEntriesByType('resource').filter((x) => !x.name.includes('/live'))];
 	let shift = 0;
@@ -130,7 +129,7 @@ const measured = `new Promise((done) => setTimeout(() => {
 	setTimeout(() => done({Bytes: all.reduce((s, x) => s + x.transferSize, 0), Whole: all.reduce((s, x) => s + x.decodedBodySize, 0), Requests: all.length, Answer: n.responseEnd - n.startTime, Usable: n.domContentLoadedEventEnd, Loaded: n.loadEventEnd, Paint: paint, Shift: shift}), 200);
 }, 800))`
 
-// firstToken is a model that says when it said its first word.
+// firstToken is a model that reports the time of its first word.
 func firstToken(t *testing.T) (base string, said func() time.Time) {
 	t.Helper()
 	var at atomic.Int64
@@ -157,7 +156,7 @@ func firstToken(t *testing.T) (base string, said func() time.Time) {
 	return s.URL, func() time.Time { return time.UnixMicro(at.Load()) }
 }
 
-// How long after the model's first word it is seen on the page.
+// The delay between the model's first word and its appearance on the page.
 func TestBenchPageFirstWord(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
@@ -194,7 +193,7 @@ func TestBenchPageFirstWord(t *testing.T) {
 	}
 }
 
-// follower is an open page, without the browser.
+// follower is an open page without a browser.
 type follower struct {
 	v    *e2etest.Guest
 	last string
@@ -203,7 +202,7 @@ type follower struct {
 	open chan struct{}
 }
 
-// load gets the page, as it is before there are news.
+// load gets the page in its initial state.
 func (f *follower) load() {
 	_, body := f.v.Get("/")
 	f.last = html.UnescapeString(regexp.MustCompile(`data-last="([^"]*)"`).FindStringSubmatch(body)[1])
@@ -212,7 +211,7 @@ func (f *follower) load() {
 	}
 }
 
-// follow reads the news of a page until ctx ends.
+// follow reads the live updates of a page until ctx ends.
 func (f *follower) follow(ctx context.Context, day string) {
 	r := f.v.Request(http.MethodGet, "/live?day="+day+"&last="+url.QueryEscape(f.last), nil).WithContext(ctx)
 	client := *f.v.Client
@@ -251,8 +250,8 @@ func (f *follower) follow(ctx context.Context, day string) {
 	}
 }
 
-// 200 open pages of 20 people, who are all answered, while each page loses its
-// connection now and then.
+// 200 open pages of 20 people who all get answers, while each page loses its connection
+// now and then.
 func TestBenchPageFollowers(t *testing.T) {
 	const people, pages, rounds = 20, 10, 10
 	for _, engine := range []string{"sqlite", "postgres"} {

@@ -15,16 +15,15 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A key that is added while the server runs is taken up, and what is said there
-// belongs to the conversation of the person whose key it is. A key that is
-// removed is no longer used.
+// A key that is added while the server runs is used immediately, and messages there belong
+// to the conversation of the key's user. A removed key is no longer used.
 func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		s := w.OnAgents()
 		s.Add(e2etest.AdaKey, e2etest.Erin)
-		g := w.Start("EVERTHREAD_ACCESS_POLICY=pairing") // nobody has to be let in here
+		g := w.Start("EVERTHREAD_ACCESS_POLICY=pairing") // nobody needs approval here
 		user := w.AddUser("Ada")
 		added := time.Now()
 		id := w.AddKey(user, e2etest.AdaKey)
@@ -83,8 +82,8 @@ func TestAKeyIsReadFromStandardInput(t *testing.T) {
 	e2etest.Answered(t, s, e2etest.AdaKey, 1, 30*time.Second, g)
 }
 
-// What is said to an agent is taken once, however often the process dies, and
-// what may have arrived is never sent again: nothing could tell.
+// Messages to an agent are received once, however often the process dies, and parts that
+// may have arrived are never sent again, as their outcome cannot be determined.
 func TestAPersonalAgentLosesAndRepeatsNothingThroughKills(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -127,7 +126,7 @@ func TestAPersonalAgentLosesAndRepeatsNothingThroughKills(t *testing.T) {
 	})
 }
 
-// A key that is dead is told by name, and stops no other.
+// A dead key is reported by name, and affects no other.
 func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -167,7 +166,7 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 	}
 }
 
-// Each key is polled by one process, and by the other one soon after that died.
+// Each key is polled by one process, and soon after its death by the other.
 func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -184,7 +183,7 @@ func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
 		s.Say(key, "one")
 		e2etest.Answered(t, s, key, 1, 30*time.Second, first)
 	}
-	w.Ledger().Quiet(30*time.Second, second.Log) // nothing is held by who dies
+	w.Ledger().Quiet(30*time.Second, second.Log) // the dead process holds nothing
 	polls := map[string]int{}
 	for key := range keys {
 		polls[key] = len(s.Offsets(key))

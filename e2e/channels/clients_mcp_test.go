@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// newLibrary is a town whose owner has said something that other assistants ask for.
+// newLibrary returns a town whose owner has written things that other assistants look up.
 func newLibrary(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway, string) {
 	t.Helper()
 	w := e2etest.NewTown(t, database)
@@ -42,7 +42,7 @@ func TestTheClientOfMCPSharesRecall(t *testing.T) {
 	})
 }
 
-// inspect runs the MCP inspector, which ends non-zero if the server is at fault.
+// inspect runs the MCP inspector, which ends non-zero if the server is faulty.
 func inspect(t *testing.T, into any, args ...string) {
 	t.Helper()
 	node(t, nil, into, append([]string{filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "mcp-inspector"),
@@ -55,7 +55,7 @@ func TestTheInspectorOfMCPIsContent(t *testing.T) {
 	w, g, key := newLibrary(t, "")
 	itself := []string{e2etest.Program, "mcp"}
 	for _, e := range w.Env {
-		if !strings.HasSuffix(e, "=") { // which the inspector takes for a mistake
+		if !strings.HasSuffix(e, "=") { // which the inspector refuses
 			itself = append(itself, "-e", e)
 		}
 	}

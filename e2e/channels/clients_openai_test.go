@@ -18,8 +18,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// node runs one of the programs in peers, which use the clients of others, and
-// reads what it prints: JSON. env is environment besides of the test's own.
+// node runs one of the programs in peers, which use third-party clients, and decodes their
+// JSON output. env is added to the test's environment.
 func node(t *testing.T, env []string, into any, args ...string) {
 	t.Helper()
 	if os.Getenv("EVERTHREAD_TEST_AIMOCK") == "" {
@@ -36,8 +36,8 @@ func node(t *testing.T, env []string, into any, args ...string) {
 	}
 }
 
-// The official client of OpenAI finds everything as it is used to, and all of it
-// is in the one conversation, once.
+// The official client of OpenAI works as usual, and all of its messages are in the one
+// conversation, once.
 func TestTheClientOfOpenAISharesTheConversation(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -73,8 +73,8 @@ func TestTheClientOfOpenAISharesTheConversation(t *testing.T) {
 	})
 }
 
-// What Open WebUI asks for itself is answered, and enters no conversation; its
-// chats are the conversation.
+// Open WebUI's own requests are answered, and enter no conversation; its chats are the
+// conversation.
 func TestOpenWebUIsOwnQuestionsStayOutOfTheConversation(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../adapters/openai/testdata/tasks/*.json")

@@ -16,11 +16,11 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// librarian is a model that searches for the question, and answers with the first page
-// of a file that was found.
+// librarian is a model that searches for the question, and answers with the first page of
+// a file that it found.
 type librarian struct {
 	mu   sync.Mutex
-	seen []string // what it was shown first of each turn
+	seen []string // first part of each turn's prompt
 }
 
 func (l *librarian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -67,8 +67,8 @@ func (l *librarian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// A PDF that is sent with a question: the answer waits for its text and names file and
-// page, and so does one to a later question.
+// A PDF with a question: the answer waits for its text and names file and page, and so
+// does the answer to a later question.
 func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 	t.Parallel()
 	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
@@ -99,8 +99,7 @@ func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 	}
 }
 
-// A document is read on whichever channel it comes, and is found there by a question that
-// is asked later.
+// A document is read on every channel, and found there by a later question.
 func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
@@ -125,7 +124,7 @@ func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 	})
 }
 
-// A document that the page's form sends is read, and a question there is answered from it.
+// A document from the page's form is read, and answers a question there.
 func TestADocumentOfThePageIsRead(t *testing.T) {
 	t.Parallel()
 	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")

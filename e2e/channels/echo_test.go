@@ -18,8 +18,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// echoProgram is the program with one more channel, built when it is first wanted: the
-// package echo, and in cmd its line and its import. Nothing else is changed.
+// echoProgram is the program with one more channel, built on first use: the package echo,
+// and in cmd its line and its import. Nothing else is changed.
 func echoProgram(t *testing.T) string {
 	t.Helper()
 	buildEcho.Do(func() { withEcho(t, filepath.Join(filepath.Dir(e2etest.Program), "with-echo")) })
@@ -74,7 +74,7 @@ func newEchoService(t *testing.T) (*e2etest.EchoService, string) {
 }
 
 // TestAChannelIsAPackageAndOneLine adds a channel as docs/adding-a-channel.md says, and
-// walks through every door.
+// uses every interface.
 func TestAChannelIsAPackageAndOneLine(t *testing.T) {
 	t.Parallel()
 	service, address := newEchoService(t)

@@ -99,9 +99,8 @@ func TestAnAnswerGrowsInAnEncryptedRoom(t *testing.T) {
 	}
 }
 
-// A device is the same after a restart and after a power cut, and so are its
-// keys: what was written meanwhile is read and answered once, also when the process
-// dies while new keys come in.
+// A device and its keys survive a restart and a power cut: messages from the meantime are
+// read and answered once, even if the process dies while new keys arrive.
 func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -148,7 +147,7 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 	})
 }
 
-// Of two processes one uses the keys; when it dies, the other goes on with them.
+// One of two processes uses the keys; when it dies, the other continues with them.
 func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
@@ -184,8 +183,8 @@ func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	}
 }
 
-// The account's own keys are made with another client. With the recovery key the
-// gateway has them sign its device, and reads what was written before it was there.
+// The account's own keys are created with another client. With the recovery key the
+// gateway has them sign its device, and reads messages from before it existed.
 func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -229,15 +228,15 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		}
 		vault.Put(room, ada.Wrote[room])
 		l := w.Ledger()
-		ada.Answers(g, room, bot.ID, 2) // the gateway asks for it, or has found it
+		ada.Answers(g, room, bot.ID, 2) // the gateway requests it, or has found it
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body = 'backed up late'`, 1, g)
 		w.Settle(l, g)
 		w.CheckAt(l, ada.ID, []string{"backed up", "backed up late"}, e2etest.Asked(ada.Settled(l, g, room, bot.ID), 1))
 	})
 }
 
-// A message whose key does not come is asked for once, and answered when the key
-// comes after all.
+// A message whose key does not arrive is requested once, and answered when the key arrives
+// after all.
 func TestAMessageWithoutItsKeyIsAskedForOnceAndAnsweredLate(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

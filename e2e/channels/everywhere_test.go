@@ -13,9 +13,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// The job of all channels, whole: a person who is paired on Telegram links
-// WhatsApp and Signal, goes on with the same conversation there, and gets the
-// morning's summary where they are at home, or where they still can be reached.
+// All channels together: a person who is paired on Telegram links WhatsApp and Signal,
+// continues the same conversation there, and gets the morning's summary at their home, or
+// where they can still be reached.
 func TestOnePersonOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -76,7 +76,7 @@ func newPerson(t *testing.T, database string, h *e2etest.Homeserver) *e2etest.Pe
 	w := &e2etest.Week{Town: e2etest.NewTown(t, database), Zone: zone}
 	w.Clock = filepath.Join(w.Dir, "clock")
 	now := time.Now().In(zone)
-	w.Set(time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, zone)) // no day ends while they talk
+	w.Set(time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, zone)) // no day ends during the conversation
 	w.Env = append(w.Env, "EVERTHREAD_TEST_CLOCK="+w.Clock, "EVERTHREAD_ACCESS_POLICY=pairing",
 		"EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_LLM_MODEL=")
 	p := &e2etest.Person{Week: w, Wa: w.OnWhatsApp(), Home: h, Heard: map[string]int{},

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// everywhere is somebody on each channel, and what each of them got.
+// everywhere is one person per channel with the received messages.
 type everywhere struct {
 	*e2etest.Town
 	wa   *whatsapptest.Server
@@ -27,7 +27,7 @@ type everywhere struct {
 	bob  whatsapptest.Person
 }
 
-// mouth is a way to write, and what came back by it.
+// mouth is a way to write, with its answers.
 type mouth struct {
 	external string
 	say      func(n int, text string)
@@ -49,14 +49,14 @@ func newEverywhere(t *testing.T, database string) *everywhere {
 	return e
 }
 
-// launchAll starts a process that WhatsApp's webhooks go to from now on.
+// launchAll starts a process that receives WhatsApp's webhooks from now on.
 func (e *everywhere) launchAll() *e2etest.Gateway {
 	g := e.Start()
 	e.wa.Webhook(g.URL + "/webhooks/whatsapp")
 	return g
 }
 
-// mouths are the people: two on Telegram, one on every other channel.
+// mouths returns the people: two on Telegram, one on every other channel.
 func (e *everywhere) mouths() []mouth {
 	out := []mouth{
 		{e.bob.UserID, func(_ int, text string) { e.wa.Say(e.bob, text) }, func() (got []string) {
@@ -83,12 +83,12 @@ func (e *everywhere) mouths() []mouth {
 	return out
 }
 
-// arrive waits a little for what was sent: services show it later than they say so.
+// arrive waits a little for sent messages, which services show later than they confirm.
 func (e *everywhere) arrive(l *e2etest.Ledger, m mouth) {
 	n := l.Count(`SELECT COUNT(*) FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 		WHERE d.external = $1 AND p.state IN ('sent', 'delivered', 'read')`, m.external)
 	for deadline := time.Now().Add(10 * time.Second); len(m.got()) < n && time.Now().Before(deadline); {
-		time.Sleep(100 * time.Millisecond) // what is on its way has no event
+		time.Sleep(100 * time.Millisecond) // pending messages have no event
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 			all += len(said[i])
 		}
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat'`, all, g)
-		l.Quiet(100*time.Second, g.Log) // what WhatsApp says nothing of is sent again after a minute
+		l.Quiet(100*time.Second, g.Log) // messages without a status of WhatsApp are sent again after a minute
 		for i, m := range mouths {
 			e.arrive(l, m)
 			r := e.CheckAt(l, m.external, said[i], m.got())

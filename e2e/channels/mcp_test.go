@@ -34,8 +34,8 @@ func TestToolsOfOutsideServersAreCalled(t *testing.T) {
 	})
 }
 
-// A server that is trouble costs one error that says what is wrong; the turn goes
-// on, and so does the next one.
+// A faulty server costs one error that says what is wrong; the turn continues, and so does
+// the next one.
 func TestAnOutsideServerInTroubleCostsOneError(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewClock(t, "")
@@ -70,8 +70,8 @@ func TestAnOutsideServerInTroubleCostsOneError(t *testing.T) {
 	}
 }
 
-// Whatever an outside tool did is not done again when the process dies before the
-// answer is stored.
+// The effects of an external tool are not repeated when the process dies before the answer
+// is stored.
 func TestAnOutsideCallIsNotMadeAgainAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -175,8 +175,7 @@ func TestAModelThatSeesIsShownThePicture(t *testing.T) {
 	}
 }
 
-// A member's files take so much room together, whatever door they come through; the
-// message itself is answered.
+// A member's files share a limit across all channels; the message itself is answered.
 func TestAttackFilesOfOnePersonAreBounded(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheDescriptionIsReadByOthers: what is served of /api/v1 passes the linters that
-// programs for it are made with.
+// TestTheDescriptionIsReadByOthers: the served description of /api/v1 passes third-party
+// linters.
 func TestTheDescriptionIsReadByOthers(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -29,7 +29,7 @@ func TestAPersonIsAnsweredOnMatrix(t *testing.T) {
 		if got := ada.Heard(room, bot.ID, 2); !strings.Contains(got[1], "said while it was down") {
 			t.Errorf("answered %q\n%s", got, g.Log.Tail())
 		}
-		time.Sleep(time.Second) // nothing more must come, which has no event
+		time.Sleep(time.Second) // nothing more may arrive, which has no event
 		if got := ada.Heard(room, bot.ID, 2); len(got) != 2 {
 			t.Errorf("%d answers: %q", len(got), got)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A voice note is answered by voice, after the text, where the channel takes it; each
-// answer, or none, for who wants that.
+// A voice note gets a spoken reply after the text, where the channel supports it. People
+// can choose speech for every reply, or for none.
 func TestAVoiceNoteIsAnsweredByVoiceOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -26,7 +26,7 @@ func TestAVoiceNoteIsAnsweredByVoiceOnEveryChannel(t *testing.T) {
 		l := s.Ledger()
 		sound := string(e2etest.Speech(t, "speech.ogg"))
 		for _, d := range s.Doors {
-			takes := d.Channel != "signal" // what comes through a bridge may be of no use there
+			takes := d.Channel != "signal" // voice notes through a bridge may not be playable
 			n := 1
 			text := func(want string) {
 				t.Helper()
@@ -79,7 +79,7 @@ func TestAVoiceNoteIsAnsweredByVoiceOnEveryChannel(t *testing.T) {
 	})
 }
 
-// Wherever the process dies, the text arrives, and the voice not twice.
+// Wherever the process dies, the text arrives, and the voice note at most once.
 func TestAnAnswerIsSpokenOnceAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	engines := func(t *testing.T, do func(*testing.T, func(*testing.T) string)) { e2etest.Engines(t, do) }
@@ -90,10 +90,10 @@ func TestAnAnswerIsSpokenOnceAfterAPowerCut(t *testing.T) {
 		voices int
 		on     func(*testing.T, func(*testing.T, func(*testing.T) string))
 	}{
-		"committed": {1, one},     // the text is stored, and its speech asked for
-		"spoken":    {1, engines}, // the speech is made, and nothing of it stored
+		"committed": {1, one},     // the text is stored, and its speech requested
+		"spoken":    {1, engines}, // the speech is generated, and not stored
 		"voiced":    {1, engines}, // its delivery is stored
-		"sending:2": {0, one},     // it may have arrived: the text has, so it is not sent again
+		"sending:2": {0, one},     // it may have arrived; the text has, so it is not sent again
 		"sent:2":    {1, one},
 	} {
 		t.Run(step, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestAnAnswerIsSpokenOnceAfterAPowerCut(t *testing.T) {
 	}
 }
 
-// A speech server that does not work costs the voice, never the text, which does not wait
-// for it; why is said where somebody looks, and not in the chat.
+// A speech server that fails costs the voice, never the text, which does not wait for it.
+// The reason is reported to operators, and not in the chat.
 func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	page := []byte("<!doctype html><html><title>Sign in</title></html>")
@@ -208,8 +208,8 @@ func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 	}
 }
 
-// Whoever speaks for longer than is written down is told so, whether the service says how
-// long it is or not.
+// A person whose recording is too long for transcription is told so, whether or not the
+// service reports its duration.
 func TestAVoiceNoteThatIsTooLongIsToldSo(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A long answer grows in one message, which a process that dies leaves to the next.
+// A long answer grows in one message, which the next process continues if one dies.
 func TestAnAnswerOnMatrixGrowsInOneMessage(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

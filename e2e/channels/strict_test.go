@@ -55,7 +55,7 @@ func strictModel(t *testing.T, behind string) (base string, tools *atomic.Int64)
 	return s.URL, seen
 }
 
-// A server that is strict about tools answers all the same.
+// A model server with strict rules for tools still answers.
 func TestAStrictServerAnswers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -17,8 +17,7 @@ import (
 // recording is a voice note.
 func recording(words string) []byte { return []byte(e2etest.OggHead + words) }
 
-// What is said in a voice note stands in the transcript and before the model,
-// and is found again.
+// The words of a voice note are in the transcript and the prompt, and can be found.
 func TestAVoiceNoteIsWrittenDownOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -55,9 +54,9 @@ func TestAVoiceNoteIsWrittenDownOnEveryChannel(t *testing.T) {
 	})
 }
 
-// A service that does not work costs the words of the recording, never the
-// answer, which waits no longer than it is told to. Words that come later are
-// written down all the same.
+// A transcription service that fails costs the words of the recording, never the answer,
+// which waits only for the configured time. Words that arrive later are still
+// stored.
 func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	const wait = 3 * time.Second
@@ -108,8 +107,8 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 	}
 }
 
-// A recording that the day has no tokens for is not tried over and over: the answer
-// says why at once, and it is written down when they are there again.
+// A recording beyond the day's budget is not retried over and over: the answer gives the
+// reason immediately, and the recording is transcribed when tokens are available again.
 func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -121,7 +120,7 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 		w.Ask("hello")
 		l.Quiet(20*time.Second, g.Log)
 		if _, err := l.DB.ExecContext(t.Context(),
-			`UPDATE usage SET prompt = 89700 - completion`); err != nil { // a call of the model is left, and little more
+			`UPDATE usage SET prompt = 89700 - completion`); err != nil { // enough for one call of the model, and little more
 			t.Fatal(err)
 		}
 		say := func(name string, data []byte) {
@@ -160,7 +159,7 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
 	t.Parallel()
 	s := e2etest.NewStreet(t, "")
-	s.Env = append(s.Env, "EVERTHREAD_MEDIA_WAIT=10m") // whoever waited would wait too long
+	s.Env = append(s.Env, "EVERTHREAD_MEDIA_WAIT=10m") // waiting would take too long
 	g := s.Open()
 	for _, d := range s.Doors {
 		d.Voice(recording("nobody listens"))
@@ -170,8 +169,8 @@ func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
 	}
 }
 
-// A recording that is taken back while nobody could write it down leaves neither
-// its file nor its words.
+// A recording that is redacted before its transcription leaves neither its file nor its
+// words.
 func TestAVoiceNoteThatIsForgottenMeanwhileLeavesNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

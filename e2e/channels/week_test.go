@@ -18,12 +18,12 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// secretary is a model that briefs with a tool, looks into what was said and sent when it
-// is asked about notice, and is fine with everything else.
+// secretary is a model that writes a briefing with a tool, searches the conversation and
+// files for questions about notice, and otherwise just answers.
 type secretary struct {
 	mu      sync.Mutex
 	prompts int
-	without int // prompts in which the standing instruction does not stand
+	without int // prompts without the standing instruction
 }
 
 func (s *secretary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func (s *secretary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		all.WriteString(m.Content)
 	}
 	last := q.Messages[len(q.Messages)-1]
-	if len(q.Tools) > 0 { // a turn, and no summary
+	if len(q.Tools) > 0 { // a turn, not a summary
 		s.mu.Lock()
 		s.prompts++
 		if !strings.Contains(all.String(), "in one line") {
@@ -72,9 +72,9 @@ func (s *secretary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-var summed = regexp.MustCompile(`"id":(\d+)`) // a message that is to be summarized
+var summed = regexp.MustCompile(`"id":(\d+)`) // a message to summarise
 
-// fileHit is the first page of a file in the result of a search, else the result.
+// fileHit returns the first page of a file in the result of a search, else the result.
 func fileHit(result string) string {
 	var found struct {
 		Results []struct {
@@ -92,9 +92,9 @@ func fileHit(result string) string {
 	return result
 }
 
-// A week: something that is wanted always, a briefing each weekday that asks before it
-// acts, a contract that is asked about three days later by voice; then everything is taken
-// along to a gateway on the other database, and goes on there.
+// A week: a standing instruction, a briefing each weekday that needs an approval, a
+// contract and a spoken question about it three days later; then everything moves to a
+// gateway on the other database, and continues there.
 func TestAWeekGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, stores := range map[string][2]func(*testing.T) string{
@@ -169,7 +169,7 @@ func TestAWeekGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// offers has Ada send what the fields hold, by the clock of the week, and returns the answer.
+// offers sends a message of Ada with the fields, at the week's time, and returns the answer.
 func offers(w *e2etest.Week, fields map[string]any) string {
 	w.T.Helper()
 	w.Next++
@@ -190,7 +190,7 @@ func contract(t *testing.T, w *e2etest.Week) {
 		"mime_type": "application/pdf"}, "caption": "Keep this contract."})
 }
 
-// asks by voice.
+// asks asks by voice.
 func asks(w *e2etest.Week, words string) string {
 	w.T.Helper()
 	w.Telegram.AddFile(words, "voice/"+fmt.Sprint(w.Next), recording(words))

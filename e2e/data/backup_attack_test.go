@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// forged is a backup whose manifest somebody changed.
+// forged returns a backup with a changed manifest.
 func forged(t *testing.T, file string, change func(manifest map[string]any)) string {
 	t.Helper()
 	whole, err := os.ReadFile(file)
@@ -56,8 +56,8 @@ func forged(t *testing.T, file string, change func(manifest map[string]any)) str
 	return out
 }
 
-// TestAttackAManifestRunsNothing puts SQL wherever a manifest once had some, and where
-// it has names.
+// TestAttackAManifestRunsNothing puts SQL wherever a manifest contains names, or once
+// contained SQL.
 func TestAttackAManifestRunsNothing(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -116,8 +116,8 @@ func TestAttackAManifestRunsNothing(t *testing.T) {
 	}
 }
 
-// TestAttackADatabaseThatActs restores database files with something in them that acts
-// by itself.
+// TestAttackADatabaseThatActs restores database files with active contents, such as
+// triggers.
 func TestAttackADatabaseThatActs(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -54,9 +54,9 @@ func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
 	})
 }
 
-// Libraries keep tables of their own beside ours, with types of their own.
-// What is neither ours nor a library's of ours does not come back: only rows come from
-// a backup, and nothing here makes a table for these.
+// Libraries have tables of their own beside the gateway's, with their own types. Foreign
+// tables are not restored: a backup contains only rows, and nothing creates these
+// tables.
 func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -159,7 +159,7 @@ func TestARestoreTouchesNothingThatIsInUse(t *testing.T) {
 		w.Configured("database_url: "+e2etest.NewSchema(t)))
 }
 
-// What was being sent when a backup was made, and what waited behind it, has
+// Deliveries that were being sent at the time of a backup, and those behind them, have
 // probably arrived since.
 func TestWhatWasOnItsWayIsMarkedAfterARestore(t *testing.T) {
 	t.Parallel()

@@ -55,8 +55,8 @@ func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
 	})
 }
 
-// Vectors that are no use cost the meaning of what they are for, and never an
-// answer or the search by words.
+// Invalid vectors cost the search by meaning for their texts, and never an answer or the
+// search by words.
 func TestBadVectorsCostNoAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// exported are the messages of an export, as role and text, and its other lines.
+// exported holds the messages of an export, as role and text, and its other lines.
 func exported(t *testing.T, file string) (said []string, lines map[string]int) {
 	t.Helper()
 	z, err := zip.OpenReader(file)
@@ -46,8 +46,8 @@ func exported(t *testing.T, file string) (said []string, lines map[string]int) {
 	return said, lines
 }
 
-// Somebody asks for everything in a chat, brings it to another gateway, and has
-// this one forget them.
+// A person requests an export in a chat, imports it into another gateway, and deletes
+// their account here.
 func TestSomebodyLeavesWithEverything(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

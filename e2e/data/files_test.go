@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A photo is kept as what it is, whatever the service calls it, stands in the
-// transcript, and is seen by a model that sees.
+// A photo is stored with its real type, whatever the service reports, is in the transcript,
+// and is seen by a vision model.
 func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -50,7 +50,7 @@ func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
 	})
 }
 
-// What cannot be fetched costs the picture, never the answer.
+// A failed download costs the picture, never the answer.
 func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := e2etest.NewStreet(t, "")
@@ -82,8 +82,8 @@ func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 	}
 }
 
-// A picture that a tool made comes after the words of the answer, and so does a
-// file; a channel that cannot carry it tells its name.
+// A tool's picture follows the text of the answer, and so does a file; a channel without
+// files gets its name.
 func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -120,8 +120,8 @@ func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
 	})
 }
 
-// What a tool calls a picture and is none is not shown, and of many only so many are; the
-// model is told so.
+// An invalid picture of a tool is not shown, and of many only a few are; the model is told
+// so.
 func TestWhatIsNoPictureIsNotShown(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -167,8 +167,8 @@ func TestATerminalTellsWhereThePictureOfAToolLies(t *testing.T) {
 	}
 }
 
-// A call that was made is not made again, and its files still arrive, each once,
-// wherever the process dies.
+// A completed tool call is not repeated, and its files still arrive, each once, wherever
+// the process dies.
 func TestAPictureOfAToolArrivesOnceAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"model", "committed", "marked", "marked:2"} {
@@ -198,8 +198,7 @@ func TestAPictureOfAToolArrivesOnceAfterAPowerCut(t *testing.T) {
 	}
 }
 
-// Whoever is deleted takes their files along: what they sent and what they were
-// sent.
+// The deletion of an account deletes its files, both sent and received.
 func TestADeletedUserLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

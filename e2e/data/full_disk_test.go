@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// refused checks an error for what it has to say.
+// refused checks that an error contains a text.
 func refused(t *testing.T, err error, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -26,7 +26,7 @@ func refused(t *testing.T, err error, wants ...string) {
 	}
 }
 
-// listed are the names of what is in a folder.
+// listed returns the names in a folder.
 func listed(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -38,7 +38,7 @@ func listed(t *testing.T, dir string) []string {
 	return out
 }
 
-// albumChat writes a Telegram export with files of 400 KiB that nothing makes smaller.
+// albumChat writes a Telegram export with incompressible files of 400 KiB.
 func albumChat(t *testing.T, files int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,8 +57,8 @@ func albumChat(t *testing.T, files int) string {
 	return dir
 }
 
-// No command that writes leaves half a file when there is no room, each says what
-// is needed, and goes on when there is. The gateway answers meanwhile.
+// Without disk space, no command leaves half a file; each says what it needs, and works
+// when there is space. The gateway answers meanwhile.
 func TestCommandsWithoutRoom(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -137,8 +137,8 @@ func TestCommandsWithoutRoom(t *testing.T) {
 	})
 }
 
-// A server whose disk is full refuses an import in the middle; the gateway goes on,
-// and so does the import, later.
+// A server with a full disk refuses an import in the middle; the gateway continues, and the
+// import can be continued later.
 func TestAnImportWhileTheServerIsFull(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -172,7 +172,7 @@ func TestAnImportWhileTheServerIsFull(t *testing.T) {
 	}
 }
 
-// A restore into a server whose disk is full changes nothing, and is begun again.
+// A restore into a server with a full disk changes nothing, and can be repeated.
 func TestARestoreWhileTheServerIsFull(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -195,7 +195,7 @@ func TestARestoreWhileTheServerIsFull(t *testing.T) {
 	there.GoesOn(t, w, said, 0)
 }
 
-// crowd has the server of a schema run out of room at its second message.
+// crowd makes the server of a schema run out of space at its second message.
 func crowd(t *testing.T, disk *e2etest.Ledger) {
 	t.Helper()
 	schema := disk.Lines(`SELECT current_schema()`)[0]
@@ -218,7 +218,7 @@ func crowd(t *testing.T, disk *e2etest.Ledger) {
 	})
 }
 
-// An export that is killed has no file, and the next one clears it away.
+// A killed export leaves no file, and the next one cleans up.
 func TestAnExportThatIsKilled(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -245,7 +245,7 @@ func TestAnExportThatIsKilled(t *testing.T) {
 	})
 }
 
-// What no database takes for text comes in as far as it is text.
+// Text that databases do not accept is imported as far as it is valid.
 func TestOddTextsAreImported(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

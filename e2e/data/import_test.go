@@ -47,7 +47,7 @@ type importJSON struct {
 	}
 }
 
-// An import dies again and again while the person goes on talking.
+// An import dies again and again while the person continues to talk.
 func TestAnImportThatIsKilledGoesOnAndNobodyNotices(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

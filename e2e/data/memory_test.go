@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// result is what the emulator says that a tool said.
+// result returns the emulator's report of a tool result.
 func result[T any](t *testing.T, text string) (out T) {
 	t.Helper()
 	body, ok := strings.CutPrefix(text, "tool said: ")
@@ -85,7 +85,7 @@ func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
 	})
 }
 
-// A person keeps a message in mind by replying to it, and takes it back for good.
+// A person creates a memory item by replying to a message, and deletes it for good.
 func TestWhatIsRememberedByReplyIsForgottenByReply(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

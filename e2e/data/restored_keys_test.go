@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A backup is older than the keys on the homeserver and with the people. Where it
-// is restored, everybody is read and can read all the same.
+// A backup is older than the keys on the homeserver and on people's devices. After its
+// restore, everybody can still read and be read.
 func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -89,8 +89,8 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 	})
 }
 
-// A copy of the data folder that was made by other means is as old as a backup, and
-// nobody says so.
+// A copy of the data folder made by other means is as old as a backup, without any record
+// of that.
 func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
@@ -117,7 +117,7 @@ func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
 	there.GoesOnInSecret(g, bot, rooms, map[*e2etest.OlmDevice][]string{ada: {"hello", "after it came back"}})
 }
 
-// Two copies of a gateway must not run. One of them says so.
+// Two copies of a gateway must not run. One of them reports it.
 func TestASecondCopyIsNoticed(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What is said in a script without spaces, or with marks that one leaves out when one
-// looks for it, is found by a part of it.
+// Text in a script without spaces, or with marks that people leave out in searches, is
+// found by a part of it.
 func TestWhatIsSaidInAnyScriptIsFound(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

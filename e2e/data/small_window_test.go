@@ -18,8 +18,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// narrow is a model that refuses what does not fit its window, and searches three times
-// before it answers a question that begins with "find".
+// narrow is a model that refuses prompts beyond its window, and searches three times before
+// it answers a question that begins with "find".
 type narrow struct {
 	window int
 	count  interface{ Count(text string) int }
@@ -80,8 +80,8 @@ func (n *narrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// A model with a window of 8,192 tokens, all else as it comes: a long past, many searches in
-// a turn, and no request that it refuses.
+// A model with a window of 8,192 tokens and defaults otherwise: a long history, many
+// searches in a turn, and no request that it refuses.
 func TestASmallWindowIsNeverTooSmall(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		n := &narrow{window: 8192, count: tokens.New()}

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// smallStep is how far apart the days of the year are; 0: as time allows.
+// smallStep is the interval between the days of the year; 0: as time allows.
 var smallStep = flag.Int("small.step", 0, "days between two of the year with a small model")
 
 // A year with a model that reads 8,192 tokens at a time and refuses more: it is never asked
@@ -98,7 +98,7 @@ func (y *smallYear) day(n, count int) {
 	y.ask("and what else was there? " + prose("Tell me about item %d.", 20))
 }
 
-// prose is a text that is said n times.
+// prose returns a text repeated n times.
 func prose(text string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -111,7 +111,7 @@ func prose(text string, n int) string {
 	return b.String()
 }
 
-// ask has Ada write, and waits for the answer to just that.
+// ask sends a message of Ada, and waits for the answer to exactly that one.
 func (y *smallYear) ask(text string) string {
 	if strings.HasPrefix(text, "/") {
 		y.Write(text)
@@ -145,7 +145,7 @@ func (y *smallYear) send(fields map[string]any, key, text string) string {
 	return ""
 }
 
-// program is one with tools of its own, which sends its whole history along.
+// program sends its own tools, and its whole history.
 func (y *smallYear) program(text string, history int) {
 	y.T.Helper()
 	y.said++
@@ -169,7 +169,7 @@ func (y *smallYear) program(text string, history int) {
 	}
 }
 
-// title asks for one, as chat programs do: it is no conversation.
+// title requests a title, as chat programs do, which is not conversation.
 func (y *smallYear) title() {
 	y.T.Helper()
 	status, body := y.g.Request("POST", "/v1/chat/completions", y.key, map[string]any{"model": "everthread",
@@ -180,7 +180,7 @@ func (y *smallYear) title() {
 	}
 }
 
-// far has a message of 100,000 characters sent, which no window of this size has room for.
+// far sends a message of 100,000 characters, which fits no window of this size.
 func (y *smallYear) far() {
 	y.T.Helper()
 	text := prose("Clause %d of the contract says that the cranes are blue.", 1750)
@@ -202,8 +202,8 @@ func (y *smallYear) far() {
 	}
 }
 
-// greedy is a program whose tools no such window has room for: it is told so, and the person
-// is answered all the same.
+// greedy is a program with tools that fit no such window: it gets an error, and the person
+// still gets answers.
 func (y *smallYear) greedy() {
 	y.T.Helper()
 	tool := map[string]any{"type": "function", "function": map[string]any{"name": "edit",
@@ -216,7 +216,7 @@ func (y *smallYear) greedy() {
 	y.ask("are you still there?")
 }
 
-// task is a task whose time comes, behind all that was said in the year.
+// task runs a task after all of the year's messages.
 func (y *smallYear) task() {
 	y.T.Helper()
 	y.Write("/task in 10 minutes find what we said of the boiler and of the harbour")
@@ -227,7 +227,7 @@ func (y *smallYear) task() {
 	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND task_id IN (SELECT id`+set+`)`, 1, y.g)
 }
 
-// check says what the model was asked.
+// check checks the requests to the model.
 func (y *smallYear) check(strategy string) {
 	y.T.Helper()
 	l := y.Ledger()

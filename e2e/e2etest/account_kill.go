@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Died waits until a process has died of its own.
+// Died waits until a process has died by itself.
 func (g *Gateway) Died() {
 	g.t.Helper()
 	if !g.Wait(Patience) {
@@ -19,7 +19,7 @@ func (g *Gateway) Died() {
 	}
 }
 
-// Breaks sends a form and does not mind if the answer breaks off.
+// Breaks posts a form and ignores an answer that breaks off.
 func (v *Guest) Breaks(path, form string) string {
 	v.G.t.Helper()
 	method := http.MethodPost

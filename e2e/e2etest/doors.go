@@ -18,8 +18,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 )
 
-// street is a town with a person at the door of each channel: strangers to each
-// other.
+// street is a town with one person per channel, strangers to each other.
 type street struct {
 	*Town
 	Wa    *whatsapptest.Server
@@ -32,7 +31,7 @@ type street struct {
 	Doors []door
 }
 
-// door is one channel: how a person writes there, and what they got, in order.
+// door is one channel: how a person writes there, and what they received, in order.
 type door struct {
 	Channel, External string
 	Say               func(text string)
@@ -42,14 +41,14 @@ type door struct {
 	Got               func() []item
 }
 
-// item is a text or a file that somebody got. The text of a file is its caption.
+// item is a received text or file. The text of a file is its caption.
 type item struct {
 	Text, Name, MIME string
 	Data             []byte
 	Voice            bool // it is shown as a voice note
 }
 
-// spoken is how long voice notes are.
+// spoken is the duration of voice notes.
 const spoken = 7 * time.Second
 
 func NewStreet(t *testing.T, database string) *street {
@@ -79,7 +78,7 @@ func (s *street) Open(env ...string) *Gateway {
 	return g
 }
 
-// Hears waits until somebody got n things at a door, and returns them.
+// Hears waits until n items have arrived at a door, and returns them.
 func (s *street) Hears(d door, n int, g *Gateway) []item {
 	s.T.Helper()
 	var got []item
@@ -187,7 +186,7 @@ func (s *street) matrixDoor() door {
 		}}
 }
 
-// item is an event as somebody sees it.
+// item returns a person's view of an event.
 func (a *Account) item(e timelineEvent) item {
 	address, _ := e.Content["url"].(string)
 	if address == "" {
@@ -204,7 +203,7 @@ func (a *Account) item(e timelineEvent) item {
 	return i
 }
 
-// upload gives a file to the homeserver and returns its mxc address.
+// upload uploads a file to the homeserver and returns its mxc address.
 func (a *Account) upload(data []byte, mime string) string {
 	a.h.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, a.h.URL+"/_matrix/media/v3/upload?filename="+url.QueryEscape("a file"),
@@ -284,7 +283,7 @@ func agentDoor(s *agenttest.Server, key, person string) door {
 		}}
 }
 
-// OnAgents has a town's gateway serve personal agents.
+// OnAgents configures a town's gateway for personal agents.
 func (w *Town) OnAgents() *agenttest.Server {
 	w.T.Helper()
 	s := agenttest.New()
@@ -298,7 +297,7 @@ func (w *Town) OnAgents() *agenttest.Server {
 	return s
 }
 
-// AddUser adds somebody and returns their id, even before the first start.
+// AddUser adds a user and returns their id, even before the first start.
 func (w *Town) AddUser(name string) string {
 	w.T.Helper()
 	w.MustRun("migrate", "up")
@@ -307,7 +306,7 @@ func (w *Town) AddUser(name string) string {
 	return fmt.Sprint(u.ID)
 }
 
-// AddKey gives a user a personal agent, whose id it returns.
+// AddKey adds a personal agent for a user, and returns its id.
 func (w *Town) AddKey(user, key string) string {
 	w.T.Helper()
 	path := filepath.Join(w.T.TempDir(), "key")

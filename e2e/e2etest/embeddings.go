@@ -18,8 +18,8 @@ const (
 	Ready   = `SELECT COUNT(*) FROM embeddings WHERE state = 'ready'`
 )
 
-// ThreeDays has Ada talk of something else on each of three days, and then it is
-// the fourth: what is said on a day is embedded when the day is over.
+// ThreeDays has Ada talk about something else on each of three days, up to the fourth, as
+// a day is embedded when it is over.
 func (w *Week) ThreeDays(l *Ledger, g *Gateway, texts ...string) {
 	w.T.Helper()
 	for _, text := range texts {
@@ -40,14 +40,14 @@ type SearchJSON struct {
 	} `json:"results"`
 }
 
-// Search searches from the command line, which leaves nothing behind to be found.
+// Search searches from the command line, which stores nothing that could be found.
 func (w *Week) Search(query string) (out SearchJSON) {
 	w.T.Helper()
 	Must(w.T, json.Unmarshal([]byte(w.MustRun("search", "--user", "Ada", "--json", query)), &out))
 	return out
 }
 
-// First is the first message found, or what it is an echo of.
+// First returns the first message found, or the one that it echoes.
 func (s SearchJSON) First() string {
 	for _, r := range s.Results {
 		if r.Kind == "message" {
@@ -57,7 +57,7 @@ func (s SearchJSON) First() string {
 	return ""
 }
 
-// Rebuild has all vectors made again, after it was told how many they are.
+// Rebuild recomputes all vectors, after their number was reported.
 func (w *Week) Rebuild(t *testing.T) {
 	t.Helper()
 	out, err := w.Run("embeddings", "rebuild")

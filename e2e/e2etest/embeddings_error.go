@@ -9,12 +9,12 @@ import (
 
 const (
 	Failed = `SELECT COUNT(*) FROM embeddings WHERE state = 'error'`
-	// soon is how long something takes that is done at once, on a busy machine: much
-	// less than the 30 seconds after which it is looked for.
+	// soon bounds an immediate effect on a busy machine: much less than the 30 seconds
+	// of the periodic check.
 	soon = 12 * time.Second
 )
 
-// Within waits for a count, and says if that took long.
+// Within waits for a count, and fails if that took long.
 func (l *Ledger) Within(query string, n int, g *Gateway) {
 	l.t.Helper()
 	begin := time.Now()
@@ -24,7 +24,7 @@ func (l *Ledger) Within(query string, n int, g *Gateway) {
 	}
 }
 
-// Says checks that a reason is told by the commands that tell such things.
+// Says checks that the commands that report such reasons report one.
 func (w *Town) Says(why string) {
 	w.T.Helper()
 	if out := w.MustRun("embeddings", "status"); !strings.Contains(out, "1 text has no vector: ") ||

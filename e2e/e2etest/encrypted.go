@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Unseen checks that nobody wrote in clear in a room, and that the homeserver
-// holds none of the words.
+// Unseen checks that no message in a room is in clear text, and that the homeserver has
+// none of the words.
 func (d *OlmDevice) Unseen(room string, words ...string) {
 	d.h.t.Helper()
 	for _, e := range d.timeline(room) {
@@ -38,7 +38,7 @@ func (a *Account) Redact(room, event string) {
 	a.h.Call(http.MethodPut, path, a.Token, map[string]any{}, nil)
 }
 
-// Verdict waits until doctor says of encryption what is wanted.
+// Verdict waits until doctor's finding about encryption is the expected one.
 func (w *Town) Verdict(t *testing.T, g *Gateway, mark, want string) {
 	t.Helper()
 	var said []string
@@ -54,8 +54,7 @@ func (w *Town) Verdict(t *testing.T, g *Gateway, mark, want string) {
 	t.Fatalf("doctor says no %s with %q: %q\n%s", mark, want, said, g.Log)
 }
 
-// Asked returns texts without the request to send a message again, of which there
-// may be so many.
+// Asked returns texts without at most so many requests to send a message again.
 func Asked(texts []string, most int) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool {
 		if most == 0 || s != "I could not read your last message. Please send it again." {

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 )
 
-// OnWhatsApp has a town's gateway serve a business number.
+// OnWhatsApp configures a town's gateway for a business number.
 func (w *Town) OnWhatsApp() *whatsapptest.Server {
 	w.T.Helper()
 	s := whatsapptest.New()
@@ -30,7 +30,7 @@ func (w *Town) OnWhatsApp() *whatsapptest.Server {
 	return s
 }
 
-// Person is one human with every app, and what they see.
+// Person is one person with every app.
 type Person struct {
 	*Week
 	Phone  whatsapptest.Person
@@ -80,7 +80,7 @@ func (p *Person) Hear(channel string) string {
 	return got
 }
 
-// Contains fails the test if an answer does not hold words.
+// Contains fails the test if an answer does not contain words.
 func (p *Person) Contains(got string, words ...string) {
 	p.T.Helper()
 	for _, w := range words {
@@ -90,8 +90,7 @@ func (p *Person) Contains(got string, words ...string) {
 	}
 }
 
-// Keep writes the transcript beside the other artefacts, with what became of
-// each delivery.
+// Keep writes the transcript beside the other artefacts, with the state of each delivery.
 func (p *Person) Keep(l *Ledger) {
 	p.T.Helper()
 	text := strings.Join(p.Script, "\n") + "\n\n" + strings.Join(l.Lines(

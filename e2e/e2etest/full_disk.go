@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Limited runs a command that may make no file larger than so many KiB.
+// Limited runs a command with a limit on the size of files, in KiB.
 func (w *Town) Limited(kib int, args ...string) (string, error) {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, 2*kib), w.Program},
 		args...)...)

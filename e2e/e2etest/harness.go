@@ -311,8 +311,9 @@ func (w *Town) MustRun(args ...string) string {
 	return out
 }
 
-// ports are handed out once, from below those that the system picks itself, in blocks: the process that listens on the first port of one hands out the others,
-// so that no two suites meet at a port between the look whether it is free and its use.
+// ports are each used once. They come in blocks from below the range from which the system
+// picks: a process that listens on the first port of a block uses its others. So no two
+// suites get the same port between the check that it is free and its use.
 var ports struct {
 	mu         sync.Mutex
 	blocks     []net.Listener

@@ -14,7 +14,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// Wizard is `everthread init` in an empty folder, and who answers it.
+// Wizard is `everthread init` in an empty folder, with scripted answers.
 type Wizard struct {
 	*Town
 	Cmd     *exec.Cmd
@@ -55,7 +55,7 @@ func (w *Wizard) AskOnScreen(args ...string) {
 	w.T.Cleanup(func() { _ = screen.Close() })
 }
 
-// Press presses keys, all at once.
+// Press sends keys without pauses.
 func (w *Wizard) Press(keys string) {
 	w.T.Helper()
 	_, err := io.WriteString(w.in, keys)
@@ -70,7 +70,7 @@ func (w *Wizard) prepare(args ...string) {
 	w.T.Cleanup(func() { _ = w.Cmd.Process.Kill() })
 }
 
-// Until waits for something to be said that was not said before.
+// Until waits for new output.
 func (w *Wizard) Until(pattern string) []string {
 	w.T.Helper()
 	re := regexp.MustCompile(pattern)
@@ -108,7 +108,7 @@ func (w *Wizard) End() error {
 	}
 }
 
-// Files lists what is in the folder.
+// Files lists the files in the folder.
 func (w *Wizard) Files() string {
 	entries, err := os.ReadDir(w.Dir)
 	Must(w.T, err)
@@ -119,7 +119,7 @@ func (w *Wizard) Files() string {
 	return strings.Join(out, " ")
 }
 
-// Pair has the owner open the link.
+// Pair opens the link as the owner.
 func (w *Wizard) Pair() {
 	w.T.Helper()
 	code := w.Until(`https://t\.me/test_bot\?start=(\w+)`)[1]
@@ -128,7 +128,7 @@ func (w *Wizard) Pair() {
 	w.Until(`The answer was: `)
 }
 
-// Come has the owner open the link, and talk.
+// Come opens the link as the owner, and talks.
 func (w *Wizard) Come() {
 	w.T.Helper()
 	w.Pair()
@@ -138,7 +138,7 @@ func (w *Wizard) Come() {
 	}
 }
 
-// showsNoSecret: nothing of what was typed to hidden questions is on the screen.
+// showsNoSecret checks that answers to hidden questions are not on the screen.
 func (w *Wizard) ShowsNoSecret(secrets ...string) {
 	w.T.Helper()
 	for _, secret := range secrets {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Inputs are how many messages each turn answered.
+// Inputs returns the number of messages that each turn answered.
 func (l *Ledger) Inputs() []int {
 	l.t.Helper()
 	var out []int
@@ -21,7 +21,7 @@ func (l *Ledger) Inputs() []int {
 	return out
 }
 
-// NewClock is a town whose clock the test moves; it is noon.
+// NewClock returns a town whose clock the test moves; it is noon.
 func NewClock(t *testing.T, database string) *Week {
 	t.Helper()
 	w := &Week{Town: NewTown(t, database), Zone: time.UTC, Next: 1000, Clock: filepath.Join(t.TempDir(), "clock")}
@@ -30,7 +30,7 @@ func NewClock(t *testing.T, database string) *Week {
 	return w
 }
 
-// Write has Ada write without waiting for an answer.
+// Write sends a text of Ada without waiting for an answer.
 func (w *Week) Write(text string) {
 	w.Next++
 	m := Written(Ada, w.Next, text)

@@ -15,14 +15,14 @@ import (
 // ShownCode matches a code for linking.
 var ShownCode = regexp.MustCompile(`\b[2-9A-HJ-NP-Z]{8}\b`)
 
-// Open starts a process that WhatsApp's webhooks go to from now on.
+// Open starts a process that receives WhatsApp's webhooks from now on.
 func (p *Person) Open(env ...string) *Gateway {
 	g := p.Start(env...)
 	p.Wa.Webhook(g.URL + "/webhooks/whatsapp")
 	return g
 }
 
-// Merge links WhatsApp to Telegram and waits until both are one.
+// Merge links WhatsApp to Telegram and waits for the merge.
 func (p *Person) Merge(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	code := ShownCode.FindString(p.Say("telegram", "/link"))
@@ -40,7 +40,7 @@ func (p *Person) Merge(l *Ledger, g *Gateway) {
 	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
 }
 
-// Split parts WhatsApp again and waits until both are two.
+// Split unlinks WhatsApp again and waits for the split.
 func (p *Person) Split(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	p.Contains(p.Say("whatsapp", "/unlink --split"), "whatsapp")
@@ -48,10 +48,10 @@ func (p *Person) Split(l *Ledger, g *Gateway) {
 	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
 }
 
-// Users are those with an address.
+// Users returns the users with an address.
 const Users = `SELECT COUNT(DISTINCT user_id) FROM identities WHERE detached = 0 AND channel <> 'terminal'`
 
-// TalkApart fills both conversations: on two days, in turn.
+// TalkApart fills both conversations alternately, on two days.
 func (p *Person) TalkApart() (said []string) {
 	for day, lines := range [][]string{
 		{"telegram: I want to sail to Groix on Friday", "whatsapp: I want a new rope for the dinghy",
@@ -69,7 +69,7 @@ func (p *Person) TalkApart() (said []string) {
 	return said
 }
 
-// KeepApart gives both things to keep in mind, reminders, and an open loop.
+// KeepApart gives both users memory items, reminders, and an open loop.
 func (p *Person) KeepApart() {
 	p.Say("telegram", "/home")
 	p.Say("telegram", "/remember I keep bees behind the shed")
@@ -91,15 +91,15 @@ func (p *Person) Show(what string) {
 	p.Hear("whatsapp")
 }
 
-// Said are a person's own words in the order in which they stand.
+// Said returns a person's own messages in order.
 func (l *Ledger) Said(channel, external string) []string {
 	return l.Lines(
 		`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.external = $1 AND i.detached = 0
 		WHERE m.role = 'user' AND m.kind = 'chat' AND ($2 = '' OR m.channel = $2) ORDER BY CASE WHEN m.position = 0 THEN 9000000000000000000 ELSE m.position END, m.id`, external, channel)
 }
 
-// OneReplyEach fails unless every message is answered, every turn has one reply,
-// and every message of ours one delivery.
+// OneReplyEach fails unless every message is answered, every turn has one reply, and every
+// sent message one delivery.
 func (l *Ledger) OneReplyEach() {
 	l.t.Helper()
 	for _, bad := range l.Lines(
@@ -123,8 +123,8 @@ func (l *Ledger) OneReplyEach() {
 // bullet matches a bullet of a summary and the one message that it names.
 var bullet = regexp.MustCompile(`(?m)^- (.*) \[#(\d+)\]$`)
 
-// points fails unless every bullet of a day's summary says what the message says
-// that it names; want are among them.
+// points fails unless every bullet of a day's summary matches the message that it names,
+// and all of want are among them.
 func (p *Person) points(l *Ledger, summary string, want ...string) {
 	p.T.Helper()
 	var got []string
@@ -140,7 +140,7 @@ func (p *Person) points(l *Ledger, summary string, want ...string) {
 	}
 }
 
-// IsOne looks at a merge from all sides.
+// IsOne checks every effect of a merge.
 func (p *Person) IsOne(l *Ledger, g *Gateway, said []string, deliveries int) {
 	p.T.Helper()
 	if n := l.Count(Users); n != 1 {
@@ -183,7 +183,7 @@ func (p *Person) IsOne(l *Ledger, g *Gateway, said []string, deliveries int) {
 	}
 }
 
-// linesInTime fails unless a day is shown in the order of time.
+// linesInTime fails unless a day is shown in chronological order.
 func (p *Person) linesInTime(label string) {
 	p.T.Helper()
 	var d struct {
@@ -203,7 +203,7 @@ func (p *Person) linesInTime(label string) {
 	}
 }
 
-// RemindsOnce lets both reminders come: once, and where Ada is at home.
+// RemindsOnce waits for both reminders, which must arrive once, at Ada's home.
 func (p *Person) RemindsOnce(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	p.Set(time.Date(2026, 10, 28, 9, 0, 1, 0, time.UTC))
@@ -218,7 +218,7 @@ func (p *Person) RemindsOnce(l *Ledger, g *Gateway) {
 	}
 }
 
-// IsTwo looks at a split from both sides.
+// IsTwo checks every effect of a split.
 func (p *Person) IsTwo(l *Ledger, g *Gateway, said []string) {
 	p.T.Helper()
 	var mine, hers []string
@@ -258,7 +258,7 @@ func (p *Person) IsTwo(l *Ledger, g *Gateway, said []string) {
 	p.ownFiles(l)
 }
 
-// silent fails the test if an answer holds words.
+// silent fails the test if an answer contains words.
 func (p *Person) silent(got string, words ...string) {
 	p.T.Helper()
 	for _, w := range words {
@@ -289,8 +289,8 @@ func (p *Person) ownFiles(l *Ledger) {
 	}
 }
 
-// Both has WhatsApp, which used a code, and Telegram, where it was made, say yes,
-// whatever else is said there.
+// Both confirms on WhatsApp, which used a code, and on Telegram, where it was created,
+// among any other messages there.
 func (p *Person) Both(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 1, g)
@@ -299,7 +299,7 @@ func (p *Person) Both(l *Ledger, g *Gateway) {
 	p.Telegram.Say(Ada, "/yes")
 }
 
-// ArrivedOnce holds what arrived on both channels against what was to be sent.
+// ArrivedOnce compares the parts that arrived on both channels with the stored ones.
 func (p *Person) ArrivedOnce(l *Ledger, kills int) {
 	p.T.Helper()
 	for external, got := range map[string][]string{fmt.Sprint(Ada): Texts(p.Telegram.Sent(Ada)),
@@ -312,7 +312,7 @@ func (p *Person) ArrivedOnce(l *Ledger, kills int) {
 	}
 }
 
-// OnPhone is what arrived on WhatsApp, without the signs of what is bold or code there.
+// OnPhone returns a text as it arrived on WhatsApp, without its markup for bold and code.
 func (p *Person) OnPhone() (got []string) {
 	for _, m := range p.Wa.Sent() {
 		got = append(got, strings.NewReplacer("*", "", "`", "").Replace(m.Text))
@@ -320,11 +320,11 @@ func (p *Person) OnPhone() (got []string) {
 	return got
 }
 
-// Strangers are addresses on Telegram that nobody knows.
+// Strangers are unknown addresses on Telegram.
 const Strangers = int64(900_000)
 
-// At writes from another address on Telegram, and returns what came back since, if
-// anything is to come.
+// At writes from another address on Telegram, and returns the next answer, if one is
+// expected.
 func (p *Person) At(chat int64, text string, answered bool) string {
 	p.T.Helper()
 	n := len(p.Telegram.Sent(chat))
@@ -335,13 +335,13 @@ func (p *Person) At(chat int64, text string, answered bool) string {
 	return p.Town.Sent(chat, n+1)[n].Text
 }
 
-// Shown asks for a code on Telegram.
+// Shown requests a code on Telegram.
 func (p *Person) Shown() string {
 	p.T.Helper()
 	return ShownCode.FindString(p.Say("telegram", "/link"))
 }
 
-// Guess has a stranger guess until they are locked, and wait.
+// Guess makes a stranger guess until they are locked out, and waits.
 func (p *Person) Guess() {
 	p.T.Helper()
 	guesser := Strangers + 1
@@ -363,14 +363,14 @@ func (p *Person) Guess() {
 	p.Contains(p.At(guesser, "two", true), "echo: two")
 }
 
-// accepted has a stranger use a code, and the one who made it say that it is them.
+// accepted uses a code as a stranger, and confirms it as its creator.
 func (p *Person) accepted(stranger int64, code string) {
 	p.T.Helper()
 	p.Contains(p.At(stranger, "/link "+code, true), "I've asked")
 	question := p.Hear("telegram")
 	p.Contains(question, "Is this you?", fmt.Sprint(stranger))
 	answer := "yes"
-	if strings.Contains(question, "OWNER") { // a yes is not enough then
+	if strings.Contains(question, "OWNER") { // then a yes is not enough
 		p.Contains(p.Say("telegram", answer), "type OWNER")
 		answer = "owner"
 	}
@@ -379,7 +379,7 @@ func (p *Person) accepted(stranger int64, code string) {
 	p.Contains(p.Town.Sent(stranger, n+1)[n].Text, "connected now")
 }
 
-// UseOnce tries codes that are nobody's any more, or one's own.
+// UseOnce tries codes that are no longer valid, or one's own.
 func (p *Person) UseOnce(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	code := p.Shown()
@@ -388,7 +388,7 @@ func (p *Person) UseOnce(l *Ledger, g *Gateway) {
 	p.Set(p.Now().Add(11 * time.Minute))
 	p.Contains(p.At(Strangers+2, "/link "+code, true), "isn't valid")
 	first, second := p.Shown(), p.Shown()
-	p.Contains(p.At(Strangers+2, "/link "+first, true), "isn't valid") // there is a newer one
+	p.Contains(p.At(Strangers+2, "/link "+first, true), "isn't valid") // replaced by a newer one
 	p.accepted(Strangers+2, second)
 	p.Contains(p.At(Strangers+3, "/link "+second, true), "isn't valid")
 	p.At(Strangers+4, "hello", false)

@@ -29,14 +29,14 @@ func AYear(t *testing.T) string {
 	return file
 }
 
-// ShownTurn is what `everthread turns show --json --prompt` says.
+// ShownTurn is the output of `everthread turns show --json --prompt`.
 type ShownTurn struct {
 	ID       int64               `json:"turn_id"`
 	Snapshot core.Snapshot       `json:"context"`
 	Prompt   []core.ModelMessage `json:"prompt"`
 }
 
-// LastTurn is the newest turn of somebody, with its prompt.
+// LastTurn returns a user's newest turn, with its prompt.
 func (w *Town) LastTurn(l *Ledger, user string) (out ShownTurn) {
 	w.T.Helper()
 	id := l.Count(`SELECT MAX(id) FROM turns WHERE state = 'done'`)
@@ -45,7 +45,7 @@ func (w *Town) LastTurn(l *Ledger, user string) (out ShownTurn) {
 	return out
 }
 
-// WholeYear says what a prompt holds of the year.
+// WholeYear describes the parts of the year in a prompt.
 func (w *Town) WholeYear(turn ShownTurn) {
 	w.T.Helper()
 	s := turn.Snapshot

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// LastPrompt is the prompt of the newest turn.
+// LastPrompt returns the prompt of the newest turn.
 func (w *Week) LastPrompt() string {
 	w.T.Helper()
 	return w.MustRun("turns", "show", fmt.Sprint(w.Ledger().Count(`SELECT MAX(id) FROM turns`)),

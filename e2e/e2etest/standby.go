@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Servers are a PostgreSQL and a standby that has every commit before it is confirmed.
+// Servers are a PostgreSQL primary and a synchronous standby.
 type Servers struct {
 	t                *testing.T
 	bin, dir         string
@@ -28,7 +28,7 @@ type Servers struct {
 	StandbyURL       string
 }
 
-// server is one that runs.
+// server is a running server.
 type server struct {
 	cmd  *exec.Cmd
 	port string
@@ -63,7 +63,7 @@ func NewServers(t *testing.T) *Servers {
 	return s
 }
 
-// environment has the programs find their libraries, where they were only unpacked.
+// environment lets programs that were only unpacked find their libraries.
 func (s *Servers) environment() []string {
 	libraries, _ := filepath.Glob(filepath.Join(s.bin, "../../../*-linux-*"))
 	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
@@ -89,7 +89,7 @@ func (s *Servers) start(folder string) *server {
 	Must(s.t, err)
 	r := &server{port: port, log: &logBuffer{}}
 	r.cmd = s.command("postgres", "-D", folder, "-p", port, "-h", "127.0.0.1", "-k", "", "-c", "shared_buffers=32MB",
-		"-c", "fsync=off") // what is killed is the process, not the machine
+		"-c", "fsync=off") // tests kill the process, not the machine
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
 	Must(s.t, r.cmd.Start())
 	s.t.Cleanup(r.kill)
@@ -97,7 +97,7 @@ func (s *Servers) start(folder string) *server {
 	return r
 }
 
-// kill ends a server with all its processes, as a power cut would.
+// kill ends a server with all its processes, like a power cut.
 func (r *server) kill() {
 	if r.cmd.ProcessState == nil {
 		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL)
@@ -142,7 +142,7 @@ func (s *Servers) until(url, query string) {
 	s.t.Fatalf("%s: %s", query, last.String())
 }
 
-// KillPrimary ends the primary as a power cut would.
+// KillPrimary ends the primary, like a power cut.
 func (s *Servers) KillPrimary() { s.primary.kill() }
 
 // Promote makes the standby the primary.

@@ -150,8 +150,8 @@ func (w *Town) SpeaksWith(s *Scribe) {
 		"EVERTHREAD_SPEECH_MODEL=tts-1", "EVERTHREAD_SPEECH_VOICE=alloy")
 }
 
-// Label is what stands for a voice note of the door: WhatsApp does not say how
-// long it is.
+// Label returns the placeholder of a voice note on the door's channel: WhatsApp does not
+// report its duration.
 func (d door) Label() string {
 	if strings.HasPrefix(d.Channel, "whatsapp") {
 		return "voice"

@@ -120,8 +120,8 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 	})
 }
 
-// Somebody has a browser of Ada's, and asks to delete her: her other apps hear of it
-// before it is done, and can stop it. After it nothing can be told any more.
+// Somebody with a browser of Ada's requests the deletion of her account: her other apps are
+// notified before it happens, and can stop it. Afterwards nobody can be notified.
 func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -189,7 +189,7 @@ func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 	})
 }
 
-// Both sides of a merge have other apps, and each of them hears of it.
+// Both sides of a merge have other apps, and each of them is notified.
 func TestAMergeIsToldOnTheOtherAppsOfBoth(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// However many programs ask at once through two processes, all people together use
-// no more than the gateway's day has.
+// However many programs call two processes concurrently, all users together use no more
+// than the gateway's budget of the day.
 func TestAttackParallelCallsDoNotPassTheCapOfAll(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

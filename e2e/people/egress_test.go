@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// inside is a server that nobody outside may reach.
+// inside is an internal server that must not be reached.
 func inside(t *testing.T) (address string, reached *atomic.Int32) {
 	t.Helper()
 	reached = new(atomic.Int32)
@@ -29,7 +29,7 @@ func inside(t *testing.T) (address string, reached *atomic.Int32) {
 }
 
 // TestAttackAddressesThatAPersonSets tries to reach the gateway's own network, and the
-// model and the chat service that the operator wrote, from the settings page.
+// configured model and chat service, from the settings page.
 func TestAttackAddressesThatAPersonSets(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -77,8 +77,8 @@ func TestAttackAddressesThatAPersonSets(t *testing.T) {
 	})
 }
 
-// TestAttackFilesThatLeadAway has the chat service send whoever fetches a file on to an
-// address inside.
+// TestAttackFilesThatLeadAway: the chat service redirects the download of a file to an
+// internal address.
 func TestAttackFilesThatLeadAway(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -112,8 +112,8 @@ func TestAttackFilesThatLeadAway(t *testing.T) {
 	}
 }
 
-// TestFilesOfADayAreFetchedTheNextDay: what a day's allowance has no room for waits for
-// the next.
+// TestFilesOfADayAreFetchedTheNextDay: downloads beyond a day's allowance wait for the next
+// day.
 func TestFilesOfADayAreFetchedTheNextDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

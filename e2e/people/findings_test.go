@@ -17,8 +17,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A text of 4 KB makes no page of megabytes, whatever the short rows of its table
-// would be padded to, and whatever its links are defined as.
+// A text of 4 KB does not become a page of megabytes, whatever the padding of short table
+// rows and whatever its link definitions.
 func TestAttackTheMarkdownBomb(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -48,8 +48,8 @@ func TestAttackTheMarkdownBomb(t *testing.T) {
 	}
 }
 
-// Whoever writes lines that look like a transcript's does not have anything said by
-// others: what a summary is made from is JSON, a line for each message.
+// A message with lines like a transcript's does not attribute words to others: the input of
+// a summary is JSON, one line per message.
 func TestAttackLinesOfATranscript(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -84,7 +84,7 @@ func TestAttackLinesOfATranscript(t *testing.T) {
 	})
 }
 
-// textsIn are all texts in a JSON value.
+// textsIn returns all texts in a JSON value.
 func textsIn(v any) (out []string) {
 	switch v := v.(type) {
 	case string:
@@ -101,8 +101,8 @@ func textsIn(v any) (out []string) {
 	return out
 }
 
-// A name with escapes, bidi marks and a line of its own reaches no terminal and forges
-// no line of the log.
+// A name with escapes, bidi marks and a line break reaches no terminal and forges no log
+// line.
 func TestAttackNamesThatSteerATerminal(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -145,7 +145,7 @@ func TestAttackNamesThatSteerATerminal(t *testing.T) {
 	}
 }
 
-// A history whose reminders come every minute brings in as many as a person could set.
+// An imported history with reminders every minute adds no more than a person could set.
 func TestAttackRemindersOfAnImport(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -172,7 +172,7 @@ func TestAttackRemindersOfAnImport(t *testing.T) {
 	})
 }
 
-// Hundreds of wrong codes keep nobody out who has a right one, from the same address.
+// Hundreds of wrong codes do not lock out a right one from the same address.
 func TestAttackWrongCodesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -194,8 +194,8 @@ func TestAttackWrongCodesKeepNobodyOut(t *testing.T) {
 	})
 }
 
-// The page that signs somebody in says whose account it opens, and to whom somebody
-// else's link comes that theirs is left.
+// The sign-in page names the account that it opens, and warns a signed-in user that
+// somebody else's link leaves theirs.
 func TestAttackSomebodyElsesLink(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -225,7 +225,7 @@ func holdsAll(text string, parts []string) bool {
 	return true
 }
 
-// A key that was pasted where none belongs is not repeated to the terminal.
+// A key pasted into the wrong place is not repeated on the terminal.
 func TestAttackAPastedKeyIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// newLinked is one human who is Ada on Telegram and Vera on WhatsApp, at noon of
-// a day in October. Anybody who writes is let in.
+// newLinked returns one person who is Ada on Telegram and Vera on WhatsApp, at noon of a
+// day in October. Every sender is admitted.
 func newLinked(t *testing.T, database string) *e2etest.Person {
 	t.Helper()
 	p := &e2etest.Person{Week: e2etest.NewClock(t, database), Heard: map[string]int{},
@@ -60,7 +60,7 @@ func TestTwoConversationsBecomeOneAndTwoAgain(t *testing.T) {
 	})
 }
 
-// Turns that run on either side when it begins are answered once, in the end.
+// Turns that run on either side when the merge begins are answered once in the end.
 func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -125,7 +125,7 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 	})
 }
 
-// A stranger may link under every policy, and guess five times an hour.
+// A stranger may link under every policy, with five attempts an hour.
 func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"pairing", "allowlist"} {
@@ -151,7 +151,7 @@ func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
 	}
 }
 
-// What became one by mistake is taken apart again by /undo, from any app of it.
+// A merge by mistake is undone by /undo from any app of the user.
 func TestAMergeIsUndone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -18,9 +18,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A month in two languages, then questions on Telegram and in the terminal whose
-// answers lie weeks back: they rest on the right message, both stores find the
-// same in the same order, and nobody finds what another person said.
+// A month in two languages, then questions on Telegram and in the terminal about things
+// from weeks ago: the answers rest on the right message, both stores find the same in the
+// same order, and nobody finds another person's messages.
 func TestWhatWasSaidWeeksAgoIsFound(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -59,7 +59,7 @@ func TestWhatWasSaidWeeksAgoIsFound(t *testing.T) {
 	})
 }
 
-// month is a town of two people who write in it for a month.
+// month is a town of two people with a month of messages.
 type month struct{ *e2etest.Week }
 
 func newMonth(t *testing.T, database string) month {
@@ -76,7 +76,7 @@ func newMonth(t *testing.T, database string) month {
 	return month{w}
 }
 
-// live has the month said: in sittings, each answered as a whole.
+// live sends the month's messages in sittings, each answered as a whole.
 func (w month) live() {
 	ours, theirs := e2etest.NewChatter(1), e2etest.NewChatter(2)
 	for n := 1; n <= e2etest.DaysOfMonth; n++ {
@@ -98,8 +98,8 @@ func (w month) live() {
 	}
 }
 
-// sitting has somebody write several messages that are answered at once: they
-// pause the assistant meanwhile, so that there is one answer on any machine.
+// sitting sends several messages that are answered together: the assistant is paused
+// meanwhile, so that there is one answer on any machine.
 func (w month) sitting(chat int64, texts []string) {
 	w.T.Helper()
 	n := len(w.Telegram.Sent(chat))
@@ -114,7 +114,7 @@ func (w month) sitting(chat int64, texts []string) {
 	w.Week.Sent = len(w.Telegram.Sent(e2etest.Ada))
 }
 
-// Say has the person of a chat write by the test's clock.
+// Say sends a message of a chat's person, at the test's time.
 func (w month) Say(chat int64, text string) {
 	w.Next++
 	m := e2etest.Written(chat, w.Next, text)
@@ -125,7 +125,7 @@ func (w month) Say(chat int64, text string) {
 	w.Telegram.Offer(map[string]any{"message": m})
 }
 
-// digest moves on by some days, until all days are over and indexed.
+// digest advances the clock by some days, until all days are closed and indexed.
 func (w month) digest(l *e2etest.Ledger, g *e2etest.Gateway) {
 	w.T.Helper()
 	w.Set(time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC))
@@ -151,8 +151,8 @@ func (w month) right(l *e2etest.Ledger, f e2etest.Fact, answer string) {
 	}
 }
 
-// terminal has Ada ask in a terminal beside the running server, and returns
-// what is shown.
+// terminal asks a question of Ada in a terminal beside the running server, and returns
+// the output.
 func (w month) terminal(lines []string) string {
 	w.T.Helper()
 	cmd := exec.CommandContext(w.T.Context(), e2etest.Program, "chat", "--user", "Ada")
@@ -173,7 +173,7 @@ func questions(all []e2etest.Fact) []string {
 	return out
 }
 
-// onlyOwn checks that no result of a tool holds what the other person said.
+// onlyOwn checks that no tool result contains the other person's messages.
 func (w month) onlyOwn(l *e2etest.Ledger) {
 	w.T.Helper()
 	for chat, not := range map[int64]func(e2etest.Fact) string{e2etest.Ada: func(f e2etest.Fact) string { return f.Other },
@@ -190,9 +190,9 @@ func (w month) onlyOwn(l *e2etest.Ledger) {
 	}
 }
 
-// searches are what the command line finds for the questions: days, and the
-// messages by their number among all that were said. Their ids also count the
-// entries of summaries, which come when they come.
+// searches are the results of the command line for the questions: days, and messages by
+// their number among all messages. Their ids also count the entries of summaries, which
+// appear at different times.
 func (w month) searches(l *e2etest.Ledger, all []e2etest.Fact) []string {
 	w.T.Helper()
 	said := l.Lines(`SELECT id FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat' ORDER BY id`,

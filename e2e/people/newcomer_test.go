@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// bothPasts writes a Telegram export and a WhatsApp export of somebody.
+// bothPasts writes a person's exports of Telegram and WhatsApp.
 func bothPasts(t *testing.T) (telegram, whatsapp string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func bothPasts(t *testing.T) (telegram, whatsapp string) {
 	return telegram, whatsapp
 }
 
-// setUp asks the wizard in an empty folder, and starts what it configured.
+// setUp runs the wizard in an empty folder, and starts the configured gateway.
 func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 	t.Helper()
 	w := e2etest.NewWizardOn(t, database)
@@ -73,9 +73,9 @@ func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 	return made, made.Start()
 }
 
-// Somebody new asks the wizard, brings their past from two apps, asks about it, has
-// all of it in the prompt, and takes everything to another machine, where the
-// conversation goes on.
+// A new user runs the wizard, imports their history from two apps, asks about it, has all
+// of it in the prompt, and moves everything to another machine, where the conversation
+// continues.
 func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

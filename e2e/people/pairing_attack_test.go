@@ -9,8 +9,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackAllSeatsOfStrangers has many strangers ask to be let in before an honest
-// one does.
+// TestAttackAllSeatsOfStrangers: many strangers request access before an honest one does.
 func TestAttackAllSeatsOfStrangers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A model that promises to come back, and does nothing for it, is made to: the
-// person sees the second answer only, and is reminded.
+// A model that promises to come back without a tool call is corrected: the person sees
+// only the second answer, and is reminded.
 func TestAPromiseIsKept(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

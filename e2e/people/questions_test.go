@@ -14,9 +14,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// An ordinary month of 300 turns, with three forwards a day, tools that read and
-// listed ones that change something: the person is asked at most once in a hundred
-// turns, and only where what is to leave is made from words of others.
+// An ordinary month of 300 turns, with three forwards a day, and tools that read or change
+// something: the person is asked at most once in a hundred turns, and only where foreign
+// words are to be sent elsewhere.
 func TestAnOrdinaryMonthAsksLittle(t *testing.T) {
 	t.Parallel()
 	x := newTrusting(t, "", func(w *e2etest.Town) {

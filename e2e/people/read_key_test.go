@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A key that may only read has nothing written by a model.
+// A key with only the scope read makes no model write anything.
 func TestAttackAKeyThatReadsSpendsNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -17,9 +17,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What somebody wants always is said once, in a chat, and stands in what the model gets of
-// a program and of the chat, whatever the strategy; what is taken away on the page is gone
-// from the next request on. An export holds it, and what was forgotten is nowhere.
+// A standing instruction is given once, in a chat, and is in every prompt of programs and
+// the chat, with any strategy; once removed on the page it is gone from the next request
+// on. An export contains it, and a forgotten one is nowhere.
 func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -84,8 +84,8 @@ func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
 	})
 }
 
-// The model only proposes: it counts after the person's yes, a tap or a word, once, in time;
-// what a program's turn proposes is asked in the person's chat.
+// The model can only propose one: it applies after the person's yes, by button or text,
+// once, in time. Proposals in a program's turn are asked in the person's chat.
 func TestTheAssistantOnlyProposesWhatIsWantedAlways(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

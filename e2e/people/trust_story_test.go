@@ -27,7 +27,7 @@ const (
 	mallory = int64(666)
 )
 
-// family is a house in which three talk with one assistant, and what each of them sees.
+// family is a household in which three people talk with one assistant, with their views.
 type family struct {
 	*trusting
 	seen  strings.Builder
@@ -36,14 +36,14 @@ type family struct {
 
 var familyNames = map[int64]string{e2etest.Ada: "Ada", ben: "Ben", cleo: "Cleo", mallory: "Mallory"}
 
-// secretWords match what is another at each run.
+// secretWords match parts that differ at each run.
 var secretWords = regexp.MustCompile(`\b[A-Z0-9]{8,24}\b|127\.0\.0\.1:\d+|\b\d{4}-\d\d-\d\d \d\d:\d\d`)
 
 func (f *family) line(who, text string) {
 	fmt.Fprintf(&f.seen, "%s: %s\n", who, strings.ReplaceAll(secretWords.ReplaceAllString(text, "…"), "\n", "\n    "))
 }
 
-// Say has somebody write, and returns the next n messages that they get.
+// Say sends a message of a person, and returns the next n messages to them.
 func (f *family) Say(who int64, text string, n int) []telegramtest.Message {
 	f.T.Helper()
 	f.line(familyNames[who], text)
@@ -61,7 +61,7 @@ func (f *family) gets(who int64, n int) []telegramtest.Message {
 	return all[:n]
 }
 
-// buttons are the words below a message.
+// buttons returns the labels of the buttons below a message.
 func buttons(m telegramtest.Message) string {
 	var keys struct {
 		Rows [][]struct{ Text string } `json:"inline_keyboard"`
@@ -79,7 +79,7 @@ func buttons(m telegramtest.Message) string {
 	return strings.TrimRight(out.String(), " ")
 }
 
-// forwards has Ada forward Mallory's words, and returns what she gets.
+// forwards forwards Mallory's words as Ada, and returns Ada's messages.
 func (f *family) forwards(text string) telegramtest.Message {
 	f.T.Helper()
 	f.line("Ada forwards", text)
@@ -103,7 +103,7 @@ func (f *family) taps(q telegramtest.Message, word string) {
 	f.gets(e2etest.Ada, 1)
 }
 
-// page is what somebody reads on the page, as words.
+// page returns the text of a person's page.
 func (f *family) page(v *e2etest.Guest) string {
 	_, body := v.Get("/")
 	body = regexp.MustCompile(`(?s)<(script|style|head|nav|svg)\b.*?</(script|style|head|nav|svg)>`).ReplaceAllString(body,
@@ -112,8 +112,8 @@ func (f *family) page(v *e2etest.Guest) string {
 	return strings.Join(strings.Fields(html.UnescapeString(body)), " ")
 }
 
-// Three people of a family share a gateway, the owner has a server that sends mail,
-// and a stranger has the owner forward words that ask for one.
+// Three people of a family share a gateway, the owner has a tool server that sends mail,
+// and a stranger gets the owner to forward words that request one.
 func TestAttackAFamilyAndAStranger(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -174,7 +174,7 @@ func TestAttackAFamilyAndAStranger(t *testing.T) {
 	})
 }
 
-// told compares what everybody saw with what is written down.
+// told compares everybody's messages with the recorded story.
 func (f *family) told(t *testing.T, file string) {
 	t.Helper()
 	if *updateStory {

@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// trusting is a gateway with an owner on Telegram, a server of tools that sends
-// mail, and a model that does whatever it reads.
+// trusting is a gateway with an owner on Telegram, a tool server that sends mail, and a
+// model that does whatever it reads.
 type trusting struct {
 	*e2etest.Week
 	g    *e2etest.Gateway
@@ -35,7 +35,7 @@ func newTrusting(t *testing.T, database string, change func(w *e2etest.Town)) *t
 	return x
 }
 
-// mails are the mails that were sent.
+// mails returns the sent mails.
 func (x *trusting) mails() (n int) {
 	for _, c := range e2etest.Calls(x.T, x.path) {
 		if strings.HasPrefix(c, "mail:") {
@@ -45,7 +45,7 @@ func (x *trusting) mails() (n int) {
 	return n
 }
 
-// sentMails fails the test if another number of mails was sent.
+// sentMails fails the test if the number of sent mails differs.
 func (x *trusting) sentMails(when string, want int) {
 	x.T.Helper()
 	if n := x.mails(); n != want {
@@ -72,7 +72,7 @@ func (x *trusting) press(q telegramtest.Message, word string) string {
 	return ""
 }
 
-// read is the prompt of a message of the owner's.
+// read returns the prompt of one of the owner's messages.
 func (x *trusting) read(text string) string {
 	x.T.Helper()
 	x.Ask(text)
@@ -80,7 +80,7 @@ func (x *trusting) read(text string) string {
 	return x.MustRun("turns", "show", fmt.Sprint(turn), "--user", "1", "--prompt")
 }
 
-// forward has Ada forward somebody else's words.
+// forward forwards somebody else's words as Ada.
 func (x *trusting) forward(text string) telegramtest.Message {
 	x.T.Helper()
 	x.Telegram.Offer(map[string]any{"message": map[string]any{
@@ -130,8 +130,8 @@ func TestAttackAModelThatObeysAForwardedMessage(t *testing.T) {
 	})
 }
 
-// What words of others lead to in the person's own store is done, told with an undo,
-// and marked, and so is what is made from it.
+// Effects of foreign words on the person's own store are carried out, reported with an
+// undo, and marked, and so is everything derived from them.
 func TestAttackWhatWordsOfOthersLeadToIsToldAndUndone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -211,8 +211,8 @@ func TestAttackAQuestionIsAnsweredByItsPersonInItsTimeOnly(t *testing.T) {
 	})
 }
 
-// A yes that names none of two open questions answers neither; each is answered by its
-// own button, with the arguments that it showed.
+// A yes without a code answers neither of two open questions; each is answered by its own
+// button, with the arguments that it showed.
 func TestAttackTwoQuestionsAtOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -331,7 +331,7 @@ func TestAttackAKeyForChattingIsNotTheAccount(t *testing.T) {
 	})
 }
 
-// A prefilled message that holds somebody else's code gives nothing away.
+// A prefilled message with somebody else's code reveals nothing.
 func TestAttackOneMessageDoesNotGiveOwnershipAway(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -18,17 +18,17 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Every block of commands in the documents is run as it stands, each document from
-// its beginning to its end in one shell and a copy of the checkout of its own.
+// Every block of commands in the documents is run unchanged, each document from beginning
+// to end in one shell and its own copy of the checkout.
 //
 //	```sh                     is run, and must succeed
-//	<!-- not run: WHY -->     before such a block: it cannot be, and why
+//	<!-- not run: WHY -->     before such a block: it cannot be run, and why
 //	<!-- serves -->           before such a block: it runs until the page answers
-//	<!-- before: COMMANDS --> is run, and not shown: what a reader has already
+//	<!-- before: COMMANDS --> is run, and not shown: earlier steps of the reader
 //
-// All other blocks say what they are (text, yaml, …), so that none goes unseen.
+// All other blocks name their kind (text, yaml, …), so that none is overlooked.
 
-// step is something that a document has its reader do.
+// step is a step of a document.
 type step struct {
 	line   int
 	script string
@@ -40,7 +40,7 @@ var (
 	notRun = regexp.MustCompile(`^ *<!-- not run: \S.* -->$`)
 )
 
-// steps reads the steps of a document, and what is wrong with its blocks.
+// steps parses the steps of a document, and lists the errors of its blocks.
 func steps(text string) (out []step, faults []string) {
 	lines := strings.Split(text, "\n")
 	before := "" // the line before a block, if not empty
@@ -112,8 +112,8 @@ func runDocument(t *testing.T, all []step) {
 	e2etest.Must(t, os.Symlink(e2etest.Program, filepath.Join(bin, "everthread")))
 	state := filepath.Join(home, "variables")
 	for _, s := range all {
-		// Variables live on from one block to the next, as in a reader's shell. With trimmed
-		// paths the copies share what is compiled.
+		// Variables persist from one block to the next, as in a reader's shell. With trimmed
+		// paths the copies share compiled packages.
 		script := fmt.Sprintf("set -euo pipefail\nset -a\n[ ! -f %[1]q ] || . %[1]q\n%[2]s\nset +x\nexport -p >%[1]q\n",
 			state, s.script)
 		cmd := exec.Command("bash", "-c", strings.ReplaceAll(script, "127.0.0.1:8080", address))
@@ -124,7 +124,7 @@ func runDocument(t *testing.T, all []step) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
-		cmd.WaitDelay = time.Second // what goes on in the background may hold the pipe
+		cmd.WaitDelay = time.Second // background processes may hold the pipe
 		e2etest.Must(t, cmd.Start())
 		group := cmd.Process.Pid
 		t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) })
@@ -171,7 +171,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// copyOfCheckout copies the files of the repository to a folder of the test's.
+// copyOfCheckout copies the files of the repository to a temporary folder.
 func copyOfCheckout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

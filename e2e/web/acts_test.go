@@ -14,13 +14,13 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// rich is a message with all that is set in a way of its own.
+// rich is a message with all kinds of special content.
 const rich = "so $a^2$ is\n\n```go\nx := 1 // one\n```\n\n\\[\n\\frac{1}{2}\n\\]\n\n- [x] done\n\n|n|\n|-:|\n|1|\n\nand $5 or $6"
 
-// answer is the newest answer on a page.
+// answer selects the newest answer on a page.
 const answer = "#entries > .entry.agent.said:nth-last-child(1 of .agent.said)"
 
-// What every chat page has: what stands in messages, and what is done with them.
+// What every chat page has: contents of messages, and actions on them.
 func TestAPersonActsOnMessages(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t), "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
@@ -36,7 +36,7 @@ func TestAPersonActsOnMessages(t *testing.T) {
 	})
 }
 
-// keys presses keys, one after the other.
+// keys presses keys in order.
 func (v *visitor) keys(all ...string) {
 	v.T.Helper()
 	for _, key := range all {
@@ -44,13 +44,13 @@ func (v *visitor) keys(all ...string) {
 			v.Do(chromedp.KeyEvent(key))
 			continue
 		}
-		// As a keyboard does it: what prevents the key prevents the new line.
+		// Like a keyboard: preventing the key prevents the new line.
 		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown,
 			Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13}))
 	}
 }
 
-// isSet: code is coloured, mathematics is set, and prices are none.
+// isSet: code is coloured, mathematics is typeset, and prices are not mathematics.
 func (v *visitor) isSet() {
 	v.T.Helper()
 	v.Send(rich)
@@ -66,8 +66,8 @@ func (v *visitor) isSet() {
 	}
 }
 
-// copies: a block of code and a message, by the clipboard, and by a selection where there
-// is none.
+// copies: a block of code and a message, with the clipboard, or without one with a
+// selection.
 func (v *visitor) copies() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab,
@@ -124,7 +124,7 @@ func (v *visitor) choosesAnAnswer() {
 	}
 }
 
-// editsAndUndoes: the newest message is written again, then taken back with its answer.
+// editsAndUndoes: the newest message is edited, then undone with its answer.
 func (v *visitor) editsAndUndoes() {
 	v.T.Helper()
 	own := "#entries > .entry.user.said:nth-last-child(1 of .user.said)"
@@ -141,7 +141,7 @@ func (v *visitor) editsAndUndoes() {
 	v.Comes("!document.querySelector('#entries').innerText.includes('what of the third?')")
 }
 
-// usesKeys: a message is found and copied, an answer asked for, and a command completed.
+// usesKeys: a message is found and copied, an answer regenerated, and a command completed.
 func (v *visitor) usesKeys() {
 	v.T.Helper()
 	v.Send("by keys alone")
@@ -185,7 +185,7 @@ func (v *visitor) looksAtAPicture() {
 	v.Comes("!document.querySelector('.viewer') && document.activeElement.matches('.picture')")
 }
 
-// writesOnAPhone: Enter begins a new line where keys are on the glass.
+// writesOnAPhone: Enter starts a new line on touch screens.
 func (v *visitor) writesOnAPhone() {
 	v.T.Helper()
 	v.Look(360, "light", "en")

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheOwnersPageOfManyPeople is small and quick however many there are.
+// TestTheOwnersPageOfManyPeople is small and fast with any number of users.
 func TestTheOwnersPageOfManyPeople(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// written is a control as a template has it: what a template fills in is an asterisk.
+// written is a control in a template, with asterisks for values.
 type written struct {
 	control
 	text string // of its tag
@@ -28,7 +28,7 @@ var (
 	stars  = regexp.MustCompile(`\*[*\s]*\*`)
 )
 
-// controls are those of all templates.
+// controls returns the controls of all templates.
 func controls(t *testing.T) (out []written) {
 	t.Helper()
 	for _, pattern := range []string{"templates/*.html", "templates/parts/*.html"} {
@@ -48,7 +48,7 @@ func controls(t *testing.T) (out []written) {
 	return out
 }
 
-// inTemplate are the controls of one template.
+// inTemplate returns the controls of one template.
 func inTemplate(file, text string) (out []written) {
 	text = either.ReplaceAllString(text, "*")
 	text = action.ReplaceAllString(text, "*")
@@ -80,7 +80,7 @@ func inTemplate(file, text string) (out []written) {
 	return out
 }
 
-// is reports whether a control of a page is made by a template's.
+// is reports whether a template's control renders a control of a page.
 func (w written) is(c control) bool {
 	if w.Tag != c.Tag || w.Form != "" && !globbed(w.Form, c.Form) || !classes(w.Details, c.Details) {
 		return false
@@ -102,8 +102,7 @@ func (w written) is(c control) bool {
 	return true
 }
 
-// classes reports whether one list of classes has all those of another that stand there
-// as they are.
+// classes reports whether one list of classes contains all literal ones of another.
 func classes(want, got string) bool {
 	for _, name := range strings.Fields(want) {
 		if !strings.Contains(name, "*") && !slices.Contains(strings.Fields(got), name) {
@@ -113,7 +112,7 @@ func classes(want, got string) bool {
 	return true
 }
 
-// globbed reports whether a text is what a pattern with asterisks says.
+// globbed reports whether a text matches a pattern with asterisks.
 func globbed(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1
@@ -134,13 +133,13 @@ func globbed(pattern, text string) bool {
 	return strings.HasSuffix(text, parts[last])
 }
 
-// beyond are controls that no test operates by hand, with the reason.
+// beyond lists controls that no test operates, with the reason.
 var beyond = map[string]string{
 	`<a class="button" href="/settings#data">`: "it is shown where a deletion broke off",
 }
 
-// leaves lists the controls of templates that are none of some: buttons must have been
-// operated, what else there is reached.
+// leaves lists the controls of templates that are missing: buttons must have been
+// operated, others reached.
 func leaves(t *testing.T, done, met []control) (out []string) {
 	t.Helper()
 	all := append(slices.Clone(met), done...)

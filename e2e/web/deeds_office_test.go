@@ -2,7 +2,7 @@
 
 package web
 
-// administers: what the owner does.
+// administers: actions of the owner.
 var administers = []deed{
 	{"/admin", ".request .fields button", "document.querySelectorAll('.request').length === 1", false},
 	{"/admin", ".request .sure > summary | .request .sure-form button", gone(".request"), false},
@@ -21,7 +21,7 @@ var administers = []deed{
 	{"/admin", "#check button", fresh("document.querySelector('.finding')"), false},
 }
 
-// links: the apps and keys of a person, and what is embedded how.
+// links: a person's apps, keys and embeddings.
 var links = []deed{
 	{"/settings", "#channels details.fold > summary | #agent-key = key-of-adas-agent-fedcba9876543210 | " +
 		"#channels form[action$=agents] button", toast("agent"), false},
@@ -34,12 +34,12 @@ var links = []deed{
 	{"/settings", "#embeddings .sure > summary | #embeddings button[value=clear]", gone("#embeddings .sure"), false},
 }
 
-// unlinks: an app is taken away, which signs out who came by it.
+// unlinks: unlinking an app signs out the browsers that it signed in.
 var unlinks = []deed{
 	{"/settings", "#channels > .rows li:last-child .sure > summary | #channels button[value=keep]", fresh("document.querySelector('main')"), false},
 }
 
-// splits: what was said through an app becomes that of somebody else.
+// splits: the messages of an app move to a user of their own.
 var splits = []deed{
 	{"/settings", "#channels > .rows .sure > summary | #channels button[value=split]", fresh("document.querySelector('main')"), false},
 }
@@ -56,7 +56,7 @@ var (
 		"document.querySelector('.farewell .note.good')", false}}
 )
 
-// withoutNetwork: what waits on the device.
+// withoutNetwork: messages waiting on the device.
 var withoutNetwork = []deed{
 	{"/threads/99999", "#later = written on a hill | #write-later .button", says("#outbox", "written on a hill"), false},
 	{"", "#outbox button >> Dis", gone("#outbox li"), false},
@@ -64,7 +64,7 @@ var withoutNetwork = []deed{
 	{"", "#again", "!window.old && document.querySelector('#offline')", true},
 }
 
-// refused: what waited and is not taken.
+// refused: waiting messages that are refused.
 var refused = []deed{
 	{"", "#outbox button >> Retry", "(window.calm = document.querySelector('#outbox .state.failed') ? (window.calm || 0) + 1 : 0) > 40", false},
 	{"", "#outbox button >> Dis", gone("#outbox li"), false},

@@ -6,8 +6,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// deed is something that a person does on a page, step by step: a step operates a
-// control, or writes into it ("#q = harbour"), or picks a file ("file").
+// deed is an action of a person on a page in steps: a step operates a control, writes into
+// it ("#q = harbour"), or picks a file ("file").
 type deed struct {
 	page  string // where it begins; empty: where the one before ended
 	steps string // separated by " | "
@@ -35,7 +35,7 @@ func fresh(expression string) string { return "!window.old && " + expression }
 // toast is an expression: the page says a text.
 func toast(text string) string { return says("#toast", text) }
 
-// arrives: somebody signs in, makes a key while they have no other app, and links apps.
+// arrives: signing in, creating a key without any other app, and linking apps.
 var arrives = []deed{
 	{"", "#clocks label:nth-of-type(2) input", "document.querySelector('#clocks input[value=UTC]').checked", false},
 	{"", "#signin button", "document.querySelector('#write')", false},
@@ -51,7 +51,7 @@ var arrives = []deed{
 	{"", "form[action='/settings/channels/link'] button", fresh("document.querySelector('.codes')"), true},
 }
 
-// writes: what is done with messages on the page of today.
+// writes: actions on messages on today's page.
 var writes = []deed{
 	{"/", "#text = what of the **second**? | #send", says(".entry.agent .prose", "what of the second?") + "&&" + gone(".writing"), false},
 	{"", answer + " .quick .reply", "!document.querySelector('#replying').hidden", false},
@@ -96,7 +96,7 @@ var writes = []deed{
 	{"", "#promises li[id^=l] a[href]", "document.querySelector('.entry.found')", false},
 }
 
-// goesAbout: days, search, threads, and what the head of the page holds.
+// goesAbout: days, search, threads, and the header of the page.
 var goesAbout = []deed{
 	{"/", "#previous-day", "location.pathname.startsWith('/day/')", false},
 	{"", "#next-day", says("h1", "Today"), false},
@@ -126,7 +126,7 @@ var goesAbout = []deed{
 	{"", "#shortcuts button", "!document.querySelector('#shortcuts').open", false},
 }
 
-// keeps: what is remembered, and what is set.
+// keeps: memory and settings.
 var keeps = []deed{
 	{"/memory", ".add > summary | #add-text = Plays the cello | #add-type = preference | .add .button", says(".statement", "Plays the cello"), false},
 	{"/memory", ".noted button", toast("Archived."), false},

@@ -19,19 +19,19 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// handScript is in every page of a house: it finds what is to be touched, says what it
-// is, and judges where the focus stands.
+// handScript is in every page of a house: it finds and describes targets, and judges the
+// place of the focus.
 //
 //go:embed testdata/hand.js
 var handScript string
 
-// control is something on a page that can be operated.
+// control is an operable element of a page.
 type control struct {
 	Tag, Form, Details string // Form: its address; Details: the class of what a summary opens
 	Attrs              map[string]string
 }
 
-// hand operates a page in one way only, such as by keys.
+// hand operates a page in only one way, such as by keys.
 type hand interface {
 	press(v *house, target string)
 	fill(v *house, target, text string)
@@ -39,7 +39,7 @@ type hand interface {
 	holds(v *house) // the device that it operates
 }
 
-// house is a gateway with everything that a page can show, and somebody in it.
+// house is a gateway whose page has everything to show, and a person in it.
 type house struct {
 	*visitor
 	net  *e2etest.Relay
@@ -48,7 +48,7 @@ type house struct {
 	met  []control // what was reached
 }
 
-// newHouse opens a house that nobody has signed in to yet. Its day before has a summary.
+// newHouse opens a house before the first sign-in. Its previous day has a summary.
 func newHouse(t *testing.T, h hand) *house {
 	t.Helper()
 	w := e2etest.NewClock(t, "")
@@ -65,7 +65,7 @@ func newHouse(t *testing.T, h hand) *house {
 	return v
 }
 
-// open opens a tab of somebody who is not signed in.
+// open opens a tab without a session.
 func (v *house) open(t *testing.T) {
 	t.Helper()
 	v.Tab = v.g.NewTab(t)
@@ -78,7 +78,7 @@ func (v *house) open(t *testing.T) {
 		e2etest.Command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}))
 }
 
-// talks fills two days, by other channels and by the API of the page.
+// talks fills two days, through other channels and the page's API.
 func (v *house) talks() {
 	v.T.Helper()
 	v.Ask("say 90 words about the harbour")
@@ -117,7 +117,7 @@ func (v *house) talks() {
 	}
 }
 
-// grows adds what takes long to come about: many people and things, and what failed.
+// grows adds slow data: many people and things, and failures.
 func (v *house) grows() {
 	v.T.Helper()
 	for _, into := range []string{
@@ -140,8 +140,8 @@ func (v *house) grows() {
 	}
 }
 
-// finds waits until a target is there: a selector, and the words that it begins with
-// after ">>". What it finds is marked for the hand.
+// finds waits for a target: a selector, and after ">>" the beginning of its text. It marks
+// the target for the hand.
 func (v *house) finds(target string) control {
 	v.T.Helper()
 	v.Comes("hand.find(" + e2etest.Quote(target) + ")")
@@ -151,7 +151,7 @@ func (v *house) finds(target string) control {
 	return c
 }
 
-// does has the hand operate a control, or write into it after " = ".
+// does operates a control with the hand, or writes the text after " = " into it.
 func (v *house) does(step string) {
 	v.T.Helper()
 	step, perhaps := strings.CutPrefix(step, "?") // only if it is there
@@ -173,7 +173,7 @@ func (v *house) does(step string) {
 	v.hand.press(v, target)
 }
 
-// run does deeds, one after the other.
+// run does deeds in order.
 func (v *house) run(t *testing.T, deeds []deed) {
 	for _, d := range deeds {
 		t.Run(d.steps, func(t *testing.T) {
@@ -206,14 +206,14 @@ func (v *house) looks(t *testing.T, pages ...string) {
 	}
 }
 
-// comesBack signs in again, with a link of its own.
+// comesBack signs in again, with its own link.
 func (v *house) comesBack(t *testing.T, user string) {
 	t.Helper()
 	v.Open("/signin?code=" + v.SignInCode(user))
 	v.run(t, signsIn)
 }
 
-// livesHere does everything that can be done in a house, from the first link on.
+// livesHere does everything possible in a house, from the first link on.
 func (v *house) livesHere(t *testing.T) {
 	v.hand.look(v)
 	v.run(t, arrives)
@@ -243,7 +243,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, leavesAll)
 }
 
-// retries asks again for an answer that did not come.
+// retries retries an answer that did not arrive.
 func (v *house) retries(t *testing.T) {
 	t.Helper()
 	v.Control("/__aimock/chaos", `{"dropRate": 1}`)
@@ -252,7 +252,7 @@ func (v *house) retries(t *testing.T) {
 	v.run(t, []deed{{"", "#status button >> Retry", says(".entry.agent .prose", "are you there?"), false}})
 }
 
-// places are pages with everything on them that a template knows.
+// places are pages that together contain everything in the templates.
 func (v *house) places() []string {
 	v.T.Helper()
 	const newest = `SELECT MAX(id) FROM messages WHERE user_id = 1 AND kind = 'chat' AND role = '%s'`
@@ -268,7 +268,7 @@ func (v *house) places() []string {
 	return out
 }
 
-// withoutNetwork does what can be done while the gateway is out of reach.
+// withoutNetwork does what is possible while the gateway is unreachable.
 func (v *house) withoutNetwork(t *testing.T) {
 	t.Helper()
 	v.Open("/")

@@ -21,8 +21,8 @@ import (
 // keyboard is a hand that has keys only.
 type keyboard struct{}
 
-// Everything that the page can do is done by keys alone; the focus is always seen, goes
-// in reading order, and is caught nowhere.
+// Everything on the page works with keys alone; the focus is always visible, moves in
+// reading order, and is trapped nowhere.
 func TestEverythingIsDoneByKeys(t *testing.T) {
 	v := newHouse(t, keyboard{})
 	v.hand.holds(v)
@@ -32,7 +32,7 @@ func TestEverythingIsDoneByKeys(t *testing.T) {
 	}
 }
 
-// Each key that the list of keys names works, and each that works is named.
+// Each listed key works, and each working key is listed.
 func TestTheListOfKeysIsTrue(t *testing.T) {
 	v := newHouse(t, keyboard{})
 	v.Click("#signin button")
@@ -43,7 +43,7 @@ func TestTheListOfKeysIsTrue(t *testing.T) {
 // holds is a screen of a desk.
 func (keyboard) holds(v *house) { v.Look(1280, "light", "en") }
 
-// press goes to a target with Tab, and presses the key that operates it.
+// press moves to a target with Tab, and presses the key that operates it.
 func (k keyboard) press(v *house, target string) {
 	v.T.Helper()
 	k.reach(v, target)
@@ -120,8 +120,7 @@ func (k keyboard) fill(v *house, target, text string) {
 	}
 }
 
-// look goes through a page with Tab from its beginning to its end, and opens what is
-// folded on the way.
+// look moves through a page with Tab from beginning to end, and opens folds on the way.
 func (k keyboard) look(v *house) {
 	v.T.Helper()
 	v.Comes("document.readyState === 'complete'")
@@ -154,7 +153,7 @@ func (k keyboard) look(v *house) {
 	}
 }
 
-// shortcut is a key that stands in the list of keys, or some one after the other.
+// shortcut is a listed key, or a sequence of keys.
 type shortcut struct{ page, keys, sees string }
 
 var shortcuts = []shortcut{
@@ -188,7 +187,7 @@ var shortcuts = []shortcut{
 	{"", "Tab", "document.querySelector('#text').value === '/today '"},
 }
 
-// shortcuts presses each key of the list of keys, which lists them all.
+// shortcuts presses each listed key.
 func (v *house) shortcuts(t *testing.T) {
 	v.Send("said the day before")
 	v.Sees(".entry.agent .prose", "said the day before")
@@ -224,7 +223,7 @@ func (v *house) shortcuts(t *testing.T) {
 	v.listsAll(t)
 }
 
-// listsAll: what the scripts listen to stands in the list.
+// listsAll: the list has every key in the scripts.
 func (v *house) listsAll(t *testing.T) {
 	v.Open("/")
 	listed := e2etest.Js[string](v.Tab, "[...document.querySelectorAll('#shortcuts kbd')].map((x) => x.textContent).join(' ')")
@@ -244,7 +243,7 @@ func (v *house) listsAll(t *testing.T) {
 	}
 }
 
-// stroke presses a key, as a keyboard does it.
+// stroke presses a key like a keyboard.
 func (v *house) stroke(key string) {
 	v.T.Helper()
 	switch key {

@@ -21,8 +21,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Somebody with a long history deletes everything on the page: it shows how far it
-// is, and proves at its end, without a session, that nothing is left.
+// A user with a long history deletes their account on the page: it shows progress, and
+// proves at its end, without a session, that nothing is left.
 func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		f := e2etest.NewFarewell(t, database(t), 20_000)
@@ -72,8 +72,8 @@ func sum(counts map[string]int) (n int) {
 	return n
 }
 
-// Wherever the process dies while somebody is deleted: either nothing is removed,
-// and pressing again does it, or everything is once it has started again.
+// Wherever the process dies during an account deletion, either nothing is deleted, and
+// pressing again does it, or everything is after a restart.
 func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -115,8 +115,8 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 	})
 }
 
-// A message is forgotten, and the page tells that nothing is left of it; of what
-// others said it tells nothing.
+// A message is forgotten, and the page reports that nothing is left of it. About messages
+// of others it reports nothing.
 func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -163,8 +163,8 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 	})
 }
 
-// The pages of leaving, as they are seen in both languages and themes, on a phone
-// and on a desktop. The screenshots are kept.
+// The pages of an account deletion in both languages and themes, on a phone and on a
+// desktop. The screenshots are kept.
 func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {

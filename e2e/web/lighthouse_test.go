@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// judged is a page that Lighthouse is to see, and what it says.
+// judged is a page for Lighthouse with its results.
 type judged struct {
 	Path     string         `json:"path"`
 	Phone    bool           `json:"phone"`
@@ -26,8 +26,8 @@ type judged struct {
 	Error    string         `json:"error"`
 }
 
-// judge has Lighthouse see every page once on a phone and once on a desktop, once light
-// and once dark, the languages in turn.
+// judge runs Lighthouse on every page once on a phone and once on a desktop, once light
+// and once dark, alternating the languages.
 func (v *gallery) judge() {
 	v.T.Helper()
 	if _, err := os.Stat(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "lighthouse")); err != nil {

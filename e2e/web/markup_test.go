@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// markup has the HTML of pages checked by html-validate, which somebody else wrote.
+// markup checks the HTML of pages with html-validate, a third-party tool.
 type markup struct {
 	t   *testing.T
 	dir string
@@ -32,14 +32,14 @@ func newMarkup(t *testing.T) *markup {
 	return m
 }
 
-// keep keeps a page as the server sends it.
+// keep stores a page as sent by the server.
 func (m *markup) keep(p *e2etest.Tab, name string) {
 	m.t.Helper()
 	text := e2etest.Js[string](p, "fetch(location.href).then((r) => r.text())")
 	e2etest.Must(m.t, os.WriteFile(filepath.Join(m.dir, name+".html"), []byte(text), 0o600))
 }
 
-// faults lists what is wrong, and on which pages.
+// faults lists the errors with their pages.
 func (m *markup) faults() map[string][]string {
 	m.t.Helper()
 	files, err := filepath.Glob(filepath.Join(m.dir, "*.html"))

@@ -4,8 +4,8 @@ package web
 
 import "testing"
 
-// What the assistant noted is seen the same day and undone; what a person knows better
-// they correct, and what is to be gone is gone for good.
+// Items that the assistant noted are listed the same day and can be undone. A person can
+// correct items, and delete them for good.
 func TestMemoryIsCorrectedAndDeletedOnThePage(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(360, "light", "en")

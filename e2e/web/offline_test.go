@@ -16,8 +16,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Without network the page opens, says so, and keeps what is written: it is sent once,
-// in order, when the network is back, and nothing stays of who signs out.
+// Without network the page opens, says so, and stores messages: they are sent once, in
+// order, when the network is back, and signing out leaves nothing.
 func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -75,7 +75,7 @@ func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
 		{ window.left = x.length + localStorage.length + (await caches.keys()).length }), false)`)
 }
 
-// What a device keeps for one person is neither shown to another nor sent for them.
+// A person's stored messages are neither shown to another user nor sent for them.
 func TestWhatWaitsIsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -116,7 +116,7 @@ type conditions struct {
 	Upload   int  `json:"uploadThroughput"`
 }
 
-// An open page says that the network is gone as soon as the browser knows.
+// An open page reports a lost network as soon as the browser notices.
 func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -137,7 +137,7 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 	p.Sees(".entry.user", "kept")
 }
 
-// The first sign-in asks which clock is theirs, and keeps the answer.
+// The first sign-in asks for the time zone, and stores the answer.
 func TestSigningInAsksWhichClock(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

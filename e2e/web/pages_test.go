@@ -19,15 +19,14 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// onThePage is what is said there, and answered.
+// onThePage are messages on the page with their answers.
 var onThePage = [][2]string{
 	{"This is where it will stand. Is that a **good place**?\n[photo]",
 		"Yes: it is open to the south, so there is light from morning to evening.\n\n| side | metres | what stands there |\n|---|---|---|\n| south | 2.4 | the bench |\n| west | 1.8 | the door |\n\nMind the wind: **screw the frame to the shed**."},
 	{"Which train is the fastest?", "The one at 07:58 from Gare de Lyon: two hours to Part-Dieu."},
 }
 
-// gallery is a page with days behind it: everything that is shown has something
-// to show.
+// gallery is a page with earlier days, on which every list has entries.
 type gallery struct {
 	*e2etest.Week
 	g     *e2etest.Gateway
@@ -64,7 +63,7 @@ func newGallery(t *testing.T) *gallery {
 	return v
 }
 
-// stay says more on the page itself: a picture, a thread, something remembered.
+// stay adds things on the page itself: a picture, a thread, a memory item.
 func (v *gallery) stay(p *e2etest.Tab) {
 	v.T.Helper()
 	p.SignIn(v.start)
@@ -99,7 +98,7 @@ func (v *gallery) stay(p *e2etest.Tab) {
 	v.pages = append(v.pages, v.found(p)...)
 }
 
-// found are the pages that the navigation leads to, and those beside them.
+// found returns the pages in the navigation, and those beside them.
 func (v *gallery) found(p *e2etest.Tab) []string {
 	v.T.Helper()
 	const links = `[...document.querySelectorAll('.tabs a, .side a, nav a')].filter((x) => x.origin === location.origin).map((x) => x.pathname)`
@@ -119,7 +118,7 @@ func (v *gallery) found(p *e2etest.Tab) []string {
 	return out
 }
 
-// name is a file for a page.
+// name returns the file name for a page.
 func pageName(path string) string {
 	path = regexp.MustCompile(`\d{3,}|[?&=]`).ReplaceAllString(strings.Trim(path, "/"), "-")
 	if path = strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"); path == "" {
@@ -134,8 +133,8 @@ type look struct {
 	theme string
 }
 
-// looks are how pages are seen in each language, by the width that they are loaded at:
-// a window may change its width, a phone does not. Without all tests one of each is seen.
+// looks are the views of pages in each language, by the width at which they are loaded: a
+// window may change its width, a phone does not. Without all tests one of each is seen.
 func looks(language string) map[int64][]look {
 	switch {
 	case !fulltest.Asked():
@@ -151,7 +150,7 @@ func looks(language string) map[int64][]look {
 		1280: {{1280, "light"}, {1280, "dark"}, {1920, "light"}, {1920, "dark"}}}
 }
 
-// inspection collects what is wrong with pages, and where.
+// inspection collects the faults of pages, with their places.
 type inspection struct {
 	*gallery
 	axe    string
@@ -161,7 +160,7 @@ type inspection struct {
 
 func (n *inspection) is(wrong, where string) { n.wrong[wrong] = append(n.wrong[wrong], where) }
 
-// see looks at a page in a language, loaded at a width.
+// see inspects a page in a language, loaded at a width.
 func (n *inspection) see(p *e2etest.Tab, path, language string, loaded int64) {
 	n.T.Helper()
 	p.Look(loaded, "light", language)
@@ -194,8 +193,8 @@ func (n *inspection) see(p *e2etest.Tab, path, language string, loaded int64) {
 	}
 }
 
-// Every page, as it is seen on a phone, a tablet and on desktops, light and dark, in
-// every language: nobody is shut out, nothing is cut off. The screenshots are kept.
+// Every page on a phone, a tablet and desktops, light and dark, in every language, is
+// accessible, and nothing is cut off. The screenshots are kept.
 func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
@@ -238,5 +237,5 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	}
 }
 
-// strangersPages are for somebody who is not signed in.
+// strangersPages are the pages without a session.
 func strangersPages() []string { return []string{"/signin", "/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"} }

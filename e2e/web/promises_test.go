@@ -4,8 +4,8 @@ package web
 
 import "testing"
 
-// What is promised stands beside the day, and is settled there: on a phone in a strip
-// that opens, on every open page at once.
+// Promises are beside the day, and can be settled there: on a phone in a strip that opens,
+// on every open page immediately.
 func TestPromisesAreSettledBesideTheDay(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(1280, "light", "en")

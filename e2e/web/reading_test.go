@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A phone opens the page at the newest message, and after something was said elsewhere at
-// the first of it; earlier messages come as somebody scrolls up; no summary hides any.
+// A phone opens the page at the newest message, or at the first unread one; earlier
+// messages are loaded by scrolling up; no summary hides any.
 func TestAPersonReadsOn(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t), "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
@@ -57,7 +57,7 @@ func TestAPersonReadsOn(t *testing.T) {
 	})
 }
 
-// chromeOfAPhone: what is not the conversation takes less than a fifth of the screen.
+// chromeOfAPhone: everything but the conversation takes less than a fifth of the screen.
 func (v *visitor) chromeOfAPhone() {
 	v.T.Helper()
 	share := e2etest.Js[float64](v.Tab,
@@ -70,7 +70,7 @@ func (v *visitor) chromeOfAPhone() {
 	}
 }
 
-// counts: what comes while nobody looks is counted in the title until somebody does.
+// counts: the title counts messages that arrive while nobody looks.
 func (v *visitor) counts() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, "document.hasFocus = () => false")
@@ -80,7 +80,7 @@ func (v *visitor) counts() {
 	v.Comes("document.title.startsWith('Today')")
 }
 
-// keepsADraft: what was begun is there in another tab, and gone after signing out.
+// keepsADraft: a draft is there in another tab, and gone after signing out.
 func (v *visitor) keepsADraft() {
 	v.T.Helper()
 	v.Fill("#text", "not finished yet")

@@ -16,15 +16,15 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// scanned are the kinds of attacks that the scanner tries. Those that ask a server
-// of its authors (ssrf, xxe) or mostly wait (blindsql) are left out.
+// scanned are the scanner's kinds of attacks, without those that contact a server of its
+// authors (ssrf, xxe) or mostly wait (blindsql).
 const scanned = "cookieflags,crlf,csp,exec,file,http_headers,permanentxss,redirect,sql,xss"
 
-// beside are findings that are none here: a header that browsers have given up,
-// and what holds by https only, which a proxy in front of the gateway brings.
+// beside are findings that do not count: a header that browsers no longer support, and
+// features of HTTPS, which a proxy in front of the gateway provides.
 var beside = []string{"X-XSS-Protection is not set", "Strict-Transport-Security is not set", "Secure flag is not set"}
 
-// A scanner crawls the page as somebody who is signed in, and finds nothing.
+// A scanner crawls the page with a session, and finds nothing.
 func TestAScannerFindsNothing(t *testing.T) {
 	t.Parallel()
 	wapiti, err := exec.LookPath("wapiti")

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// hostile are texts that run pwned() where a page takes them for its own.
+// hostile are texts that run pwned() if a page treats them as script.
 func hostile(t *testing.T) []string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/xss.txt")
@@ -24,7 +24,7 @@ func hostile(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-// haunted is a town in which everything that has a name or a text is hostile.
+// haunted is a town in which every name and text is hostile.
 type haunted struct {
 	*e2etest.Town
 	g     *e2etest.Gateway
@@ -63,7 +63,7 @@ func newHaunted(t *testing.T) *haunted {
 	return h
 }
 
-// summarize has the model write a summary that is hostile.
+// summarize makes the model write a hostile summary.
 func (h *haunted) summarize() {
 	h.T.Helper()
 	body := fmt.Sprintf(
@@ -78,8 +78,8 @@ func (h *haunted) summarize() {
 	h.l.Until(`SELECT COUNT(*) FROM summaries WHERE body LIKE '%A hostile one. %'`, 1, h.g)
 }
 
-// Whatever people and models write, no page takes it for its own script: not even
-// what its policy would stop.
+// No text of people or models runs as a page's script, not even one that its policy would
+// stop.
 func TestNothingThatIsWrittenRuns(t *testing.T) {
 	h := newHaunted(t)
 	p := h.g.NewTab(t).Allow("status of 404")

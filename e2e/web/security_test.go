@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// changes are requests that change something, with what they carry.
+// changes are requests that change something, with their forms.
 var changes = map[string]url.Values{
 	"/messages":               {"text": {"forged"}, "nonce": {"0123456789abcdef0123"}},
 	"/signout":                {},
@@ -39,7 +39,7 @@ var changes = map[string]url.Values{
 	"/theme":                  {"theme": {"dark"}},
 }
 
-// Nothing of another page's is done, and no other page shows ours.
+// Requests of other sites' pages are refused, and no other site can frame the page.
 func TestAnotherPageCanDoNothing(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -87,7 +87,7 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 	}
 }
 
-// What every answer says to browsers, and where none of them leads.
+// The headers of every answer, and redirects, which stay on the site.
 func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -134,7 +134,7 @@ func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	}
 }
 
-// Guessing is stopped, and costs nobody else anything.
+// Guessing is stopped, without cost to others.
 func TestGuessingIsStopped(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -186,7 +186,7 @@ func TestGuessingIsStopped(t *testing.T) {
 	}
 }
 
-// A client that does not finish a request is cut off, and others are served meanwhile.
+// A client that does not finish a request is disconnected, and others are served meanwhile.
 func TestHalfARequestHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -207,7 +207,7 @@ func TestHalfARequestHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// One user finds nothing of another's by any number.
+// A user finds nothing of another's by any id.
 func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -281,8 +281,7 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 	})
 }
 
-// A key that is revoked while its request is answered gets this answer, and no
-// other one.
+// A key that is revoked during a request gets this answer, and no other one.
 func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -316,7 +315,7 @@ func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-// A page whose session ends hears no more, and says so.
+// A page whose session ends gets no more updates, and says so.
 func TestASessionThatEndsEndsItsStream(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 60*time.Millisecond))
@@ -340,8 +339,7 @@ func TestASessionThatEndsEndsItsStream(t *testing.T) {
 	}
 }
 
-// Two processes on one database: a page that is open at one sees what the other
-// does, while it is done.
+// Two processes on one database: an open page of one shows the other's work as it happens.
 func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
 	w.UseModel(e2etest.StartModel(t, 40*time.Millisecond))

@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Name, zone and language have one Save, the browser's zone is at hand, and the owner
-// tries a channel, and sees what is kept, without a terminal.
+// Name, zone and language share one Save, the browser's zone is suggested, and the owner
+// tries a channel and sees the stored data without a terminal.
 func TestTheOwnerSetsThingsUpOnThePage(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

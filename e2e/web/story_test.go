@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// visitor is somebody with a browser, whose clock the test moves.
+// visitor is a person with a browser, whose clock the test moves.
 type visitor struct {
 	*e2etest.Week
 	g *e2etest.Gateway
@@ -27,8 +27,8 @@ type visitor struct {
 	l *e2etest.Ledger
 }
 
-// newVisitor starts a gateway for the first time, with a model that takes its
-// time, and opens the page by the link of its log.
+// newVisitor starts a gateway for the first time, with a slow model, and opens the page
+// with the link in its log.
 func newVisitor(t *testing.T, database string, env ...string) *visitor {
 	t.Helper()
 	w := e2etest.NewClock(t, database)
@@ -72,13 +72,13 @@ func (v *visitor) linkWorksOnce() {
 	p.Sees("main", "There is no password")
 }
 
-// growth notes how many words of the answer were seen, each time it changed.
+// growth records the number of visible words of the answer at each change.
 const growth = `window.grown = []; new MutationObserver(() => {
 	const n = document.querySelector('.writing .prose')?.innerText.split(/\s+/).length;
 	if (n && n !== grown.at(-1)) grown.push(n);
 }).observe(document.body, {subtree: true, childList: true, characterData: true})`
 
-// answerGrows: an answer is seen word by word before it is whole.
+// answerGrows: an answer appears word by word.
 func (v *visitor) answerGrows() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, growth)
@@ -95,7 +95,7 @@ func (v *visitor) answerGrows() {
 	}
 }
 
-// sameThreadEverywhere: the terminal and Telegram, and the page that is open.
+// sameThreadEverywhere: the terminal, Telegram and the open page share the thread.
 func (v *visitor) sameThreadEverywhere() {
 	v.T.Helper()
 	if got := v.MustRun("search", "--json", "harbour"); !strings.Contains(got, "about the harbour") {
@@ -131,7 +131,7 @@ func (v *visitor) fileIsSeen() {
 	v.Sees(".entry.agent", "echo: what is on this picture?")
 }
 
-// whyIsShown: what the model was shown, in place.
+// whyIsShown: the prompt of an answer, in place.
 func (v *visitor) whyIsShown() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, entryChangesMeanwhile)
@@ -146,8 +146,8 @@ func (v *visitor) whyIsShown() {
 	v.Comes("!document.querySelector('.panel-here')")
 }
 
-// entryChangesMeanwhile has the entry that asks for a panel be shown again before the
-// panel is there, once, as when a summary covers its message at that moment.
+// entryChangesMeanwhile renders the entry of a panel again once before the panel appears,
+// as when a summary covers its message at that moment.
 const entryChangesMeanwhile = `{ const real = window.fetch; window.fetch = async (...a) => {
 	window.fetch = real;
 	const r = await real(...a);
@@ -171,8 +171,7 @@ func (v *visitor) remembers() {
 	}
 }
 
-// stopsAndRetries: an answer is stopped while it is written; one that failed is
-// tried again.
+// stopsAndRetries: an answer is stopped while it is written; a failed one is retried.
 func (v *visitor) stopsAndRetries() {
 	v.T.Helper()
 	v.Send("say 500 words")
@@ -214,7 +213,7 @@ func (v *visitor) twoTabs() {
 	v.Comes("(" + order + ").endsWith(" + e2etest.Quote(fresh) + ")")
 }
 
-// nextDay: the next morning there is yesterday, with its summary.
+// nextDay: the next morning shows yesterday with its summary.
 func (v *visitor) nextDay() {
 	v.T.Helper()
 	v.Set(v.At.Add(20 * time.Hour))
@@ -228,7 +227,7 @@ func (v *visitor) nextDay() {
 	v.Sees("#entries .entry.user", "hello from my phone")
 }
 
-// searches: a search is opened at the very message.
+// searches: a search result opens at its message.
 func (v *visitor) searches() {
 	v.T.Helper()
 	v.Open("/")
@@ -242,8 +241,8 @@ func (v *visitor) searches() {
 	v.Comes("(b => b.top >= 0 && b.bottom <= innerHeight)(document.querySelector('.entry.found').getBoundingClientRect())")
 }
 
-// embeds: an embedding endpoint is tried, and taken once the person knows how much
-// it will embed.
+// embeds: an embedding endpoint is tried, and saved once the person knows how much it will
+// embed.
 func (v *visitor) embeds() {
 	v.T.Helper()
 	v.Allow("422").Open("/settings")
@@ -268,7 +267,7 @@ func (v *visitor) embeds() {
 	v.Sees("main", "by words and by meaning")
 }
 
-// letsIn: somebody who wrote on Telegram is let in on the page, and answered.
+// letsIn: a stranger on Telegram is approved on the page, and answered.
 func (v *visitor) letsIn() {
 	v.T.Helper()
 	m := e2etest.Written(e2etest.Bob, 9001, "May I come in?")
@@ -290,7 +289,7 @@ func (v *visitor) letsIn() {
 	v.Sees("#users", "Bob")
 }
 
-// signsOut: everywhere, and other browsers notice at once.
+// signsOut: everywhere, and other browsers notice immediately.
 func (v *visitor) signsOut() {
 	v.T.Helper()
 	phone := v.g.NewTab(v.T).Allow("401")

@@ -18,8 +18,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// person is a visitor whose actions are counted: a click or a tap, a key, or a text that
-// is written and sent.
+// person is a visitor whose actions are counted: a click or tap, a key, or a text that is
+// written and sent.
 type person struct {
 	*visitor
 	actions int
@@ -43,7 +43,7 @@ func (p *person) key(key string) {
 	p.keys(key)
 }
 
-// writes fills a field and sends it: by a button, or by Enter if that is empty.
+// writes fills a field and submits it, with a button, or with Enter if that is empty.
 func (p *person) writes(field, text, button string) {
 	p.T.Helper()
 	p.actions++
@@ -55,7 +55,7 @@ func (p *person) writes(field, text, button string) {
 	p.Click(button)
 }
 
-// tasks are those of docs/ten-tasks.md, by their names there.
+// tasks are those of docs/ten-tasks.md, by name.
 var tasks = map[string]func(p *person){
 	"find an address of yesterday": func(p *person) {
 		p.key("/")
@@ -150,8 +150,7 @@ func (p *person) onAPhone() {
 	p.Open("/")
 }
 
-// The tasks of a chat page take at most three actions each, those that docs/ten-tasks.md
-// lists.
+// The tasks of a chat page in docs/ten-tasks.md take at most three actions each.
 func TestTenTasksTakeThreeActionsAtMost(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 	v.Look(1280, "light", "en")

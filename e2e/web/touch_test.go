@@ -17,29 +17,29 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// touchScript judges what a finger meets.
+// touchScript judges the targets of a finger.
 //
 //go:embed testdata/touch.js
 var touchScript string
 
-// finger is a hand that taps on the glass of a phone: nothing is hovered over.
+// finger is a hand that taps on a phone's screen and cannot hover.
 type finger struct{}
 
-// notOnAPhone are controls that a phone does not show, with the reason.
+// notOnAPhone lists controls that a phone does not show, with the reason.
 var notOnAPhone = map[string]string{
 	`<a href="*"* aria-current="page"** class="wide"*>`: "the menu has the same link there, as .row.small",
 }
 
-// phone is what only somebody with a phone does: commands are chosen by a tap, too.
+// phone lists the deeds of a phone only: commands can be chosen by a tap.
 var phone = []deed{
 	{"/", "#text = /tod | #suggest-0", "document.querySelector('#text').value === '/today '", false},
 	{"", "#text = first line", "document.querySelector('#text').value === 'first line'", false},
 }
 
-// Everything that the page can do is done by touch alone on a small phone; what is
-// tapped is seen, free, and large enough or far enough from what else is. Keys (the
-// shortcuts that TestTheListOfKeysIsTrue presses) are but another way to the same deeds.
-// It is one page on SQLite for all deeds: the page knows nothing of the database.
+// Everything on the page works by touch alone on a small phone. Targets are visible, not
+// covered, and large enough or far enough from others. Keys (the shortcuts that
+// TestTheListOfKeysIsTrue presses) are only another way to the same actions.
+// One page on SQLite is enough, as the page knows nothing about the database.
 func TestEverythingIsDoneByTouch(t *testing.T) {
 	v := newPhone(t)
 	v.livesHere(t)
@@ -50,7 +50,7 @@ func TestEverythingIsDoneByTouch(t *testing.T) {
 	}
 }
 
-// On a phone Enter begins a new line, and what is written is sent by the button.
+// On a phone Enter starts a new line, and the button sends the message.
 func TestAPhoneSendsByTheButton(t *testing.T) {
 	v := newPhone(t)
 	v.run(t, signsIn)
@@ -64,7 +64,7 @@ func TestAPhoneSendsByTheButton(t *testing.T) {
 	v.run(t, []deed{{"", "#send", says(".entry.agent .prose", "second line"), false}})
 }
 
-// newPhone opens a house to somebody with a phone.
+// newPhone opens a house on a phone.
 func newPhone(t *testing.T) *house {
 	t.Helper()
 	v := newHouse(t, finger{})
@@ -86,8 +86,8 @@ func (finger) holds(v *house) {
 	v.Do(e2etest.Command(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}))
 }
 
-// press taps on a target. What is wrong with it must stay so for a while: a page moves
-// while something arrives. Who missed taps again.
+// press taps on a target. A problem with it must persist, as a page moves during updates.
+// A miss is followed by another tap.
 func (finger) press(v *house, target string) {
 	v.T.Helper()
 	for range 5 {
@@ -105,7 +105,7 @@ func (finger) press(v *house, target string) {
 	v.T.Fatalf("a tap on %s is none:\n%s", target, v.Shown())
 }
 
-// aims finds where to tap on a target once that stands still.
+// aims returns the point to tap on a target once it does not move.
 func (v *house) aims(target string) (x, y float64) {
 	v.T.Helper()
 	var at, last struct {
@@ -142,7 +142,7 @@ func (f finger) fill(v *house, target, text string) {
 	}
 }
 
-// look unfolds a page, and judges everything that can be tapped: of a phone, and of a tablet.
+// look unfolds a page, and judges all targets on a phone and on a tablet.
 func (finger) look(v *house) {
 	v.T.Helper()
 	v.Comes("document.readyState === 'complete'")
@@ -152,7 +152,7 @@ func (finger) look(v *house) {
 	v.turns(360, 740)
 }
 
-// survey judges what can be tapped on a page, and lists it.
+// survey judges the targets on a page, and lists them.
 func (v *house) survey() []control {
 	v.T.Helper()
 	var seen struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A voice note is recorded in the composer, written down, answered, also by voice, and
-// played; the answer is read out in its language. What is discarded is not sent.
+// A voice note is recorded in the composer, transcribed, answered, also by voice, and
+// played; the answer is read out in its language. A discarded recording is not sent.
 func TestSomebodySpeaksOnThePage(t *testing.T) {
 	t.Parallel()
 	scribe := e2etest.NewScribe(t)

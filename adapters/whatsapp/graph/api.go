@@ -45,7 +45,6 @@ type Error struct {
 	Code    int // 0: none
 	Subcode int
 	Text    string
-	Trace   string
 	Wait    time.Duration
 }
 
@@ -147,7 +146,6 @@ type Described struct {
 	Data    struct {
 		Details string `json:"details"`
 	} `json:"error_data"`
-	Trace string `json:"fbtrace_id"`
 }
 
 // Text returns the most specific description in one line.
@@ -179,7 +177,7 @@ func refusal(op string, resp Answer) error {
 		Error *Described `json:"error"`
 	}
 	if json.Unmarshal(resp.Body, &body) == nil && body.Error != nil {
-		e.Code, e.Subcode, e.Text, e.Trace = body.Error.Code, body.Error.Subcode, body.Error.Text(), body.Error.Trace
+		e.Code, e.Subcode, e.Text = body.Error.Code, body.Error.Subcode, body.Error.Text()
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 	e.Wait = time.Duration(max(0, seconds)) * time.Second

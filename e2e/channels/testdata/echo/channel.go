@@ -1,5 +1,5 @@
-// Package echo is the channel of docs/adding-a-channel.md: a test adds it to the program
-// with one line, and walks through every door.
+// Package echo is the channel of docs/adding-a-channel.md. A test adds it to the program
+// with one line, and uses every interface.
 package echo
 
 import (
@@ -42,12 +42,12 @@ func (*Channel) Name() string { return Name }
 // Account is the one account of a token.
 func (*Channel) Account() string { return "1" }
 
-// Capabilities: the service drops a key that it has seen.
+// Capabilities states that the service drops known keys.
 func (*Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{Title: "Echo & Sons", MaxText: 4000, Push: true, Idempotent: true}
 }
 
-// Check returns why nothing is received, or nil.
+// Check returns the error that prevents receiving, or nil.
 func (c *Channel) Check() error {
 	if err := c.down.Load(); err != nil {
 		return *err
@@ -62,8 +62,8 @@ type update struct {
 	Text string `json:"text"`
 }
 
-// Run asks for updates until ctx ends. The next request is the acknowledgement: it goes
-// out once the updates before are stored.
+// Run requests updates until ctx ends. The next request is the acknowledgement: it is sent
+// once the previous updates are stored.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	for after := int64(0); ctx.Err() == nil; {
 		var updates []update
@@ -96,7 +96,7 @@ func normalise(updates []update, now time.Time) []core.Inbound {
 	return out
 }
 
-// Send sends one part; its key makes that harmless to repeat.
+// Send sends one part, whose key makes a repeat harmless.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	body, err := json.Marshal(map[string]string{"to": to.External, "text": p.Text, "key": p.Key})
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	return core.Receipt{NativeID: sent.ID}, err
 }
 
-// Diagnose asks whose the token is.
+// Diagnose checks the account of the token.
 func (c *Channel) Diagnose(ctx context.Context, _ string) []core.Finding {
 	me, err := c.me(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Channel) Diagnose(ctx context.Context, _ string) []core.Finding {
 	return []core.Finding{{OK: true, Detail: "the account is " + me}}
 }
 
-// App opens a chat with the account.
+// App returns a link that opens a chat with the account.
 func (c *Channel) App(ctx context.Context) (core.App, error) {
 	me, err := c.me(ctx)
 	return core.App{Channel: Name, Name: me, Link: func(text string) string {
