@@ -186,7 +186,7 @@ func TestWizard(t *testing.T) {
 		"a wrong key of the environment": {world: world{models: []string{"good"}},
 			environ: map[string]string{"OPENAI_API_KEY": "wrong"}, lines: []string{"openai", "right", "", ""}, answers: 4,
 			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}},
-			says: []string{"models does not take this key"}},
+			says: []string{"models rejects this key"}},
 		"all in the environment": {given: inEnvironment, lines: []string{""}, answers: 1,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right",
 				Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}}},
