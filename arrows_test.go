@@ -178,7 +178,9 @@ func citations(name, text string) []string {
 // oldWords finds words that the code has better ones for.
 func oldWords(name, text string) []string {
 	better := map[string]string{"tells " + "whether": "reports whether", "leav" + "er ": "account deletion",
-		" an" + "ew": "again", "who st" + "ays": "the target user", "func po" + "ke(": "signal", ") he" + "ed(": "a verb that says what is done"}
+		" an" + "ew": "again", "who st" + "ays": "the target user", "func po" + "ke(": "signal",
+		") he" + "ed(": "a verb that says what is done", "is let" + " in": "is admitted", "puts" + " off": "postpones",
+		"goes" + " by": "relies on", "no oth" + "er's": "only this one's", "fore" + "sight": "expectation"}
 	var faults []string
 	for i, line := range strings.Split(text, "\n") {
 		for old, word := range better {
