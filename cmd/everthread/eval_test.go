@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/everthread/everthread/core/eval"
@@ -56,27 +57,44 @@ func seer(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestContinuityOfTheBuiltInScenes: everything that a person who comes back asks
-// about is in the prompt or found by the search.
+// about is in the prompt or found by the search. The scenes mostly wait for each other's
+// steps, so that groups of them run side by side.
 func TestContinuityOfTheBuiltInScenes(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t)
 	model := httptest.NewServer(http.HandlerFunc(seer))
 	defer model.Close()
-	var out, errs bytes.Buffer
-	code := run([]string{"--json", "eval", "continuity"}, strings.NewReader(""), &out, &errs, []string{
-		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=seer",
-		"EVERTHREAD_LLM_API_KEY=x"})
-	var report eval.Report
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, out.String(), errs.String())
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	right := map[string]bool{} // scenes by name
+	for _, group := range []string{"same day", "next morning", "after a", "another channel", "même jour", "lendemain",
+		"après une", "autre canal", "two languages"} {
+		work.Go(func() {
+			var out, errs bytes.Buffer
+			run([]string{"--json", "eval", "continuity", "--only", group}, strings.NewReader(""), &out, &errs, []string{
+				"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1",
+				"EVERTHREAD_LLM_MODEL=seer", "EVERTHREAD_LLM_API_KEY=x"})
+			var report eval.Report
+			if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+				t.Errorf("%s: %v\n%s\n%s", group, err, out.String(), errs.String())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, s := range report.Scenes {
+				right[s.Name] = s.Right
+			}
+		})
 	}
-	for _, s := range report.Scenes {
-		if !s.Right {
-			t.Logf("wrong: %s: %s", s.Name, s.Ask)
+	work.Wait()
+	wrong := 0
+	for name, ok := range right {
+		if !ok {
+			wrong++
+			t.Logf("wrong: %s", name)
 		}
 	}
-	if code != 0 || len(report.Scenes) < 30 || report.Score < 0.97 {
-		t.Errorf("exit code %d, %d scenes, score %.2f\n%s", code, len(report.Scenes), report.Score, errs.String())
+	if len(right) < 30 || wrong > len(right)*3/100 {
+		t.Errorf("%d of %d scenes are wrong", wrong, len(right))
 	}
 }
 
