@@ -29,7 +29,7 @@ type Config struct {
 	Embeddings       Embeddings    `yaml:"embeddings"`
 	Transcription    Transcription `yaml:"transcription"`
 	Speech           Speech        `yaml:"speech"`
-	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // what the operator did not write may be of the own network
+	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // addresses that the operator did not write may be private
 	Egress           Egress        `yaml:"egress"`
 	Context          Context       `yaml:"context"`
 	Recall           Recall        `yaml:"recall"`
@@ -56,7 +56,7 @@ type HTTP struct {
 	TrustedProxies []string `yaml:"trusted_proxies"`
 }
 
-// Log says how the log looks. Format is console or json.
+// Log is the form of the log. Format is console or json.
 type Log struct {
 	Level  string `yaml:"level"`
 	Format string `yaml:"format"`
@@ -68,7 +68,7 @@ type Access struct {
 	Allow    []string      `yaml:"allow"`
 	CodeLife time.Duration `yaml:"code_life"`
 	MaxCodes int           `yaml:"max_codes"`
-	// MaxCodesOrigin bounds those of one Matrix server, where addresses cost nothing.
+	// MaxCodesOrigin bounds the codes of one Matrix server, where addresses are free.
 	MaxCodesOrigin int `yaml:"max_codes_per_server"`
 }
 
@@ -87,15 +87,15 @@ type LLM struct {
 	Currency        string        `yaml:"currency"` // of Prices
 }
 
-// Prices are what a million tokens cost; 0: nothing, or nobody knows.
+// Prices are the prices of a million tokens; 0: free or unknown.
 type Prices struct {
 	Prompt     float64 `yaml:"prompt"`
-	Cached     float64 `yaml:"cached"` // of the prompt, those from the provider's cache
+	Cached     float64 `yaml:"cached"` // prompt tokens from the provider's cache
 	Completion float64 `yaml:"completion"`
 }
 
-// Embeddings is what turns text into vectors. Provider is none,
-// llamacpp, ollama, openai or custom_http.
+// Embeddings is the model that turns text into vectors. Provider is none, llamacpp, ollama,
+// openai or custom_http.
 type Embeddings struct {
 	Provider   string        `yaml:"provider"`
 	BaseURL    string        `yaml:"base_url"`
@@ -105,15 +105,15 @@ type Embeddings struct {
 	Timeout    time.Duration `yaml:"timeout"`
 }
 
-// Egress bounds what may be reached beside the addresses that stand in the
-// configuration, and what one person may cause in a day; 0: no limit.
+// Egress bounds the hosts that may be reached beside those of the configuration, and the
+// traffic of a user in a day; 0: no limit.
 type Egress struct {
 	AllowHosts  []string `yaml:"allow_hosts"` // empty: every public host
 	BytesPerDay Size     `yaml:"bytes_per_day"`
 	CallsPerDay int      `yaml:"calls_per_day"`
 }
 
-// Context bounds what the model sees, in tokens.
+// Context bounds prompts, in tokens.
 type Context struct {
 	Strategy               string        `yaml:"strategy"`
 	TodayRawTokens         int           `yaml:"today_raw_tokens"`
@@ -134,10 +134,10 @@ type Context struct {
 type Long struct {
 	Budget            int     `yaml:"budget"`             // tokens of a prompt
 	CompressThreshold float64 `yaml:"compress_threshold"` // of the budget, above which old messages are compressed
-	RawRecentTokens   int     `yaml:"raw_recent_tokens"`  // newest tokens that stay as they are
+	RawRecentTokens   int     `yaml:"raw_recent_tokens"`  // newest tokens that are never compressed
 }
 
-// Recall says how a search of the conversation weighs what it finds.
+// Recall weighs the results of a search of the conversation.
 type Recall struct {
 	Languages      []string      `yaml:"languages"` // whose words are stemmed
 	SemanticWeight float64       `yaml:"semantic_weight"`
@@ -147,7 +147,7 @@ type Recall struct {
 	EmbedTimeout   time.Duration `yaml:"embed_timeout"` // of a query
 }
 
-// Summaries says when days are summarised and posted.
+// Summaries configures when days are summarised and posted.
 type Summaries struct {
 	AfterMessages   int           `yaml:"after_messages"`
 	Pressure        float64       `yaml:"pressure"`
@@ -164,7 +164,7 @@ type Day struct {
 	StartsAt string `yaml:"starts_at"`
 }
 
-// Turn says how turns run.
+// Turn configures turns.
 type Turn struct {
 	Debounce    time.Duration `yaml:"debounce"`
 	Workers     int           `yaml:"workers"`
@@ -179,16 +179,15 @@ type Agent struct {
 	ResultTokens    int           `yaml:"result_tokens"`
 	ToolTimeout     time.Duration `yaml:"tool_timeout"`
 	DelegateTimeout time.Duration `yaml:"delegate_timeout"`
-	MaxImages       int           `yaml:"max_images"` // of tools that come with one answer
+	MaxImages       int           `yaml:"max_images"` // of tool results, in one answer
 	Instructions    string        `yaml:"instructions"`
 	MCPServers      []MCPServer   `yaml:"mcp_servers"`
 }
 
-// MCPServer is a server of tools: a program that is started (Command, Args,
-// Env), or an address (URL, Headers). Its tools are for the Roles (owner, member;
-// none: owner) and Users (ids) named here. Each call asks first, except for the
-// tools that Allow lists ("*": all) and, with TrustHints, those that the server
-// says only read.
+// MCPServer is a server of tools: a program to start (Command, Args, Env), or an address
+// (URL, Headers). Its tools are for the Roles (owner, member; none: owner) and Users (ids)
+// named here. Each call needs an approval, except for the tools that Allow lists ("*": all)
+// and, with TrustHints, those that the server declares as read-only.
 type MCPServer struct {
 	Name    string            `yaml:"name"`
 	Command string            `yaml:"command"`
@@ -203,40 +202,39 @@ type MCPServer struct {
 	TrustHints bool     `yaml:"trust_hints"`
 }
 
-// Tasks bound what a person can have done at a time. A task that cannot begin within
-// Expires is skipped.
+// Tasks bound the tasks of a user. A task that cannot begin within Expires is skipped.
 type Tasks struct {
 	Expires   time.Duration `yaml:"expires"`
 	MaxActive int           `yaml:"max_active"`
 }
 
-// Reminders bound what a person can be reminded of. DefaultHour is the time of
-// day of a reminder that has none.
+// Reminders bound the reminders of a user. DefaultHour is the time of day of a reminder
+// without one.
 type Reminders struct {
 	DefaultHour string        `yaml:"default_hour"`
 	MinEvery    time.Duration `yaml:"min_every"`
 	MaxActive   int           `yaml:"max_active"`
 }
 
-// Standing bounds what a person may want always: how many instructions, and how many
-// tokens all of them may take of a prompt.
+// Standing bounds the standing instructions of a user: their number, and their tokens in a
+// prompt.
 type Standing struct {
 	MaxActive int `yaml:"max_active"`
 	MaxTokens int `yaml:"max_tokens"`
 }
 
-// Limits bound what a user may use; 0: no limit.
+// Limits bound the use of a user; 0: no limit.
 type Limits struct {
 	TokensPerDay int `yaml:"tokens_per_day"`
 	// AllTokensPerDay bounds all users together, by UTC days; 0: under the policy open
 	// OpenTokensPerDay, else no limit; -1: no limit.
 	AllTokensPerDay int `yaml:"all_tokens_per_day"`
 	TurnsPerMinute  int `yaml:"turns_per_minute"`
-	// TaskTokensPerDay bounds what the tasks of a user take of a day, beside TokensPerDay.
+	// TaskTokensPerDay bounds the tokens of a user's tasks, in addition to TokensPerDay.
 	TaskTokensPerDay int `yaml:"task_tokens_per_day"`
 }
 
-// OpenTokensPerDay bounds all users together where anybody may come in.
+// OpenTokensPerDay bounds all users together under the policy open.
 const OpenTokensPerDay = 1_000_000
 
 // Media bounds attachments.
@@ -247,7 +245,7 @@ type Media struct {
 	Wait         time.Duration `yaml:"wait"`
 }
 
-// Documents bounds how the text of files is read.
+// Documents bounds the reading of documents.
 type Documents struct {
 	MaxPages      int  `yaml:"max_pages"`
 	MaxSeconds    int  `yaml:"max_seconds"`
@@ -255,25 +253,24 @@ type Documents struct {
 	PreviewTokens int  `yaml:"preview_tokens"`
 }
 
-// Retention says how long raw platform payloads are kept, and what was
-// done with accounts.
+// Retention is how long raw payloads of services and the audit are kept.
 type Retention struct {
 	Raw   time.Duration `yaml:"raw"`
 	Audit time.Duration `yaml:"audit"`
 }
 
-// Backup says when backups are made and how many are kept. Cron is in
-// the default time zone; empty: never. Dir empty: backups in the data folder.
+// Backup configures when backups are made and how many are kept. Cron is in the default
+// time zone; empty: never. Dir is empty for the folder backups of the data folder.
 type Backup struct {
 	Cron string `yaml:"cron"`
 	Keep int    `yaml:"keep"`
 	Dir  string `yaml:"dir"`
 }
 
-// Channels are the ways in. A channel of another service is on when its credentials
-// are there.
+// Channels configures channels and doors. A channel of another service is on if it has
+// credentials.
 type Channels struct {
-	Sections Sections `yaml:"-"` // of the channels of other services, each below its key
+	Sections Sections `yaml:"-"` // of channels of other services, each below its key
 	Web      Web      `yaml:"web"`
 	OpenAI   Switch   `yaml:"openai"`
 	MCP      Switch   `yaml:"mcp"`
@@ -282,21 +279,21 @@ type Channels struct {
 // Sections are the parts of the configuration that channels own.
 type Sections []section.Section
 
-// Format writes their keys, whatever the verb: fmt would show the secrets behind a
-// pointer for a verb that does not fit.
+// Format writes their keys, whatever the verb: for a wrong verb fmt would show the secrets
+// behind a pointer.
 func (s Sections) Format(f fmt.State, _ rune) {
 	for _, one := range s {
 		fmt.Fprint(f, one.Key(), " ")
 	}
 }
 
-// Web is the web page. A session ends SessionLife after it was used last.
+// Web is the web page. A session ends SessionLife after its last use.
 type Web struct {
 	Enabled          bool          `yaml:"enabled"`
-	LinkLife         time.Duration `yaml:"link_life"` // of a link that signs somebody in
+	LinkLife         time.Duration `yaml:"link_life"` // of a sign-in link
 	SessionLife      time.Duration `yaml:"session_life"`
-	SignInsPerMinute int           `yaml:"sign_ins_per_minute"` // tries from one address
-	LivePages        int           `yaml:"live_pages"`          // open at once, of one user
+	SignInsPerMinute int           `yaml:"sign_ins_per_minute"` // attempts from one address
+	LivePages        int           `yaml:"live_pages"`          // open at the same time, of one user
 }
 
 // Switch turns a door of the gateway itself on or off.
@@ -304,13 +301,13 @@ type Switch struct {
 	Enabled bool `yaml:"enabled"`
 }
 
-// Transcription is the service that writes down voice notes; off without a model.
+// Transcription is the service that transcribes voice notes; off without a model.
 type Transcription struct {
 	BaseURL string        `yaml:"base_url"`
 	APIKey  Secret        `yaml:"api_key"`
 	Model   string        `yaml:"model"`
 	Timeout time.Duration `yaml:"timeout"`
-	// MaxDuration is how long a recording may be that is written down.
+	// MaxDuration bounds the recordings that are transcribed.
 	MaxDuration time.Duration `yaml:"max_duration"`
 }
 
@@ -321,7 +318,7 @@ type Speech struct {
 	Model         string        `yaml:"model"`
 	Voice         string        `yaml:"voice"`
 	Timeout       time.Duration `yaml:"timeout"`
-	MaxCharacters int           `yaml:"max_characters"` // that are spoken of an answer
+	MaxCharacters int           `yaml:"max_characters"` // of an answer that are spoken
 	MaxBytes      Size          `yaml:"max_bytes"`      // of a recording
 }
 
@@ -331,8 +328,8 @@ type Size int64
 // Secret is a value that is never shown.
 type Secret = section.Secret
 
-// Default returns the configuration that holds without a file. sections are the
-// channels' own, with their defaults; what is read is written into them.
+// Default returns the defaults. sections are those of the channels, with their own
+// defaults; Load writes into them.
 func Default(sections ...section.Section) Config {
 	return Config{
 		DatabaseConns:   16,

@@ -22,21 +22,21 @@ import (
 	"github.com/everthread/everthread/configs/section"
 )
 
-// channels are the sections of the product.
+// channels returns the sections of the product.
 func channels() []section.Section {
 	return []section.Section{telegram.Default(), matrix.Default(), whatsapp.Default(), agent.Default()}
 }
 
-// telegramOf is the section of Telegram.
+// telegramOf returns the section of Telegram.
 func telegramOf(c Config) *telegram.Config { return c.Channels.Sections[0].(*telegram.Config) }
 
-// keys are all keys of the product.
+// keys returns all keys of the product.
 func keys() []string {
 	c := Default(channels()...)
 	return c.Keys()
 }
 
-// write puts text into a file of its own.
+// write writes a text into a new file.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.yaml")

@@ -10,7 +10,7 @@ import (
 //go:embed everthread.example.yaml
 var example string
 
-// Example is the commented example: every key with its default.
+// Example returns the commented example: every key with its default.
 func Example(sections ...section.Section) []byte {
 	const at = "\nchannels:\n"
 	before, after, _ := strings.Cut(example, at)

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// prefix of the environment's variables.
+// prefix is the prefix of variables of the environment.
 const prefix = "EVERTHREAD_"
 
-// leaf is a key that has a value.
+// leaf is a key with a value.
 type leaf struct {
 	path  string // such as channels.web.enabled
 	value reflect.Value
 }
 
-// variable is the environment's name of a key.
+// variable returns the name of a key in the environment.
 func (l leaf) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(l.path, ".", "_"))
 }
@@ -31,8 +31,7 @@ type field struct {
 	value reflect.Value
 }
 
-// fields lists the keys of a struct in its order; sections stand where the list of them
-// does.
+// fields lists the keys of a struct in its order, with sections in the place of their list.
 func fields(v reflect.Value) []field {
 	var out []field
 	for i := range v.NumField() {
@@ -59,7 +58,7 @@ func leaves(v reflect.Value, path string) []leaf {
 	return out
 }
 
-// child is the field of a struct with this key.
+// child returns the field of a struct with this key.
 func child(v reflect.Value, key string) (reflect.Value, bool) {
 	for _, f := range fields(v) {
 		if f.key == key {
@@ -76,7 +75,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Keys lists every key that has a value, such as channels.web.enabled.
+// Keys lists every key with a value, such as channels.web.enabled.
 func (c *Config) Keys() []string {
 	var out []string
 	for _, l := range leaves(reflect.ValueOf(c).Elem(), "") {
@@ -85,8 +84,8 @@ func (c *Config) Keys() []string {
 	return out
 }
 
-// set writes a scalar, as a file or the environment spells it, into a value. The
-// error completes "KEY must be …" and does not repeat secrets.
+// set parses a scalar of a file or the environment into a value. The error completes
+// "KEY must be …" and does not repeat secrets.
 func set(v reflect.Value, text string) error {
 	switch v.Interface().(type) {
 	case time.Duration:
@@ -179,8 +178,7 @@ func (s Size) Rounded() Size {
 	return (s + unit - 1) / unit * unit
 }
 
-// nearest returns the known word that text most likely means, or "" if none is
-// near.
+// nearest returns the known word that text most likely means; empty: none is near.
 func nearest(text string, known []string) string {
 	best, far := "", max(3, len(text)/3+1)
 	for _, k := range known {
@@ -224,7 +222,7 @@ func hint(text string, known []string) string {
 	return ""
 }
 
-// siblings lists the keys of a struct: those that could have been meant.
+// siblings lists the keys of a struct, which could have been meant.
 func siblings(v reflect.Value) []string {
 	var out []string
 	for _, f := range fields(v) {

@@ -14,13 +14,13 @@ import (
 	"github.com/everthread/everthread/configs/section"
 )
 
-// File is what Load reads if no path is given and it exists.
+// File is the file that Load reads without a path, if it exists.
 const File = "everthread.yaml"
 
-// Load reads the configuration: the defaults, which suit the window of the models that it
-// names, then the file, then the environment. environ is like os.Environ, sections are as for Default. A path that is
-// given must exist. What the values mean is not checked; see Validate. Errors repeat
-// nothing that looks like a key.
+// Load reads the configuration: the defaults, which suit the window of its models, then the
+// file, then the environment. environ is like os.Environ, sections are as for Default. A
+// path must exist. Load does not check what values mean; see Validate. Errors repeat nothing
+// that looks like a key.
 func Load(path string, environ []string, sections ...section.Section) (Config, error) {
 	c := Default(sections...)
 	text, name, err := read(path)
@@ -36,7 +36,7 @@ func Load(path string, environ []string, sections ...section.Section) (Config, e
 	return c, redact(err)
 }
 
-// load reads the text of a file and the environment over what is there.
+// load overrides values with those of a file's text and of the environment.
 func (c *Config) load(text []byte, name string, environ []string) error {
 	if err := c.parse(text); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -65,8 +65,7 @@ func read(path string) (text []byte, name string, err error) {
 	return text, name, nil
 }
 
-// complete gives further models what they do not say themselves, and the page the
-// address that is listened on.
+// complete fills in values that further models leave out, and the address of the page.
 func (c *Config) complete() {
 	if d := Default().HTTP; c.HTTP.PublicURL == d.PublicURL && c.HTTP.Listen != d.Listen {
 		c.HTTP.PublicURL = c.HTTP.At(c.HTTP.Listen)
@@ -94,15 +93,14 @@ func (l *LLM) inherit(from LLM) {
 	}
 }
 
-// foreign reports whether a variable with our prefix is not about a key: it
-// belongs to tests, scripts or the command line.
+// foreign reports whether a variable with our prefix names no key: it belongs to tests,
+// scripts or the command line.
 func foreign(name string) bool {
 	return strings.HasPrefix(name, prefix+"TEST_") ||
 		slices.Contains([]string{"EVERTHREAD_CRASH_AT", "EVERTHREAD_CACHE", "EVERTHREAD_CONFIG", "EVERTHREAD_POSTGRES"}, name)
 }
 
-// environment reads the variables that name keys. One that is empty counts as
-// not set.
+// environment reads the variables that name keys. An empty one counts as unset.
 func (c *Config) environment(environ []string) error {
 	known := map[string]leaf{}
 	for _, l := range leaves(reflect.ValueOf(c).Elem(), "") {
@@ -165,7 +163,7 @@ func (l leaf) fromEnvironment(name, value string) error {
 	return set(l.value, value)
 }
 
-// list splits a,b at the commas.
+// list splits a text at its commas.
 func list(value string) []string {
 	var out []string
 	for part := range strings.SplitSeq(value, ",") {
@@ -176,11 +174,11 @@ func list(value string) []string {
 	return out
 }
 
-// At is the web address of this machine at which a listener on listen is reached.
+// At returns the web address of a listener on this machine.
 func (h HTTP) At(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return h.PublicURL // Validate says what is wrong
+		return h.PublicURL // Validate reports what is wrong
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// What a key looks like: the beginnings that services give theirs, the token of a bot,
-// a password in an address, the form of a UUID, and long runs, which are looked at.
+// Patterns of keys: the prefixes of services, the token of a bot, a password in an address,
+// a UUID, and long runs, which random examines.
 var (
 	marked = regexp.MustCompile(
 		`\b(?:sk|gsk|xai|hf|ghp|gho|glpat|github_pat|xox[a-z]|syt|et|Bearer)[-_ ][A-Za-z0-9_.~+/=-]{8,}`)
@@ -18,8 +18,8 @@ var (
 	longRuns = regexp.MustCompile(`[A-Za-z0-9_+=-]{16,}`)
 )
 
-// Redact puts three stars in the place of what looks like a key or a password: one may
-// stand where none belongs, and an error that repeats it ends up in logs.
+// Redact replaces everything that looks like a key or a password with three stars: one may
+// be in a wrong place, and an error that repeats it ends up in logs.
 func Redact(text string) string {
 	text = inURL.ReplaceAllString(text, "${1}***@")
 	for _, shape := range []*regexp.Regexp{ofBot, marked, uuid} {
@@ -37,8 +37,8 @@ func Redact(text string) string {
 	})
 }
 
-// random reports whether a word looks as if nobody had thought of it: letters turn into
-// digits or capitals far more often than in names and dates.
+// random reports whether a word looks random: letters turn into digits or capitals far more
+// often than in names and dates.
 func random(word string) bool {
 	turns, numbers, before := 0, 0, ' '
 	for i, r := range word {
@@ -54,10 +54,10 @@ func random(word string) bool {
 	return len(word) >= 24 && numbers >= 3 || len(word) >= 16 && numbers >= 2 && turns*5 >= len(word)
 }
 
-// redacted is an error that repeats no keys.
+// redacted is an error whose text holds no keys.
 type redacted struct{ error }
 
-// redact keeps what err repeats from being shown.
+// redact hides the keys in the text of err.
 func redact(err error) error {
 	if err == nil {
 		return nil
@@ -65,8 +65,8 @@ func redact(err error) error {
 	return redacted{err}
 }
 
-// Error returns the text without what looks like a key.
+// Error returns the redacted text.
 func (r redacted) Error() string { return Redact(r.error.Error()) }
 
-// Unwrap returns the error as it was.
+// Unwrap returns the original error.
 func (r redacted) Unwrap() error { return r.error }

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// pasted are keys as services make them; none was ever one.
+// pasted are keys in the format of services; none is real.
 var pasted = []string{
 	"sk-proj-Zk3vT9wQ2xLmN8bR5yHc7dJf4gPa6sUe",
 	"sk-ant-api03-7Jk2mPq9Xv4Lw8Rt6Yb3Nc5Hd1Gf0As-Zx_Qw",
@@ -28,7 +28,7 @@ var pasted = []string{
 	"postgres://ada:Zk3vT9wQ2x@db.example.org/everthread",
 }
 
-// secretOf is the part of a pasted key that must not be shown.
+// secretOf returns the part of a pasted key that must not be shown.
 func secretOf(key string) string {
 	if _, rest, ok := strings.Cut(key, "://ada:"); ok {
 		return rest[:10]

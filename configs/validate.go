@@ -15,8 +15,8 @@ import (
 	"github.com/everthread/everthread/configs/section"
 )
 
-// Validate returns everything that is wrong with the values, each problem with
-// its key and what to do, or nil. It repeats nothing that looks like a key.
+// Validate returns all problems of the values, each with its key and what to do, or nil. It
+// repeats nothing that looks like a key.
 func (c Config) Validate() error {
 	p := &section.Problems{}
 	c.checkStore(p)

@@ -1,16 +1,16 @@
 package configs
 
-// Room is how the window of the models that answer is shared out, in tokens. What is left
-// of the whole is a margin for models that count otherwise than our tokenizer.
+// Room is how the window of the models that answer is shared out, in tokens. The rest is a
+// margin for models whose tokenizer differs from ours.
 type Room struct {
-	Window  int // of whichever model may answer
+	Window  int // the smallest of the models that may answer
 	Output  int // the answer
 	Schemas int // descriptions of tools, at most
 	Results int // what tools return within a turn, at least
-	Prompt  int // all else: what stands before the answer
+	Prompt  int // everything else before the answer
 }
 
-// Shares of a window, and what they take at most.
+// Shares of a window, and their maxima.
 const (
 	windowMargin  = 20
 	schemasShare  = 5
@@ -20,7 +20,7 @@ const (
 	previewsShare = 12
 )
 
-// Smallest is the context window of whichever model may answer.
+// Smallest returns the smallest context window of the models that may answer.
 func (l LLM) Smallest() int {
 	w := l.ContextWindow
 	if w == 0 {
@@ -34,7 +34,7 @@ func (l LLM) Smallest() int {
 	return w
 }
 
-// Usable is what a request may hold of the window, its answer included.
+// Usable returns how much of the window a request may use, with its answer.
 func (l LLM) Usable() int { return l.Smallest() - l.Smallest()/windowMargin }
 
 // Room shares out the window of the models that answer.
@@ -46,24 +46,23 @@ func (c Config) Room() Room {
 	return r
 }
 
-// Extras is what instructions and tools of a program may take at most.
+// Extras bounds the instructions and tools of a program.
 func (r Room) Extras() int { return r.Prompt + r.Schemas - leastPrompt }
 
-// leastPrompt is what a conversation takes at least.
+// leastPrompt is the smallest prompt of a conversation.
 const leastPrompt = 1000
 
 // Tiny reports whether no conversation has room in the window.
 func (r Room) Tiny() bool { return r.Prompt < leastPrompt }
 
-// Short reports whether the defaults are too much for the window, so that they are chosen
-// after it.
+// Short reports whether the defaults do not fit the window, so that they depend on it.
 func (r Room) Short() bool { return r.Prompt < Default().Context.TotalTokens }
 
-// Tight reports whether not all tools may have room for their descriptions.
+// Tight reports whether the descriptions of all tools may not fit.
 func (r Room) Tight() bool { return r.Schemas < mostSchemas }
 
-// suit chooses the defaults that depend on the window of the models that answer: all that
-// a small one has no room for is less, in proportion. given has what is configured.
+// suit chooses the defaults that depend on the window of the models that answer: those that
+// do not fit a small window are reduced in proportion. given holds the configured keys.
 func (c *Config) suit(window int, given Config) {
 	d := Default()
 	c.LLM.MaxOutputTokens = min(d.LLM.MaxOutputTokens, window/outputShare)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDefaultsSuitTheWindow: what is configured nowhere is chosen after the smallest window
-// of the models that answer, and all of it fits; a large one changes nothing.
+// TestDefaultsSuitTheWindow: keys without a value fit the smallest window of the models that
+// answer; a large one changes nothing.
 func TestDefaultsSuitTheWindow(t *testing.T) {
 	t.Parallel()
 	d := Default().Context
@@ -36,7 +36,7 @@ func TestDefaultsSuitTheWindow(t *testing.T) {
 	}
 }
 
-// TestWhatIsConfiguredWinsOverTheWindow: and the fallback's window counts.
+// TestWhatIsConfiguredWinsOverTheWindow, and the fallback's window counts.
 func TestWhatIsConfiguredWinsOverTheWindow(t *testing.T) {
 	t.Parallel()
 	file := write(t, "llm:\n  provider: openai\n  api_key: k\n  model: m\n  max_output_tokens: 700\n  fallbacks: "+

@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// parse reads a file's text into c. Errors name the line and the key, and never
-// quote the file: a secret may stand there.
+// parse reads a file's text into c. Errors name the line and the key, and never quote the
+// file, which may hold a secret.
 func (c *Config) parse(text []byte) error {
 	root, err := parseYAML(text)
 	if err != nil || root == nil {
@@ -20,7 +20,7 @@ func (c *Config) parse(text []byte) error {
 	return errors.Join(decoder{c.Keys()}.decode(reflect.ValueOf(c).Elem(), root, "")...)
 }
 
-// fromYAML reads a list of maps out of an environment variable.
+// fromYAML reads a list of maps from an environment variable.
 func (l leaf) fromYAML(text string) error {
 	root, err := parseYAML([]byte(text))
 	if err != nil || root == nil {
@@ -32,7 +32,7 @@ func (l leaf) fromYAML(text string) error {
 // parseYAML returns the root of the only document, nil if it is empty.
 func parseYAML(text []byte) (root ast.Node, err error) {
 	defer func() {
-		if recover() != nil { // the parser gives up that way on some malformed input
+		if recover() != nil { // the parser panics on some malformed input
 			err = errors.New("this is not YAML")
 		}
 	}()
@@ -52,7 +52,7 @@ func parseYAML(text []byte) (root ast.Node, err error) {
 	return root, nil
 }
 
-// plain is an error of the parser without the lines that it quotes.
+// plain removes the quoted lines from an error of the parser.
 func plain(err error) error {
 	var e yaml.Error
 	if !errors.As(err, &e) {
@@ -72,10 +72,10 @@ func line(n ast.Node, err error) error {
 	return err
 }
 
-// decoder reads nodes into values. keys are those that a wrong one could have meant.
+// decoder reads nodes into values. keys are the candidates for a misspelt one.
 type decoder struct{ keys []string }
 
-// decode writes a node into v, and says of everything in it that is wrong.
+// decode writes a node into v, and collects everything that is wrong in it.
 func (d decoder) decode(v reflect.Value, n ast.Node, path string) []error {
 	switch n.Type() {
 	case ast.NullType:
@@ -137,8 +137,8 @@ func orFile(path string) string {
 	return path
 }
 
-// unknown says that there is no such key, and which is meant: one beside it, or
-// one elsewhere.
+// unknown reports an unknown key, and which one is probably meant: one beside it, or one
+// elsewhere.
 func (d decoder) unknown(v reflect.Value, path, key string) error {
 	if n := nearest(key, siblings(v)); n != "" {
 		return fmt.Errorf("there is no key %s; did you mean %s?", join(path, key), join(path, n))
@@ -146,7 +146,7 @@ func (d decoder) unknown(v reflect.Value, path, key string) error {
 	return fmt.Errorf("there is no key %s%s", join(path, key), hint(join(path, key), d.keys))
 }
 
-// decodeNames reads a map whose keys are free, such as those of the environment.
+// decodeNames reads a map with any keys, such as an environment.
 func (d decoder) decodeNames(v reflect.Value, n ast.Node, path string) []error {
 	entries, err := entries(n, path)
 	if err != nil {
@@ -180,7 +180,7 @@ func (d decoder) decodeList(v reflect.Value, n ast.Node, path string) []error {
 	return errs
 }
 
-// scalar returns how a single value is written.
+// scalar returns the text of a single value.
 func scalar(n ast.Node) (string, bool) {
 	switch s := n.(type) {
 	case *ast.StringNode:

@@ -81,7 +81,7 @@ func openPTY(t *testing.T) (ptmx, tty *os.File) {
 	return ptmx, tty
 }
 
-// watch keeps what appears on the screen.
+// watch collects what appears on the screen.
 func (k *keyboard) watch() {
 	b := make([]byte, 4096)
 	for {
@@ -99,7 +99,7 @@ func (k *keyboard) watch() {
 	}
 }
 
-// see waits until text appears after what was seen before.
+// see waits for a text after the one that it saw last.
 func (k *keyboard) see(text string) {
 	k.t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -120,7 +120,7 @@ func (k *keyboard) see(text string) {
 	}
 }
 
-// screen returns all that appeared so far.
+// screen returns everything that appeared so far.
 func (k *keyboard) screen() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +134,7 @@ func (k *keyboard) press(keys string) {
 	}
 }
 
-// ends waits for the command to end well.
+// ends waits for the command to end without an error.
 func (k *keyboard) ends() {
 	k.t.Helper()
 	select {
@@ -194,7 +194,7 @@ func TestCtrlCStopsTheAnswer(t *testing.T) {
 	k.ends()
 }
 
-// talkForEver is a model that does not stop.
+// talkForEver is a model that never stops.
 func talkForEver(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i := 0; r.Context().Err() == nil; i++ {

@@ -20,7 +20,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 )
 
-// leaves is a gateway that Bob, who has said something with attachments, is to leave.
+// leaves is a gateway from which Bob, who has sent attachments, is deleted.
 type leaves struct {
 	*app
 	t   *testing.T
@@ -52,7 +52,7 @@ func (s *leaves) member(name string) core.User {
 	return u
 }
 
-// says stores a message with attachments, which are files in the folder of Bob.
+// says stores a message with attachments, as files in the folder of Bob.
 func (s *leaves) says(u core.User, text string, files ...string) {
 	s.t.Helper()
 	now := time.Now()
@@ -74,7 +74,7 @@ func (s *leaves) says(u core.User, text string, files ...string) {
 	s.must(err)
 }
 
-// files are those below the folder of attachments.
+// files lists the files below the folder of attachments.
 func (s *leaves) files() []string {
 	s.t.Helper()
 	out, err := filepath.Glob(filepath.Join(s.l.Media, "*", "*"))
@@ -84,7 +84,7 @@ func (s *leaves) files() []string {
 	return append(out, notes...)
 }
 
-// note writes down which files go with a user, as a deletion does.
+// note lists the files of a user for removal, as a deletion does.
 func (s *leaves) note(user core.UserID, files []string) {
 	s.t.Helper()
 	b, err := json.Marshal(files)
@@ -96,7 +96,7 @@ func (s *leaves) noteFile(user core.UserID) string {
 	return filepath.Join(s.l.Media, fmt.Sprintf(".leaving-%d", user))
 }
 
-// dying is a store whose process ends after the rows are gone.
+// dying is a store whose process dies after the rows were deleted.
 type dying struct {
 	store
 	after error
@@ -134,7 +134,7 @@ func TestSomebodyLeaves(t *testing.T) {
 	}
 }
 
-// TestADeletionThatWasKilledIsFinished: wherever a process ended.
+// TestADeletionThatWasKilledIsFinished, wherever the process died.
 func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 	t.Parallel()
 	quiet := func(people.Deletion) {}
@@ -234,7 +234,7 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
-// TestTextIsFoundAsItIsWritten: also where it stands in JSON.
+// TestTextIsFoundAsItIsWritten, also within JSON.
 func TestTextIsFoundAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	s := newLeaves(t)

@@ -1,17 +1,11 @@
 package main
 
-import (
-	"fmt"
-	"io"
-	"runtime"
-)
+import "runtime"
 
 type versionCmd struct{}
 
-// Run says which version this is.
 func (versionCmd) Run(c *console) error {
-	v := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-	return c.show(v, func(w io.Writer) {
-		fmt.Fprintf(w, "everthread %s (%s, %s)\n", v["version"], v["go"], v["platform"])
-	})
+	system := runtime.GOOS + "/" + runtime.GOARCH
+	return c.said(object{"go", runtime.Version(), "platform", system, "version", version}, "everthread %s (%s, %s)",
+		version, runtime.Version(), system)
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 )
 
-// newPage is an app over an embedded store, with its owner.
+// newPage returns an app over an embedded store, with its owner.
 func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	t.Helper()
 	c := configs.Default(sections()...)
@@ -50,7 +50,7 @@ func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	return a, owner
 }
 
-// sectionOf is the section of a type.
+// sectionOf returns the section of a type.
 func sectionOf[T section.Section](c *configs.Config) (out T) {
 	for _, s := range c.Channels.Sections {
 		if one, ok := s.(T); ok {
@@ -143,7 +143,7 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	}
 }
 
-// hostedConfig keeps what its channel is given.
+// hostedConfig records the host of its channel.
 type hostedConfig struct {
 	channel.Config
 	host *channel.Host
@@ -188,8 +188,8 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsWhatOthersSaid: the file of the embedded store holds what
-// everybody said, so it is looked through only for who is alone on it.
+// TestNobodyLearnsWhatOthersSaid: the file of the embedded store holds the messages of
+// everybody, so it is searched only for a user who is alone on it.
 func TestNobodyLearnsWhatOthersSaid(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(*configs.Config) {})

@@ -15,8 +15,8 @@ import (
 	"github.com/everthread/everthread/core/recall"
 )
 
-// seer is a model that searches for every question and then repeats all that it
-// was shown: whatever it does not say was not in its prompt.
+// seer is a model that searches for every question and then repeats everything it was
+// shown: what it does not say was not in its prompt.
 func seer(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Messages []struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestExamplesAreCommands: what --help shows can be typed as it stands.
+// TestExamplesAreCommands: the examples of --help work as they are.
 func TestExamplesAreCommands(t *testing.T) {
 	t.Parallel()
 	_, parser := newParser(&console{out: io.Discard, err: io.Discard})

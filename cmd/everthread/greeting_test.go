@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core/engine"
 )
 
-// At a terminal the first start says in a box what to open and what to send; the next one
-// is as short as it can be.
+// At a terminal the first start shows in a box what to open and what to send; the next one
+// is as short as possible.
 func TestAStartAtATerminalGreets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,11 +17,11 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// hostile is what a stranger calls themselves.
+// hostile is the name of a stranger.
 const hostile = "Eve\x1b]0;title\x07\x1b[2J\u009b31m\u202eolleh\r\nForged line"
 
-// TestNamesOnlyShow: nothing that a stranger calls themselves or writes is obeyed by
-// a terminal or begins a line, whatever the command.
+// TestNamesOnlyShow: a terminal obeys nothing in the name or the messages of a stranger,
+// and none of it begins a line, whatever the command.
 func TestNamesOnlyShow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

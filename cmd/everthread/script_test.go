@@ -36,8 +36,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"everthread": main})
 }
 
-// TestScripts runs the stories of testdata/script: what a person types, and what
-// they see.
+// TestScripts runs the scripts of testdata/script: input and output of commands.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	few := []string{"testdata/script/doctor.txtar", "testdata/script/fresh.txtar", "testdata/script/serve.txtar",
@@ -83,8 +82,8 @@ func TestScripts(t *testing.T) {
 // noSleep keeps the race detector from sleeping for a second at every exit.
 const noSleep = "atexit_sleep_ms=0"
 
-// freeAddress is an address that nobody listens on. Its port is below those that
-// systems give to whoever asks for any, so that no test gets it meanwhile.
+// freeAddress returns an address that nobody listens on. Its port is below the ephemeral
+// ones, so that no test gets it meanwhile.
 func freeAddress() (string, error) {
 	for {
 		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15000+mrand.IntN(17000)))
@@ -98,7 +97,7 @@ func freeAddress() (string, error) {
 	}
 }
 
-// exits CODE command args…: the command ends with that code.
+// exits CODE command args…: runs a command and checks its exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE command args…")
@@ -116,7 +115,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// awaitURL STATUS url: waits until url answers with that status.
+// awaitURL STATUS url: waits until url answers with the status.
 func awaitURL(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -143,7 +142,7 @@ func terminate(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// schema VERSION: makes the database in ./data say that its schema has a version.
+// schema VERSION: sets the version of the schema in the database of ./data.
 func schema(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", filepath.Join(ts.MkAbs("data"), "everthread.db"))
 	ts.Check(err)
@@ -152,8 +151,7 @@ func schema(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// knock NAME text: a stranger writes, and the environment's CODE is the code that
-// they are shown.
+// knock NAME text: a stranger writes, and $CODE becomes the code that they get.
 func knock(ts *testscript.TestScript, _ bool, args []string) {
 	st, err := sqlite.Open(ts.MkAbs("data"))
 	ts.Check(err)
@@ -174,7 +172,7 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// trouble: the owner gets a delivery that failed and a job that gave up.
+// trouble: the owner gets a failed delivery and a failed job.
 func trouble(ts *testscript.TestScript, _ bool, _ []string) {
 	db, err := sql.Open("sqlite", filepath.Join(ts.MkAbs("data"), "everthread.db"))
 	ts.Check(err)
@@ -189,8 +187,7 @@ func trouble(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// capture NAME PATTERN: the environment's NAME is what the pattern's group matches
-// in the last output.
+// capture NAME PATTERN: $NAME becomes the match of the pattern's group in the last output.
 func capture(ts *testscript.TestScript, _ bool, args []string) {
 	m := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
 	if len(m) != 2 {
@@ -199,7 +196,7 @@ func capture(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], m[1])
 }
 
-// fakeTelegram [refusing]: a Bot API that the environment's variables point to.
+// fakeTelegram [refusing]: starts a Bot API, and points the environment to it.
 func fakeTelegram(ts *testscript.TestScript, _ bool, args []string) {
 	s := telegramtest.New()
 	ts.Defer(s.Close)
@@ -210,8 +207,8 @@ func fakeTelegram(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("EVERTHREAD_CHANNELS_TELEGRAM_TOKEN", "123456:TEST")
 }
 
-// TestDeletedUsersLeaveNothing looks at every table that has a user: whatever is
-// added to the schema later must be deleted too.
+// TestDeletedUsersLeaveNothing checks every table that has a user: tables added to the
+// schema later must be cleared too.
 func TestDeletedUsersLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -279,7 +276,7 @@ func userTables(t *testing.T, db *sql.DB) []string {
 	return out
 }
 
-// fillRow makes sure that a table has a row of a user.
+// fillRow ensures that a table has a row of a user.
 func fillRow(t *testing.T, db *sql.DB, table string, user core.UserID) {
 	rows, err := db.Query(`SELECT name, type FROM pragma_table_info(?)`, table)
 	if err != nil {

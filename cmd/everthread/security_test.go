@@ -19,8 +19,8 @@ import (
 
 var updateNeeds = flag.Bool("update", false, "write what the test finds into the documents")
 
-// TestSecurityTable: docs/security.md shows what everything needs, as the code has
-// it, and nothing is without a need.
+// TestSecurityTable: docs/security.md shows the needs that the code has, and everything has
+// one.
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	rooms := []web.Room{chat.New(chat.Options{}),
@@ -74,7 +74,7 @@ func TestSecurityTable(t *testing.T) {
 	}
 }
 
-// ownEmbeddings are embeddings that everybody may have their own of.
+// ownEmbeddings are embeddings that each user may configure.
 type ownEmbeddings struct{ office.Embeddings }
 
 func (ownEmbeddings) System() string { return "" }

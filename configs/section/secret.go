@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Secret is a value that is never shown: whatever prints, logs or marshals it
-// gets three stars. string(s) is the value. In the environment it can also be
-// given as the name of a file.
+// Secret is a value that is never shown: it prints, logs and marshals as three stars.
+// string(s) is the value. In the environment it can also be given as the name of a file.
 type Secret string
 
 // String returns stars, or nothing if the secret is empty.

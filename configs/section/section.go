@@ -1,5 +1,5 @@
-// Package section is what the parts of the configuration share that others own: a
-// channel's settings are a struct of its own package, which the configuration reads and
+// Package section holds what the configuration shares with the sections of channels: the
+// settings of a channel are a struct of its own package, which the configuration reads and
 // checks without knowing it.
 package section
 
@@ -17,14 +17,14 @@ import (
 type Section interface {
 	// Key is its name below channels.
 	Key() string
-	// Example is its part of the commented example: every key with its default, indented
-	// by two.
+	// Example returns its part of the commented example: every key with its default,
+	// indented by two.
 	Example() string
-	// Validate adds what is wrong with its values. publicURL is http.public_url.
+	// Validate adds the problems of its values. publicURL is http.public_url.
 	Validate(p *Problems, publicURL string)
 }
 
-// Problems collects what is wrong with values: each with its key and what to do.
+// Problems collects wrong values, each with its key and what to do.
 type Problems struct{ errs []error }
 
 // Err returns all problems, or nil.

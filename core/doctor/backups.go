@@ -12,22 +12,22 @@ import (
 	"github.com/everthread/everthread/core/folder"
 )
 
-// Of backups: how long a new gateway may be without, how old one may be that somebody
-// made by hand, and how late one of the clock.
+// Limits of backups: how long a new gateway may be without one, how old one made by hand
+// may be, and how late a scheduled one.
 const (
 	backupGrace = 24 * time.Hour
 	backupOld   = 8 * 24 * time.Hour
 	backupLate  = time.Hour
 )
 
-// backups reports whether there is a backup that is new enough.
+// backups checks that there is a backup which is new enough.
 func (e *examination) backups(ctx context.Context) {
 	const check = "backups"
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	since := e.begun(ctx)
 	if since.IsZero() {
-		return // told already, or nothing to lose
+		return // reported already, or there is nothing to lose
 	}
 	dir, now := engine.BackupDir(e.Config), e.Now()
 	newest, err := backup.Newest(dir)
@@ -49,7 +49,7 @@ func (e *examination) backups(ctx context.Context) {
 	}
 }
 
-// schedule reports whether the clock's last backup was made.
+// schedule checks that the last scheduled backup was made.
 func (e *examination) schedule(ctx context.Context, newest, since, now time.Time) {
 	const check = "backups"
 	last, due, err := engine.BackupTimes(ctx, e.Config, e.store)
@@ -57,7 +57,7 @@ func (e *examination) schedule(ctx context.Context, newest, since, now time.Time
 		e.verdict(check, err, "")
 		return
 	}
-	if last.IsZero() { // the first one is made at once
+	if last.IsZero() { // the first one is due immediately
 		due = since
 	}
 	what := e.BackupNoneMade
@@ -78,7 +78,7 @@ func (e *examination) schedule(ctx context.Context, newest, since, now time.Time
 
 func at(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// begun is since when there has been something in the store; zero: there is nothing.
+// begun returns when the store got its first user; zero: it is empty.
 func (e *examination) begun(ctx context.Context) (since time.Time) {
 	if !e.schema {
 		return since

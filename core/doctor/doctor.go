@@ -1,7 +1,7 @@
-// Package doctor looks at everything that a gateway needs, and says what to do: the
+// Package doctor checks everything that a gateway needs, and says what to do: the
 // configuration, the data folder, the store, models, channels, addresses, backups and the
-// clock. The command line and the owner's page show what it finds. It stands above the
-// engine, and changes nothing but a data folder that is missing.
+// clock. The command line and the owner's page show its findings. It stands above the
+// engine, and changes nothing, except that it makes a missing data folder.
 package doctor
 
 import (
@@ -22,7 +22,7 @@ import (
 // checkTimeout bounds each check.
 const checkTimeout = 20 * time.Second
 
-// Doctor examines a configuration whose keys are right.
+// Doctor examines a valid configuration.
 type Doctor struct {
 	Config   configs.Config
 	Language string // of the findings
@@ -35,11 +35,11 @@ type Doctor struct {
 
 // Opener opens the store of a configuration.
 type Opener interface {
-	// Open opens it without migrating it; the embedded one is there.
+	// Open opens it without migrating it. An embedded one exists.
 	Open(ctx context.Context, c configs.Config) (Store, error)
 }
 
-// Store is a store whose schema may be another than this program's.
+// Store is a store whose schema may differ from this program's.
 type Store interface {
 	engine.Store
 	Schema(ctx context.Context) (core.Schema, error)
@@ -83,7 +83,7 @@ func (d *Doctor) ExamineChannel(ctx context.Context, key string) ([]core.Finding
 	return e.found(), nil
 }
 
-// ExamineKept looks at what is kept: the data folder, the store and its backups.
+// ExamineKept checks the data folder, the store and its backups.
 func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	e := &examination{Doctor: d, texts: say(d.Language)}
 	e.data()
@@ -106,15 +106,15 @@ func (e *examination) release(st Store) {
 	}
 }
 
-// found is what was found, without secrets.
+// found returns the findings without secrets.
 func (e *examination) found() []core.Finding {
-	for i, f := range e.out { // what a service says may repeat a key that stands where none belongs
+	for i, f := range e.out { // the words of a service may repeat a key from a wrong place
 		e.out[i].Detail = configs.Redact(f.Detail)
 	}
 	return e.out
 }
 
-// Wrong is the finding of a configuration that cannot be used.
+// Wrong returns the finding of an invalid configuration.
 func Wrong(err error) []core.Finding {
 	return []core.Finding{{Check: "configuration", Detail: configs.Redact(err.Error())}}
 }
@@ -130,7 +130,7 @@ func (e *examination) add(check string, ok bool, detail string, args []any) {
 	e.out = append(e.out, core.Finding{Check: check, OK: ok, Detail: detail})
 }
 
-// verdict is a problem with an error, or fine.
+// verdict adds a problem if err is not nil, else a finding that all is fine.
 func (e *examination) verdict(check string, err error, detail string, args ...any) {
 	if err != nil {
 		e.problem(check, "%s", err.Error())
@@ -153,7 +153,7 @@ func (e *examination) absent() bool {
 	return e.Config.DatabaseURL == "" && !folder.HasDatabase(e.Config.DataDir)
 }
 
-// open opens the store and says how it is.
+// open opens the store and reports its state.
 func (e *examination) open(ctx context.Context) {
 	if e.absent() {
 		e.fine("database", e.DatabaseNone)
@@ -206,7 +206,7 @@ func (e *examination) unusable(err error) string {
 	return fmt.Sprintf(e.DatabaseUnusable, e.Config.DataDir, err)
 }
 
-// tokens says how much of the day all users have used, where that is limited.
+// tokens reports how much all users have used of the day's tokens, if those are limited.
 func (e *examination) tokens(ctx context.Context) {
 	limit := engine.AllTokensPerDay(e.Config)
 	if limit == 0 || e.store == nil {
@@ -217,7 +217,7 @@ func (e *examination) tokens(ctx context.Context) {
 	now := e.Now()
 	used, _, err := e.store.SpentAll(ctx, now.UTC().Format(time.DateOnly), now)
 	switch {
-	case err != nil: // its schema is told already
+	case err != nil: // reported with the schema
 	case used*10 >= limit*9:
 		e.problem("tokens of the day", e.TokensNear, used, limit)
 	default:
@@ -225,7 +225,7 @@ func (e *examination) tokens(ctx context.Context) {
 	}
 }
 
-// vectors looks for texts that could not be embedded.
+// vectors reports texts that could not be embedded.
 func (e *examination) vectors(ctx context.Context) {
 	if e.absent() {
 		e.fine("vectors", e.VectorsGood)
@@ -248,7 +248,7 @@ func (e *examination) vectors(ctx context.Context) {
 	}
 }
 
-// Named are findings with the names of their checks in a language.
+// Named returns the findings with the names of their checks in a language.
 func Named(language string, found []core.Finding) []core.Finding {
 	out := slices.Clone(found)
 	for i, f := range out {
@@ -259,7 +259,7 @@ func Named(language string, found []core.Finding) []core.Finding {
 	return out
 }
 
-// Lines are findings as a person reads them, a line each.
+// Lines formats findings for a person, a line each.
 func Lines(language string, found []core.Finding) []string {
 	t := say(language)
 	var out []string
@@ -273,7 +273,7 @@ func Lines(language string, found []core.Finding) []string {
 	return out
 }
 
-// Healthy reports whether nothing that was found is a problem.
+// Healthy reports whether no finding is a problem.
 func Healthy(found []core.Finding) bool {
 	return !slices.ContainsFunc(found, func(f core.Finding) bool { return !f.OK })
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// TestWhatIsFoundIsToldInEveryLanguage: of a gateway that was never started, whose
-// channel cannot be made.
+// TestWhatIsFoundIsToldInEveryLanguage, for a gateway that was never started, with a channel
+// that cannot be made.
 func TestWhatIsFoundIsToldInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -37,7 +37,7 @@ func TestWhatIsFoundIsToldInEveryLanguage(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNotOpen is told once, with what to do.
+// TestAStoreThatDoesNotOpen is reported once, with what to do.
 func TestAStoreThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]string{

@@ -44,7 +44,7 @@ func Alive(ctx context.Context, listen string) error {
 	return nil
 }
 
-// listening reports whether the gateway can listen where it is to, or does already.
+// listening checks that the gateway can listen on its addresses, or does already.
 func (e *examination) listening(ctx context.Context) {
 	c := e.Config
 	running := answersAt(ctx, c.HTTP)
@@ -67,8 +67,8 @@ func (e *examination) listening(ctx context.Context) {
 	}
 }
 
-// address tries to listen on an address. Taken says what an address that is in use
-// means.
+// address tries to listen on an address. taken says what it means that the address is in
+// use.
 func (e *examination) address(key, address string, taken func() (good, wrong string)) {
 	ln, err := net.Listen("tcp", address)
 	switch {
@@ -107,7 +107,7 @@ func answersAt(ctx context.Context, h configs.HTTP) bool {
 func (e *examination) public(ctx context.Context) {
 	u, err := url.Parse(e.Config.HTTP.PublicURL)
 	if err != nil {
-		return // the configuration is wrong, and that was told
+		return // reported with the configuration
 	}
 	name := u.Hostname()
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" {
@@ -126,14 +126,14 @@ func (e *examination) public(ctx context.Context) {
 	e.fine("http.public_url", e.NameIs, name, strings.Join(found, ", "))
 }
 
-// answer is a response that was read.
+// answer is a response with its body.
 type answer struct {
 	resp *http.Response
 	body []byte
 }
 
-// get fetches an address that the operator wrote. Errors do not repeat it: a token may
-// be in it.
+// get fetches an address that the operator wrote. Errors do not repeat it, for it may hold
+// a token.
 func get(ctx context.Context, address string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -26,7 +26,7 @@ import (
 	"github.com/everthread/everthread/core/speech"
 )
 
-// models has each model say a word.
+// models asks each model for a word.
 func (e *examination) models(ctx context.Context) {
 	c := e.Config
 	e.model(ctx, "llm", c.LLM)
@@ -76,7 +76,7 @@ func (e *examination) transcription(ctx context.Context) {
 	e.verdict("transcription", t.Check(ctx), e.Answers, e.Config.Transcription.Model)
 }
 
-// speech has a few words spoken.
+// speech records a few words.
 func (e *examination) speech(ctx context.Context) {
 	s := engine.Speaker(e.Config.Speech, nil)
 	if s == nil {
@@ -118,11 +118,11 @@ func (e *examination) servers(ctx context.Context) {
 	}
 }
 
-// channelTimeout bounds the checks of one channel: there are several.
+// channelTimeout bounds all checks of one channel.
 const channelTimeout = time.Minute
 
-// channels checks every channel that is on. One that keeps something is left out while
-// the store cannot be used, which is told already.
+// channels checks every channel that is on. One that needs the store is left out if that
+// cannot be used, which is reported already.
 func (e *examination) channels(ctx context.Context) {
 	var st engine.Store
 	if e.schema {
@@ -148,8 +148,8 @@ func (e *examination) channels(ctx context.Context) {
 	}
 }
 
-// diagnose has a channel look at all it needs. A channel of people's own accounts has
-// nothing to say before there is one.
+// diagnose has a channel check everything it needs. A channel of people's own accounts
+// reports nothing before there is one.
 func (e *examination) diagnose(ctx context.Context, title string, c core.Channel, err error) {
 	if err != nil {
 		e.problem(title, "%s", err.Error())
@@ -171,11 +171,11 @@ func (e *examination) diagnose(ctx context.Context, title string, c core.Channel
 	}
 }
 
-// maxSkew is how far the clock may be off: signatures and "which day is it" bear
-// no more.
+// maxSkew bounds how far the clock may be off, for the sake of signatures and of the
+// boundary between days.
 const maxSkew = time.Minute
 
-// clock compares our clock with that of the model's provider, unless a channel compared
+// clock compares our clock with that of the model's provider, unless a channel has compared
 // it with its service's.
 func (e *examination) clock(ctx context.Context) {
 	const check = "clock"

@@ -15,12 +15,12 @@ type shared interface {
 	Hears(ctx context.Context) error
 	Connections(ctx context.Context, now time.Time) (core.Connections, error)
 	Clock(ctx context.Context) (time.Time, error)
-	// Distributed reports whether users are spread over servers, and which tables are not
-	// where they belong.
+	// Distributed reports whether users are distributed over servers, and lists the tables
+	// that are not where they belong.
 	Distributed(ctx context.Context) (yes bool, astray []string, err error)
 }
 
-// shared looks at what several processes need of their database.
+// shared checks what several processes need of their database.
 func (e *examination) shared(ctx context.Context, db shared) {
 	switch err := db.Hears(ctx); {
 	case errors.Is(err, core.ErrDeaf):
@@ -37,7 +37,7 @@ func (e *examination) shared(ctx context.Context, db shared) {
 	e.distributed(ctx, db)
 }
 
-// distributed says whether users are spread over servers.
+// distributed reports whether users are distributed over servers.
 func (e *examination) distributed(ctx context.Context, db shared) {
 	switch yes, astray, err := db.Distributed(ctx); {
 	case err != nil:
@@ -49,9 +49,9 @@ func (e *examination) distributed(ctx context.Context, db shared) {
 	}
 }
 
-// connections says whether the server takes as many connections as there may be.
+// connections checks that the server takes as many connections as processes may open.
 func (e *examination) connections(c core.Connections) {
-	each, processes := e.Config.DatabaseConns+1, max(c.Processes, 1) // one to listen on
+	each, processes := e.Config.DatabaseConns+1, max(c.Processes, 1) // one of them listens
 	if c.Pooled {
 		each = 1
 	}
@@ -63,7 +63,8 @@ func (e *examination) connections(c core.Connections) {
 	e.fine("connections", e.ConnectionsGood, processes, each, wanted, c.Limit)
 }
 
-// How far readings of the database's clock may be apart, and that clock from ours.
+// Limits of the database's clock: how far its readings may be apart, and how far it may be
+// off ours.
 const (
 	maxScatter = 5 * time.Second
 	maxOff     = time.Second

@@ -5,7 +5,7 @@ import "github.com/everthread/everthread/core/words"
 // texts are the words of findings in one language.
 type texts struct {
 	OK, Problem string
-	Checks      map[string]string // what was looked at, with underscores, where it is no key
+	Checks      map[string]string // names of checks that are no key, by the check with underscores
 
 	Configuration                string
 	DataWritable, DataUnwritable string // folder; why

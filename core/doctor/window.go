@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// window says how the window of the models is shared out, and what of the configuration
+// window reports how the window of the models is shared out, and what of the configuration
 // does not fit into it. outside are the tools of the MCP servers.
 func (e *examination) window(outside []core.Tool) {
 	c := e.Config
@@ -33,7 +33,7 @@ func (e *examination) window(outside []core.Tool) {
 	}
 }
 
-// asked is how many tokens a prompt may have as it is configured, and the key that says so.
+// asked returns the configured size of a prompt, in tokens, and its key.
 func asked(c configs.Config) (key string, n int) {
 	switch c.Context.Strategy {
 	case prompt.Truncate:

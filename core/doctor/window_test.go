@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// lab is a tool of an MCP server with much to say.
+// lab is a tool of an MCP server with a long description.
 type lab int
 
 func (n lab) Spec() core.ToolSpec {
@@ -22,7 +22,7 @@ func (n lab) Spec() core.ToolSpec {
 func (lab) Use(context.Context, core.ToolUse) (core.ToolResult, error) { return core.ToolResult{}, nil }
 func (lab) Outside() bool                                              { return true }
 
-// TestTheWindowIsSaidInPlainWords: how it is shared out, and what does not fit.
+// TestTheWindowIsSaidInPlainWords: its shares, and what does not fit.
 func TestTheWindowIsSaidInPlainWords(t *testing.T) {
 	t.Parallel()
 	var many []core.Tool

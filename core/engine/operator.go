@@ -24,7 +24,6 @@ import (
 
 // Welcome is what the operator has to know when a process begins.
 type Welcome struct {
-	Owner    core.User
 	Channels []string // that are on, sorted
 	Apps     int      // messaging apps among them
 	Code     string   // makes an address the owner's; empty: the owner has one
@@ -37,9 +36,11 @@ const WelcomeLife = time.Hour
 // Welcome makes the owner at the first start, with a code and a link as long as they are
 // needed.
 func (e *Engine) Welcome(ctx context.Context) (w Welcome, err error) {
-	if w.Owner, w.Code, err = e.People.EnsureOwner(ctx); err != nil {
+	owner, code, err := e.People.EnsureOwner(ctx)
+	if err != nil {
 		return w, fmt.Errorf("make the owner: %w", err)
 	}
+	w.Code = code
 	keys, err := e.Store.AgentKeys(ctx)
 	if err != nil {
 		return w, fmt.Errorf("list personal agents: %w", err)
@@ -53,10 +54,10 @@ func (e *Engine) Welcome(ctx context.Context) (w Welcome, err error) {
 			w.Apps++
 		}
 	}
-	ids, err := e.People.Identities(ctx, w.Owner.ID)
+	ids, err := e.People.Identities(ctx, owner.ID)
 	been := slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel == "web" })
 	if err == nil && e.Config.Channels.Web.Enabled && !been {
-		w.Link, _, err = NewWebLink(ctx, e.Config, e.Store, w.Owner.ID, WelcomeLife, e.Now)
+		w.Link, _, err = NewWebLink(ctx, e.Config, e.Store, owner.ID, WelcomeLife, e.Now)
 	}
 	if err != nil {
 		return w, fmt.Errorf("make a link to the web page: %w", err)

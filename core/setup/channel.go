@@ -17,9 +17,9 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// ChannelTrier tries channels with answers that no configuration holds yet.
+// ChannelTrier tries channels with answers that are in no configuration yet.
 type ChannelTrier struct {
-	Way  *egress.Gate // addresses that were answered, not configured, have to pass it
+	Way  *egress.Gate // addresses in answers, not in the configuration, have to pass it
 	Now  func() time.Time
 	Rand io.Reader
 }
@@ -34,10 +34,11 @@ type Rejected string
 func (r Rejected) Error() string { return string(r) }
 
 // Try tries the channel of a section with answers to its guide, by the ids of the fields.
-// What is left out stays as the section has it; the section itself is not changed. said
-// tells the person what was found, and lines are the part of the configuration that the
-// answers make, with … for each secret. A secret of the section goes only where the section
-// sends it: who answers anything else with another value has to answer it, too. Its errors are ErrNoGuide and Rejected.
+// A missing answer is taken from the section, which is not changed. said reports the result
+// to the person, and lines are the part of the configuration that the answers make, with …
+// for each secret. A secret of the section goes only where the section sends it: if another
+// field is answered with a new value, the secret has to be answered too. Its errors are
+// ErrNoGuide and Rejected.
 func (t ChannelTrier) Try(ctx context.Context, s section.Section, language string,
 	answers map[string]string) (said, lines string, err error) {
 	trial := reflect.New(reflect.TypeOf(s).Elem()) // the answers go into a copy
@@ -78,8 +79,8 @@ func (t ChannelTrier) Try(ctx context.Context, s section.Section, language strin
 	return tried.Said, a.channelsYAML(), nil
 }
 
-// client makes clients that reach what the configuration says; what was typed into a page
-// may lead nowhere that the policy forbids.
+// client makes clients that reach the addresses of the configuration; those typed into a
+// page are bound by the policy.
 func (t ChannelTrier) client(answers map[string]string) func(addresses ...string) *http.Client {
 	typed := map[string]bool{}
 	for _, a := range answers {

@@ -21,8 +21,8 @@ func rejected(err error) bool {
 	return errors.As(err, &r)
 }
 
-// TestAChannelIsTriedWithAnswersThatNothingKeeps: the section that was given stays as it
-// is, and no secret comes back.
+// TestAChannelIsTriedWithAnswersThatNothingKeeps: the section does not change, and no
+// secret comes back.
 func TestAChannelIsTriedWithAnswersThatNothingKeeps(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -78,8 +78,8 @@ func TestAChannelIsTriedWithAnswersThatNothingKeeps(t *testing.T) {
 	}
 }
 
-// TestWhatIsTypedIsNoWayInside: the page of an owner does not reach into the network that
-// the gateway stands in; what the configuration says is reached.
+// TestWhatIsTypedIsNoWayInside: typed addresses do not reach into the gateway's network;
+// those of the configuration do.
 func TestWhatIsTypedIsNoWayInside(t *testing.T) {
 	t.Parallel()
 	reached := 0
@@ -102,8 +102,8 @@ func TestWhatIsTypedIsNoWayInside(t *testing.T) {
 	}
 }
 
-// TestAConfiguredSecretStaysWithItsAddress: a page that was left open is no way to have the
-// password sent elsewhere.
+// TestAConfiguredSecretStaysWithItsAddress: a page left open cannot send the password
+// elsewhere.
 func TestAConfiguredSecretStaysWithItsAddress(t *testing.T) {
 	t.Parallel()
 	reached := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// TestEveryFaultIsSaid: with the same things in it in every language, and nothing left over.
+// TestEveryFaultIsSaid in every language, with the same values and no placeholder left.
 func TestEveryFaultIsSaid(t *testing.T) {
 	t.Parallel()
 	en, fr := wordsOf("en"), wordsOf("fr")

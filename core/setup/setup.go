@@ -1,8 +1,8 @@
-// Package setup asks what it takes to begin: a model that
-// answers, a messaging app to write from. Every answer is tried at once, and what
-// is wrong with it is said in one sentence. It is a door of its own: it stands above the
-// engine, asks a terminal, a pipe or a file of answers, and writes the configuration and
-// what starts the gateway. It knows no store, and does not run the gateway.
+// Package setup is the wizard of a new gateway: it asks for a model that answers and a
+// messaging app to write from. It tries every answer immediately, and says in one sentence
+// what is wrong with it. It stands above the engine, takes answers from a person or a file,
+// and writes the configuration and the files of services. It knows no store, and does not
+// run the gateway.
 package setup
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// Answers are what was found out.
+// Answers are the result of the wizard.
 type Answers struct {
 	Language string
 	Zone     string
-	Listen   string // of the page, where it differs from the default
+	Listen   string // address of the page, if it is not the default
 	DataDir  string
 	LLM      Model
-	Channels []Channel // that were set up
-	Database string    // URL; empty: embedded
+	Channels []Channel
+	Database string // URL; empty: embedded
 	// Secret encrypts stored keys; with Database only.
 	Secret string
 }
@@ -32,40 +32,41 @@ type Answers struct {
 // Model is the model that answers.
 type Model struct {
 	Service, Provider, BaseURL, Key, Name string
-	Window                                int // tokens that it reads at a time; 0: it is not known
+	Window                                int // tokens that it reads at a time; 0: unknown
 }
 
-// Channel is a channel that works as it was set up.
+// Channel is a channel that works with its answers.
 type Channel struct {
 	Key string // of its section
 	channel.Tried
 }
 
-// Wizard asks. All fields are required but Rand, which only a database needs.
+// Wizard asks the questions. All fields are required but Rand, which only a database needs.
 type Wizard struct {
 	Asker    Asker
 	Say      func(text string) // to the person, a line
-	Language string            // en or fr
-	// Given is the configuration that the environment makes: what stands in it is
-	// not asked for. Answers go into its sections.
+	Language string
+	// Given is the configuration of the environment. What it holds is not asked for.
+	// Answers are written into its sections.
 	Given configs.Config
-	Host  channel.Host // of channels that are tried; without a store
-	// Environ looks up what other programs call the keys of services.
+	Host  channel.Host // for channels that are tried, without a store
+	// Environ looks up the variables in which programs expect the keys of services.
 	Environ func(name string) string
 	Try     Trials
 	Rand    io.Reader
 }
 
-// Trials find out whether answers are right. What they find wrong is a *Fault, of a
-// model over a *core.ModelError; other errors say what to do in English.
+// Trials try answers. A wrong answer is a *Fault, which wraps a *core.ModelError if it is
+// about a model; other errors say in English what to do.
 type Trials interface {
-	// Models lists what a server offers; nil without an error: it does not tell.
+	// Models lists the models of a server; nil without an error: it does not say.
 	Models(ctx context.Context, m Model) ([]string, error)
-	// Model has a model say a word.
+	// Model asks a model for a word.
 	Model(ctx context.Context, m Model) error
-	// Window tells how many tokens a model that answered reads at a time; 0: its server
-	// does not say.
+	// Window returns how many tokens a model that has answered reads at a time; 0: its
+	// server does not say.
 	Window(ctx context.Context, m Model) int
+	// Database connects to a database.
 	Database(ctx context.Context, url string) error
 }
 
@@ -76,7 +77,7 @@ type asking struct {
 	a Answers
 }
 
-// Run asks everything.
+// Run asks all questions.
 func (w *Wizard) Run(ctx context.Context) (Answers, error) {
 	q := &asking{Wizard: w, texts: wordsOf(w.Language)}
 	q.a.Language = w.Language
@@ -88,10 +89,9 @@ func (w *Wizard) Run(ctx context.Context) (Answers, error) {
 	return q.a, nil
 }
 
-// sayf writes a line.
 func (q *asking) sayf(format string, args ...any) { q.Say(fmt.Sprintf(format, args...)) }
 
-// guides are the channels that can be set up.
+// guides returns the channels that can be set up.
 func (q *asking) guides() []guide {
 	var out []guide
 	for _, s := range q.Given.Channels.Sections {
@@ -102,13 +102,13 @@ func (q *asking) guides() []guide {
 	return out
 }
 
-// guide is how the channel of a section is set up.
+// guide is the guide of a section's channel.
 type guide struct {
 	key string
 	channel.Guide
 }
 
-// usual sets up the channels that everybody is offered.
+// usual sets up the channels that are offered to everybody.
 func (q *asking) usual(ctx context.Context) error {
 	for _, g := range q.guides() {
 		if g.Option == "" {
@@ -121,8 +121,8 @@ func (q *asking) usual(ctx context.Context) error {
 	return nil
 }
 
-// channel asks for a channel until the answers work, or it is not wanted. given: they
-// are there.
+// channel asks for a channel until the answers work, or it is not wanted. given: the first
+// answers are in the configuration.
 func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 	for ; ; given = false {
 		if wanted, err := q.fields(ctx, g, given); err != nil || !wanted {
@@ -142,7 +142,7 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 	}
 }
 
-// fields asks for all fields of a channel; given are those that are well-formed already.
+// fields asks for all fields of a channel, unless they are given.
 func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, err error) {
 	for _, f := range g.Fields {
 		for well := given; !well; {
@@ -159,7 +159,7 @@ func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, 
 	return true, nil
 }
 
-// more offers what few want, until nothing more is wanted.
+// more offers what few want, as often as something is chosen.
 func (q *asking) more(ctx context.Context) error {
 	options, next := []Option{{"no", q.MoreNo}}, map[string]func() error{}
 	for _, g := range q.guides() {

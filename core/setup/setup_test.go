@@ -58,7 +58,7 @@ func (world) Model(_ context.Context, m setup.Model) error {
 
 func (world) Database(_ context.Context, url string) error { return refuse(url != "postgres://right") }
 
-// services are the channels' own: of each one account is right.
+// services are those of the channels: one account of each is right.
 type services struct{}
 
 func (services) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -78,18 +78,18 @@ func (services) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// host is where channels are tried.
+// host is the host of channels that are tried.
 func host() channel.Host {
 	return channel.Host{Client: func(...string) *http.Client { return &http.Client{Transport: services{}} },
 		Rand: strings.NewReader(strings.Repeat("k", 100))}
 }
 
-// defaults are the defaults with the sections of channels.
+// defaults returns the defaults with the sections of channels.
 func defaults() configs.Config {
 	return configs.Default(telegram.Default(), matrix.Default(), whatsapp.Default())
 }
 
-// ofTelegram, ofMatrix and ofWhatsApp are set up so.
+// ofTelegram, ofMatrix and ofWhatsApp are channels that were set up.
 func ofTelegram(said string) setup.Channel {
 	return setup.Channel{Key: "telegram", Tried: channel.Tried{Said: said, Name: "some_bot", Comment: said,
 		Keys: []string{"token", "1:right"}}}
@@ -113,8 +113,8 @@ func refuse(wrong bool) error {
 	return nil
 }
 
-// talk runs the wizard with lines, and returns what it found out, what it wrote
-// and how many answers that took.
+// talk runs the wizard with lines, and returns its answers, its output and the number of
+// lines that it took.
 func talk(t *testing.T, w world, given configs.Config, environ map[string]string, language string,
 	lines ...string) (setup.Answers, string, int, error) {
 	t.Helper()

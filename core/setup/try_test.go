@@ -16,8 +16,8 @@ import (
 	"github.com/everthread/everthread/core/store/postgres"
 )
 
-// TestWhatTrialsFindIsTold: each way in which a trial fails has words of its own,
-// also in French, and no secret in them.
+// TestWhatTrialsFindIsTold: each failure of a trial has its own kind, and its text holds no
+// secret.
 func TestWhatTrialsFindIsTold(t *testing.T) {
 	t.Parallel()
 	const key, away = "sk-secret-0123456789", "http://127.0.0.1:1"
@@ -94,8 +94,8 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 	}
 }
 
-// TestServersSayHowMuchAModelReads: in the ways of Ollama, llama-server, vLLM and
-// OpenRouter; those that do not say, or nonsense, are no obstacle.
+// TestServersSayHowMuchAModelReads: Ollama, llama-server, vLLM and OpenRouter do; servers
+// that say nothing, or nonsense, are no obstacle.
 func TestServersSayHowMuchAModelReads(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
