@@ -74,7 +74,7 @@ func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 	s.Hears(s.Doors[1], 2, g)
 	l.Fetched(g)
 	if a := l.StoredOf(s.Bob.UserID, "user"); len(a) != 2 || a[1].Path != "" ||
-		!strings.Contains(a[1].Error, "not the file that was sent") {
+		!strings.Contains(a[1].Error, "not the one that was sent") {
 		t.Errorf("stored %+v", a)
 	}
 	if files := s.Kept(); len(files) > 0 {
