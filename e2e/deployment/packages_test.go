@@ -66,7 +66,7 @@ func TestTheDebianPackageInstallsAndLeaves(t *testing.T) {
 	if !strings.Contains(string(unit), "\nExecStart=/usr/bin/everthread serve ") || strings.Contains(string(unit), "/usr/local") {
 		t.Errorf("the unit starts another program:\n%s", unit)
 	}
-	if out := done(t, dir, []string{"LANG=C"}, in("usr/bin/everthread"), "config", "check"); !strings.Contains(out, "is right") {
+	if out := done(t, dir, []string{"LANG=C"}, in("usr/bin/everthread"), "config", "check"); !strings.Contains(out, "is valid") {
 		t.Errorf("config check: %s", out)
 	}
 	own := in("etc/everthread/everthread.yaml")
