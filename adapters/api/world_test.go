@@ -239,7 +239,7 @@ func (w *world) refused(p person, status int, want, method, path, body string, h
 		Error struct{ Code, Message string }
 	}
 	if err := json.Unmarshal([]byte(text), &out); err != nil || res.StatusCode != status || out.Error.Code == "" ||
-		!strings.Contains(out.Error.Message, want) {
+		!strings.Contains(out.Error.Message, want) || strings.HasSuffix(out.Error.Message, "..") {
 		w.t.Errorf("%s %s %s: %d %s, want %d %q", method, path, body, res.StatusCode, text, status, want)
 	}
 }
