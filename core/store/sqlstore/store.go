@@ -65,12 +65,13 @@ func (s *Store) Trips() int64 { return s.trips.Load() }
 // before the first use of the store.
 func (s *Store) Trace(f func(query string, args []any)) { s.trace = f }
 
-// prepared traces a statement, and returns its arguments in the form for the database.
+// prepared returns the arguments of a statement in the form for the database, and traces them.
 func (s *Store) prepared(query string, args []any) []any {
+	args = clean(args)
 	if s.trace != nil {
 		s.trace(query, args)
 	}
-	return clean(args)
+	return args
 }
 
 // Ping returns an error if the database does not answer.
