@@ -189,24 +189,13 @@ func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit i
 	if err := s.lapse(ctx, now); err != nil {
 		return nil, time.Time{}, err
 	}
-	err := s.view(ctx, "due jobs", func(q querier) error {
-		for _, queue := range queues {
-			more, err := dueOf(q, queue, now, limit-len(refs), share)
-			if err != nil {
-				return err
-			}
-			refs = append(refs, more...)
-			soon, err := nextOf(q, queue, now, share)
-			if err != nil {
-				return err
-			}
-			if soon != 0 && (next == 0 || soon < next) {
-				next = soon
-			}
-		}
-		return nil
-	})
-	return refs, at(next), err
+	var reads []Statement
+	for _, queue := range queues {
+		reads = append(reads, dueOf(queue, "running", "lease_until", now, limit, share, &refs),
+			dueOf(queue, "ready", "run_at", now, limit, share, &refs), nextOf(queue, now, share, &next))
+	}
+	err := s.reads(ctx, "due jobs", reads...)
+	return refs[:min(limit, len(refs))], at(next), err
 }
 
 // inShare returns the condition that a row's user is in the share of the parameters n and of,
@@ -215,35 +204,33 @@ func inShare(n, of, due, since string) string {
 	return `(user_id % ` + of + ` = ` + n + ` OR ` + due + ` <= ` + since + `)`
 }
 
-func dueOf(q reader, queue string, now time.Time, limit int, share core.Share) ([]core.JobRef, error) {
-	var refs []core.JobRef
-	for _, due := range []string{`state = 'running' AND lease_until`, `state = 'ready' AND run_at`} {
-		column := due[strings.LastIndexByte(due, ' ')+1:]
-		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = CAST($1 AS text) AND `+due+` <= $2 AND `+
-			inShare("$4", "$5", column, "$6")+` ORDER BY `+column+` LIMIT $3`, queue, ms(now), max(limit-len(refs), 0),
-			share.N, max(share.Of, 1), ms(now.Add(-share.Grace)))
-		more, err := collect(rows, err, func(r scanner) (ref core.JobRef, err error) {
-			return ref, r.Scan(&ref.User, &ref.ID, &ref.Queue, &ref.Key, &ref.Ref)
-		})
-		if err != nil {
-			return nil, err
-		}
-		refs = append(refs, more...)
-	}
-	return refs, nil
+// dueOf appends the jobs of a queue and a state in a share whose time in column has come.
+func dueOf(queue, state, column string, now time.Time, limit int, share core.Share, refs *[]core.JobRef) Statement {
+	return Statement{Query: `SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = CAST($1 AS text) AND state = '` + state +
+		`' AND ` + column + ` <= $2 AND ` + inShare("$4", "$5", column, "$6") + ` ORDER BY ` + column + ` LIMIT $3`,
+		Args: []any{queue, ms(now), limit, share.N, max(share.Of, 1), ms(now.Add(-share.Grace))}, All: func(r Row) error {
+			var ref core.JobRef
+			err := r.Scan(&ref.User, &ref.ID, &ref.Queue, &ref.Key, &ref.Ref)
+			*refs = append(*refs, ref)
+			return err
+		}}
 }
 
-// nextOf returns when the next job of a queue in a share is due after now, or 0.
-func nextOf(q reader, queue string, now time.Time, share core.Share) (int64, error) {
+// nextOf lowers next (0: none) to the time when the next job of a queue in a share is due after now.
+func nextOf(queue string, now time.Time, share core.Share, next *int64) Statement {
 	const after = ` > $2 AND user_id % $4 = $3`
-	var run, lapse sql.NullInt64
-	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'ready' AND run_at`+after+`),
-		(SELECT MIN(lease_until) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'running' AND lease_until`+after+`)`, queue,
-		ms(now), share.N, max(share.Of, 1)).Scan(&run, &lapse)
-	if run.Valid && (!lapse.Valid || run.Int64 < lapse.Int64) {
-		return run.Int64, err
-	}
-	return lapse.Int64, err
+	return Statement{Query: `SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'ready' AND run_at` + after + `),
+		(SELECT MIN(lease_until) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'running' AND lease_until` + after + `)`,
+		Args: []any{queue, ms(now), share.N, max(share.Of, 1)}, All: func(r Row) error {
+			var run, lapse sql.NullInt64
+			err := r.Scan(&run, &lapse)
+			for _, t := range []sql.NullInt64{run, lapse} {
+				if t.Valid && (*next == 0 || t.Int64 < *next) {
+					*next = t.Int64
+				}
+			}
+			return err
+		}}
 }
 
 // Claim claims a due job; nil if it is not available.
