@@ -70,6 +70,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		direct.ConnectTimeout, direct.DialFunc = cfg.ConnConfig.ConnectTimeout, cfg.ConnConfig.DialFunc
 		// A prepared statement belongs to one connection, a described one to any.
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	} else {
+		cfg.AfterConnect = planOnce
 	}
 	primary(cfg.ConnConfig)
 	primary(direct)
@@ -94,6 +96,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, direct: direct,
 		pooled: o.Direct != "", beside: o.Library, spread: spread,
 		schema: direct.RuntimeParams["search_path"]}, nil
+}
+
+// planOnce makes a connection plan each prepared statement once, where the server would plan it
+// six times before it keeps a plan. No plan here depends on the arguments. Citus needs them to
+// find the shard.
+func planOnce(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT set_config('plan_cache_mode', 'force_generic_plan', false)
+		WHERE NOT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 // primary makes connections go to the one of several hosts that accepts writes.
