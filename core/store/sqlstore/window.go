@@ -206,12 +206,14 @@ func paged(pages []core.Page) int64 {
 	return 1
 }
 
-// uncovered counts the messages in a range of positions that no summary covers.
+// uncovered counts the messages in a range of positions that no summary covers: those are in
+// days without a summary, or with messages since it.
 func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) error {
 	return q.row(
-		`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
-		AND redacted = 0 AND role <> 'tool' AND position < $3 AND position >= $5 LIMIT $4) AS counted`, turn.User,
-		turn.Thread, before, maxUncovered, from).Scan(&w.UncoveredBefore)
+		`SELECT COUNT(*) FROM (SELECT 1 FROM segments g JOIN messages m ON m.user_id = $1 AND m.segment_id = g.id AND m.segment_id > 0
+		WHERE g.user_id = $1 AND g.thread_id = $2 AND (g.version = 0 OR g.since_summary > 0 OR g.stale = 1 OR g.hidden = 1)
+		AND m.position > 0 AND m.covered = 0 AND m.redacted = 0 AND m.role <> 'tool' AND m.position < $3 AND m.position >= $5 LIMIT $4) AS counted`,
+		turn.User, turn.Thread, before, maxUncovered, from).Scan(&w.UncoveredBefore)
 }
 
 func days(q querier, turn *core.Turn, w *core.Window) (err error) {

@@ -187,7 +187,7 @@ var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE IN
 
 // few are partial indexes and limited reads that hold or read few rows of a user.
 var few = regexp.MustCompile(
-	`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|tasks_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
+	`_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|tasks_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser lists tables with few rows per user.
 const perUser = ` i identities reminders tasks k loops threads h once jobs themes sessions api_keys addresses tokens standing `
