@@ -148,12 +148,8 @@ func (r *recent) ended(turn *core.Turn, last int64, said []core.Message) {
 	if e == nil || e.turn != turn.ID || len(e.own) == 0 || e.own[len(e.own)-1].Position != last {
 		return
 	}
+	said = slices.DeleteFunc(slices.Clone(said), func(m core.Message) bool { return m.Position == 0 })
 	next := *e
-	next.messages, next.own = slices.Concat(e.messages, e.own), nil
-	for _, m := range said {
-		if m.Position > 0 {
-			next.messages = append(next.messages, m)
-		}
-	}
+	next.messages, next.own = slices.Concat(e.messages, e.own, said), nil
 	r.threads[k] = &next
 }

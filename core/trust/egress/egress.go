@@ -97,10 +97,10 @@ func (g *Gate) Client(written ...string) *http.Client {
 const dialTime = 15 * time.Second
 
 // transport returns a transport that keeps enough connections for many concurrent calls of
-// one server.
+// one server, and sends the request of a usual prompt with one write.
 func transport() *http.Transport {
 	return &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 512, MaxIdleConnsPerHost: 128,
-		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, WriteBufferSize: 32 << 10}
 }
 
 // onlyPublic refuses to dial an address that is not public.
