@@ -1,15 +1,25 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Config is channels.telegram: a bot of the Bot API. Mode is polling or webhook.
@@ -96,6 +106,124 @@ func commands() []Command {
 	var out []Command
 	for _, c := range command.Menu() {
 		out = append(out, Command{Name: c.Name, Description: c.Descriptions})
+	}
+	return out
+}
+
+var _ channel.Guided = (*Config)(nil)
+
+// wording holds the operators' texts in one language: the guide's and the findings.
+type wording struct {
+	Title, Help, Hint, NoToken, Bot, NotTelegram, Refused string
+	WebhookElsewhere, PolledElsewhere                     string
+	WebhookFails                                          string // URL, pending updates
+	Findings                                              findings
+}
+
+var say = words.In[wording]("telegram")
+
+// Guide asks for a bot's token.
+func (c *Config) Guide(language string, h channel.Host) channel.Guide {
+	w := say(language)
+	return channel.Guide{
+		Hint: w.Hint,
+		Fields: []channel.Field{{ID: "telegram", Title: w.Title, Help: w.Help, Into: (*string)(&c.Token),
+			Secret: true, Empty: true, Form: regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`), Malformed: w.NoToken}},
+		Try: func(ctx context.Context) (channel.Tried, error) { return c.try(ctx, h, w) },
+	}
+}
+
+// try looks up the bot's name.
+func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.Tried, error) {
+	a := &api{root: c.APIURL, token: string(c.Token), http: h.Client(c.APIURL)}
+	var me models.User
+	if _, err := a.look(ctx, "getMe", &me); err != nil {
+		var away *netError
+		var refused *apiError
+		switch {
+		case errors.As(err, &away) && away.Left:
+			return channel.Tried{}, &channel.Fault{Text: w.NotTelegram, Where: host(c.APIURL),
+				Detail: away.Err.Error(), Err: err}
+		case errors.As(err, &refused):
+			return channel.Tried{}, &channel.Fault{Text: w.Refused, Detail: refused.Description, Err: err}
+		case away != nil:
+			err = away.Err
+		}
+		return channel.Tried{}, &channel.Unreached{Where: host(c.APIURL), Err: err}
+	}
+	bot := fmt.Sprintf(w.Bot, me.Username)
+	keys := []string{"token", string(c.Token)}
+	if c.APIURL != publicAPI {
+		keys = append(keys, "api_url", c.APIURL)
+	}
+	return channel.Tried{Said: bot, Name: me.Username, Comment: bot, Keys: keys}, nil
+}
+
+// fallbackLanguage is the language of the menu for people without one in their own.
+const fallbackLanguage = "en"
+
+// Command is an entry of the command menu. Description is by language; "en" is required,
+// and replaces missing ones.
+type Command struct {
+	Name        string
+	Description map[string]string
+}
+
+var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+
+func checkCommands(commands []Command) error {
+	if len(commands) > 100 {
+		return fmt.Errorf("%d commands, the menu holds 100", len(commands))
+	}
+	for _, c := range commands {
+		if !commandForm.MatchString(c.Name) {
+			return fmt.Errorf("command %q: a name is 1 to 32 of a-z, 0-9 and _", c.Name)
+		}
+		if c.Description[fallbackLanguage] == "" {
+			return fmt.Errorf("command %q has no English description", c.Name)
+		}
+	}
+	return nil
+}
+
+// announce sets the command menu in every language. A failure is only logged, as the menu
+// is a convenience.
+func (c *Channel) announce(ctx context.Context) {
+	for _, params := range menus(c.opts.Commands) {
+		if err := c.api.call(ctx, callTimeout, "setMyCommands", params, nil); err != nil && ctx.Err() == nil {
+			c.log.Warn("command menu not set", zap.String("language", params.LanguageCode), zap.Error(err))
+			return
+		}
+	}
+}
+
+// menus returns the menu for everybody and one for each further language.
+func menus(commands []Command) []*bot.SetMyCommandsParams {
+	if len(commands) == 0 {
+		return nil
+	}
+	languages := map[string]bool{}
+	for _, c := range commands {
+		for l := range c.Description {
+			languages[l] = true
+		}
+	}
+	delete(languages, fallbackLanguage)
+	out := []*bot.SetMyCommandsParams{{Commands: menu(commands, fallbackLanguage)}}
+	for _, l := range slices.Sorted(maps.Keys(languages)) {
+		out = append(out, &bot.SetMyCommandsParams{Commands: menu(commands, l), LanguageCode: l})
+	}
+	return out
+}
+
+func menu(commands []Command, language string) []models.BotCommand {
+	out := make([]models.BotCommand, len(commands))
+	for i, c := range commands {
+		d := cmp.Or(c.Description[language], c.Description[fallbackLanguage])
+		if r := []rune(d); len(r) > 256 {
+			d = string(r[:256])
+		}
+		out[i] = models.BotCommand{Command: c.Name, Description: d}
 	}
 	return out
 }

@@ -1,13 +1,16 @@
 package channel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -64,4 +67,74 @@ func Clean(err error, secret string) error {
 // TooLarge returns the error of a file of more than max bytes.
 func TooLarge(max int64) error {
 	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
+}
+
+// Watch returns a context, and sets left to whether a request with it may have been sent. Each
+// attempt of the transport resets left; it retries only if nothing was sent.
+func Watch(ctx context.Context, left *atomic.Bool) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { left.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { left.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				left.Store(false)
+			}
+		},
+	})
+}
+
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// Backoff is the growing pause between attempts. The zero value is ready.
+type Backoff struct{ next time.Duration }
+
+// Wait waits for asked, which the service requested; if that is 0, for a pause that doubles
+// each time. It returns early when ctx ends.
+func (b *Backoff) Wait(ctx context.Context, asked time.Duration) {
+	b.next = min(max(2*b.next, firstPause), lastPause)
+	if asked <= 0 {
+		asked = b.next
+	}
+	_ = Pause(ctx, asked)
+}
+
+// Pause waits for d. If ctx ends before, it returns the error of ctx.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// english is the language of the log.
+const english = "en"
+
+// Trouble is an error that the owner must fix. It has advice in their language; its text is
+// in English, for the log.
+type Trouble struct {
+	Advice func(language string) string // a sentence without its full stop
+	Err    error                        // of the service
+}
+
+// Error returns the advice and the cause.
+func (t *Trouble) Error() string { return t.Advice(english) + ": " + t.Err.Error() }
+
+// Unwrap returns the cause.
+func (t *Trouble) Unwrap() error { return t.Err }
+
+// Said returns an error as people read it in a language: the advice of a Trouble with the
+// service's own words, else the error's text.
+func Said(err error, language string) string {
+	var t *Trouble
+	if errors.As(err, &t) {
+		return t.Advice(language) + " (" + t.Err.Error() + ")"
+	}
+	return err.Error()
 }

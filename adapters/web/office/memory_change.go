@@ -1,10 +1,13 @@
 package office
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -105,4 +108,98 @@ func (r *Room) deleteItem(v *web.Visit) error {
 		return err
 	}
 	return v.Act("delete", next, say(v.Lang).Memory.Deleted, core.DeleteItem{Item: i.ID, At: v.Now})
+}
+
+// Standing lists and prepares standing instructions, as standing.Standing does.
+type Standing interface {
+	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
+	Add(ctx context.Context, user core.UserID, language, wish string,
+		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+}
+
+func (r *Room) standingRoutes() []web.Route {
+	return []web.Route{
+		// A refused form is shown at this path, which can be reloaded.
+		{Pattern: "GET /memory/standing", Serve: func(v *web.Visit) error { return v.Back("/memory#standing", "") }},
+		{Pattern: "POST /memory/standing", Serve: r.want},
+		{Pattern: "POST /memory/standing/{id}/remove", Serve: r.unwant},
+	}
+}
+
+// standingView is the section of standing instructions on the memory and settings pages.
+type standingView struct {
+	Next        string // path of the page
+	All         []shownWish
+	Wish, Wrong string // of a refused form
+}
+
+// shownWish is a standing instruction in the list.
+type shownWish struct {
+	ID       core.InstructionID
+	Text     string
+	When     string
+	Source   string
+	Proposed bool
+	Waiting  bool // inactive for lack of room
+}
+
+// fill reads the visitor's standing instructions.
+func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
+	active, waiting, err := r.Standing.List(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read standing instructions: %w", err)
+	}
+	s.Next = next
+	for n, i := range slices.Concat(active, waiting) {
+		w := shownWish{ID: i.ID, Text: i.Text, When: v.Moment(i.CreatedAt), Proposed: i.Noted, Waiting: n >= len(active)}
+		if i.Source != 0 {
+			w.Source = fmt.Sprintf("/m/%d", i.Source)
+		}
+		s.All = append(s.All, w)
+	}
+	return nil
+}
+
+// cameFrom returns the path of the page with the form.
+func cameFrom(v *web.Visit) string {
+	if strings.HasPrefix(v.R.PostForm.Get("next"), "/settings") {
+		return "/settings"
+	}
+	return "/memory"
+}
+
+// want adds a standing instruction.
+func (r *Room) want(v *web.Visit) error {
+	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
+	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
+	switch {
+	case web.IsRefused(err) && next == "/settings":
+		return r.wrong(v, problem{Section: "standing", Field: "wish", Text: err.Error()},
+			settingsView{Standing: standingView{Wish: wish, Wrong: err.Error()}})
+	case web.IsRefused(err):
+		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, newItem(), "",
+			standingView{Wish: wish, Wrong: err.Error()})
+	case err != nil:
+		return fmt.Errorf("prepare a standing instruction: %w", err)
+	case add == nil:
+		return v.Back(next+"#standing", say(v.Lang).Standing.Known)
+	}
+	return v.Act("want", next+"#standing", say(v.Lang).Standing.Added, *add)
+}
+
+// unwant removes a standing instruction.
+func (r *Room) unwant(v *web.Visit) error {
+	n, err := v.ID()
+	if err != nil {
+		return err
+	}
+	gone := core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now}
+	_, err = r.Gateway.Act(v.Context(), v.User.ID, gone)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ErrNotFound
+	}
+	if err != nil {
+		return v.Refusal(fmt.Errorf("remove a standing instruction: %w", err))
+	}
+	return v.Back(cameFrom(v)+"#standing", say(v.Lang).Standing.Removed)
 }

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
@@ -132,4 +133,19 @@ func (c *Channel) Capabilities() core.Capabilities {
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
 		RatePerChat: 0.1, BurstPerChat: 4, Files: true, Voice: true, NoRepeat: true, Personal: true,
 	}
+}
+
+// maxAnswer bounds an answer, in bytes. A hundred messages of 4096 characters fit.
+const maxAnswer = 8 << 20
+
+// Types shared by Meta's two interfaces.
+type (
+	apiError = graph.Error
+	netError = graph.NetError
+	call     = graph.Call
+)
+
+// newAPI returns a client of the Agent Platform with one key.
+func newAPI(o Options, key string) *graph.API {
+	return graph.New(o.APIURL, key, o.HTTP, maxAnswer)
 }
