@@ -119,11 +119,11 @@ func (c *Channel) open(ctx context.Context) (*session, error) {
 
 // enter opens a session without its encryption keys.
 func (c *Channel) enter(ctx context.Context) (*session, error) {
-	device, err := c.device(ctx)
+	device, err := c.kept(ctx, keyDevice)
 	if err != nil {
 		return nil, err
 	}
-	token := c.opts.AccessToken
+	token := string(c.opts.AccessToken)
 	if token == "" {
 		if token, err = c.kept(ctx, keyToken); err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 		err = c.whoami(ctx, s)
 	}
 	if e := refused(err); e != nil && e.loggedOut() && !e.SoftLogout {
-		device = c.opts.DeviceID // the server has deleted the stored one
+		device = "" // the server has deleted the stored one
 	}
 	if c.mayLogin(err) {
 		err = c.password(ctx, s, device)
@@ -155,13 +155,6 @@ var errNoToken = errors.New("there is no access token")
 func (c *Channel) mayLogin(err error) bool {
 	e := refused(err)
 	return c.opts.Password != "" && (errors.Is(err, errNoToken) || e != nil && e.loggedOut())
-}
-
-func (c *Channel) device(ctx context.Context) (string, error) {
-	if c.opts.DeviceID != "" {
-		return c.opts.DeviceID, nil
-	}
-	return c.kept(ctx, keyDevice)
 }
 
 // explain adds advice to the refusal of a login.
@@ -220,7 +213,7 @@ func (c *Channel) password(ctx context.Context, s *session, device string) error
 	}
 	body := map[string]any{
 		"type": "m.login.password", "identifier": map[string]string{"type": "m.id.user", "user": c.opts.UserID},
-		"password": c.opts.Password, "initial_device_display_name": "Everthread",
+		"password": string(c.opts.Password), "initial_device_display_name": "Everthread",
 	}
 	if device != "" {
 		body["device_id"] = device

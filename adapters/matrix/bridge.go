@@ -2,11 +2,8 @@ package matrix
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -90,41 +87,4 @@ func (b Bridge) problem(s loginState, w *findings) error {
 		return nil
 	}
 	return errors.New(b.Network + ": " + strings.TrimSuffix(what+" ("+s.State+" "+s.Message, " ") + ")")
-}
-
-// ask requests the state of the user's logins from the bridge's own API.
-func (b Bridge) ask(ctx context.Context, client *http.Client, user string) ([]loginState, error) {
-	ctx, cancel := context.WithTimeout(ctx, showTimeout)
-	defer cancel()
-	address := strings.TrimRight(b.ProvisioningURL, "/") + "/_matrix/provision/v3/whoami?user_id=" + user
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("ask the bridge: %w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+b.ProvisioningSecret)
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("ask the bridge: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask the bridge: it answered %d", resp.StatusCode)
-	}
-	var got struct {
-		Logins []struct {
-			State struct {
-				Event   string `json:"state_event"`
-				Message string `json:"message"`
-				Error   string `json:"error"`
-			} `json:"state"`
-		} `json:"logins"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&got); err != nil {
-		return nil, fmt.Errorf("ask the bridge: %w", err)
-	}
-	out := []loginState{}
-	for _, l := range got.Logins {
-		out = append(out, loginState{State: l.State.Event, Message: strings.TrimSpace(l.State.Error + " " + l.State.Message)})
-	}
-	return out, nil
 }

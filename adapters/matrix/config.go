@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.mau.fi/util/dbutil"
@@ -92,34 +93,26 @@ func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error)
 	if err != nil {
 		return nil, err
 	}
-	return New(Options{
-		Homeserver:  c.Homeserver,
-		UserID:      c.UserID,
-		AccessToken: string(c.AccessToken),
-		Password:    string(c.Password),
-		RecoveryKey: string(c.RecoveryKey),
-		Autojoin:    c.Autojoin,
-		Bridges:     c.bridges(),
-		Keeper:      h.Store.Keeper(c.UserID),
-		CryptoDB:    db,
-		Dialect:     dialect,
-		PickleKey:   pickle,
-		RatePerRoom: c.RatePerChat,
-		HTTP:        h.Client(c.Homeserver),
-		Log:         h.Log,
-		Now:         h.Now,
-		Rand:        h.Rand,
-	})
+	return New(Options{Config: *c, Keeper: h.Store.Keeper(c.UserID), CryptoDB: db, Dialect: dialect, PickleKey: pickle,
+		HTTP: h.Client(c.Homeserver), Log: h.Log, Now: h.Now, Rand: h.Rand})
 }
 
-// bridges parses NETWORK=@BOT:SERVER, which Validate has checked.
-func (c *Config) bridges() []Bridge {
+// bridges parses NETWORK=@BOT:SERVER. Each network and bot is allowed once.
+func (c *Config) bridges() ([]Bridge, error) {
 	var out []Bridge
-	for _, b := range c.Bridges {
-		network, bot, _ := strings.Cut(b, "=")
-		out = append(out, Bridge{Network: network, Bot: bot})
+	taken := []string{Name, c.UserID}
+	for _, one := range c.Bridges {
+		network, bot, _ := strings.Cut(one, "=")
+		if !bridgeForm.MatchString(one) {
+			return nil, fmt.Errorf("bridge %s: write it like signal=@signalbot:example.org", one)
+		}
+		if slices.Contains(taken, network) || slices.Contains(taken, bot) {
+			return nil, fmt.Errorf("bridge %s: the network or the bot is listed twice", one)
+		}
+		taken = append(taken, network, bot)
+		out = append(out, Bridge{Network: network, Bot: bot, Prefix: "!" + network, Ghosts: network + "_"})
 	}
-	return out
+	return out, nil
 }
 
 // MakeTables creates the tables of the channel's library.

@@ -98,7 +98,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
 		mach: mach, keys: keys, cli: s.cli, state: state, db: db,
-		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
+		log: c.log, key: string(c.opts.RecoveryKey), rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
 		asked: map[id.SessionID]time.Time{}, repaired: map[id.SenderKey]time.Time{},
 	}, nil
 }

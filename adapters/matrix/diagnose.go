@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -30,7 +29,6 @@ type findings struct {
 	Ghosts                                       string // rooms
 	NoBot                                        string // network, bot, why
 	Bridge                                       string // network, bot, its name, chats
-	NoLogin                                      string // network, bot
 	NoChat                                       string // network
 	LoggedOut                                    string // bot
 	Sick, Away                                   string
@@ -136,7 +134,7 @@ func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.F
 	if n := kinds[kindWaiting]; n > 0 {
 		out = append(out, finding(false, fmt.Sprintf(w.Ghosts, n)))
 	}
-	for _, b := range c.opts.Bridges {
+	for _, b := range c.rooms.home.bridges {
 		out = append(out, c.inspectBridge(ctx, s, w, b, portals[b.Network])...)
 	}
 	return out
@@ -152,20 +150,8 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b 
 		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
 	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}
-	states := []loginState{c.memory.logins.at(b.Network)}
-	if b.ProvisioningSecret != "" {
-		var err error
-		if states, err = b.ask(ctx, c.opts.HTTP, url.QueryEscape(c.opts.UserID)); err != nil {
-			return append(out, core.Finding{Detail: b.Network + ": " + err.Error()})
-		}
-		if len(states) == 0 {
-			return append(out, core.Finding{Detail: fmt.Sprintf(w.NoLogin, b.Network, b.Bot)})
-		}
-	}
-	for _, st := range states {
-		if err := b.problem(st, w); err != nil {
-			return append(out, core.Finding{Detail: err.Error()})
-		}
+	if err := b.problem(c.memory.logins.at(b.Network), w); err != nil {
+		return append(out, core.Finding{Detail: err.Error()})
 	}
 	if portals == 0 {
 		out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf(w.NoChat, b.Network)})

@@ -153,7 +153,7 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 
 // recall reads the stored state of bridges.
 func (c *Channel) recall(ctx context.Context) error {
-	for _, b := range c.opts.Bridges {
+	for _, b := range c.rooms.home.bridges {
 		status, err := c.kept(ctx, keyStatus+b.Network)
 		if err != nil {
 			return err

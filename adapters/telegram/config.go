@@ -59,6 +59,14 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 	if !c.On() {
 		return
 	}
+	c.validate(p)
+	if c.Mode == "webhook" && !strings.HasPrefix(publicURL, "https://") {
+		p.Add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
+	}
+}
+
+// validate checks the values of a bot.
+func (c *Config) validate(p *section.Problems) {
 	if !tokenForm.MatchString(string(c.Token)) {
 		p.Add("channels.telegram.token is not of the form 123456:ABC; copy it from @BotFather")
 	}
@@ -66,48 +74,21 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 	p.Web("channels.telegram.api_url", c.APIURL)
 	section.AtLeast(p, "channels.telegram.rate_per_chat", c.RatePerChat, 0)
 	section.AtLeast(p, "channels.telegram.rate_per_bot", c.RatePerBot, 0)
-	if c.Mode != "webhook" {
-		return
-	}
-	if !strings.HasPrefix(publicURL, "https://") {
-		p.Add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
-	}
-	if !secretForm.MatchString(string(c.WebhookSecret)) {
+	if c.Mode == "webhook" && !secretForm.MatchString(string(c.WebhookSecret)) {
 		p.Add(
 			"channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
 	}
 }
 
 var (
-	tokenForm  = regexp.MustCompile(`^([0-9]{1,20}):[A-Za-z0-9_-]{1,128}$`)
+	tokenForm  = regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$`)
 	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
 // Open returns the channel of the bot.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{
-		Token:          string(c.Token),
-		APIURL:         c.APIURL,
-		Mode:           c.Mode,
-		WebhookSecret:  string(c.WebhookSecret),
-		PreviousSecret: string(c.PreviousSecret),
-		PublicURL:      h.PublicURL,
-		RatePerChat:    c.RatePerChat,
-		RatePerBot:     c.RatePerBot,
-		HTTP:           h.Client(c.APIURL),
-		Log:            h.Log,
-		Now:            h.Now,
-		Commands:       commands(),
-	})
-}
-
-// commands returns the command menu.
-func commands() []Command {
-	var out []Command
-	for _, c := range command.Menu() {
-		out = append(out, Command{Name: c.Name, Description: c.Descriptions})
-	}
-	return out
+	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now,
+		Commands: command.Menu()})
 }
 
 var _ channel.Guided = (*Config)(nil)
@@ -160,18 +141,12 @@ func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.T
 }
 
 // fallbackLanguage is the language of the menu for people without one in their own.
-const fallbackLanguage = "en"
-
-// Command is an entry of the command menu. Description is by language; "en" is required,
-// and replaces missing ones.
-type Command struct {
-	Name        string
-	Description map[string]string
-}
+const fallbackLanguage = words.English
 
 var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 
-func checkCommands(commands []Command) error {
+// checkCommands checks the entries of a menu. The English descriptions, which replace missing ones, are required.
+func checkCommands(commands []command.Entry) error {
 	if len(commands) > 100 {
 		return fmt.Errorf("%d commands, the menu holds 100", len(commands))
 	}
@@ -179,7 +154,7 @@ func checkCommands(commands []Command) error {
 		if !commandForm.MatchString(c.Name) {
 			return fmt.Errorf("command %q: a name is 1 to 32 of a-z, 0-9 and _", c.Name)
 		}
-		if c.Description[fallbackLanguage] == "" {
+		if c.Descriptions[fallbackLanguage] == "" {
 			return fmt.Errorf("command %q has no English description", c.Name)
 		}
 	}
@@ -198,13 +173,13 @@ func (c *Channel) announce(ctx context.Context) {
 }
 
 // menus returns the menu for everybody and one for each further language.
-func menus(commands []Command) []*bot.SetMyCommandsParams {
+func menus(commands []command.Entry) []*bot.SetMyCommandsParams {
 	if len(commands) == 0 {
 		return nil
 	}
 	languages := map[string]bool{}
 	for _, c := range commands {
-		for l := range c.Description {
+		for l := range c.Descriptions {
 			languages[l] = true
 		}
 	}
@@ -216,10 +191,10 @@ func menus(commands []Command) []*bot.SetMyCommandsParams {
 	return out
 }
 
-func menu(commands []Command, language string) []models.BotCommand {
+func menu(commands []command.Entry, language string) []models.BotCommand {
 	out := make([]models.BotCommand, len(commands))
 	for i, c := range commands {
-		d := cmp.Or(c.Description[language], c.Description[fallbackLanguage])
+		d := cmp.Or(c.Descriptions[language], c.Descriptions[fallbackLanguage])
 		if r := []rune(d); len(r) > 256 {
 			d = string(r[:256])
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-telegram/bot/models"
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 )
@@ -176,7 +177,7 @@ const (
 func webhookParams(o Options) *bot.SetWebhookParams {
 	return &bot.SetWebhookParams{
 		URL:            strings.TrimRight(o.PublicURL, "/") + WebhookPath,
-		SecretToken:    o.WebhookSecret,
+		SecretToken:    string(o.WebhookSecret),
 		AllowedUpdates: allowedUpdates(),
 	}
 }
@@ -263,7 +264,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 func (c *Channel) knows(secret string) bool {
 	got := sha256.Sum256([]byte(secret))
 	known := 0
-	for _, s := range []string{c.opts.WebhookSecret, c.opts.PreviousSecret} {
+	for _, s := range []section.Secret{c.opts.WebhookSecret, c.opts.PreviousSecret} {
 		want := sha256.Sum256([]byte(s))
 		if s != "" {
 			known |= subtle.ConstantTimeCompare(got[:], want[:])
