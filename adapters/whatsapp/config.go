@@ -10,7 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
+	"strings"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
@@ -69,11 +69,11 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 		{"app_secret", string(c.AppSecret), "copy it from the app's basic settings"},
 		{"verify_token", string(c.VerifyToken), "choose one, and enter the same in the dashboard's webhook form"},
 	} {
-		if v.value == "" {
+		if strings.TrimSpace(v.value) == "" {
 			p.Add("channels.whatsapp.%s is empty; %s", v.key, v.from)
 		}
 	}
-	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+$`).MatchString(c.APIVersion) {
+	if !versionForm.MatchString(c.APIVersion) {
 		p.Add("channels.whatsapp.api_version is %q; write it like v25.0", c.APIVersion)
 	}
 	if c.SummaryTemplate != "" && c.TemplateLanguage == "" {
@@ -83,24 +83,8 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 
 // Open returns the channel of the number.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{
-		PhoneNumberID:     c.PhoneNumberID,
-		AccessToken:       string(c.AccessToken),
-		AppSecret:         string(c.AppSecret),
-		PreviousAppSecret: string(c.PreviousSecret),
-		VerifyToken:       string(c.VerifyToken),
-		PublicURL:         h.PublicURL,
-		APIURL:            c.APIURL,
-		APIVersion:        c.APIVersion,
-		SummaryTemplate:   c.SummaryTemplate,
-		TemplateLanguage:  c.TemplateLanguage,
-		RatePerChat:       c.RatePerChat,
-		RatePerNumber:     c.RatePerBot,
-		HTTP:              h.Client(c.APIURL, "https://"+graph.MediaHost),
-		Log:               h.Log,
-		Now:               h.Now,
-		Intake:            h.Intake,
-	})
+	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),
+		Log: h.Log, Now: h.Now, Intake: h.Intake})
 }
 
 var _ channel.Guided = (*Config)(nil)
@@ -153,8 +137,7 @@ func (c *Config) ask(ctx context.Context, h channel.Host, w *wording) error {
 	if c.PhoneNumberID == "" {
 		return &channel.Fault{Text: w.NoNumber}
 	}
-	a := newAPI(Options{APIURL: c.APIURL, APIVersion: c.APIVersion, AccessToken: string(c.AccessToken),
-		HTTP: h.Client(c.APIURL)})
+	a := newAPI(*c, h.Client(c.APIURL))
 	path := url.PathEscape(c.PhoneNumberID) + "?fields=id"
 	_, err := a.Do(ctx, call{Op: "look up the number", Method: http.MethodGet, Path: path, Timeout: callTimeout}, nil)
 	var refused *apiError

@@ -104,7 +104,7 @@ func (c *Channel) reachable(ctx context.Context, w *findings, publicURL string) 
 func (c *Channel) challenge(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	q := url.Values{"hub.mode": {"subscribe"}, "hub.verify_token": {c.opts.VerifyToken}, "hub.challenge": {"1158201444"}}
+	q := url.Values{"hub.mode": {"subscribe"}, "hub.verify_token": {string(c.opts.VerifyToken)}, "hub.challenge": {"1158201444"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+q.Encode(), nil)
 	if err != nil {
 		return err

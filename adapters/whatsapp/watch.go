@@ -102,7 +102,7 @@ type tokenInfo struct {
 // token looks up the channel's own token.
 func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 	var t tokenInfo
-	q := url.Values{"input_token": {c.opts.AccessToken}}
+	q := url.Values{"input_token": {string(c.opts.AccessToken)}}
 	_, err := c.api.Do(ctx, call{Op: "look up the token", Method: http.MethodGet, Path: "debug_token?" + q.Encode(),
 		Timeout: callTimeout}, &t)
 	return t, err

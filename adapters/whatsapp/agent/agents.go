@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -56,38 +57,25 @@ func (a *agent) problem() error {
 	return a.err
 }
 
-// Agent is the state of one personal agent, as far as this process knows it.
-type Agent struct {
-	Account string
-	User    core.UserID
-	Err     error // present failure and what to do; nil: none known
-}
-
-// Agents returns the state of every agent, in the order of their ids.
-func (c *Channel) Agents() []Agent {
+// all returns every agent, in the order of their ids.
+func (c *Channel) all() []*agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []Agent
-	for _, a := range c.agents {
-		out = append(out, Agent{Account: a.account, User: a.key.User, Err: a.problem()})
-	}
-	slices.SortFunc(out, func(a, b Agent) int {
-		return cmp.Or(cmp.Compare(len(a.Account), len(b.Account)), cmp.Compare(a.Account, b.Account))
-	})
-	return out
+	return slices.SortedFunc(maps.Values(c.agents), func(a, b *agent) int { return cmp.Compare(a.key.ID, b.key.ID) })
 }
 
-// CheckAccounts returns the error of every agent, or nil.
+// CheckAccounts returns the error of every agent, or nil: its present failure and what to
+// do, as far as this process knows it.
 func (c *Channel) CheckAccounts() map[string]error {
 	out := map[string]error{}
-	for _, a := range c.Agents() {
-		out[a.Account] = a.Err
+	for _, a := range c.all() {
+		out[a.account] = a.problem()
 	}
 	return out
 }
 
 // Check returns an error if the keys cannot be read or if all agents fail. The failure of
-// one agent is not the channel's; see Agents.
+// one agent is not the channel's; see CheckAccounts.
 func (c *Channel) Check() error {
 	c.mu.Lock()
 	err := c.err
@@ -96,14 +84,12 @@ func (c *Channel) Check() error {
 		return err
 	}
 	var problems []error
-	agents := c.Agents()
-	for _, a := range agents {
-		if a.Err != nil {
-			problems = append(problems, a.Err)
+	for _, a := range c.all() {
+		problem := a.problem()
+		if problem == nil {
+			return nil
 		}
-	}
-	if len(problems) == 0 || len(problems) < len(agents) {
-		return nil
+		problems = append(problems, problem)
 	}
 	return errors.Join(problems...)
 }

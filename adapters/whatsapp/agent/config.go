@@ -67,10 +67,10 @@ func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error
 	if err != nil {
 		return err
 	}
-	if err := a.probe(ctx); err != nil {
-		return deadKey(err)
+	if err = a.probe(ctx); err != nil {
+		err = deadKey(err)
 	}
-	return nil
+	return err
 }
 
 // keys is a Store of keys that are not stored.
@@ -120,11 +120,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 		return []core.Finding{{OK: true, Detail: w.None}}
 	}
 	var out []core.Finding
-	for _, s := range c.Agents() {
-		a, err := c.agent(ctx, s.Account)
-		if err != nil {
-			continue
-		}
+	for _, a := range c.all() {
 		out = append(out, a.finding(ctx, w))
 	}
 	return append(out, core.Finding{OK: true, Detail: w.Terms})
