@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,6 +47,19 @@ func (c *Channel) kept(ctx context.Context, key string) (string, error) {
 	return v, nil
 }
 
+// keptAs returns the stored value of a key, read as JSON; the zero value: none.
+func keptAs[T any](ctx context.Context, c *Channel, key string) (v T, err error) {
+	kept, err := c.kept(ctx, key)
+	_ = json.Unmarshal([]byte(kept), &v)
+	return v, err
+}
+
+// encoded returns a value of one of the stored types as JSON.
+func encoded(v any) string {
+	raw, _ := json.Marshal(v) // it can always be encoded
+	return string(raw)
+}
+
 // keep stores values. It retries until it succeeds, ctx ends or another process holds
 // the account.
 func (c *Channel) keep(ctx context.Context, values map[string]string) error {
@@ -57,7 +71,7 @@ func (c *Channel) keep(ctx context.Context, values map[string]string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.report(fmt.Errorf("the state of matrix cannot be stored: %w", err))
+		c.Report(fmt.Errorf("the state of matrix cannot be stored: %w", err))
 		c.log.Error("state not stored", zap.Error(err))
 		pause.Wait(ctx, 0)
 	}
@@ -93,7 +107,7 @@ func (c *Channel) login(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, core.ErrFenced) {
 			return nil, err
 		}
-		c.report(fmt.Errorf("matrix: %w", err))
+		c.Report(fmt.Errorf("matrix: %w", err))
 		c.log.Warn("matrix login failed", zap.Error(err))
 		pause.Wait(ctx, retryAfterOf(err))
 	}

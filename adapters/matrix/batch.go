@@ -342,9 +342,7 @@ func (b *batch) health(r room, e event) {
 		return
 	}
 	b.c.memory.logins.set(bridge.Network, st)
-	if raw, err := json.Marshal(st); err == nil {
-		b.state[keyLogin+bridge.Network] = string(raw)
-	}
+	b.state[keyLogin+bridge.Network] = encoded(st)
 	b.c.log.Info("bridge state changed", zap.String("network", bridge.Network), zap.String("state", st.State))
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/words"
@@ -14,6 +13,8 @@ import (
 // bridged is the channel of one bridged network, with the rooms of the account. It
 // receives through Channel.Run.
 type bridged struct {
+	core.Typer
+	core.Fetcher
 	account *Channel
 	bridge  Bridge
 }
@@ -21,9 +22,7 @@ type bridged struct {
 var (
 	_ core.Channel   = (*bridged)(nil)
 	_ core.Describer = (*bridged)(nil)
-	_ core.Typer     = (*bridged)(nil)
 	_ core.Checker   = (*bridged)(nil)
-	_ core.Fetcher   = (*bridged)(nil)
 )
 
 // Name returns the name of the network.
@@ -50,19 +49,6 @@ func (b *bridged) Capabilities() core.Capabilities {
 // Send delivers one part to the portal room of a person.
 func (b *bridged) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	return b.account.send(ctx, to, p, &b.bridge)
-}
-
-// Typing shows for TypingTTL that an answer is being written.
-func (b *bridged) Typing(ctx context.Context, to core.Address, event string) error {
-	return b.account.Typing(ctx, to, event)
-}
-
-// TypingTTL returns the time for which one call of Typing is shown.
-func (b *bridged) TypingTTL() time.Duration { return typingTTL }
-
-// Fetch downloads a file; see Channel.Fetch.
-func (b *bridged) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
-	return b.account.Fetch(ctx, ref, max)
 }
 
 // Check returns the error of the account or the one that the bridge last reported, or nil.

@@ -21,7 +21,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -78,6 +78,7 @@ type Bridge struct {
 // Channel is one Matrix account. Its methods may be called concurrently, and Run only by
 // the process that holds the account's lease.
 type Channel struct {
+	channel.State
 	opts    Options
 	log     *zap.Logger
 	now     func() time.Time
@@ -88,16 +89,13 @@ type Channel struct {
 	rooms   *rooms
 	memory  *memory
 	locks   locks
-	preview table[string, shown] // by room
-	typing  typing
+	preview table[string, shown]     // by room
+	typing  table[string, time.Time] // time of the last typing notice in a room
 
 	// Used by Run only.
 	failedJoins int       // in a row
 	retried     time.Time // last attempt to decrypt unread events
 	twin        time.Time // last sign of another copy of this gateway
-
-	mu    sync.Mutex
-	state error // present failure; nil: none known
 }
 
 var (
@@ -132,7 +130,7 @@ func New(opts Options) (*Channel, error) {
 		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID)),
 	}
 	for _, b := range bridges {
-		c.bridges = append(c.bridges, &bridged{account: c, bridge: b})
+		c.bridges = append(c.bridges, &bridged{c, c, c, b})
 	}
 	c.rooms = newRooms(household{self: opts.UserID, bridges: bridges})
 	return c, nil
@@ -161,20 +159,6 @@ func (c *Channel) Capabilities() core.Capabilities {
 	}
 }
 
-// Check returns the error that prevents the channel from receiving, or nil.
-func (c *Channel) Check() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
-}
-
-// report sets the channel's state; nil: it works.
-func (c *Channel) report(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.state = err
-}
-
 // Run logs in and passes the events of the account's rooms to r until ctx ends, and then
 // returns nil. It returns core.ErrFenced if another process runs the account, and an
 // error that says what to do if the server refuses the login.
@@ -184,6 +168,6 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	c.report(err)
+	c.Report(err)
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -79,28 +78,11 @@ func (h *trial) check(ctx context.Context, made said) error {
 	case err != nil:
 		return err
 	case me.status != http.StatusOK:
-		return &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: me.detail()}
+		return &channel.Fault{Text: h.words.NoHomeserver, Where: channel.HostOf(h.base), Detail: me.detail()}
 	case me.User != h.user:
 		return &channel.Fault{Text: h.words.OtherAccount, Where: me.User}
 	}
 	return nil
-}
-
-func host(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
-}
-
-// withoutURL returns an error without its URL, which may hold a secret.
-func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 // trial tries to sign in to an account.
@@ -153,7 +135,7 @@ func (h *trial) ask(ctx context.Context, method, path, token string, body any) (
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		return out, &channel.Unreached{Where: host(h.base), Err: withoutURL(err)}
+		return out, &channel.Unreached{Where: channel.HostOf(h.base), Err: channel.Clean(err, "")}
 	}
 	defer resp.Body.Close()
 	out.status, out.line = resp.StatusCode, resp.Status
@@ -174,7 +156,7 @@ func (h *trial) open(ctx context.Context) error {
 			return nil
 		}
 	}
-	return &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: a.detail()}
+	return &channel.Fault{Text: h.words.NoHomeserver, Where: channel.HostOf(h.base), Detail: a.detail()}
 }
 
 // trialDevice is the device of every trial. As it is always the same, a trial removes
@@ -196,11 +178,11 @@ func (h *trial) signIn(ctx context.Context, password string) (said, error) {
 	case a.Code == "M_USER_DEACTIVATED":
 		err = &channel.Fault{Text: h.words.Deactivated, Where: h.user}
 	case a.status == http.StatusTooManyRequests:
-		err = &channel.Fault{Text: h.words.Later, Where: host(h.base), Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.Later, Where: channel.HostOf(h.base), Detail: a.detail()}
 	case a.status == http.StatusForbidden || a.status == http.StatusUnauthorized:
 		err = &channel.Fault{Text: h.words.Refused, Where: h.user, Detail: a.detail()}
 	default:
-		err = &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.NoHomeserver, Where: channel.HostOf(h.base), Detail: a.detail()}
 	}
 	return a, err
 }

@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,11 +52,7 @@ func (b *batch) invitations(ctx context.Context, new map[string]invitedRoom) err
 func (c *Channel) keepInvites(ctx context.Context, was string, open []invitation) error {
 	value := ""
 	if len(open) > 0 {
-		raw, err := json.Marshal(open)
-		if err != nil {
-			return fmt.Errorf("keep invitations: %w", err)
-		}
-		value = string(raw)
+		value = encoded(open)
 	}
 	if value == was {
 		return nil

@@ -36,11 +36,7 @@ func (c *Channel) keepRenewal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(renewal{Salt: "r" + salt + "-", At: c.now().UnixMilli()})
-	if err != nil {
-		return fmt.Errorf("record that the keys are renewed: %w", err)
-	}
-	return c.keep(ctx, map[string]string{keyRenewal: string(raw)})
+	return c.keep(ctx, map[string]string{keyRenewal: encoded(renewal{Salt: "r" + salt + "-", At: c.now().UnixMilli()})})
 }
 
 // transaction returns the transaction id for a key, or "" for "".
@@ -101,8 +97,7 @@ func (c *Channel) well() error {
 
 // copies reports another copy that was noticed recently.
 func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
-	kept, err := c.kept(ctx, keyTwin)
-	ms, _ := strconv.ParseInt(kept, 10, 64)
+	ms, err := keptAs[int64](ctx, c, keyTwin)
 	if err != nil || ms == 0 || c.now().Sub(time.UnixMilli(ms)) >= twinFor {
 		return nil
 	}

@@ -147,7 +147,7 @@ func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address)
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
 	}
-	if c.typing.take(r.id, c.now()) {
+	if c.now().Sub(c.typing.take(r.id)) < typingTTL { // the room still shows the notice
 		_ = c.setTyping(ctx, s, r.id, false)
 	}
 }
@@ -290,10 +290,10 @@ const typingTTL = 30 * time.Second
 // Typing shows for TypingTTL that an answer is being written.
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	s, r, err := c.reach(ctx, to)
-	if err != nil {
-		return fmt.Errorf("show typing: %w", err)
+	if err == nil {
+		err = c.setTyping(ctx, s, r.id, true)
 	}
-	if err := c.setTyping(ctx, s, r.id, true); err != nil {
+	if err != nil {
 		return fmt.Errorf("show typing: %w", err)
 	}
 	c.typing.set(r.id, c.now())

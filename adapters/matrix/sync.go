@@ -101,7 +101,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 		case err == nil:
 			pause = channel.Backoff{}
 			since = next
-			c.report(c.well())
+			c.Report(c.well())
 		case errors.Is(err, core.ErrFenced):
 			return err
 		case e != nil && e.loggedOut():
@@ -114,7 +114,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 				s.close()
 				c.logout(s)
 			}
-			c.report(fmt.Errorf("sync matrix: %w", err))
+			c.Report(fmt.Errorf("sync matrix: %w", err))
 			c.log.Warn("sync failed", zap.Error(err))
 			pause.Wait(ctx, retryAfterOf(err))
 		}
@@ -146,7 +146,7 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 		if err == nil || ctx.Err() != nil {
 			return since, err
 		}
-		c.report(err)
+		c.Report(err)
 		pause.Wait(ctx, 0)
 	}
 }
@@ -161,14 +161,11 @@ func (c *Channel) recall(ctx context.Context) error {
 		if status != "" {
 			c.memory.status.set(b.Network, true)
 		}
-		login, err := c.kept(ctx, keyLogin+b.Network)
+		login, err := keptAs[loginState](ctx, c, keyLogin+b.Network)
 		if err != nil {
 			return err
 		}
-		var st loginState
-		if json.Unmarshal([]byte(login), &st) == nil {
-			c.memory.logins.set(b.Network, st)
-		}
+		c.memory.logins.set(b.Network, login)
 	}
 	return nil
 }
@@ -246,7 +243,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
+		c.Report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
 		c.log.Error("events not stored", zap.Int("events", len(in)), zap.Error(err))
 		pause.Wait(ctx, 0)
 	}

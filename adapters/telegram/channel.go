@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-telegram/bot/models"
@@ -63,15 +62,13 @@ type Options struct {
 // Channel is one bot account. Its methods may be called concurrently, and Run only by the
 // process that holds the account's lease.
 type Channel struct {
+	channel.State
 	opts    Options
 	account string
 	api     *api
 	log     *zap.Logger
 	now     func() time.Time
 	flood   flood
-
-	mu    sync.Mutex
-	state error // present failure; nil: none known
 }
 
 // New checks opts and returns the channel. It does not use the network. The
@@ -124,20 +121,6 @@ func (c *Channel) Capabilities() core.Capabilities {
 	}
 }
 
-// Check returns the error that prevents the channel from receiving, or nil.
-func (c *Channel) Check() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
-}
-
-// report sets the channel's state; nil: it works.
-func (c *Channel) report(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.state = err
-}
-
 // Run sets the command menu and receives until ctx ends, and then returns nil. With
 // polling it passes updates to r; with webhooks it registers and checks the URL, and
 // Routes receives. If the service refuses the token, it returns an error that says what
@@ -155,7 +138,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	c.report(err)
+	c.Report(err)
 	return err
 }
 
@@ -169,7 +152,7 @@ func (c *Channel) start(ctx context.Context) error {
 	if err := c.route(ctx); err != nil {
 		return err
 	}
-	c.report(nil)
+	c.Report(nil)
 	c.log.Info("telegram started", zap.String("bot", me.Username), zap.String("mode", c.opts.Mode))
 	return nil
 }
@@ -192,7 +175,7 @@ func (c *Channel) retry(ctx context.Context, method string, params, result any) 
 		if err := hopeless(err); err != nil {
 			return fmt.Errorf("start telegram: %w", err)
 		}
-		c.report(fmt.Errorf("telegram: %w", err))
+		c.Report(fmt.Errorf("telegram: %w", err))
 		c.log.Warn("telegram does not answer", zap.Error(err))
 		pause.Wait(ctx, retryAfterOf(err))
 	}

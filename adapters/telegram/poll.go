@@ -63,7 +63,7 @@ func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 			continue
 		}
 		pause = channel.Backoff{}
-		c.report(nil)
+		c.Report(nil)
 		switch {
 		case len(batch) > 0:
 			last = c.now()
@@ -97,7 +97,7 @@ func (c *Channel) pollFailed(ctx context.Context, err error) error {
 	case has(err, "terminated by"):
 		what = &channel.Trouble{Err: err, Advice: func(language string) string { return say(language).PolledElsewhere }}
 	}
-	c.report(what)
+	c.Report(what)
 	c.log.Warn("poll failed", zap.Error(what))
 	return nil
 }
@@ -121,7 +121,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMes
 			return next
 		}
 		if ctx.Err() == nil {
-			c.report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
+			c.Report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
 			c.log.Error("updates not stored", zap.Int("updates", len(in)), zap.Error(err))
 		}
 		pause.Wait(ctx, 0)
@@ -207,7 +207,7 @@ func (c *Channel) watch(ctx context.Context, every time.Duration) {
 			err = webhookTrouble(info, c.now(), 2*every)
 		}
 		if ctx.Err() == nil {
-			c.report(err)
+			c.Report(err)
 		}
 	}
 }

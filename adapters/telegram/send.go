@@ -105,7 +105,7 @@ func (c *Channel) classify(err error, chat int64) error {
 		return fmt.Errorf("send to telegram: %w", err)
 	}
 	if what := hopeless(err); what != nil {
-		c.report(what)
+		c.Report(what)
 		return &core.Permanent{Err: fmt.Errorf("send to telegram: %w", what)}
 	}
 	err = fmt.Errorf("send to telegram: %w", err)

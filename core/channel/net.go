@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,37 @@ func Do(client *http.Client, req *http.Request, op, secret string, max int64) (A
 		return Answer{}, &NetError{Op: op, Left: true, Err: Clean(err, secret)}
 	}
 	return Answer{resp.StatusCode, resp.Header, raw}, nil
+}
+
+// State is the present failure of a channel. Its zero value is ready, and means that the channel works.
+type State struct {
+	mu  sync.Mutex
+	err error
+}
+
+// Check returns the error that prevents the channel from receiving, or nil.
+func (s *State) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Report sets the failure; nil: the channel works. It reports whether the failure is new.
+func (s *State) Report(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.err
+	s.err = err
+	return err != nil && (before == nil || before.Error() != err.Error())
+}
+
+// HostOf returns the host of an address, or "".
+func HostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // Clean removes the URL and a secret from an error of net/http.

@@ -53,7 +53,7 @@ func baseOf(m Model) string {
 func (Trier) Models(ctx context.Context, m Model) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	where := host(baseOf(m))
+	where := channel.HostOf(baseOf(m))
 	names, err := m.server().Models(ctx)
 	var failed *core.ModelError
 	switch {
@@ -93,9 +93,9 @@ func (t Trier) Model(ctx context.Context, m Model) error {
 	err := engine.TryModel(ctx, c)
 	switch {
 	case errors.Is(err, engine.ErrCutOff):
-		return &Fault{Wrong: WrongModelCutOff, Where: host(baseOf(m))}
+		return &Fault{Wrong: WrongModelCutOff, Where: channel.HostOf(baseOf(m))}
 	case err != nil:
-		return modelFault(host(baseOf(m)), err)
+		return modelFault(channel.HostOf(baseOf(m)), err)
 	}
 	return nil
 }
@@ -138,14 +138,6 @@ func (t Trier) Database(ctx context.Context, address string) error {
 		return &Fault{Wrong: WrongDatabase, Reason: reason(err), Detail: err.Error(), Err: err}
 	}
 	return nil
-}
-
-func host(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // ChannelTrier tries channels with answers that are in no configuration yet.

@@ -20,6 +20,7 @@ import (
 
 // agent is one key in use.
 type agent struct {
+	channel.State
 	c       *Channel
 	key     Key
 	account string
@@ -27,9 +28,6 @@ type agent struct {
 	limits  limits
 	sending chan struct{} // held while sending: one at a time
 	log     *zap.Logger
-
-	mu  sync.Mutex
-	err error // present failure; nil: none known
 }
 
 func (c *Channel) newAgent(k Key) *agent {
@@ -42,19 +40,9 @@ func (c *Channel) newAgent(k Key) *agent {
 
 // report sets the agent's state, and logs a new failure.
 func (a *agent) report(err error) {
-	a.mu.Lock()
-	before := a.err
-	a.err = err
-	a.mu.Unlock()
-	if err != nil && (before == nil || before.Error() != err.Error()) {
+	if a.Report(err) {
 		a.log.Warn("personal agent does not work", zap.Error(err))
 	}
-}
-
-func (a *agent) problem() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err
 }
 
 // all returns every agent, in the order of their ids.
@@ -69,7 +57,7 @@ func (c *Channel) all() []*agent {
 func (c *Channel) CheckAccounts() map[string]error {
 	out := map[string]error{}
 	for _, a := range c.all() {
-		out[a.account] = a.problem()
+		out[a.account] = a.Check()
 	}
 	return out
 }
@@ -85,7 +73,7 @@ func (c *Channel) Check() error {
 	}
 	var problems []error
 	for _, a := range c.all() {
-		problem := a.problem()
+		problem := a.Check()
 		if problem == nil {
 			return nil
 		}
