@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,9 +9,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +20,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
 )
 
@@ -234,30 +232,8 @@ func (u *upload) form(params *bot.SendMessageParams) ([]byte, string, error) {
 		}
 		fields = append(fields, [2]string{name, string(raw)})
 	}
-	return u.write(fields)
-}
-
-// write returns the fields and the file as a form, and its content type.
-func (u *upload) write(fields [][2]string) ([]byte, string, error) {
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	for _, f := range fields {
-		if err := w.WriteField(f[0], f[1]); err != nil {
-			return nil, "", fmt.Errorf("write form: %w", err)
-		}
-	}
-	header := textproto.MIMEHeader{}
-	header.Set("Content-Disposition", fmt.Sprintf(`form-data; name="%s"; filename="%s"`, u.field, fileName(u.name)))
-	header.Set("Content-Type", u.media)
-	part, err := w.CreatePart(header)
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	_, err = part.Write(u.data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	return b.Bytes(), w.FormDataContentType(), nil
+	disposition := fmt.Sprintf(`form-data; name="%s"; filename="%s"`, u.field, fileName(u.name))
+	return channel.Form(fields, disposition, u.media, u.data)
 }
 
 // fileName returns a name for a form. The service accepts UTF-8.

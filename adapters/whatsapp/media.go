@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,28 +38,26 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	if max <= 0 || max > maxFile {
 		max = maxFile
 	}
-	data, info, err := c.fetch(ctx, id, max)
+	data, media, err := c.fetch(ctx, id, digest, max)
 	if errors.Is(err, errExpired) {
-		data, info, err = c.fetch(ctx, id, max)
+		data, media, err = c.fetch(ctx, id, digest, max)
 	}
 	switch {
 	case errors.Is(err, errExpired):
 		return nil, "", &core.Permanent{Err: fmt.Errorf("fetch whatsapp file: %w", err)}
 	case err != nil:
 		return nil, "", fmt.Errorf("fetch whatsapp file: %w", err)
-	case !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256):
-		return nil, "", &core.Permanent{Err: errors.New("fetch whatsapp file: the received file is not the one that was sent")}
 	}
-	return data, info.MIME, nil
+	return data, media, nil
 }
 
 // errExpired means that the URL of a file, which is valid for minutes only, has expired.
 var errExpired = errors.New("the service no longer has the file")
 
 // fetch looks up the URL of a file and downloads it.
-func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
-	data, info, err := c.api.Fetch(ctx, url.PathEscape(id), callTimeout, max, gone)
-	return data, info, notServed(err)
+func (c *Channel) fetch(ctx context.Context, id, digest string, max int64) ([]byte, string, error) {
+	data, media, err := c.api.Fetch(ctx, url.PathEscape(id), digest, callTimeout, max, gone)
+	return data, media, notServed(err)
 }
 
 // gone makes an error permanent if it means that the file does not exist.
@@ -120,28 +117,9 @@ func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p co
 	return nil
 }
 
-// form returns the kind of message and the media type for a file. A file that is too
-// large or of a type that WhatsApp does not show is a document, and so is a recording
-// with a caption, as recordings have none.
+// form returns the kind of message and the media type for a file.
 func form(a *core.Attachment, size int, captioned bool) (kind, mediaType string) {
-	base, _, err := mime.ParseMediaType(a.MIME)
-	if err != nil {
-		base = "application/octet-stream"
-	}
-	switch base {
-	case "image/jpeg", "image/png":
-		if size <= maxImage {
-			return "image", base
-		}
-	case "video/mp4", "video/3gpp":
-		if size <= maxVideo {
-			return "video", base
-		}
-	case "audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg":
-		if size <= maxAudio && !captioned {
-			return "audio", base
-		}
-	}
-	return "document", graph.DocumentType(base, "image/jpeg", "image/png", "video/mp4", "video/3gpp", "audio/aac",
-		"audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg")
+	sounds := []string{"audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"}
+	return graph.Kind(a.MIME, size, captioned, [3]int{maxImage, maxVideo, maxAudio}, sounds,
+		append(sounds, "image/jpeg", "image/png", "video/mp4", "video/3gpp")...)
 }

@@ -2,8 +2,6 @@ package whatsapp
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -91,13 +89,7 @@ func (r *reader) note(errs []graph.Described) {
 }
 
 // inbound returns an event of which only the bytes are known.
-func (r *reader) inbound(raw []byte) core.Inbound {
-	sum := sha256.Sum256(raw)
-	return core.Inbound{
-		Address: core.Address{Channel: Name, Account: r.account}, EventID: "raw:" + hex.EncodeToString(sum[:]),
-		Kind: core.InUnsupported, ReceivedAt: r.now, Raw: raw,
-	}
-}
+func (r *reader) inbound(raw []byte) core.Inbound { return graph.Unknown(Name, r.account, raw, r.now) }
 
 // keep passes raw on as an unknown event.
 func (r *reader) keep(raw []byte) { r.in = append(r.in, r.inbound(raw)) }
@@ -332,8 +324,7 @@ func fate(errs []graph.Described) (core.DeliveryState, string) {
 	return core.DeliveryFailed, words
 }
 
-// clean replaces NUL, which JSON can carry and PostgreSQL cannot store.
-func clean(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
+func clean(s string) string { return graph.Clean(s) }
 
 // content returns the text of m, with placeholders for other content, and its files. The
 // text is empty if there is nothing to answer.

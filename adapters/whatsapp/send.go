@@ -30,8 +30,8 @@ type outgoing struct {
 	Recipient     string `json:"recipient,omitempty"`
 	Callback      string `json:"biz_opaque_callback_data,omitempty"`
 	graph.Content
-	Template    *templateRef     `json:"template,omitempty"`
-	Interactive *interactiveBody `json:"interactive,omitempty"`
+	Template    object `json:"template,omitempty"`
+	Interactive object `json:"interactive,omitempty"`
 }
 
 // groupPrefix marks the External of a group.
@@ -99,38 +99,16 @@ const (
 	maxButtonBody = 1024 // characters
 )
 
-// interactiveBody is a text with reply buttons.
-type interactiveBody struct {
-	Type   string       `json:"type"`
-	Body   bodyText     `json:"body"`
-	Action buttonAction `json:"action"`
-}
-
-type bodyText struct {
-	Text string `json:"text"`
-}
-
-type buttonAction struct {
-	Buttons []replyButton `json:"buttons"`
-}
-
-type replyButton struct {
-	Type  string `json:"type"`
-	Reply reply  `json:"reply"`
-}
-
-type reply struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-}
+// object is a JSON object that is only sent.
+type object = map[string]any
 
 // withButtons returns a text with buttons, whose ids are the gateway's commands.
-func withButtons(body string, buttons []core.Button) *interactiveBody {
-	out := &interactiveBody{Type: "button", Body: bodyText{body}}
+func withButtons(body string, buttons []core.Button) object {
+	var all []object
 	for _, b := range buttons {
-		out.Action.Buttons = append(out.Action.Buttons, replyButton{"reply", reply{b.Command, b.Label}})
+		all = append(all, object{"type": "reply", "reply": object{"id": b.Command, "title": b.Label}})
 	}
-	return out
+	return object{"type": "button", "body": object{"text": body}, "action": object{"buttons": all}}
 }
 
 // deliver sends m after the previous message to the address.
@@ -187,31 +165,6 @@ func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) erro
 // waitingPayload is the payload of the template's button.
 const waitingPayload = "everthread:waiting"
 
-// templateRef is a template with its parameters.
-type templateRef struct {
-	Name       string      `json:"name"`
-	Language   language    `json:"language"`
-	Components []component `json:"components"`
-}
-
-type language struct {
-	Policy string `json:"policy"`
-	Code   string `json:"code"`
-}
-
-type component struct {
-	Type       string      `json:"type"`
-	SubType    string      `json:"sub_type,omitempty"`
-	Index      string      `json:"index,omitempty"`
-	Parameters []parameter `json:"parameters"`
-}
-
-type parameter struct {
-	Type    string `json:"type"`
-	Text    string `json:"text,omitempty"`
-	Payload string `json:"payload,omitempty"`
-}
-
 // Reopen sends the template of the options, with today's date as its parameter. A press
 // of its button is core.InAsked.
 func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (core.Receipt, error) {
@@ -229,11 +182,11 @@ func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (co
 	return receipt, nil
 }
 
-func summaryTemplate(name, code, date string) *templateRef {
-	return &templateRef{Name: name, Language: language{Policy: "deterministic", Code: code}, Components: []component{
-		{Type: "body", Parameters: []parameter{{Type: "text", Text: oneLine(date)}}},
-		{Type: "button", SubType: "quick_reply", Index: "0",
-			Parameters: []parameter{{Type: "payload", Payload: waitingPayload}}},
+func summaryTemplate(name, code, date string) object {
+	return object{"name": name, "language": object{"policy": "deterministic", "code": code}, "components": []object{
+		{"type": "body", "parameters": []object{{"type": "text", "text": oneLine(date)}}},
+		{"type": "button", "sub_type": "quick_reply", "index": "0",
+			"parameters": []object{{"type": "payload", "payload": waitingPayload}}},
 	}}
 }
 

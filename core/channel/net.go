@@ -1,12 +1,15 @@
 package channel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
@@ -94,6 +97,25 @@ func Clean(err error, secret string) error {
 		return errors.New(strings.ReplaceAll(err.Error(), secret, "***"))
 	}
 	return err
+}
+
+// Form returns a form with fields and a file, and its content type. disposition is the
+// Content-Disposition of the file.
+func Form(fields [][2]string, disposition, media string, data []byte) ([]byte, string, error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	var failed error
+	for _, f := range fields {
+		failed = errors.Join(failed, w.WriteField(f[0], f[1]))
+	}
+	part, err := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {media}})
+	if err == nil {
+		_, err = part.Write(data)
+	}
+	if err = errors.Join(failed, err, w.Close()); err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	return b.Bytes(), w.FormDataContentType(), nil
 }
 
 // TooLarge returns the error of a file of more than max bytes.

@@ -2,8 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -106,11 +104,7 @@ func Normalise(key Key, body []byte, now time.Time) Updates {
 
 // inbound returns an event of which only the bytes are known.
 func (r *reader) inbound(raw []byte) core.Inbound {
-	sum := sha256.Sum256(raw)
-	return core.Inbound{
-		Address: core.Address{Channel: Name, Account: strconv.FormatInt(r.key.ID, 10)},
-		EventID: "raw:" + hex.EncodeToString(sum[:]), Kind: core.InUnsupported, ReceivedAt: r.now, Raw: raw,
-	}
+	return graph.Unknown(Name, strconv.FormatInt(r.key.ID, 10), raw, r.now)
 }
 
 // message parses one message of the person.
@@ -177,5 +171,4 @@ func (r *reader) status(raw json.RawMessage) {
 	r.out.In = append(r.out.In, in)
 }
 
-// clean replaces NUL, which JSON can carry and PostgreSQL cannot store.
-func clean(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
+func clean(s string) string { return graph.Clean(s) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -192,27 +191,10 @@ func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	return nil
 }
 
-// form returns the kind of message and the media type for a file. A file that is too
-// large or of a type that WhatsApp does not show is a document, and so is a recording
-// with a caption, as recordings have none.
+// form returns the kind of message and the media type for a file.
 func form(mediaType string, size int, captioned bool) (kind, sent string) {
-	base, _, err := mime.ParseMediaType(mediaType)
-	if err != nil {
-		base = "application/octet-stream"
-	}
-	switch base {
-	case "image/jpeg", "image/png":
-		if size <= maxImage {
-			return "image", base
-		}
-	case "video/mp4", "video/3gpp":
-		return "video", base
-	case "audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus":
-		if !captioned {
-			return "audio", base
-		}
-	}
-	return "document", graph.DocumentType(base)
+	sounds := []string{"audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus"}
+	return graph.Kind(mediaType, size, captioned, [3]int{maxImage, maxFile, maxFile}, sounds)
 }
 
 // upload stores a file with the service and returns its id.
@@ -237,23 +219,19 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	if err != nil {
 		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
 	}
-	data, info, err := a.fetch(ctx, id, max)
+	data, media, err := a.fetch(ctx, id, digest, max)
 	if err != nil {
 		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
 	}
-	if !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256) {
-		return nil, "", &core.Permanent{
-			Err: errors.New("fetch file of personal agent: the received file is not the one that was sent")}
-	}
-	return data, info.MIME, nil
+	return data, media, nil
 }
 
 // fetch looks up the URL of a file and downloads it.
-func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
+func (a *agent) fetch(ctx context.Context, id, digest string, max int64) ([]byte, string, error) {
 	if err := a.limits.lookups.wait(ctx, a.c.now); err != nil {
-		return nil, graph.Info{}, err
+		return nil, "", err
 	}
-	return a.api.Fetch(ctx, "media/"+url.PathEscape(id), callTimeout, max, gone)
+	return a.api.Fetch(ctx, "media/"+url.PathEscape(id), digest, callTimeout, max, gone)
 }
 
 // gone makes an error permanent if the service refuses the lookup of a file.
