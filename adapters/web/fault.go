@@ -23,10 +23,14 @@ type Fault struct {
 	Status int
 	Text   string
 	After  time.Duration // for Retry-After; 0: none
+	Err    error         // of a refused change; may be nil
 }
 
 // Error returns the text.
 func (f *Fault) Error() string { return f.Text }
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
 
 // Because returns a Fault with a status and text.
 func Because(status int, text string) *Fault { return &Fault{Status: status, Text: text} }
@@ -49,7 +53,7 @@ func IsRefused(err error) bool {
 // Refusal returns the Fault for a refused change, or else err.
 func (v *Visit) Refusal(err error) error {
 	if IsRefused(err) {
-		return Because(http.StatusConflict, v.Words.ErrRefused)
+		return &Fault{Status: http.StatusConflict, Text: v.Words.ErrRefused, Err: err}
 	}
 	return err
 }

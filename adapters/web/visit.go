@@ -220,6 +220,26 @@ func (v *Visit) ID() (int64, error) {
 	return n, nil
 }
 
+// WithID returns a handler for the number in the path.
+func WithID(serve func(v *Visit, id int64) error) func(*Visit) error {
+	return func(v *Visit) error {
+		id, err := v.ID()
+		if err != nil {
+			return err
+		}
+		return serve(v, id)
+	}
+}
+
+// Each returns the results of one for all elements; nil: there are none.
+func Each[T, S any](all []T, one func(T) S) []S {
+	var out []S
+	for _, x := range all {
+		out = append(out, one(x))
+	}
+	return out
+}
+
 // Stay returns a context for a long answer, which ends with ctx and when the process
 // stops. It is not ok if the visitor already has most such answers (0: no limit);
 // otherwise the caller must call leave.

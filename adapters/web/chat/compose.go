@@ -171,7 +171,6 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 			return fmt.Errorf("keep a file: %w", err)
 		}
 		in.Attachments = append(in.Attachments, a)
-		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
 	}
 	if f.voice != nil {
 		a, err := r.Keeper.KeepVoice(v.Context(), v.User.ID, *f.voice, f.long)
@@ -179,12 +178,20 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 			return fmt.Errorf("keep a voice note: %w", err)
 		}
 		in.Attachments = append(in.Attachments, a)
-		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
 	}
+	in.Text = withFiles(in.Text, in.Attachments)
 	if err := r.Gateway.Receive(v.Context(), in); err != nil {
 		return fmt.Errorf("receive the message: %w", err)
 	}
 	return nil
+}
+
+// withFiles returns a text followed by the placeholders of files.
+func withFiles(text string, files []core.Attachment) string {
+	for _, a := range files {
+		text = strings.TrimLeft(text+"\n"+placeholder(a), "\n")
+	}
+	return text
 }
 
 // placeholder returns the text that represents a file in a message.
@@ -268,21 +275,11 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 
 func (f *form) set(name, value string) {
 	value = strings.ReplaceAll(strings.ToValidUTF8(value, "\uFFFD"), "\r\n", "\n")
-	switch name {
-	case "text":
-		f.text = value
-	case "nonce":
-		f.nonce = value
-	case "thread":
-		f.thread = value
-	case "day":
-		f.day = value
-	case "seconds":
-		if s, err := strconv.Atoi(value); err == nil && s > 0 && s < 24*3600 {
-			f.long = time.Duration(s) * time.Second
-		}
-	case "reply":
-		f.reply = value
+	fields := map[string]*string{"text": &f.text, "nonce": &f.nonce, "thread": &f.thread, "day": &f.day, "reply": &f.reply}
+	if into := fields[name]; into != nil {
+		*into = value
+	} else if s, err := strconv.Atoi(value); name == "seconds" && err == nil && s > 0 && s < 24*3600 {
+		f.long = time.Duration(s) * time.Second
 	}
 }
 

@@ -278,11 +278,10 @@ func (r *Room) historyPage(v *web.Visit) error {
 		if err != nil {
 			return fmt.Errorf("read the summaries: %w", err)
 		}
-		for _, s := range found {
-			all = append(all, version{About: aboutSummary(v, s), Final: s.Final,
-				HTML:   r.markdown.summary(words.Headings(v.Lang, s.Markdown)),
-				Covers: say(v.Lang).SummaryCovers.Of(s.Covers.Len())})
-		}
+		all = web.Each(found, func(s core.Summary) version {
+			return version{About: aboutSummary(v, s), Final: s.Final, Covers: say(v.Lang).SummaryCovers.Of(s.Covers.Len()),
+				HTML: r.markdown.summary(words.Headings(v.Lang, s.Markdown))}
+		})
 	}
 	title := say(v.Lang).History + " · " + v.DayName(g.Day.Label)
 	return v.Page("history", title, map[string]any{"Title": title, "Back": "/day/" + g.Day.Label, "All": all,

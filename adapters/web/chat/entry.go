@@ -154,14 +154,20 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	return nil
 }
 
-// sent returns the deliveries of messages, by message.
-func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
+// idsWhere returns the ids of the messages for which meant is true.
+func idsWhere(ms []core.Message, meant func(core.Message) bool) []core.MessageID {
 	var ids []core.MessageID
 	for _, m := range ms {
-		if m.Role == core.RoleAssistant {
+		if meant(m) {
 			ids = append(ids, m.ID)
 		}
 	}
+	return ids
+}
+
+// sent returns the deliveries of messages, by message.
+func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
+	ids := idsWhere(ms, func(m core.Message) bool { return m.Role == core.RoleAssistant })
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -195,9 +201,9 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	for i, a := range m.Attachments {
 		e.Files = append(e.Files, file(v, m, i, a))
 	}
-	for _, c := range m.ToolCalls {
-		e.Calls = append(e.Calls, call(v, c.Name, c.Arguments, results[c.ID].Text))
-	}
+	e.Calls = web.Each(m.ToolCalls, func(c core.ToolCall) shownCall {
+		return call(v, c.Name, c.Arguments, results[c.ID].Text)
+	})
 	if m.Role == core.RoleTool && !m.Redacted {
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}

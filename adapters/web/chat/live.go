@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/live"
 )
 
@@ -100,17 +101,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rest(ctx)
-	}
-}
-
-// rest pauses, so that the next updates are batched.
-func rest(ctx context.Context) {
-	t := time.NewTimer(breath)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
+		_ = channel.Pause(ctx, breath) // so that the next updates are batched
 	}
 }
 

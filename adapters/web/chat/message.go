@@ -18,13 +18,13 @@ import (
 
 func (r *Room) messageRoutes() []web.Route {
 	return []web.Route{
-		{Pattern: "GET /m/{id}", Serve: r.jump},
-		{Pattern: "GET /m/{id}/why", Serve: r.whyPage},
-		{Pattern: "GET /m/{id}/earlier", Serve: r.earlierPage},
+		{Pattern: "GET /m/{id}", Serve: r.of(r.jump)},
+		{Pattern: "GET /m/{id}/why", Serve: r.of(r.whyPage)},
+		{Pattern: "GET /m/{id}/earlier", Serve: r.of(r.earlierPage)},
 		{Pattern: "GET /m/{id}/remember", Serve: r.rememberPage},
 		{Pattern: "POST /m/{id}/remember", Serve: r.remember},
-		{Pattern: "GET /m/{id}/forget", Serve: r.forgetPage},
-		{Pattern: "POST /m/{id}/forget", Serve: r.forget},
+		{Pattern: "GET /m/{id}/forget", Serve: r.of(r.forgetPage)},
+		{Pattern: "POST /m/{id}/forget", Serve: r.of(r.forget)},
 	}
 }
 
@@ -35,6 +35,17 @@ func (r *Room) asked(v *web.Visit) (m core.Message, path string, err error) {
 	}
 	path, err = r.pathOf(v, m)
 	return m, path, err
+}
+
+// of returns a handler for the message in the path and its pathOf.
+func (r *Room) of(serve func(v *web.Visit, m core.Message, path string) error) func(*web.Visit) error {
+	return func(v *web.Visit) error {
+		m, path, err := r.asked(v)
+		if err != nil {
+			return err
+		}
+		return serve(v, m, path)
+	}
 }
 
 // pathOf returns the path of the page that shows a message, at that message.
@@ -58,13 +69,7 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 }
 
 // jump redirects to a message in its place.
-func (r *Room) jump(v *web.Visit) error {
-	_, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
-	return v.Back(path, "")
-}
+func (r *Room) jump(v *web.Visit, _ core.Message, path string) error { return v.Back(path, "") }
 
 // earlier is a displayed earlier text of a message.
 type earlier struct {
@@ -72,20 +77,15 @@ type earlier struct {
 	Text  any
 }
 
-func (r *Room) earlierPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) earlierPage(v *web.Visit, m core.Message, path string) error {
 	all, err := r.Store.Revisions(v.Context(), v.User.ID, m.ID)
 	if err != nil {
 		return fmt.Errorf("read earlier texts: %w", err)
 	}
-	var out []earlier
-	for _, one := range all {
-		out = append(out, earlier{fmt.Sprintf(say(v.Lang).EarlierUntil, v.Moment(one.ReplacedAt)),
-			r.markdown.message(captions(one.Text, m.Attachments))})
-	}
+	out := web.Each(all, func(one core.Revision) earlier {
+		return earlier{fmt.Sprintf(say(v.Lang).EarlierUntil, v.Moment(one.ReplacedAt)),
+			r.markdown.message(captions(one.Text, m.Attachments))}
+	})
 	return v.Page("earlier", say(v.Lang).EarlierTitle, map[string]any{"Back": path, "All": out})
 }
 
@@ -145,21 +145,13 @@ func (r *Room) remember(v *web.Visit) error {
 	return v.Act("remember", path, v.Words.Remembered, *add)
 }
 
-func (r *Room) forgetPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) forgetPage(v *web.Visit, m core.Message, path string) error {
 	return v.Page("forget", say(v.Lang).ForgetTitle, map[string]any{"Message": m.ID, "Back": path,
 		"HTML": r.markdown.message(web.Short(captions(m.Text, m.Attachments), 2000))})
 }
 
 // forget redacts a message.
-func (r *Room) forget(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) forget(v *web.Visit, m core.Message, path string) error {
 	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
 }
 

@@ -38,7 +38,7 @@ func (p place) plain() bool { return p.thread.Mode == core.ModeThread }
 // path returns the path of the page that shows the place.
 func (p place) path() string {
 	if p.plain() {
-		return "/threads/" + strconv.FormatInt(int64(p.thread.ID), 10)
+		return fmt.Sprintf("/threads/%d", p.thread.ID)
 	}
 	return "/day/" + p.day.Label
 }
@@ -46,7 +46,7 @@ func (p place) path() string {
 // query identifies the place to the live updates and the composer.
 func (p place) query() string {
 	if p.plain() {
-		return "thread=" + strconv.FormatInt(int64(p.thread.ID), 10)
+		return fmt.Sprintf("thread=%d", p.thread.ID)
 	}
 	return "day=" + p.day.Label
 }
@@ -298,7 +298,7 @@ func (r *Room) threadRoutes() []web.Route {
 		{Pattern: "GET /threads", Serve: r.threadsPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Threads }}},
 		{Pattern: "POST /threads", Serve: r.openThread},
-		{Pattern: "GET /threads/{id}", Serve: r.threadPage},
+		{Pattern: "GET /threads/{id}", Serve: web.WithID(r.threadPage)},
 	}
 }
 
@@ -310,12 +310,9 @@ func (r *Room) threadsPage(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("read threads: %w", err)
 	}
-	var out []shownThread
-	for _, t := range all {
-		opened := fmt.Sprintf(say(v.Lang).Opened, v.Moment(t.CreatedAt))
-		out = append(out, shownThread{title(v, t), place{thread: t}.path(), opened})
-	}
-	return v.Page("threads", say(v.Lang).Threads, out)
+	return v.Page("threads", say(v.Lang).Threads, web.Each(all, func(t core.Thread) shownThread {
+		return shownThread{title(v, t), place{thread: t}.path(), fmt.Sprintf(say(v.Lang).Opened, v.Moment(t.CreatedAt))}
+	}))
 }
 
 // title returns a thread's title, or a text that says it has none.
@@ -348,11 +345,7 @@ func (r *Room) openThread(v *web.Visit) error {
 	return v.Back(place{thread: newest[0]}.path(), "")
 }
 
-func (r *Room) threadPage(v *web.Visit) error {
-	n, err := v.ID()
-	if err != nil {
-		return err
-	}
+func (r *Room) threadPage(v *web.Visit, n int64) error {
 	p, err := r.threadPlace(v, core.ThreadID(n))
 	if err != nil {
 		return err

@@ -71,9 +71,8 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 			return nil, fmt.Errorf("read reminders: %w", err)
 		}
 		out.Reminders = r.shownReminders(v, next)
-		for _, s := range r.Reminders.Snoozes(v.Now, v.Zone) {
-			out.Snoozes = append(out.Snoozes, snooze{s.Name, snoozeName(v, s.Name, s.At)})
-		}
+		out.Snoozes = web.Each(r.Reminders.Snoozes(v.Now, v.Zone),
+			func(s remind.Snooze) snooze { return snooze{s.Name, snoozeName(v, s.Name, s.At)} })
 	}
 	if out.Tasks, err = r.shownTasks(v); err != nil {
 		return nil, err
@@ -97,6 +96,14 @@ func brief(v *web.Visit, loops, tasks int, next []core.Reminder) string {
 	return strings.Join(out, " · ")
 }
 
+// messagePath returns the path of a message; 0: "".
+func messagePath(id core.MessageID) string {
+	if id <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("/m/%d", id)
+}
+
 // fold shows the first promises and folds the rest.
 func fold(v *web.Visit, all []promise, seen int) promised {
 	seen = min(seen, len(all))
@@ -114,7 +121,7 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 		one := promise{ID: int64(l.ID), Text: web.OneLine(l.Text), When: v.DayName(v.DayAt(l.Mentioned).Label),
 			Foreign: l.Tainted}
 		if n := len(l.Sources); n > 0 {
-			one.Source = fmt.Sprintf("/m/%d", l.Sources[n-1])
+			one.Source = messagePath(l.Sources[n-1])
 		}
 		if l.Stale(v.Now) {
 			stale = append(stale, one)
@@ -126,15 +133,10 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 }
 
 func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
-	var all []promise
-	for _, x := range next {
-		one := promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: r.recurs(v, x), Foreign: x.Tainted}
-		if m := cmp.Or(x.Source, x.Message); m > 0 {
-			one.Source = fmt.Sprintf("/m/%d", m)
-		}
-		all = append(all, one)
-	}
-	return fold(v, all, promisesShown)
+	return fold(v, web.Each(next, func(x core.Reminder) promise {
+		return promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: r.recurs(v, x), Foreign: x.Tainted,
+			Source: messagePath(cmp.Or(x.Source, x.Message))}
+	}), promisesShown)
 }
 
 // recurs describes when a reminder or task is next due and how often it recurs, in its
@@ -181,14 +183,11 @@ func (r *Room) settle(v *web.Visit, e core.Effect, done string) error {
 	if d, err := r.dayOf(v, v.R.PostForm.Get("day")); err == nil && d.Label != v.Today.Label {
 		path = "/day/" + d.Label
 	}
-	_, err := r.Gateway.Act(v.Context(), v.User.ID, e)
+	err := v.Act("settle a promise", path, done, e)
 	if errors.Is(err, core.ErrNotFound) {
 		return settled(v)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("settle a promise: %w", err))
-	}
-	return v.Back(path, done)
+	return err
 }
 
 // settled returns the error for a promise that is no longer open.
@@ -284,17 +283,13 @@ func (r *Room) shownTasks(v *web.Visit) (out []shownTask, err error) {
 		if one.Stopped {
 			one.When = say(v.Lang).TaskStopped
 		}
-		if m := cmp.Or(k.Source, k.Last.Message); m > 0 {
-			one.Source = fmt.Sprintf("/m/%d", m)
-		}
+		one.Source = messagePath(cmp.Or(k.Source, k.Last.Message))
 		if !k.Last.Due.IsZero() {
 			runs, err := r.Tasks.Runs(v.Context(), v.User.ID, k.ID, runsShown)
 			if err != nil {
 				return nil, fmt.Errorf("read runs of a task: %w", err)
 			}
-			for _, run := range runs {
-				one.Runs = append(one.Runs, shownRunOf(v, run))
-			}
+			one.Runs = web.Each(runs, func(run core.Run) shownRun { return shownRunOf(v, run) })
 			one.Last = one.Runs[0].When + ": " + one.Runs[0].State
 		}
 		out = append(out, one)

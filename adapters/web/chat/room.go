@@ -20,17 +20,8 @@ import (
 type Store interface {
 	core.TimelineStore
 	core.ThreadReader
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	DayMessagesBefore(ctx context.Context, user core.UserID, id core.SegmentID, before core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
-	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
-	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
-	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	core.DayStore
+	core.TurnReader
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
