@@ -191,28 +191,18 @@ func (mathBlockParser) CanInterruptParagraph() bool { return true }
 // CanAcceptIndentedLine reports false: that is code.
 func (mathBlockParser) CanAcceptIndentedLine() bool { return false }
 
-// math renders a formula as its TeX, which the page's script typesets.
-func (safely) math(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		f, class := n.(*formula), "math"
-		if f.wide {
-			class = "math wide"
-		}
-		_, _ = w.WriteString(`<span class="` + class + `">`)
-		template.HTMLEscape(w, f.tex)
-		_, err := w.WriteString("</span>")
-		return ast.WalkContinue, err
+// writeMath renders a formula as its TeX, which the page's script typesets.
+func writeMath(w util.BufWriter, _ []byte, n ast.Node) {
+	f, class := n.(*formula), "math"
+	if f.wide {
+		class = "math wide"
 	}
-	return ast.WalkContinue, nil
+	_, _ = w.WriteString(`<span class="` + class + `">` + template.HTMLEscapeString(string(f.tex)) + "</span>")
 }
 
-func (safely) mathBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		tex := string(bytes.TrimSpace(n.Lines().Value(source)))
-		_, err := w.WriteString(`<div class="math wide">` + template.HTMLEscapeString(tex) + "</div>\n")
-		return ast.WalkContinue, err
-	}
-	return ast.WalkContinue, nil
+func writeMathBlock(w util.BufWriter, source []byte, n ast.Node) {
+	tex := string(bytes.TrimSpace(n.Lines().Value(source)))
+	_, _ = w.WriteString(`<div class="math wide">` + template.HTMLEscapeString(tex) + "</div>\n")
 }
 
 // Limits of highlighting one block of code, as crafted input may keep the patterns of a
@@ -313,16 +303,12 @@ func coloured(lexer chroma.Lexer, code string) string {
 }
 
 // box renders the check box of a task list.
-func (safely) box(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func box(w util.BufWriter, _ []byte, n ast.Node) {
 	sign := "☐"
 	if n.(*extast.TaskCheckBox).IsChecked {
 		sign = "☑"
 	}
-	if entering {
-		_, err := w.WriteString(`<span class="box">` + sign + "</span> ")
-		return ast.WalkContinue, err
-	}
-	return ast.WalkContinue, nil
+	_, _ = w.WriteString(`<span class="box">` + sign + "</span> ")
 }
 
 // cell renders a table cell, aligned by a class.
@@ -331,17 +317,11 @@ func (safely) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.W
 	if n.Parent().Kind() == extast.KindTableHeader {
 		tag = "th"
 	}
+	class := map[extast.Alignment]string{extast.AlignRight: ` class="right"`, extast.AlignCenter: ` class="middle"`}
+	text := "<" + tag + class[n.(*extast.TableCell).Alignment] + ">"
 	if !entering {
-		_, err := w.WriteString("</" + tag + ">\n")
-		return ast.WalkContinue, err
+		text = "</" + tag + ">\n"
 	}
-	_, _ = w.WriteString("<" + tag)
-	switch n.(*extast.TableCell).Alignment {
-	case extast.AlignRight:
-		_, _ = w.WriteString(` class="right"`)
-	case extast.AlignCenter:
-		_, _ = w.WriteString(` class="middle"`)
-	}
-	_, err := w.WriteString(">")
+	_, err := w.WriteString(text)
 	return ast.WalkContinue, err
 }

@@ -83,9 +83,8 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	page.Channels = r.health(v)
-	for _, s := range r.Inspector.Setups(v.Lang) {
-		page.Setups = append(page.Setups, shownSetup{Setup: s, Name: v.ChannelName(s.Channel)})
-	}
+	page.Setups = web.Each(r.Inspector.Setups(v.Lang),
+		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: v.ChannelName(s.Channel)} })
 	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, called); err != nil {
 		return err
@@ -279,11 +278,11 @@ func (r *Room) auditPage(v *web.Visit) error {
 		last := rows[auditShown-1]
 		page.Older = fmt.Sprintf("/admin/audit?before=%d-%d-%d", last.At.UnixMilli(), last.User, last.ID)
 	}
-	for _, r := range rows {
-		page.Rows = append(page.Rows, shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
+	page.Rows = web.Each(rows, func(r core.AuditRow) shownAudit {
+		return shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
 			What:    strings.ReplaceAll(trust.AuditLine(v.Lang, r), "`", ""),
-			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
-	}
+			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))}
+	})
 	return v.Page("audit", say(v.Lang).Admin.Audit, page)
 }
 

@@ -2,6 +2,7 @@ package office
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -49,32 +51,25 @@ func (r *Room) undelivered(v *web.Visit, called func(core.UserID) string) ([]sho
 
 // retryDelivery sends a delivery again.
 func (r *Room) retryDelivery(v *web.Visit) error {
-	user, id, err := ofUser(v)
-	if err != nil {
-		return err
-	}
-	if err := r.Store.Redeliver(v.Context(), user, core.DeliveryID(id), v.Now); err != nil {
-		return retried(v, err)
-	}
-	return v.Back("/admin#deliveries", say(v.Lang).Admin.Resent)
+	return retried(v, "deliveries", say(v.Lang).Admin.Resent, r.Store.Redeliver)
 }
 
-// ofUser returns the user and id in the path.
-func ofUser(v *web.Visit) (core.UserID, int64, error) {
+// retried retries what the path names by its user and id, and returns to a section of the page.
+func retried[ID ~int64](v *web.Visit, section, toast string,
+	retry func(ctx context.Context, user core.UserID, id ID, now time.Time) error) error {
 	user, errUser := strconv.ParseInt(v.R.PathValue("user"), 10, 64)
 	id, errID := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
 	if errUser != nil || errID != nil {
-		return 0, 0, core.ErrNotFound
+		return core.ErrNotFound
 	}
-	return core.UserID(user), id, nil
-}
-
-// retried returns the error of a failed retry.
-func retried(v *web.Visit, err error) error {
-	if web.IsRefused(err) && !errors.Is(err, core.ErrNotFound) {
+	err := retry(v.Context(), core.UserID(user), ID(id), v.Now)
+	switch {
+	case web.IsRefused(err) && !errors.Is(err, core.ErrNotFound):
 		return web.Because(http.StatusConflict, v.Words.ErrRefused)
+	case err != nil:
+		return fmt.Errorf("retry: %w", err)
 	}
-	return fmt.Errorf("retry: %w", err)
+	return v.Back("/admin#"+section, toast)
 }
 
 // shownQueue holds the numbers of jobs in a queue.
@@ -99,12 +94,10 @@ func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQue
 	if err != nil {
 		return nil, nil, fmt.Errorf("read jobs: %w", err)
 	}
-	var dead []shownJob
-	for _, j := range jobs {
-		dead = append(dead, shownJob{j.User, j.ID, called(j.User), queueName(v, j.Queue),
-			words.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)})
-	}
-	return byQueue(v, stats), dead, nil
+	return byQueue(v, stats), web.Each(jobs, func(j core.Job) shownJob {
+		return shownJob{j.User, j.ID, called(j.User), queueName(v, j.Queue),
+			words.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)}
+	}), nil
 }
 
 // byQueue returns one row per queue.
@@ -155,14 +148,7 @@ func queueName(v *web.Visit, queue string) string {
 
 // retryJob has a dead job retried.
 func (r *Room) retryJob(v *web.Visit) error {
-	user, id, err := ofUser(v)
-	if err != nil {
-		return err
-	}
-	if err := r.Store.Revive(v.Context(), user, core.JobID(id), v.Now); err != nil {
-		return retried(v, err)
-	}
-	return v.Back("/admin#jobs", say(v.Lang).Admin.Revived)
+	return retried(v, "jobs", say(v.Lang).Admin.Revived, r.Store.Revive)
 }
 
 // adminUsage is the usage of all users.

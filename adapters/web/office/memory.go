@@ -28,10 +28,10 @@ func (r *Room) memoryRoutes() []web.Route {
 		{Pattern: "GET /memory", Serve: r.memoryPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Memory.Title }}},
 		{Pattern: "POST /memory", Serve: r.addItem},
-		{Pattern: "POST /memory/{id}/archive", Serve: r.archiveItem},
-		{Pattern: "POST /memory/{id}/restore", Serve: r.restoreItem},
-		{Pattern: "POST /memory/{id}/edit", Serve: r.editItem},
-		{Pattern: "POST /memory/{id}/delete", Serve: r.deleteItem},
+		{Pattern: "POST /memory/{id}/archive", Serve: r.ofItem(r.archiveItem)},
+		{Pattern: "POST /memory/{id}/restore", Serve: r.ofItem(r.restoreItem)},
+		{Pattern: "POST /memory/{id}/edit", Serve: r.ofItem(r.editItem)},
+		{Pattern: "POST /memory/{id}/delete", Serve: r.ofItem(r.deleteItem)},
 	}
 }
 
@@ -225,9 +225,7 @@ func (r *Room) listItems(v *web.Visit, page *memoryView, themes []core.Theme) er
 		page.Newer = next.path()
 	}
 	names := themeNames(themes)
-	for _, i := range items {
-		page.Items = append(page.Items, item(v, i, names))
-	}
+	page.Items = web.Each(items, func(i core.Item) shownItem { return item(v, i, names) })
 	if len(page.Items) == 0 {
 		page.Empty = noItems(v, q)
 	}
@@ -262,10 +260,7 @@ func (r *Room) foundItems(v *web.Visit, q memoryQuery) ([]core.Item, string, err
 	if err != nil {
 		return nil, "", fmt.Errorf("search memory: %w", err)
 	}
-	var out []core.Item
-	for _, h := range found.Hits {
-		out = append(out, h.Item)
-	}
+	out := web.Each(found.Hits, func(h memory.Hit) core.Item { return h.Item })
 	return out, v.Words.SearchMode[found.Mode], nil
 }
 

@@ -55,35 +55,31 @@ func (r *Room) askedItem(v *web.Visit) (core.Item, string, error) {
 	return i, next, nil
 }
 
-func (r *Room) archiveItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
+// ofItem returns a handler for the item in the path and the path of the page to return to.
+func (r *Room) ofItem(serve func(v *web.Visit, i core.Item, next string) error) func(*web.Visit) error {
+	return func(v *web.Visit) error {
+		i, next, err := r.askedItem(v)
+		if err != nil {
+			return err
+		}
+		return serve(v, i, next)
 	}
+}
+
+func (r *Room) archiveItem(v *web.Visit, i core.Item, next string) error {
 	return v.Act("archive", next, say(v.Lang).Memory.Archived, core.ArchiveItem{Item: i.ID, At: v.Now})
 }
 
-func (r *Room) restoreItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
-	}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.RestoreItem{Item: i.ID, At: v.Now})
+func (r *Room) restoreItem(v *web.Visit, i core.Item, next string) error {
+	err := v.Act("restore", next, say(v.Lang).Memory.Restored, core.RestoreItem{Item: i.ID, At: v.Now})
 	if errors.Is(err, core.ErrExists) {
 		return v.Back(next, say(v.Lang).Memory.Same)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("restore: %w", err))
-	}
-	return v.Back(next, say(v.Lang).Memory.Restored)
+	return err
 }
 
 // editItem corrects the statement of an item.
-func (r *Room) editItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) editItem(v *web.Visit, i core.Item, next string) error {
 	edit, err := r.Memory.Edit(v.Context(), v.User.ID, i.ID, v.R.PostForm.Get("text"), v.Now)
 	if web.IsRefused(err) {
 		return web.Because(http.StatusUnprocessableEntity, v.Words.RememberRefused)
@@ -91,22 +87,15 @@ func (r *Room) editItem(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("correct memory: %w", err)
 	}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, edit)
+	err = v.Act("correct memory", fmt.Sprintf("%s#i%d", next, i.ID), say(v.Lang).Memory.Edited, edit)
 	if errors.Is(err, core.ErrExists) {
 		return v.Back(next, say(v.Lang).Memory.SameEdit)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("correct memory: %w", err))
-	}
-	return v.Back(fmt.Sprintf("%s#i%d", next, i.ID), say(v.Lang).Memory.Edited)
+	return err
 }
 
 // deleteItem removes an item for good.
-func (r *Room) deleteItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) deleteItem(v *web.Visit, i core.Item, next string) error {
 	return v.Act("delete", next, say(v.Lang).Memory.Deleted, core.DeleteItem{Item: i.ID, At: v.Now})
 }
 
@@ -122,7 +111,7 @@ func (r *Room) standingRoutes() []web.Route {
 		// A refused form is shown at this path, which can be reloaded.
 		{Pattern: "GET /memory/standing", Serve: func(v *web.Visit) error { return v.Back("/memory#standing", "") }},
 		{Pattern: "POST /memory/standing", Serve: r.want},
-		{Pattern: "POST /memory/standing/{id}/remove", Serve: r.unwant},
+		{Pattern: "POST /memory/standing/{id}/remove", Serve: web.WithID(r.unwant)},
 	}
 }
 
@@ -188,18 +177,11 @@ func (r *Room) want(v *web.Visit) error {
 }
 
 // unwant removes a standing instruction.
-func (r *Room) unwant(v *web.Visit) error {
-	n, err := v.ID()
-	if err != nil {
-		return err
-	}
-	gone := core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, gone)
+func (r *Room) unwant(v *web.Visit, n int64) error {
+	err := v.Act("remove a standing instruction", cameFrom(v)+"#standing", say(v.Lang).Standing.Removed,
+		core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now})
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ErrNotFound
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("remove a standing instruction: %w", err))
-	}
-	return v.Back(cameFrom(v)+"#standing", say(v.Lang).Standing.Removed)
+	return err
 }

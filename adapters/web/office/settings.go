@@ -119,10 +119,6 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	w, s := say(v.Lang).Settings, v.User.Settings
 	fillZone(v, page)
-	page.Languages = []choice{{Value: "", Name: w.LanguageAuto}}
-	for _, l := range words.Languages() {
-		page.Languages = append(page.Languages, choice{Value: l, Name: words.Of(l).Name})
-	}
 	language := s.Language
 	if page.Chosen != nil {
 		language = *page.Chosen
@@ -130,29 +126,31 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	if language != "" {
 		language = words.Match(language)
 	}
-	mark(page.Languages, language)
-	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint},
-		{Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
-	mark(page.Summaries, cmp.Or(s.Summaries, r.Summaries, "home"))
-	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint},
-		{Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
-	mark(page.Strategy, cmp.Or(s.Strategy, r.Strategy, "continuous"))
-	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint},
-		{Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
-	if r.Voice {
-		page.Voice = []choice{{Value: "auto", Name: w.VoiceAuto, Hint: w.VoiceAutoHint},
-			{Value: "on", Name: w.VoiceOn, Hint: w.VoiceOnHint}, {Value: "off", Name: w.VoiceOff, Hint: w.VoiceOffHint}}
-		mark(page.Voice, string(cmp.Or(s.Voice, core.VoiceAuto)))
+	languages := []string{"", w.LanguageAuto, ""}
+	for _, l := range words.Languages() {
+		languages = append(languages, l, words.Of(l).Name, "")
 	}
-	mark(page.Memory, map[bool]string{false: "on", true: "off"}[s.MemoryOff])
+	page.Languages = choices(language, languages...)
+	page.Summaries = choices(cmp.Or(s.Summaries, r.Summaries, "home"), "home", w.PostsHome, w.PostsHomeHint,
+		"all", w.PostsAll, w.PostsAllHint, "off", w.PostsOff, w.PostsOffHint)
+	page.Strategy = choices(cmp.Or(s.Strategy, r.Strategy, "continuous"), "continuous", w.Continuous, w.ContinuousHint,
+		"long", w.Long, w.LongHint, "truncate", w.Truncate, w.TruncateHint)
+	if r.Voice {
+		page.Voice = choices(string(cmp.Or(s.Voice, core.VoiceAuto)), "auto", w.VoiceAuto, w.VoiceAutoHint,
+			"on", w.VoiceOn, w.VoiceOnHint, "off", w.VoiceOff, w.VoiceOffHint)
+	}
+	page.Memory = choices(map[bool]string{false: "on", true: "off"}[s.MemoryOff], "on", w.MemoryOn, w.MemoryOnHint,
+		"off", w.MemoryOff, w.MemoryOffHint)
 	return nil
 }
 
-// mark marks the choice with a value.
-func mark(all []choice, value string) {
-	for i := range all {
-		all[i].Here = all[i].Value == value
+// choices returns options, each with a name and a hint. The one with the value here is marked.
+func choices(here string, all ...string) []choice {
+	var out []choice
+	for c := range slices.Chunk(all, 3) {
+		out = append(out, choice{Value: c[0], Name: c[1], Hint: c[2], Here: c[0] == here})
 	}
+	return out
 }
 
 // change applies effects for the visitor and redirects to a section of the settings.
@@ -232,31 +230,17 @@ func profile(v *web.Visit, name, said string) (zone string, page settingsView, w
 // setAssistant sets the destination of summaries, the context strategy, memory and voice.
 func (r *Room) setAssistant(v *web.Visit) error {
 	s := v.User.Settings
-	switch posts := v.R.PostForm.Get("summaries"); posts {
-	case "home", "all", "off":
-		s.Summaries = posts
-	default:
+	f := v.R.PostForm
+	s.Summaries, s.Strategy = f.Get("summaries"), f.Get("strategy")
+	kept, voice := f.Get("memory"), core.VoiceChoice(f.Get("voice")) // empty in a form of an older version
+	if !slices.Contains([]string{"home", "all", "off"}, s.Summaries) ||
+		!slices.Contains([]string{"continuous", "long", "truncate"}, s.Strategy) ||
+		!slices.Contains([]string{"", "on", "off"}, kept) || voice != "" && !slices.Contains(core.Voices(), voice) {
 		return v.BadForm(nil)
 	}
-	switch strategy := v.R.PostForm.Get("strategy"); strategy {
-	case "continuous", "long", "truncate":
-		s.Strategy = strategy
-	default:
-		return v.BadForm(nil)
-	}
-	switch kept := v.R.PostForm.Get("memory"); kept {
-	case "": // a form of an older version
-	case "on", "off":
+	if kept != "" {
 		s.MemoryOff = kept == "off"
-	default:
-		return v.BadForm(nil)
 	}
-	switch voice := core.VoiceChoice(v.R.PostForm.Get("voice")); {
-	case voice == "": // no voice, or a form of an older version
-	case slices.Contains(core.Voices(), voice):
-		s.Voice = voice
-	default:
-		return v.BadForm(nil)
-	}
+	s.Voice = cmp.Or(voice, s.Voice)
 	return r.change(v, "assistant", say(v.Lang).Settings.Saved, core.SetSettings{Settings: s})
 }

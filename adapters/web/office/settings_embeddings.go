@@ -75,9 +75,8 @@ func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
 		}
 	}
 	w := say(v.Lang).Settings
-	p.Providers = []choice{{Value: embed.OpenAI, Name: w.ProviderOpenAI}, {Value: embed.Ollama, Name: "Ollama"},
-		{Value: embed.LlamaCPP, Name: "llama.cpp"}, {Value: embed.CustomHTTP, Name: w.ProviderCustom}}
-	mark(p.Providers, p.Form.Provider)
+	p.Providers = choices(p.Form.Provider, embed.OpenAI, w.ProviderOpenAI, "", embed.Ollama, "Ollama", "",
+		embed.LlamaCPP, "llama.cpp", "", embed.CustomHTTP, w.ProviderCustom, "")
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (r *Room) linkRoutes() []web.Route {
 		{Pattern: "POST /settings/channels/link", Serve: r.newLink},
 		{Pattern: "POST /settings/channels/{id}/unlink", Serve: r.unlink},
 		{Pattern: "POST /settings/agents", Serve: r.addAgent},
-		{Pattern: "POST /settings/agents/{id}/remove", Serve: r.removeAgent},
+		{Pattern: "POST /settings/agents/{id}/remove", Serve: web.WithID(r.removeAgent)},
 	}
 }
 
@@ -122,12 +122,11 @@ func (r *Room) identity(v *web.Visit, id string) (core.Identity, error) {
 	if err != nil {
 		return core.Identity{}, fmt.Errorf("read identities: %w", err)
 	}
-	for _, i := range all {
-		if i.ID == core.IdentityID(n) {
-			return i, nil
-		}
+	at := slices.IndexFunc(all, func(i core.Identity) bool { return i.ID == core.IdentityID(n) })
+	if at < 0 {
+		return core.Identity{}, core.ErrNotFound
 	}
-	return core.Identity{}, core.ErrNotFound
+	return all[at], nil
 }
 
 func (r *Room) setHome(v *web.Visit) error {
@@ -293,11 +292,7 @@ func (r *Room) addAgent(v *web.Visit) error {
 	return v.Back("/settings#channels", w.AgentAdded)
 }
 
-func (r *Room) removeAgent(v *web.Visit) error {
-	n, err := v.ID()
-	if err != nil {
-		return err
-	}
+func (r *Room) removeAgent(v *web.Visit, n int64) error {
 	if err := r.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("remove an agent: %w", err)
 	}
