@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// Bounds of a request.
 const (
 	maxBody           = 1 << 20
 	maxMessage        = 256 << 10 // bytes
@@ -35,7 +34,6 @@ type chatAnswer struct {
 	Message core.MessageID `json:"message_id"`
 }
 
-// chat answers POST /api/v1/chat.
 func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	b, err := readChat(w, r)
 	if err != nil {
@@ -140,7 +138,6 @@ func reply(m core.Message) string {
 // maxQuery bounds the words of a search, in bytes.
 const maxQuery = 2000
 
-// search answers GET /api/v1/conversation/search.
 func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "day", "recency_days", "limit", "min_score")
 	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"),
@@ -162,7 +159,6 @@ func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Calle
 	return http.StatusOK, found.View(q.Location), nil
 }
 
-// maxDays bounds a number of days.
 const maxDays = 100_000
 
 type rangeAnswer struct {

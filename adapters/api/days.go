@@ -10,7 +10,6 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// Bounds of pages.
 const (
 	daysPage, maxDaysPage         = 30, 100
 	messagesPage, maxMessagesPage = 100, 500
@@ -38,7 +37,6 @@ type daysAnswer struct {
 	Next *string   `json:"next_before"`
 }
 
-// days answers GET /api/v1/days.
 func (c *Server) days(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "before", "limit")
 	before, limit := p.day("before"), p.limit(daysPage, maxDaysPage)
@@ -89,7 +87,6 @@ func viewMessage(m core.Message, zone *time.Location) messageView {
 	return messageView{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, zone), m.Channel}
 }
 
-// day answers GET /api/v1/days/{label}.
 func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "after", "limit")
 	after, limit := core.MessageID(p.id("after")), p.limit(messagesPage, maxMessagesPage)
@@ -120,7 +117,6 @@ func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) 
 	return http.StatusOK, out, nil
 }
 
-// labelled returns the day that the URL names.
 func (c *Server) labelled(r *http.Request, who client.Caller) (core.Segment, error) {
 	label, err := pathDay(r)
 	if err != nil {
@@ -152,7 +148,6 @@ type queued struct {
 	Status  string         `json:"status"` // queued
 }
 
-// summarize answers POST /api/v1/days/{label}/summary.
 func (c *Server) summarize(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if err := noBody(w, r); err != nil {
 		return 0, nil, err
@@ -197,7 +192,6 @@ type turnView struct {
 	Context  *core.Snapshot   `json:"context"` // null: the turn has not answered
 }
 
-// turn answers GET /api/v1/turns/{id}/context.
 func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	id, err := pathID(r)
 	if err != nil {

@@ -37,7 +37,6 @@ type foundItem struct {
 // snippetLength bounds the shown part of an item, in characters.
 const snippetLength = 240
 
-// memory answers GET /api/v1/memory.
 func (c *Server) memory(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "limit", "theme", "types", "recency_days", "status")
 	q := memory.Query{User: who.User.ID, Words: p.text("query"), Theme: p.text("theme"), Status: p.text("status"),
@@ -85,7 +84,6 @@ type similarItem struct {
 	Snippet string      `json:"content_snippet"`
 }
 
-// remember answers POST /api/v1/memory.
 func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	var b newItem
 	err := readBody(w, r, &b)
@@ -113,13 +111,11 @@ func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Cal
 	return http.StatusCreated, out, err
 }
 
-// item answers GET /api/v1/memory/{id}.
 func (c *Server) item(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	i, err := c.named(r, who)
 	return http.StatusOK, i.View(who.User.Settings.Location(c.Zone)), err
 }
 
-// named returns the item that the URL names.
 func (c *Server) named(r *http.Request, who client.Caller) (core.Item, error) {
 	id, err := pathID(r)
 	if err != nil {
@@ -159,7 +155,6 @@ type themeView struct {
 	Active int    `json:"active_items"`
 }
 
-// themes answers GET /api/v1/memory/themes.
 func (c *Server) themes(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "limit")
 	limit := p.limit(100, 500)
@@ -205,7 +200,6 @@ func (c *Server) instructions(r *http.Request, who client.Caller) ([]instruction
 	return out, err
 }
 
-// standing answers GET /api/v1/standing.
 func (c *Server) standing(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if p := paramsOf(r); p.err != nil {
 		return 0, nil, p.err
@@ -224,7 +218,6 @@ type keptInstruction struct {
 	Status string `json:"status"` // added or exists
 }
 
-// want answers POST /api/v1/standing.
 func (c *Server) want(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	var b newInstruction
 	err := readBody(w, r, &b)
@@ -257,7 +250,6 @@ type removedInstruction struct {
 	Status string             `json:"status"`
 }
 
-// unwant answers POST /api/v1/standing/{id}/remove.
 func (c *Server) unwant(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if err := noBody(w, r); err != nil {
 		return 0, nil, err

@@ -75,7 +75,6 @@ func (p *params) number(name string, least, most int64) int64 {
 // id returns an id, or 0 if missing.
 func (p *params) id(name string) int64 { return p.number(name, 1, math.MaxInt64) }
 
-// limit returns the requested page size.
 func (p *params) limit(otherwise, most int) int {
 	return int(cmp.Or(p.number("limit", 1, int64(most)), int64(otherwise)))
 }
@@ -107,7 +106,6 @@ func isDay(label string) bool {
 	return err == nil
 }
 
-// pathDay returns the day in the URL.
 func pathDay(r *http.Request) (string, error) {
 	label := r.PathValue("label")
 	if !isDay(label) {
@@ -141,7 +139,6 @@ func missing(format string, args ...any) error {
 	return failed(http.StatusNotFound, "not_found", fmt.Sprintf(format, args...), 0)
 }
 
-// refuse answers with an error.
 func (c *Server) refuse(w http.ResponseWriter, err error) {
 	f := c.explain(err)
 	client.Head(w, f.Status, f.After)
@@ -149,7 +146,6 @@ func (c *Server) refuse(w http.ResponseWriter, err error) {
 	server.WriteError(w, f.Status, f.Code, f.Message)
 }
 
-// explain returns the error for the program.
 func (c *Server) explain(err error) *client.Refusal {
 	var known *client.Refusal
 	var body *client.BadBody
@@ -169,7 +165,6 @@ func (c *Server) explain(err error) *client.Refusal {
 	return c.explainAnswer(err)
 }
 
-// explainAnswer returns the error for a missing answer, or for an internal error.
 func (c *Server) explainAnswer(err error) *client.Refusal {
 	var over *live.OverBudget
 	turn, ok := live.IsFailed(err)

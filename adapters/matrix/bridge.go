@@ -25,13 +25,11 @@ var (
 	_ core.Checker   = (*bridged)(nil)
 )
 
-// Name returns the name of the network.
 func (b *bridged) Name() string { return b.bridge.Network }
 
 // Account returns the MXID of the account that carries the network.
 func (b *bridged) Account() string { return b.account.Account() }
 
-// Run waits until ctx ends.
 func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {
 	<-ctx.Done()
 	return nil

@@ -136,7 +136,6 @@ func New(opts Options) (*Channel, error) {
 	return c, nil
 }
 
-// Name returns "matrix".
 func (c *Channel) Name() string { return Name }
 
 // Account returns the configured MXID. Run checks that the token belongs to it.
@@ -151,7 +150,6 @@ func (c *Channel) Carries() []core.Channel {
 	return out
 }
 
-// Capabilities returns the limits of Matrix and the configured rate.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true, Voice: true,

@@ -37,16 +37,13 @@ var (
 	_ channel.Tabler = (*Config)(nil)
 )
 
-// Default returns the configuration without an account.
 func Default() *Config { return &Config{} }
 
 //go:embed config.yaml
 var example string
 
-// Key returns "matrix".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On reports whether there is an account.
@@ -80,7 +77,6 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 }
 
-// Open returns the channel of the account.
 func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error) {
 	if h.Store == nil {
 		return nil, channel.ErrNoStore

@@ -103,7 +103,6 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	}, nil
 }
 
-// errKeysLost means that the server's keys for this device differ from the store's.
 var errKeysLost = errors.New(
 	"start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in again and set the new access token (with a password, a restart does it)")
 
@@ -157,7 +156,6 @@ func lacksKey(err error) bool {
 		errors.Is(err, crypto.ErrGroupSessionWithheld)
 }
 
-// askPause is the minimum time between two requests for the same key.
 const askPause = 5 * time.Second
 
 // ask requests the key of an event from the sender's devices and the account's other
@@ -287,7 +285,6 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// take processes a to-device event.
 func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 	evt.Type.Class = mevent.ToDeviceEventType
 	if err := evt.Content.ParseRaw(evt.Type); err != nil {

@@ -169,7 +169,6 @@ func (o *olm) greet(ctx context.Context, d *id.Device) {
 	}
 }
 
-// repairEvery is the minimum time between repairs of sessions with the same device.
 const repairEvery = time.Hour
 
 // repair renews the session with a device whose event could not be read, as its session

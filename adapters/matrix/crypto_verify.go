@@ -81,14 +81,12 @@ func (o *olm) verify(ctx context.Context) error {
 	return nil
 }
 
-// keyBackup is the server's backup of room keys with the key to it.
 type keyBackup struct {
 	version id.KeyBackupVersion
 	key     *backup.MegolmBackupKey
 	opened  time.Time
 }
 
-// errNoBackup means that there is no readable key backup.
 var errNoBackup = errors.New("the account has no key backup")
 
 // storage opens the account's secret storage with the recovery key.

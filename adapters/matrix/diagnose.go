@@ -34,7 +34,6 @@ type findings struct {
 	Sick, Away                                   string
 }
 
-// finding returns a finding about the account.
 func finding(ok bool, detail string) core.Finding {
 	return core.Finding{OK: ok, Detail: "matrix: " + detail}
 }
@@ -77,7 +76,6 @@ func (w *findings) last(list []string) string {
 	return list[len(list)-1]
 }
 
-// clock compares the local clock with the server's.
 func (c *Channel) clock(ctx context.Context, w *findings) core.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.opts.Homeserver+"/_matrix/client/versions", nil)
 	if err != nil {
@@ -110,7 +108,6 @@ func (c *Channel) encryption(ctx context.Context, s *session, w *findings) core.
 	return finding(ok, text)
 }
 
-// inspect checks the rooms and bridges.
 func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.Finding {
 	joined, err := s.joinedRooms(ctx)
 	if err == nil {

@@ -117,7 +117,6 @@ func isEvent(id string) func(json.RawMessage) bool {
 	return func(raw json.RawMessage) bool { e, _ := readEvent(raw); return e.ID == id }
 }
 
-// retract deletes a stored event that was redacted before it could be read.
 func (b *batch) retract(ctx context.Context, r room, id string) error {
 	all, err := b.c.unread(ctx)
 	u := all[r.id]

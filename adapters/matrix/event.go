@@ -94,7 +94,6 @@ func (e event) asMessage() event {
 	return e
 }
 
-// fields returns the members of the content.
 func (e event) fields() map[string]json.RawMessage { return object(e.Content) }
 
 // is reports whether e is a state event of a type.
@@ -132,7 +131,6 @@ func number(raw json.RawMessage) int64 {
 	return int64(n)
 }
 
-// relation is the reference of an event to another.
 type relation struct {
 	kind   string // m.replace, m.thread, m.annotation, m.reference or ""
 	target string

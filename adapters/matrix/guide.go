@@ -45,7 +45,6 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	}
 }
 
-// tryTimeout bounds one request of a trial.
 const tryTimeout = 20 * time.Second
 
 // try signs in with the password, checks the account, and signs out again, which removes
@@ -71,7 +70,6 @@ func (c *Config) try(ctx context.Context, host channel.Host, w *wording) (err er
 	return h.check(ctx, made)
 }
 
-// check checks that the session belongs to the account.
 func (h *trial) check(ctx context.Context, made said) error {
 	me, err := h.ask(ctx, http.MethodGet, "account/whoami", made.Token, nil)
 	switch {
@@ -92,7 +90,6 @@ type trial struct {
 	words      *wording
 }
 
-// said holds the used parts of a homeserver's answer.
 type said struct {
 	status int
 	line   string // status line
@@ -145,7 +142,6 @@ func (h *trial) ask(ctx context.Context, method, path, token string, body any) (
 	return out, nil
 }
 
-// open checks that the homeserver offers logins with a password.
 func (h *trial) open(ctx context.Context) error {
 	a, err := h.ask(ctx, http.MethodGet, "login", "", nil)
 	if err != nil {

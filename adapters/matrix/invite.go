@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// invitation is an invitation to accept.
 type invitation struct {
 	Room string `json:"room"`
 	At   int64  `json:"at"` // its time, in milliseconds
@@ -115,7 +114,6 @@ func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) 
 	return err != nil && !forGood(err), nil
 }
 
-// follow joins the room that replaces another.
 func (b *batch) follow(ctx context.Context, r room, e event) error {
 	if !e.is(typeTombstone) {
 		return nil

@@ -20,7 +20,6 @@ type scene struct {
 	renewal renewal
 }
 
-// seen is a remembered event.
 type seen struct {
 	Sender   string
 	Mine     bool   // sent by the gateway
@@ -341,7 +340,6 @@ func receipts(s scene, raw json.RawMessage, latest func(event string) string) []
 	return out
 }
 
-// loginState is the state of a bridge's connection to the network.
 type loginState struct {
 	State   string // CONNECTED, BAD_CREDENTIALS, …
 	Message string

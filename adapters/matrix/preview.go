@@ -133,7 +133,6 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 	return was.Event, nil
 }
 
-// showing returns the preview in a room.
 func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
 	if p, ok := c.preview.get(room); ok {
 		return p, nil

@@ -60,7 +60,6 @@ func (r renewal) key(txn string) string {
 // yet count as a sign of another copy, as the homeserver's clock may be ahead.
 const twinSlack = time.Minute
 
-// errTwin means that another copy of this gateway is running.
 var errTwin = errors.New(
 	"another program writes with the keys of this device: a second copy of this gateway, such as the one that a backup was restored from. Stop one of them, or answers are lost")
 
@@ -84,7 +83,6 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 	return nil
 }
 
-// twinFor is the time for which another copy is reported after its last sign.
 const twinFor = time.Hour
 
 // well returns the state of an account whose sync works.
@@ -111,7 +109,6 @@ const (
 	doubtAssured  = "assured"  // and was answered since
 )
 
-// doubtFor is the time after a restore for which answers may be repeats.
 const doubtFor = 24 * time.Hour
 
 // doubt returns the state of a room after a restore, or "".

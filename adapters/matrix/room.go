@@ -291,7 +291,6 @@ func plainID(s string) string {
 	}, s)
 }
 
-// rooms caches the states of rooms.
 type rooms struct {
 	home household
 

@@ -138,7 +138,6 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 	return got.ID, err
 }
 
-// sent records that something was sent to a person.
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
 	if !c.memory.known.at(to) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
@@ -183,7 +182,6 @@ func (c *Channel) classify(s *session, r room, err error) error {
 	return &core.Permanent{Err: wrapped}
 }
 
-// reach returns the session and the direct chat with a person.
 func (c *Channel) reach(ctx context.Context, to core.Address) (*session, room, error) {
 	s, err := c.login(ctx)
 	if err != nil {
@@ -284,10 +282,8 @@ func (l *locks) lock(ctx context.Context, room string) (unlock func(), err error
 	}
 }
 
-// typingTTL is the time for which the server shows a typing notice.
 const typingTTL = 30 * time.Second
 
-// Typing shows for TypingTTL that an answer is being written.
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	s, r, err := c.reach(ctx, to)
 	if err == nil {
@@ -300,7 +296,6 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	return nil
 }
 
-// TypingTTL returns the time for which one call of Typing is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 func (c *Channel) setTyping(ctx context.Context, s *session, room string, on bool) error {

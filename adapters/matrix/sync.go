@@ -57,7 +57,6 @@ type invitedRoom struct {
 	State eventList `json:"invite_state"`
 }
 
-// stateTypes returns the types of state that determine the kind of a room.
 func stateTypes() []string {
 	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService}
 }
@@ -66,7 +65,6 @@ func timelineTypes() []string {
 	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, typeSticker)
 }
 
-// filter returns the filter of syncs.
 func filter() string {
 	none := map[string]any{"types": []string{}}
 	f := map[string]any{
@@ -122,7 +120,6 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-// closeSession ends the session's background work.
 func (c *Channel) closeSession() {
 	if s := c.session.Load(); s != nil {
 		s.close()
@@ -136,7 +133,6 @@ func (s *session) close() {
 	}
 }
 
-// resume returns the stored sync token.
 func (c *Channel) resume(ctx context.Context) (string, error) {
 	for pause := (channel.Backoff{}); ; {
 		since, err := c.kept(ctx, keySync)
@@ -151,7 +147,6 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 	}
 }
 
-// recall reads the stored state of bridges.
 func (c *Channel) recall(ctx context.Context) error {
 	for _, b := range c.rooms.home.bridges {
 		status, err := c.kept(ctx, keyStatus+b.Network)

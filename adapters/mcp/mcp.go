@@ -28,7 +28,6 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-// Actor applies effects, all or none.
 type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
@@ -94,7 +93,6 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// refuse answers a caller who is not admitted.
 func refuse(w http.ResponseWriter, e *client.Refusal) {
 	client.Head(w, e.Status, e.After)
 	server.WriteError(w, e.Status, e.Code, e.Message)

@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// completion is the answer to a request without a stream.
 type completion struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -61,7 +60,6 @@ type promptDetails struct {
 	Cached int `json:"cached_tokens"`
 }
 
-// chunk is one piece of a stream.
 type chunk struct {
 	ID      string        `json:"id"`
 	Object  string        `json:"object"`
@@ -138,7 +136,6 @@ func (c *Server) stream(ctx context.Context, w http.ResponseWriter, q question, 
 	return nil
 }
 
-// follow streams the unfinished answer until it is complete.
 func (c *Server) follow(ctx context.Context, s *streamer, ask asking) (outcome, error) {
 	type result struct {
 		outcome
@@ -168,7 +165,6 @@ func (c *Server) follow(ctx context.Context, s *streamer, ask asking) (outcome, 
 	}
 }
 
-// writeTime bounds one write to a client.
 const writeTime = 30 * time.Second
 
 // streamer writes the chunks of one answer.

@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Bounds of a request for embeddings.
 const (
 	maxInputs = 2048
 	maxInput  = 64 << 10 // bytes of one text
@@ -40,7 +39,6 @@ type embeddingUsage struct {
 	Total  int `json:"total_tokens"`
 }
 
-// embed answers POST /v1/embeddings.
 func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	data, err := client.ReadJSON(w, r, c.MaxBody)
 	if err != nil {
@@ -144,7 +142,6 @@ func encode(v []float32, format string) any {
 	return base64.StdEncoding.EncodeToString(out)
 }
 
-// modelInfo is a listed model.
 type modelInfo struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -156,7 +153,6 @@ func (c *Server) info(id string, who client.Caller) modelInfo {
 	return modelInfo{ID: id, Object: "model", Created: who.User.CreatedAt.Unix(), Owner: "everthread"}
 }
 
-// models answers GET /v1/models.
 func (c *Server) models(w http.ResponseWriter, _ *http.Request, who client.Caller) error {
 	all := []modelInfo{c.info(modelThread, who), c.info(modelLong, who), c.info(modelTask, who)}
 	if c.Embedder != nil {
@@ -166,7 +162,6 @@ func (c *Server) models(w http.ResponseWriter, _ *http.Request, who client.Calle
 	return nil
 }
 
-// model answers GET /v1/models/{id}.
 func (c *Server) model(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	id := r.PathValue("id")
 	if c.Embedder == nil || id != c.EmbeddingModel {

@@ -12,7 +12,6 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// Bounds of a request.
 const (
 	maxText         = 256 << 10 // bytes of a message's text
 	maxInstructions = 64 << 10  // bytes of all system messages
@@ -65,7 +64,6 @@ type tool struct {
 	} `json:"function"`
 }
 
-// question is a valid request.
 type question struct {
 	model   string
 	thread  string // name of a plain thread; empty: the thread of the identity
@@ -153,7 +151,6 @@ func noModel(name string) error {
 			". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; and everthread/NAME, a thread of its own of that name."}
 }
 
-// takeFresh sets the new messages.
 func (q *question) takeFresh() error {
 	last := -1
 	for n, m := range q.all {
@@ -219,7 +216,6 @@ func (b *body) maxTokens() int {
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// tools returns the client's own tools.
 func (b *body) tools() ([]core.ToolSpec, error) {
 	var out []core.ToolSpec
 	size := 0
@@ -248,7 +244,6 @@ func (b *body) tools() ([]core.ToolSpec, error) {
 	return out, nil
 }
 
-// choice returns the client's choice of tools.
 func (b *body) choice(tools []core.ToolSpec) (string, error) {
 	if absent(b.ToolChoice) {
 		return "", nil

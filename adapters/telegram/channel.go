@@ -29,7 +29,6 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Name is the channel's name.
 const Name = "telegram"
 
 // maxText is the longest text of one message, in UTF-16 units.
@@ -107,13 +106,11 @@ func (o Options) check() error {
 	return errors.Join(p.Err(), checkCommands(o.Commands))
 }
 
-// Name returns "telegram".
 func (c *Channel) Name() string { return Name }
 
 // Account returns the bot's id.
 func (c *Channel) Account() string { return c.account }
 
-// Capabilities returns the limits of the Bot API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true, Files: true, Voice: true,
@@ -142,7 +139,6 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	return err
 }
 
-// start checks the token and directs updates to this channel.
 func (c *Channel) start(ctx context.Context) error {
 	var me models.User
 	if err := c.retry(ctx, "getMe", struct{}{}, &me); err != nil {

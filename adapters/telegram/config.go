@@ -37,7 +37,6 @@ var _ channel.Config = (*Config)(nil)
 
 const publicAPI = "https://api.telegram.org"
 
-// Default returns the configuration without a bot.
 func Default() *Config {
 	return &Config{Mode: "polling", APIURL: publicAPI, RatePerChat: 1, RatePerBot: 30}
 }
@@ -45,10 +44,8 @@ func Default() *Config {
 //go:embed config.yaml
 var example string
 
-// Key returns "telegram".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On reports whether there is a token.
@@ -85,7 +82,6 @@ var (
 	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
-// Open returns the channel of the bot.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now,
 		Commands: command.Menu()})

@@ -18,7 +18,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// lookTimeout bounds one request of Diagnose and App.
 const lookTimeout = 20 * time.Second
 
 // maxSkew bounds the error of the clock, which determines the day.
@@ -78,7 +77,6 @@ func (c *Channel) judge(w *findings, hook models.WebhookInfo) core.Finding {
 	return f
 }
 
-// clock compares the local clock with the service's.
 func (c *Channel) clock(w *findings, theirs time.Time) core.Finding {
 	if off := c.now().Sub(theirs).Round(time.Second); off.Abs() > maxSkew {
 		return core.Finding{Check: "clock", Detail: fmt.Sprintf(w.ClockOff, off, channel.HostOf(c.opts.APIURL))}

@@ -182,7 +182,6 @@ func webhookParams(o Options) *bot.SetWebhookParams {
 	}
 }
 
-// watchEvery is the interval of checks of the webhook.
 const watchEvery = time.Minute
 
 // watch checks the webhook until ctx ends: it reports the service's failed calls, and

@@ -262,7 +262,6 @@ func (c *Channel) post(ctx context.Context, params *bot.SendMessageParams, u *up
 // showTimeout bounds a dispensable request.
 const showTimeout = 5 * time.Second
 
-// Typing shows for TypingTTL that an answer is being written.
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	params := &bot.SendChatActionParams{ChatID: to.External, Action: models.ChatActionTyping}
 	if err := c.api.call(ctx, showTimeout, "sendChatAction", params, nil); err != nil {
@@ -271,7 +270,6 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	return nil
 }
 
-// TypingTTL returns the time for which one call of Typing is shown.
 func (c *Channel) TypingTTL() time.Duration { return 5 * time.Second }
 
 // draft is the payload of sendMessageDraft. In the type of go-telegram/bot the draft id is

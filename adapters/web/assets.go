@@ -66,7 +66,6 @@ func (a *assets) add(from fs.FS, file string) error {
 	return nil
 }
 
-// packed returns data compressed with gzip.
 func packed(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)

@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// errBroken is the error of a page whose handler panicked.
 var errBroken = errors.New("the handler panicked")
 
 // Fault is an error with a text for the visitor.
@@ -26,10 +25,8 @@ type Fault struct {
 	Err    error         // of a refused change; may be nil
 }
 
-// Error returns the text.
 func (f *Fault) Error() string { return f.Text }
 
-// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Because returns a Fault with a status and text.
@@ -77,7 +74,6 @@ func (v *Visit) asFault(err error) *Fault {
 	return Because(http.StatusInternalServerError, v.Words.ErrBroken)
 }
 
-// fail answers with an error.
 func (v *Visit) fail(err error) {
 	if v.Context().Err() != nil {
 		return // the client is gone
@@ -113,7 +109,6 @@ func (v *Visit) refuse() {
 	}
 }
 
-// nothing answers requests for unknown paths.
 func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {

@@ -20,7 +20,6 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// sources returns the files of the shell and of its rooms.
 func sources(rooms []Room) []fs.FS {
 	all := []fs.FS{files}
 	for _, room := range rooms {
@@ -115,7 +114,6 @@ func coded(text string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // all of it is escaped
 }
 
-// funcs returns the functions that templates may call.
 func (c *Channel) funcs(lang string) template.FuncMap {
 	all := template.FuncMap{
 		"t":      func() *Texts { return say(lang) },
@@ -146,7 +144,6 @@ func dict(pairs ...any) (map[string]any, error) {
 	return out, nil
 }
 
-// shell is the data of the layout.
 type shell struct {
 	Title, Lang, Theme, Path string
 	Toast                    string
@@ -202,7 +199,6 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	return nil
 }
 
-// tabs returns the navigation for the visitor.
 func (v *Visit) tabs() []shownTab {
 	var out []shownTab
 	for _, t := range v.channel.linkedTab {
@@ -293,7 +289,6 @@ func Needs(rooms ...Room) []trust.Need {
 	return out
 }
 
-// routes returns all pages and actions.
 func routes(rooms []Room) []Route {
 	all := Needing(core.CanAccount, append(signInRoutes(), installRoutes()...)...)
 	for _, room := range rooms {
@@ -302,7 +297,6 @@ func routes(rooms []Room) []Route {
 	return all
 }
 
-// linkedTab is an entry of the navigation.
 type linkedTab struct {
 	*Tab
 	Path  string

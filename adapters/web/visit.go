@@ -45,7 +45,6 @@ type Visit struct {
 	Words   *Texts
 }
 
-// Context returns the request's context.
 func (v *Visit) Context() context.Context { return v.R.Context() }
 
 // handler returns the handler of a route with the checks that all routes share.
@@ -88,7 +87,6 @@ func (v *Visit) serve(one Route) error {
 	return one.Serve(v)
 }
 
-// foreign answers requests from pages of other origins.
 func (c *Channel) foreign(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	v.fail(Because(http.StatusForbidden, v.Words.ErrForeign))
@@ -260,7 +258,6 @@ func (v *Visit) toast() string {
 // DayName returns the displayed name of a day, relative to today.
 func (v *Visit) DayName(label string) string { return day.Name(label, v.Today.Label, v.Lang) }
 
-// tries limits failed sign-ins per minute.
 type tries struct {
 	limits Limits
 	now    func() time.Time
@@ -326,7 +323,6 @@ func (v *Visit) client() netip.Addr {
 	return at
 }
 
-// watchers tracks the open pages that receive live updates.
 type watchers struct {
 	mu     sync.Mutex
 	ended  bool

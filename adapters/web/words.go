@@ -49,14 +49,12 @@ type Texts struct {
 	Units  [4]string
 }
 
-// offlineWords are the texts without network, and those of the manifest.
 type offlineWords struct {
 	About, Title, Lead, SignedOut, Write, Keep, Back, Again string
 	Since, Lost, Kept                                       string // Since: {time}
 	Unsent, Waits, Refused, Drop, Leave                     string
 }
 
-// say returns the texts of the shell in a language.
 var say = words.In[Texts]("web")
 
 // languageOf returns the language of a page: the person's choice, the browser's
@@ -78,7 +76,6 @@ func languageOf(chosen, house, accepted string) string {
 	return words.Match(house)
 }
 
-// HourMinute is the layout of a time of day.
 const HourMinute = "15:04"
 
 // Size formats a number of bytes.

@@ -29,7 +29,6 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Name is the channel's name.
 const Name = "whatsapp"
 
 const (
@@ -134,13 +133,11 @@ func (o Options) check() error {
 	return p.Err()
 }
 
-// Name returns "whatsapp".
 func (c *Channel) Name() string { return Name }
 
 // Account returns the id of the number.
 func (c *Channel) Account() string { return c.opts.PhoneNumberID }
 
-// Capabilities returns the limits of the Cloud API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
@@ -165,14 +162,12 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 1 << 20
 
-// Types shared by Meta's two interfaces.
 type (
 	apiError = graph.Error
 	netError = graph.NetError
 	call     = graph.Call
 )
 
-// newAPI returns a client of the Graph API.
 func newAPI(c Config, client *http.Client) *graph.API {
 	a := graph.New(strings.TrimRight(c.APIURL, "/")+"/"+c.APIVersion, string(c.AccessToken), client, maxAnswer)
 	a.CDN = true

@@ -37,7 +37,6 @@ type Config struct {
 
 var _ channel.Config = (*Config)(nil)
 
-// Default returns the configuration without a number.
 func Default() *Config {
 	return &Config{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en",
 		RatePerChat: 0.16, RatePerBot: 80}
@@ -46,10 +45,8 @@ func Default() *Config {
 //go:embed config.yaml
 var example string
 
-// Key returns "whatsapp".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On reports whether there is a number.
@@ -81,7 +78,6 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 }
 
-// Open returns the channel of the number.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),
 		Log: h.Log, Now: h.Now, Intake: h.Intake})

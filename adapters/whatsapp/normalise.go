@@ -81,7 +81,6 @@ func (r *reader) value(raw json.RawMessage) {
 	}
 }
 
-// note records errors for the state of the account.
 func (r *reader) note(errs []graph.Described) {
 	for _, e := range errs {
 		r.errs = append(r.errs, &apiError{Code: e.Code, Subcode: e.Subcode, Text: clean(e.Text())})
@@ -91,10 +90,8 @@ func (r *reader) note(errs []graph.Described) {
 // inbound returns an event of which only the bytes are known.
 func (r *reader) inbound(raw []byte) core.Inbound { return graph.Unknown(Name, r.account, raw, r.now) }
 
-// keep passes raw on as an unknown event.
 func (r *reader) keep(raw []byte) { r.in = append(r.in, r.inbound(raw)) }
 
-// message parses one message of a person.
 func (r *reader) message(v *value, raw json.RawMessage) {
 	in := r.inbound(raw)
 	var m message

@@ -22,7 +22,6 @@ const (
 	maxCallback = 512 // bytes of biz_opaque_callback_data
 )
 
-// outgoing is the body of POST /{phone_number_id}/messages.
 type outgoing struct {
 	Product       string `json:"messaging_product"`
 	RecipientType string `json:"recipient_type"`
@@ -73,7 +72,6 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	return c.deliver(ctx, to, m)
 }
 
-// fill puts the content of p into m.
 func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
 	if p.Attachment != nil {
 		return c.attach(ctx, m, to, p)
@@ -142,7 +140,6 @@ func refusesParameter(err error) bool {
 	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
 }
 
-// TypingTTL returns the time for which a typing indicator is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 // Typing marks the message event as read and shows that an answer is being written. The

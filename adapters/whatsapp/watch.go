@@ -60,7 +60,6 @@ func (c *Channel) look(ctx context.Context) error {
 	return c.subscribed(ctx)
 }
 
-// numberInfo is the service's description of the number.
 type numberInfo struct {
 	Number  string `json:"display_phone_number"`
 	Name    string `json:"verified_name"`
@@ -87,7 +86,6 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	return n, clock, nil
 }
 
-// tokenInfo is the service's description of the token.
 type tokenInfo struct {
 	Data struct {
 		Scopes  []string `json:"scopes"`

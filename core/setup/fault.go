@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Wrong is a kind of Fault.
 type Wrong string
 
 // Kinds of faults, with the meaning of Where and Detail.
@@ -36,7 +35,6 @@ const (
 // Reason says why something is not reached; empty: unknown.
 type Reason string
 
-// Reasons.
 const (
 	ReasonRefused     Reason = "refused"
 	ReasonNoHost      Reason = "no host"
@@ -80,10 +78,8 @@ type Fault struct {
 	Err    error  // may be nil
 }
 
-// Error returns the English words.
 func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
 
-// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // fault returns a fault in one sentence without its full stop.
@@ -141,7 +137,6 @@ type Texts struct {
 	File                                                             fileTexts
 }
 
-// wordsOf returns the words of the wizard in a language.
 var wordsOf = words.In[texts]("setup")
 
 // TextsOf returns the words around the questions in a language.

@@ -26,7 +26,6 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// tryTimeout bounds a trial.
 const tryTimeout = 20 * time.Second
 
 // Trier tries answers.
@@ -153,7 +152,6 @@ var ErrNoGuide = errors.New("this channel has no guide")
 // Rejected is a sentence for the person: answers are wrong, or do not work.
 type Rejected string
 
-// Error returns the sentence.
 func (r Rejected) Error() string { return string(r) }
 
 // Try tries the channel of a section with answers to its guide, by the ids of the fields.

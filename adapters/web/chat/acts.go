@@ -29,7 +29,6 @@ func (r *Room) actRoutes() []web.Route {
 	}
 }
 
-// text serves the Markdown of a message.
 func (r *Room) text(v *web.Visit) error {
 	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
 	if err != nil {
@@ -40,7 +39,6 @@ func (r *Room) text(v *web.Visit) error {
 	return nil
 }
 
-// reply redirects to the composer, set to reply to a message.
 func (r *Room) reply(v *web.Visit) error {
 	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
 	if err != nil {
@@ -57,7 +55,6 @@ func (r *Room) reply(v *web.Visit) error {
 	return v.Back(fmt.Sprintf("%s?reply=%d#text", path, m.ID), "")
 }
 
-// replying is the message to which the composer replies.
 type replying struct {
 	Number      core.MessageID // 0: none
 	Title, Text string
@@ -183,7 +180,6 @@ func (r *Room) unsendPage(v *web.Visit, m core.Message, path string) error {
 	return v.Page("unsend", say(v.Lang).Act.UndoTitle, data)
 }
 
-// unsend redacts a message and the answer to it.
 func (r *Room) unsend(v *web.Visit, m core.Message, path string) error {
 	said, err := r.answerTo(v, m)
 	if err != nil {
@@ -214,7 +210,6 @@ func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
 	}), nil
 }
 
-// commandsPage lists the slash commands.
 func (r *Room) commandsPage(v *web.Visit) error {
 	return v.Page("commands", say(v.Lang).Act.Commands, web.Each(command.Menu(),
 		func(e command.Entry) [2]string { return [2]string{"/" + e.Name, e.Descriptions[v.Lang]} }))

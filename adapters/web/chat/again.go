@@ -18,7 +18,6 @@ type doable struct {
 	Answered *variants      // nil: the message has at most one answer
 }
 
-// variants are the answers to a message, one of which is shown.
 type variants struct {
 	Message        core.MessageID // the message they answer
 	Label          string

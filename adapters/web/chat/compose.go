@@ -16,13 +16,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Bounds of one message.
 const (
 	maxFiles = 10
 	maxText  = 100 << 10 // bytes
 )
 
-// compose is the composer with its state.
 type compose struct {
 	Nonce          string
 	Thread, Day    string
@@ -34,7 +32,6 @@ type compose struct {
 	Reply          replying
 }
 
-// writing is an answer that is being written.
 type writing struct {
 	ID   string
 	Turn core.TurnID
@@ -98,7 +95,6 @@ func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
 	return out, nil
 }
 
-// form is a posted message.
 type form struct {
 	text, nonce, thread, day, reply string
 	files                           []core.File
@@ -283,7 +279,6 @@ func (f *form) set(name, value string) {
 	}
 }
 
-// voice returns a browser's recording.
 func voice(p *multipart.Part, data []byte) (*core.File, error) {
 	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "audio/") || len(data) == 0 {
@@ -309,7 +304,6 @@ func addFile(v *web.Visit, f *form, p *multipart.Part, data []byte) error {
 	return nil
 }
 
-// stop stops the answer that is being written.
 func (r *Room) stop(v *web.Visit) error {
 	p, err := r.postedPlace(v)
 	if err != nil {
@@ -318,7 +312,6 @@ func (r *Room) stop(v *web.Visit) error {
 	return v.Act("stop", p.path(), "", core.StopTurn{Thread: p.thread.ID})
 }
 
-// retry has the waiting messages answered now.
 func (r *Room) retry(v *web.Visit) error {
 	p, err := r.postedPlace(v)
 	if err != nil {

@@ -29,7 +29,6 @@ func (r *Room) conversationRoutes() []web.Route {
 	}
 }
 
-// conversation is a page with a timeline.
 type conversation struct {
 	Place    string // path of the place
 	Query    string
@@ -196,7 +195,6 @@ func emptyDay(v *web.Visit, p place, d dayBar) *web.Empty {
 		Label: fmt.Sprintf(say(v.Lang).LastTalk, d.PreviousN)}
 }
 
-// summaryCard is a day's summary with its state.
 type summaryCard struct {
 	Label, Title string
 	HTML         template.HTML
@@ -259,14 +257,12 @@ func summaryNote(v *web.Visit, g core.Segment, newest []core.Summary) (text, cla
 	return "", ""
 }
 
-// version is a displayed version of a summary.
 type version struct {
 	About, Covers string
 	HTML          template.HTML
 	Final         bool
 }
 
-// historyPage shows the versions of a day's summary.
 func (r *Room) historyPage(v *web.Visit) error {
 	g, err := r.Store.Day(v.Context(), v.User.ID, v.R.PathValue("label"))
 	if err != nil {
@@ -288,7 +284,6 @@ func (r *Room) historyPage(v *web.Visit) error {
 		"Hidden": g.Hidden})
 }
 
-// regenerate requests a new summary of a day.
 func (r *Room) regenerate(v *web.Visit) error {
 	label := v.R.PathValue("label")
 	g, err := r.Store.Day(v.Context(), v.User.ID, label)
@@ -299,7 +294,6 @@ func (r *Room) regenerate(v *web.Visit) error {
 		core.Summarize{Segment: g.ID, At: v.Now})
 }
 
-// calendar is a month of days.
 type calendar struct {
 	Month, Title   string
 	Previous, Next string // months; Next is empty for the current month
@@ -308,7 +302,6 @@ type calendar struct {
 	Messages       int
 }
 
-// cell is a day of a calendar.
 type cell struct {
 	Label    string // empty: outside the month
 	Day      int

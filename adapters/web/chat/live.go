@@ -151,7 +151,6 @@ func (f *follower) renew(v *web.Visit) (err error) {
 	return err
 }
 
-// update is a new or changed entry.
 type update struct {
 	ID    string        `json:"id"`
 	After string        `json:"after,omitempty"` // id of the preceding entry
@@ -211,7 +210,6 @@ func common(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
-// writing sends the answers that are being written.
 func (f *follower) writing(v *web.Visit) error {
 	all, err := f.r.writing(v, f.p)
 	if err != nil {
@@ -233,7 +231,6 @@ func (f *follower) writing(v *web.Visit) error {
 	return f.send("turns", out, false)
 }
 
-// around sends the changed parts around the timeline.
 func (f *follower) around(v *web.Visit) error {
 	c, err := f.r.compose(v, f.p)
 	if err != nil {

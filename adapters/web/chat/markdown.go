@@ -278,10 +278,8 @@ type note struct {
 	note int
 }
 
-// Kind returns kindRef().
 func (*ref) Kind() ast.NodeKind { return kindRef() }
 
-// Dump writes the node for debugging.
 func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, nil, nil) }
 
 var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
@@ -294,7 +292,6 @@ var notesKey = sync.OnceValue(parser.NewContextKey)
 // text first refers to each message.
 type refParser struct{ notes parser.ContextKey }
 
-// Trigger returns the first character of a reference.
 func (refParser) Trigger() []byte { return []byte{'['} }
 
 // Parse parses a reference.

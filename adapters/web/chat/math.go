@@ -36,10 +36,8 @@ type formula struct {
 	wide bool // shown on a line of its own, like a block
 }
 
-// Kind returns kindMath().
 func (*formula) Kind() ast.NodeKind { return kindMath() }
 
-// Dump writes the node for debugging.
 func (f *formula) Dump(source []byte, level int) { ast.DumpHelper(f, source, level, nil, nil) }
 
 // formulaBlock is mathematics on lines of its own, as TeX.
@@ -49,19 +47,16 @@ type formulaBlock struct {
 	closed bool
 }
 
-// Kind returns kindMathBlock().
 func (*formulaBlock) Kind() ast.NodeKind { return kindMathBlock() }
 
 // IsRaw reports true: nothing within it is Markdown.
 func (*formulaBlock) IsRaw() bool { return true }
 
-// Dump writes the node for debugging.
 func (f *formulaBlock) Dump(source []byte, level int) { ast.DumpHelper(f, source, level, nil, nil) }
 
 // mathParser finds $…$, $$…$$, \(…\) and \[…\] within a line.
 type mathParser struct{}
 
-// Trigger returns the first characters of a formula.
 func (mathParser) Trigger() []byte { return []byte{'$', '\\'} }
 
 // Parse parses a formula. To exclude prices, text between $ signs must not begin or end
@@ -125,7 +120,6 @@ func unescaped(s, closer []byte) int {
 // mathBlockParser finds $$…$$ and \[…\] on lines of their own.
 type mathBlockParser struct{}
 
-// Trigger returns the first characters of a block.
 func (mathBlockParser) Trigger() []byte { return []byte{'$', '\\'} }
 
 // Open begins a block if it ends before a blank line and only punctuation follows it.
@@ -159,7 +153,6 @@ func (mathBlockParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (
 	return n, parser.NoChildren
 }
 
-// take adds a line up to the end of the block.
 func (f *formulaBlock) take(line []byte, from, to int) {
 	if end := unescaped(line, f.closer); end >= 0 {
 		f.closed, to = true, from+end
@@ -182,7 +175,6 @@ func (mathBlockParser) Continue(n ast.Node, reader text.Reader, _ parser.Context
 	return parser.Continue | parser.NoChildren
 }
 
-// Close does nothing.
 func (mathBlockParser) Close(ast.Node, text.Reader, parser.Context) {}
 
 // CanInterruptParagraph reports true.

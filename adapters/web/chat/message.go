@@ -68,10 +68,8 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	return "/day/" + v.DayAt(shownAt(m)).Label + at, nil
 }
 
-// jump redirects to a message in its place.
 func (r *Room) jump(v *web.Visit, _ core.Message, path string) error { return v.Back(path, "") }
 
-// earlier is a displayed earlier text of a message.
 type earlier struct {
 	Until string
 	Text  any
@@ -89,7 +87,6 @@ func (r *Room) earlierPage(v *web.Visit, m core.Message, path string) error {
 	return v.Page("earlier", say(v.Lang).EarlierTitle, map[string]any{"Back": path, "All": out})
 }
 
-// remembering is the form for a new memory item.
 type remembering struct {
 	Message    core.MessageID
 	Back, Text string
@@ -150,7 +147,6 @@ func (r *Room) forgetPage(v *web.Visit, m core.Message, path string) error {
 		"HTML": r.markdown.message(web.Short(captions(m.Text, m.Attachments), 2000))})
 }
 
-// forget redacts a message.
 func (r *Room) forget(v *web.Visit, m core.Message, path string) error {
 	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
 }

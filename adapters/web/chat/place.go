@@ -96,7 +96,6 @@ func (r *Room) threadPlace(v *web.Visit, id core.ThreadID) (place, error) {
 // want selects a part of a place. At most one field is set; with none, it selects the newest part.
 type want struct{ before, after, around core.MessageID }
 
-// stretch is a part of a place in the order of display.
 type stretch struct {
 	messages []core.Message
 	versions []core.Summary // versions of the day's summary written during the stretch
@@ -290,7 +289,6 @@ func messageNumber(s string) core.MessageID {
 	return core.MessageID(n)
 }
 
-// mostThreads is the number of threads listed.
 const mostThreads = 200
 
 func (r *Room) threadRoutes() []web.Route {
@@ -302,7 +300,6 @@ func (r *Room) threadRoutes() []web.Route {
 	}
 }
 
-// shownThread is a thread in the list.
 type shownThread struct{ Title, Path, Opened string }
 
 func (r *Room) threadsPage(v *web.Visit) error {

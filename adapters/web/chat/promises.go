@@ -16,7 +16,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of the lists of promises.
 const (
 	mostPromises  = 100  // promises listed
 	promisesShown = 5    // of each kind that are not folded
@@ -33,7 +32,6 @@ func (r *Room) promiseRoutes() []web.Route {
 	}
 }
 
-// promises are the open loops, reminders and tasks beside a day.
 type promises struct {
 	Day              string // of the page
 	Brief            string // all of them in a line
@@ -48,7 +46,6 @@ type promised struct {
 	Count       string // of More
 }
 
-// promise is an open loop or a reminder.
 type promise struct {
 	ID         int64
 	Text, When string
@@ -56,7 +53,6 @@ type promise struct {
 	Foreign    bool
 }
 
-// snooze is a time to which a reminder can be postponed.
 type snooze struct{ Value, Name string }
 
 func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
@@ -255,7 +251,6 @@ const (
 	runsShown = 7
 )
 
-// shownTask is a task beside a day.
 type shownTask struct {
 	promise
 	Last    string // time and state of the last run; empty: none yet
@@ -263,7 +258,6 @@ type shownTask struct {
 	Stopped bool // paused
 }
 
-// shownRun is a run of a task.
 type shownRun struct {
 	When, State string
 	Why         string // path of the page that explains its reply; empty: no model was asked

@@ -113,7 +113,6 @@ type Room struct {
 
 var _ web.Room = (*Room)(nil)
 
-// New returns a Room with the defaults of o applied.
 func New(o Options) *Room {
 	o.MediaMax = cmp.Or(o.MediaMax, 20<<20)
 	o.LivePages = cmp.Or(o.LivePages, 30)
@@ -123,16 +122,12 @@ func New(o Options) *Room {
 //go:embed templates static
 var files embed.FS
 
-// Name returns chat.
 func (r *Room) Name() string { return "chat" }
 
-// Words returns the room's texts in a language.
 func (r *Room) Words(lang string) any { return say(lang) }
 
-// Files returns the templates and static files.
 func (r *Room) Files() fs.FS { return files }
 
-// Routes returns the room's routes.
 func (r *Room) Routes() []web.Route {
 	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
 		r.messageRoutes(), r.actRoutes())...)

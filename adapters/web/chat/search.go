@@ -25,13 +25,11 @@ type searchBox struct {
 	Off, Narrowed bool
 }
 
-// option is a value of a filter.
 type option struct {
 	Value, Name string
 	Here        bool
 }
 
-// searchView is the search page.
 type searchView struct {
 	Box                 searchBox
 	Who, Kinds, Sources []option
@@ -43,7 +41,6 @@ type searchView struct {
 	Empty               *web.Empty
 }
 
-// hit is a displayed search result.
 type hit struct {
 	N             int
 	Title         string // of a summary
@@ -56,16 +53,13 @@ type hit struct {
 	Why           []fact
 }
 
-// line is a message next to a hit.
 type line struct{ Who, Text string }
 
-// piece is a part of a snippet.
 type piece struct {
 	Text string
 	Mark bool // it matches the query
 }
 
-// Bounds of a search.
 const (
 	maxQuery = 500 // bytes
 	maxHits  = 20
@@ -140,7 +134,6 @@ func options(here string, pairs ...string) []option {
 	return out
 }
 
-// sources returns the filter for the channels on which the visitor has identities.
 func (r *Room) sources(v *web.Visit, here string) ([]option, error) {
 	all, err := r.Store.Identities(v.Context(), v.User.ID)
 	if err != nil {

@@ -90,7 +90,6 @@ type texts struct {
 	Weekdays [7]string // from Monday, two letters each
 }
 
-// actWords are the texts of actions on a message.
 type actWords struct {
 	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote string
 	Edit, EditTitle, EditLead, EditDo                            string
@@ -105,5 +104,4 @@ type actWords struct {
 	KeyAnswers, KeyStop, KeySend                                 string
 }
 
-// say returns the room's texts in a language.
 var say = words.In[texts]("chat")

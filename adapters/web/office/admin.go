@@ -95,7 +95,6 @@ func (r *Room) adminPage(v *web.Visit) error {
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
 }
 
-// shownSetup is the setup of a channel with its name.
 type shownSetup struct {
 	channel.Setup
 	Name  string
@@ -120,7 +119,6 @@ func (r *Room) names(v *web.Visit) func(core.UserID) string {
 	}
 }
 
-// shownChannel is a channel with its error.
 type shownChannel struct {
 	Name, Account, Wrong string
 }
@@ -170,14 +168,12 @@ func (r *Room) keptSizes(v *web.Visit) string {
 	return fmt.Sprintf(w.KeptFiles, web.Size(v.Lang, files))
 }
 
-// checkAll checks the whole configuration.
 func (r *Room) checkAll(v *web.Visit) error {
 	return r.check(v, "/admin/check", func(ctx context.Context) ([]core.Finding, error) {
 		return r.Inspector.Check(ctx, v.Lang), nil
 	})
 }
 
-// checkChannel checks one channel.
 func (r *Room) checkChannel(v *web.Visit) error {
 	name := v.R.PathValue("channel")
 	again := "/admin/channels/" + url.PathEscape(name) + "/check"
@@ -252,10 +248,8 @@ func (r *Room) findings(ctx context.Context, v *web.Visit, again string, found [
 		"Again": again, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
 }
 
-// auditShown is the number of rows on a page of the audit.
 const auditShown = 100
 
-// auditView is a page of the audit.
 type auditView struct {
 	Rows  []shownAudit
 	Older string // path of the next page; empty: none

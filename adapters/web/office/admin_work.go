@@ -17,7 +17,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of the lists.
 const (
 	deliveriesShown = 50
 	jobsShown       = 50
@@ -49,7 +48,6 @@ func (r *Room) undelivered(v *web.Visit, called func(core.UserID) string) ([]sho
 	return out, nil
 }
 
-// retryDelivery sends a delivery again.
 func (r *Room) retryDelivery(v *web.Visit) error {
 	return retried(v, "deliveries", say(v.Lang).Admin.Resent, r.Store.Redeliver)
 }
@@ -78,7 +76,6 @@ type shownQueue struct {
 	Ready, Running, Waiting, Dead, Since string
 }
 
-// shownJob is a dead letter.
 type shownJob struct {
 	User                               core.UserID
 	ID                                 core.JobID
@@ -136,7 +133,6 @@ func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 	return out
 }
 
-// queueName returns the displayed name of a queue.
 func queueName(v *web.Visit, queue string) string {
 	base, channel, ok := strings.Cut(queue, ":")
 	name := cmp.Or(say(v.Lang).Admin.Queues[base], base)
@@ -146,12 +142,10 @@ func queueName(v *web.Visit, queue string) string {
 	return name
 }
 
-// retryJob has a dead job retried.
 func (r *Room) retryJob(v *web.Visit) error {
 	return retried(v, "jobs", say(v.Lang).Admin.Revived, r.Store.Revive)
 }
 
-// adminUsage is the usage of all users.
 type adminUsage struct {
 	Chart  chart
 	People []adminUsed
@@ -160,7 +154,6 @@ type adminUsage struct {
 	None   bool
 }
 
-// adminUsed is a row of the table by day and user.
 type adminUsed struct {
 	Day, Who, Tokens, Turns, Cost string
 }
@@ -204,7 +197,6 @@ func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.U
 	return page
 }
 
-// heaviest lists users by usage, in descending order.
 func heaviest(used []core.UsageDay) []core.UserID {
 	sums := map[core.UserID]int{}
 	for _, d := range used {

@@ -16,7 +16,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of the memory page.
 const (
 	itemsShown  = 50
 	themesShown = 200
@@ -75,7 +74,6 @@ func (q memoryQuery) path() string {
 // narrowed reports whether the query has a filter.
 func (q memoryQuery) narrowed() bool { return q.Words != "" || q.Theme != "" || q.Type != "" }
 
-// memoryView is the memory page.
 type memoryView struct {
 	Query        memoryQuery
 	Path         string
@@ -93,13 +91,11 @@ type memoryView struct {
 	Standing     standingView
 }
 
-// choice is an option of a form.
 type choice struct {
 	Value, Name, Hint string
 	Here              bool
 }
 
-// shownTheme is a theme to filter by.
 type shownTheme struct {
 	Name, Count, Path string
 	Here              bool
@@ -108,7 +104,6 @@ type shownTheme struct {
 // addedItem is the content of the form that adds an item.
 type addedItem struct{ Text, Theme, New, Type string }
 
-// shownItem is an item in the list.
 type shownItem struct {
 	ID                        core.ItemID
 	Content, Type, Theme      string
@@ -119,7 +114,6 @@ type shownItem struct {
 	History                   []wording
 }
 
-// wording is an earlier statement of an item.
 type wording struct{ Text, Until string }
 
 // notedLooked is the number of newest items searched for those noted today.
@@ -145,7 +139,6 @@ func (r *Room) memoryPage(v *web.Visit) error {
 	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), newItem(), "", standingView{})
 }
 
-// newItem returns the content of an empty form.
 func newItem() addedItem { return addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)} }
 
 // showMemory shows the memory page, with the problem of a refused form, if any.
@@ -280,7 +273,6 @@ func (r *Room) newestItems(v *web.Visit, q memoryQuery) ([]core.Item, error) {
 	return items, nil
 }
 
-// item returns a displayed item.
 func item(v *web.Visit, i core.Item, themes map[string]string) shownItem {
 	s := shownItem{ID: i.ID, Content: i.Content, Type: v.Words.Types[string(i.Type)],
 		Theme: cmp.Or(themes[i.Theme], i.Theme), When: v.Moment(i.CreatedAt), Tags: strings.Join(i.Tags, ", "),

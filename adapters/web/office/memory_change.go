@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// addItem adds an item written on the memory page.
 func (r *Room) addItem(v *web.Visit) error {
 	f := v.R.PostForm
 	form := addedItem{Text: strings.TrimSpace(f.Get("text")), Theme: f.Get("theme"), New: strings.TrimSpace(f.Get("new")),
@@ -78,7 +77,6 @@ func (r *Room) restoreItem(v *web.Visit, i core.Item, next string) error {
 	return err
 }
 
-// editItem corrects the statement of an item.
 func (r *Room) editItem(v *web.Visit, i core.Item, next string) error {
 	edit, err := r.Memory.Edit(v.Context(), v.User.ID, i.ID, v.R.PostForm.Get("text"), v.Now)
 	if web.IsRefused(err) {
@@ -94,7 +92,6 @@ func (r *Room) editItem(v *web.Visit, i core.Item, next string) error {
 	return err
 }
 
-// deleteItem removes an item for good.
 func (r *Room) deleteItem(v *web.Visit, i core.Item, next string) error {
 	return v.Act("delete", next, say(v.Lang).Memory.Deleted, core.DeleteItem{Item: i.ID, At: v.Now})
 }
@@ -122,7 +119,6 @@ type standingView struct {
 	Wish, Wrong string // of a refused form
 }
 
-// shownWish is a standing instruction in the list.
 type shownWish struct {
 	ID       core.InstructionID
 	Text     string
@@ -157,7 +153,6 @@ func cameFrom(v *web.Visit) string {
 	return "/memory"
 }
 
-// want adds a standing instruction.
 func (r *Room) want(v *web.Visit) error {
 	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
 	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
@@ -176,7 +171,6 @@ func (r *Room) want(v *web.Visit) error {
 	return v.Act("want", next+"#standing", say(v.Lang).Standing.Added, *add)
 }
 
-// unwant removes a standing instruction.
 func (r *Room) unwant(v *web.Visit, n int64) error {
 	err := v.Act("remove a standing instruction", cameFrom(v)+"#standing", say(v.Lang).Standing.Removed,
 		core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now})

@@ -57,7 +57,6 @@ type Room struct {
 
 var _ web.ResumingRoom = (*Room)(nil)
 
-// New returns a Room.
 func New(o Options) *Room {
 	return &Room{o, newSeats(exportsEach, exportsAtOnce), newSeats(1, 1), newSeats(1, 1)}
 }
@@ -65,16 +64,12 @@ func New(o Options) *Room {
 //go:embed templates static
 var files embed.FS
 
-// Name returns office.
 func (r *Room) Name() string { return "office" }
 
-// Words returns the room's texts in a language.
 func (r *Room) Words(lang string) any { return say(lang) }
 
-// Files returns the templates, and the style and script of the room.
 func (r *Room) Files() fs.FS { return files }
 
-// Routes returns the room's routes.
 func (r *Room) Routes() []web.Route {
 	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(), r.standingRoutes())...),
 		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, r.adminRoutes()...))
@@ -222,7 +217,6 @@ func (s *seats) take(u core.UserID) bool {
 	return true
 }
 
-// leave returns a seat.
 func (s *seats) leave(u core.UserID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,10 +25,8 @@ func (r *Room) settingsRoutes() []web.Route {
 	}, r.linkRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
 }
 
-// section is a part of a long page.
 type section struct{ ID, Name string }
 
-// problem is a problem of a form and its place.
 type problem struct {
 	Section, Field, Text string
 }
@@ -41,7 +39,6 @@ func (p *problem) At(field string) string {
 	return p.Text
 }
 
-// settingsView is the settings page.
 type settingsView struct {
 	Sections []section
 	Problem  *problem
@@ -161,7 +158,6 @@ func (r *Room) change(v *web.Visit, section, toast string, effects ...core.Effec
 // maxName bounds a name, in characters.
 const maxName = 80
 
-// zoneView is the choice of a time zone.
 type zoneView struct {
 	Value string // empty: none chosen
 	House string // the zone without a choice

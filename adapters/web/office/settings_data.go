@@ -20,7 +20,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of usage and exports.
 const (
 	usageDays     = 30        // days of usage shown
 	exportTime    = time.Hour // until a client must have read an export
@@ -37,7 +36,6 @@ func (r *Room) dataRoutes() []web.Route {
 	}
 }
 
-// usageView is the usage of a person.
 type usageView struct {
 	Chart        chart
 	Days         []usageDay
@@ -48,7 +46,6 @@ type usageView struct {
 	None         bool
 }
 
-// usageDay is a row of the table.
 type usageDay struct{ Day, Read, Cached, Written, Turns, Cost string }
 
 func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
@@ -209,7 +206,6 @@ type download struct {
 	begin func()
 }
 
-// Write sends a part of the file.
 func (d *download) Write(b []byte) (int, error) {
 	if d.begin != nil {
 		d.begin()
@@ -277,7 +273,6 @@ func (r *Room) chart(v *web.Visit, from string, values map[string][]int, limit i
 	return c
 }
 
-// stack returns the bars of one day.
 func stack(v *web.Visit, day int, values []int, top int, label string) []bar {
 	var out []bar
 	below := 0

@@ -21,7 +21,6 @@ func (r *Room) keyRoutes() []web.Route {
 	}
 }
 
-// keysView holds the API keys of a person and the form for a new one.
 type keysView struct {
 	Keys   []shownKey
 	Scopes []choice
@@ -104,7 +103,6 @@ func (r *Room) revokeKey(v *web.Visit, n int64) error {
 	return v.Back("/settings#keys", say(v.Lang).Settings.KeyRevoked)
 }
 
-// shownSession is a signed-in browser.
 type shownSession struct {
 	ID            int64
 	Browser, Used string
@@ -150,7 +148,6 @@ func browser(v *web.Visit, agent string) string {
 	return cmp.Or(web.Short(agent, 60), say(v.Lang).Settings.BrowserUnknown)
 }
 
-// endSession signs one of the visitor's browsers out.
 func (r *Room) endSession(v *web.Visit, n int64) error {
 	all, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
 	if err != nil {
@@ -168,7 +165,6 @@ func (r *Room) endSession(v *web.Visit, n int64) error {
 	return v.Back("/settings#sessions", say(v.Lang).Settings.SessionEnded)
 }
 
-// endSessions signs all of the visitor's browsers out.
 func (r *Room) endSessions(v *web.Visit) error {
 	if err := r.Store.EndSession(v.Context(), v.User.ID, 0); err != nil {
 		return fmt.Errorf("end all sessions: %w", err)

@@ -20,7 +20,6 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// linkLife is the life of a /link code.
 const linkLife = 10 * time.Minute
 
 func (r *Room) linkRoutes() []web.Route {
@@ -33,7 +32,6 @@ func (r *Room) linkRoutes() []web.Route {
 	}
 }
 
-// linksView holds the identities and agents of a person.
 type linksView struct {
 	Links     []shownLink
 	Own       string // the gateway's own channels
@@ -42,7 +40,6 @@ type linksView struct {
 	AgentName string // in the form
 }
 
-// shownLink is a displayed identity.
 type shownLink struct {
 	ID                           core.IdentityID
 	Channel, Name, Used          string
@@ -73,7 +70,6 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 	return r.fillAgents(v, p)
 }
 
-// link returns a displayed identity with its state of delivery.
 func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
 	w := say(v.Lang).Settings
 	can, on := r.Engine.Running(i.Address.Channel)
@@ -163,7 +159,6 @@ func (r *Room) unlink(v *web.Visit) error {
 	return r.change(v, "channels", fmt.Sprintf(w.Splitting, name), core.Split{Identity: i.ID, At: v.Now})
 }
 
-// codeView is a /link code with the ways to use it.
 type codeView struct {
 	Code, Command, Until string
 	Minutes              int
@@ -248,10 +243,8 @@ type Agents interface {
 	Remove(ctx context.Context, user core.UserID, id int64) error
 }
 
-// checkTime bounds the check of a key or an endpoint.
 const checkTime = 20 * time.Second
 
-// shownAgent is a displayed agent.
 type shownAgent struct {
 	ID                 int64
 	Name, Since, Wrong string

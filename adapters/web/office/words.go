@@ -12,10 +12,8 @@ type texts struct {
 	Admin       adminWords
 }
 
-// say returns the room's texts in a language.
 var say = words.In[texts]("office")
 
-// memoryWords are the texts of the memory page.
 type memoryWords struct {
 	Title, Lead, Themes, AllThemes, Words, Type, AnyType      string
 	Archives, Show, Results, Newest, Add, Archive, Restore    string
@@ -30,14 +28,12 @@ type memoryWords struct {
 	Newer, Older                                              string
 }
 
-// standingWords are the texts of standing instructions.
 type standingWords struct {
 	Title, Lead, New, Example, Add, Remove string
 	Added, Known, Removed                  string
 	Proposed, Waiting                      string
 }
 
-// settingsWords are the texts of the settings page.
 type settingsWords struct {
 	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: the error
 	AskedTitle, AskedLead, AskedGoOn                                 string // AskedLead: channel, name
@@ -122,7 +118,6 @@ type settingsWords struct {
 	Places                    map[string]string
 }
 
-// adminWords are the texts of the owner's page.
 type adminWords struct {
 	Title, Lead, Requests, RequestsNone, RequestsHint, Asked, Until              string // Asked: how long ago; Until: time
 	NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied, CodeGone   string

@@ -18,7 +18,6 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// agent is one key in use.
 type agent struct {
 	channel.State
 	c       *Channel
@@ -179,7 +178,6 @@ func (c *Channel) follow(ctx context.Context, r core.Receiver, running map[int64
 	}
 }
 
-// poller is the goroutine that polls with one key.
 type poller struct {
 	a      *agent
 	cancel context.CancelFunc
@@ -196,7 +194,6 @@ func start(ctx context.Context, a *agent, r core.Receiver) *poller {
 	return p
 }
 
-// end ends the poller and waits for it.
 func (p *poller) end() {
 	p.cancel()
 	<-p.done
@@ -237,7 +234,6 @@ func newLimits(p pace) limits {
 	}
 }
 
-// rolling is the period in which calls are counted.
 const rolling = time.Minute
 
 // limit admits at most `most` calls in any rolling minute, at least `apart` apart.

@@ -26,7 +26,6 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Name is the channel's name.
 const Name = "whatsapp_agent"
 
 const publicAPI = "https://api.whatsapp.com/agent/v1"
@@ -80,7 +79,6 @@ type Channel struct {
 	err    error // of reading the keys
 }
 
-// pace holds intervals and pauses.
 type pace struct {
 	keys, lease, standDown  time.Duration
 	polls                   time.Duration // between two polls: a burst would use them up for most of a minute
@@ -90,7 +88,6 @@ type pace struct {
 	conflictsIn, deadSender time.Duration // deadSender: pause of messages with a dead key
 }
 
-// usual returns the pace for the real service.
 func usual() pace {
 	return pace{
 		keys: 15 * time.Second, lease: 3 * time.Second, standDown: time.Minute, polls: 4300 * time.Millisecond,
@@ -122,7 +119,6 @@ func New(opts Options) (*Channel, error) {
 	}, nil
 }
 
-// Name returns "whatsapp_agent".
 func (c *Channel) Name() string { return Name }
 
 // Capabilities returns the limits of the Agent Platform. An agent has only one chat. Of
@@ -138,14 +134,12 @@ func (c *Channel) Capabilities() core.Capabilities {
 // maxAnswer bounds an answer, in bytes. A hundred messages of 4096 characters fit.
 const maxAnswer = 8 << 20
 
-// Types shared by Meta's two interfaces.
 type (
 	apiError = graph.Error
 	netError = graph.NetError
 	call     = graph.Call
 )
 
-// newAPI returns a client of the Agent Platform with one key.
 func newAPI(o Options, key string) *graph.API {
 	return graph.New(o.APIURL, key, o.HTTP, maxAnswer)
 }

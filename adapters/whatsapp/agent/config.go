@@ -22,16 +22,13 @@ var (
 	_ channel.KeyChecker = (*Config)(nil)
 )
 
-// Default returns the configuration of the public service.
 func Default() *Config { return &Config{APIURL: publicAPI} }
 
 //go:embed config.yaml
 var example string
 
-// Key returns "whatsapp_agent".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On returns true, as keys can be added at any time.
@@ -42,7 +39,6 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	p.Web("channels.whatsapp_agent.api_url", c.APIURL)
 }
 
-// Open returns the channel of all personal agents.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	if h.Store == nil {
 		return c.open(h, keys(nil))
@@ -76,13 +72,10 @@ func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error
 // keys is a Store of keys that are not stored.
 type keys []Key
 
-// Keys returns k.
 func (k keys) Keys(context.Context) ([]Key, error) { return k, nil }
 
-// Keeper returns a keeper that stores nothing.
 func (keys) Keeper(string) core.Keeper { return nothingKept{} }
 
-// Lease calls run.
 func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error) error {
 	return run(ctx)
 }
@@ -90,10 +83,8 @@ func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error
 // nothingKept is a core.Keeper that stores nothing.
 type nothingKept struct{}
 
-// State returns "".
 func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
 
-// SetState does nothing.
 func (nothingKept) SetState(context.Context, map[string]string) error { return nil }
 
 // findings are the texts of Diagnose in one language. The comments list the values for

@@ -107,7 +107,6 @@ func (r *reader) inbound(raw []byte) core.Inbound {
 	return graph.Unknown(Name, strconv.FormatInt(r.key.ID, 10), raw, r.now)
 }
 
-// message parses one message of the person.
 func (r *reader) message(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var m message

@@ -26,7 +26,6 @@ const (
 	codeUnsent    = 131016 // with 503: not accepted
 )
 
-// outgoing is the body of POST /messages.
 type outgoing struct {
 	Product string `json:"messaging_product"`
 	To      string `json:"to"`
@@ -72,7 +71,6 @@ func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Re
 	return core.Receipt{NativeID: id}, nil
 }
 
-// fill puts the content of p into m.
 func (a *agent) fill(ctx context.Context, m *outgoing, p core.Part) error {
 	if p.Attachment != nil {
 		return a.attach(ctx, m, p)
@@ -145,7 +143,6 @@ func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error 
 	return err
 }
 
-// TypingTTL returns the time for which a typing indicator is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 // Typing marks the message event as read and shows that an answer is being written. It
