@@ -42,11 +42,7 @@ type Actor interface {
 type Store interface {
 	client.People
 	client.Threads
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+	core.DayStore
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 }
 

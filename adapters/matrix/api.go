@@ -64,6 +64,11 @@ func (s *session) call(ctx context.Context, timeout time.Duration, r request) er
 	return clean(err)
 }
 
+// read gets a path.
+func (s *session) read(ctx context.Context, timeout time.Duration, result any, path ...any) error {
+	return s.call(ctx, timeout, request{method: http.MethodGet, path: path, result: result})
+}
+
 type apiError struct {
 	Status     int
 	Code       string // such as M_FORBIDDEN

@@ -166,13 +166,9 @@ func (o *olm) ask(ctx context.Context, room string, e event) {
 		return
 	}
 	c := evt.Content.AsEncrypted()
-	if o.now().Sub(o.asked[c.SessionID]) < askPause {
+	if !due(o.asked, c.SessionID, o.now(), askPause) {
 		return
 	}
-	if len(o.asked) > 10*maxUnread {
-		clear(o.asked)
-	}
-	o.asked[c.SessionID] = o.now()
 	o.background.Go(func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -182,6 +178,18 @@ func (o *olm) ask(ctx context.Context, room string, e event) {
 			o.log.Debug("key request failed", zap.Error(clean(err)))
 		}
 	})
+}
+
+// due reports whether the last time of k is every ago, and then replaces it by now.
+func due[K comparable](last map[K]time.Time, k K, now time.Time, every time.Duration) bool {
+	if now.Sub(last[k]) < every {
+		return false
+	}
+	if len(last) > 10*maxUnread {
+		clear(last)
+	}
+	last[k] = now
+	return true
 }
 
 func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (any, error) {

@@ -51,8 +51,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	var versions struct {
 		Versions []string `json:"versions"`
 	}
-	if err := ask.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"versions"},
-		result: &versions}); err != nil {
+	if err := ask.read(ctx, showTimeout, &versions, "versions"); err != nil {
 		return []core.Finding{finding(false, fmt.Sprintf(w.NoHomeserver, err))}
 	}
 	out := []core.Finding{finding(true, fmt.Sprintf(w.Homeserver, c.opts.Homeserver,
@@ -142,8 +141,7 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b 
 	var profile struct {
 		Name string `json:"displayname"`
 	}
-	if err := s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "profile", b.Bot},
-		result: &profile}); err != nil {
+	if err := s.read(ctx, showTimeout, &profile, "v3", "profile", b.Bot); err != nil {
 		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
 	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}

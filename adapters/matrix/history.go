@@ -152,8 +152,7 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 		return seen{}, false
 	}
 	var raw json.RawMessage
-	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id},
-		result: &raw})
+	err := b.s.read(ctx, showTimeout, &raw, "v3", "rooms", r.id, "event", id)
 	if err != nil && !forGood(err) {
 		b.finds = maxFinds // the server is slow or away: make no more requests
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -375,18 +374,15 @@ func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) 
 func (rs *rooms) read(ctx context.Context, s *session, id string) (room, error) {
 	r := room{id: id}
 	var state []json.RawMessage
-	err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", id, "state"},
-		result: &state})
+	err := s.read(ctx, callTimeout, &state, "v3", "rooms", id, "state")
 	switch {
 	case forGood(err):
 		return r, nil
 	case err != nil:
 		return r, fmt.Errorf("read room state: %w", err)
 	}
-	for _, raw := range state {
-		if e, ok := readEvent(raw); ok {
-			r = r.apply(rs.home, e)
-		}
+	for _, e := range readEvents(state) {
+		r = r.apply(rs.home, e)
 	}
 	return r, nil
 }

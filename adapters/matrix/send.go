@@ -243,7 +243,7 @@ func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
 	var got struct {
 		Rooms []string `json:"joined_rooms"`
 	}
-	err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"}, result: &got})
+	err := s.read(ctx, callTimeout, &got, "v3", "joined_rooms")
 	return got.Rooms, err
 }
 

@@ -32,22 +32,13 @@ type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
 
-// Days reads days of the continuous thread, as core.DayStore does.
-type Days interface {
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
-}
-
 // Options configure a Server. Tools, Actor and Days are required.
 type Options struct {
 	// Tools are those of core/recall and core/memory. Their names determine the scope that
 	// they need: conversation_* read, memory_* memory. Others are not offered.
 	Tools []core.Tool
 	Actor Actor
-	Days  Days
+	Days  core.DayStore
 	Guard *client.Guard // required for Handler
 
 	// PublicURL is the URL at which clients reach the server, such as

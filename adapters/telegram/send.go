@@ -91,23 +91,19 @@ func has(err error, words string) bool {
 
 // classify wraps the error of a failed request to send to chat for the retry policy.
 func (c *Channel) classify(err error, chat int64) error {
+	what := hopeless(err)
+	err = fmt.Errorf("send to telegram: %w", cmp.Or(what, err))
 	var lost *netError
-	if errors.As(err, &lost) {
-		if lost.Left {
-			return &core.Unknown{Err: fmt.Errorf("send to telegram: %w", err)}
-		}
-		return fmt.Errorf("send to telegram: %w", err)
-	}
 	var refused *apiError
 	if !errors.As(err, &refused) {
-		return fmt.Errorf("send to telegram: %w", err)
+		if errors.As(err, &lost) && lost.Left {
+			return &core.Unknown{Err: err}
+		}
+		return err
 	}
-	if what := hopeless(err); what != nil {
-		c.Report(what)
-		return &core.Permanent{Err: fmt.Errorf("send to telegram: %w", what)}
-	}
-	err = fmt.Errorf("send to telegram: %w", err)
 	switch code := refused.Code; {
+	case what != nil:
+		c.Report(what)
 	case code == http.StatusTooManyRequests:
 		wait := max(refused.RetryAfter, time.Second)
 		return &core.RetryAfter{After: wait, Account: c.flood.note(chat, c.now(), wait), Err: err}

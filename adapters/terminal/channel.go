@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -134,12 +135,7 @@ func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) e
 		if try == 0 {
 			c.screen.block(trust.Visible(fmt.Sprintf("(not stored yet, it is tried again: %v)", err)))
 		}
-		t := time.NewTimer(storePause)
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		}
-		t.Stop()
+		_ = channel.Pause(ctx, storePause)
 	}
 }
 

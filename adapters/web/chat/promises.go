@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -190,23 +191,23 @@ func (r *Room) settle(v *web.Visit, e core.Effect, done string) error {
 func settled(v *web.Visit) error { return web.Because(http.StatusNotFound, say(v.Lang).Settled) }
 
 func (r *Room) closeLoop(v *web.Visit) error {
-	all, err := r.Store.Loops(v.Context(), v.User.ID, manyPromises)
-	if err != nil {
-		return fmt.Errorf("read open loops: %w", err)
-	}
-	l, err := asked(v, all, func(l core.Loop) int64 { return int64(l.ID) })
+	l, err := asked(v, "open loops", r.Store.Loops, func(l core.Loop) int64 { return int64(l.ID) })
 	if err != nil {
 		return err
 	}
 	return r.settle(v, core.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
 }
 
-// asked returns the element of a list whose id is in the path.
-func asked[T any](v *web.Visit, all []T, id func(T) int64) (T, error) {
+// asked returns the promise of a list whose id is in the path.
+func asked[T any](v *web.Visit, what string, list func(ctx context.Context, user core.UserID, limit int) ([]T, error),
+	id func(T) int64) (one T, err error) {
+	all, err := list(v.Context(), v.User.ID, manyPromises)
+	if err != nil {
+		return one, fmt.Errorf("read %s: %w", what, err)
+	}
 	i := slices.IndexFunc(all, func(x T) bool { return fmt.Sprint(id(x)) == v.R.PathValue("id") })
 	if i < 0 {
-		var none T
-		return none, settled(v)
+		return one, settled(v)
 	}
 	return all[i], nil
 }
@@ -216,11 +217,7 @@ func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
 	if r.Reminders == nil {
 		return core.Reminder{}, settled(v)
 	}
-	all, err := r.Reminders.Reminders(v.Context(), v.User.ID, manyPromises)
-	if err != nil {
-		return core.Reminder{}, fmt.Errorf("read reminders: %w", err)
-	}
-	return asked(v, all, func(x core.Reminder) int64 { return int64(x.ID) })
+	return asked(v, "reminders", r.Reminders.Reminders, func(x core.Reminder) int64 { return int64(x.ID) })
 }
 
 func (r *Room) cancelReminder(v *web.Visit) error {
@@ -308,11 +305,7 @@ func (r *Room) askedTask(v *web.Visit) (core.Task, error) {
 	if r.Tasks == nil {
 		return core.Task{}, settled(v)
 	}
-	all, err := r.Tasks.Tasks(v.Context(), v.User.ID, manyPromises)
-	if err != nil {
-		return core.Task{}, fmt.Errorf("read tasks: %w", err)
-	}
-	return asked(v, all, func(k core.Task) int64 { return int64(k.ID) })
+	return asked(v, "tasks", r.Tasks.Tasks, func(k core.Task) int64 { return int64(k.ID) })
 }
 
 func (r *Room) cancelTask(v *web.Visit) error {
