@@ -97,8 +97,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	// transaction waits. Devices are looked up before a message is sent to a room.
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
-		mach: mach, keys: keys, cli: s.cli, state: state, db: db,
-		log: c.log, key: string(c.opts.RecoveryKey), rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
+		mach: mach, keys: keys, cli: s.cli, state: state, db: db, log: c.log, key: string(c.opts.RecoveryKey),
+		rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
 		asked: map[id.SessionID]time.Time{}, repaired: map[id.SenderKey]time.Time{},
 	}, nil
 }

@@ -13,25 +13,18 @@ import (
 // findings are the texts of Diagnose in one language. The comments list the values for
 // the formatting verbs in order.
 type findings struct {
-	Homeserver, NoVersion                        string // its address, version
-	NoHomeserver                                 string // why
-	Login                                        string // user, device
-	NoInvitation, Copies                         string
-	Unreached, ClockUnknown, ClockOff, ClockGood string // how far
-	NoCrypto, NoKeys                             string
-	KeysUnreadable, KeysLater                    string // why
-	SigningUnread                                string // why
-	SigningNone, NotVerified, NotVerifiedYet     string
-	RecoveryWrong                                string // why
-	Verified, BackupNone, BackupGood             string
-	BackupClosed                                 string // why
-	Rooms                                        string // all, direct chats, of bridges, groups
-	Ghosts                                       string // rooms
-	NoBot                                        string // network, bot, why
-	Bridge                                       string // network, bot, its name, chats
-	NoChat                                       string // network
-	LoggedOut                                    string // bot
-	Sick, Away                                   string
+	NoInvitation, Copies, NoCrypto, NoKeys, SigningNone, NotVerified, NotVerifiedYet, Verified, BackupNone, BackupGood,
+	Sick, Away string
+	Homeserver, NoVersion                                                               string // its address, version
+	NoHomeserver, KeysUnreadable, KeysLater, SigningUnread, RecoveryWrong, BackupClosed string // why
+	Login                                                                               string // user, device
+	Unreached, ClockUnknown, ClockOff, ClockGood                                        string // how far
+	Rooms                                                                               string // all, direct chats, of bridges, groups
+	Ghosts                                                                              string // rooms
+	NoBot                                                                               string // network, bot, why
+	Bridge                                                                              string // network, bot, its name, chats
+	NoChat                                                                              string // network
+	LoggedOut                                                                           string // bot
 }
 
 func finding(ok bool, detail string) core.Finding {

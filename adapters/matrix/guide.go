@@ -19,10 +19,10 @@ var _ channel.Guided = (*Config)(nil)
 
 // wording holds the operators' texts in one language: the guide's and the findings.
 type wording struct {
-	Option, Homeserver, Help, User, Password, Good                                               string
-	NoAddress, NoAccount, NoHomeserver, Refused, Deactivated, Later, OtherAccount, DeviceRemains string
-	Findings                                                                                     findings
-	Advice                                                                                       map[string]string // what the owner should do
+	Option, Homeserver, Help, User, Password, Good, NoAddress, NoAccount, NoHomeserver, Refused, Deactivated, Later,
+	OtherAccount, DeviceRemains string
+	Findings findings
+	Advice   map[string]string // what the owner should do
 }
 
 var say = words.In[wording]("matrix")

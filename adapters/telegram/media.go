@@ -66,7 +66,8 @@ func file(m *models.Message) (string, *core.Attachment) {
 		return timed("video", v.Duration, attachment("video", v.FileID, "", "video/mp4", int64(v.FileSize)))
 	case m.Document != nil:
 		d := m.Document
-		return strings.TrimSpace("document " + d.FileName), attachment("document", d.FileID, d.FileName, d.MimeType, d.FileSize)
+		return strings.TrimSpace("document " + d.FileName),
+			attachment("document", d.FileID, d.FileName, d.MimeType, d.FileSize)
 	case m.Sticker != nil:
 		s := m.Sticker
 		return strings.TrimSpace("sticker " + s.Emoji), attachment("sticker", s.FileID, "", stickerType(s), int64(s.FileSize))

@@ -293,17 +293,19 @@ func TestCommandMenus(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{
-		"no token":                 {},
-		"token without colon":      {Config: Config{Token: "123456"}},
-		"token with a path":        {Config: Config{Token: "1:a/../b"}},
-		"unknown mode":             {Config: Config{Token: "1:a", Mode: "push"}},
-		"webhook without secret":   {Config: Config{Token: "1:a", Mode: "webhook"}, PublicURL: "https://a.example"},
-		"webhook with odd secret":  {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "a b"}, PublicURL: "https://a.example"},
-		"webhook without address":  {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x"}},
-		"api_url without host":     {Config: Config{Token: "1:a", APIURL: "nowhere"}},
-		"command with odd name":    {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "No"}}},
-		"command not in English":   {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "no"}}},
-		"previous secret is wrong": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x", PreviousSecret: "é"}, PublicURL: "https://a.example"},
+		"no token":               {},
+		"token without colon":    {Config: Config{Token: "123456"}},
+		"token with a path":      {Config: Config{Token: "1:a/../b"}},
+		"unknown mode":           {Config: Config{Token: "1:a", Mode: "push"}},
+		"webhook without secret": {Config: Config{Token: "1:a", Mode: "webhook"}, PublicURL: "https://a.example"},
+		"webhook with odd secret": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "a b"},
+			PublicURL: "https://a.example"},
+		"webhook without address": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x"}},
+		"api_url without host":    {Config: Config{Token: "1:a", APIURL: "nowhere"}},
+		"command with odd name":   {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "No"}}},
+		"command not in English":  {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "no"}}},
+		"previous secret is wrong": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x", PreviousSecret: "é"},
+			PublicURL: "https://a.example"},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)

@@ -135,7 +135,8 @@ func TestAProxyIsNotTheService(t *testing.T) {
 			http.Error(w, "<html>please sign in</html>", code)
 		}))
 		t.Cleanup(proxy.Close)
-		_, err := open(t, Options{Config: Config{APIURL: proxy.URL}}).Send(t.Context(), adaAddress, core.Part{Text: "secret words"})
+		_, err := open(t, Options{Config: Config{APIURL: proxy.URL}}).Send(t.Context(), adaAddress,
+			core.Part{Text: "secret words"})
 		var permanent *core.Permanent
 		var gone *core.Unreachable
 		var unknown *core.Unknown

@@ -48,7 +48,8 @@ func TestWebhook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ch := open(t, Options{Config: Config{Mode: "webhook", WebhookSecret: "s3cret", PreviousSecret: "older"}, PublicURL: "https://a.example/"})
+			ch := open(t, Options{Config: Config{Mode: "webhook", WebhookSecret: "s3cret", PreviousSecret: "older"},
+				PublicURL: "https://a.example/"})
 			b := newInbox()
 			b.fail = c.fail
 			req := httptest.NewRequest(http.MethodPost, WebhookPath, c.body)
@@ -81,7 +82,8 @@ func TestWebhookIsRegistered(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
-	c := open(t, Options{Config: Config{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x"}, PublicURL: "http://127.0.0.1:1/"})
+	c := open(t, Options{Config: Config{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x"},
+		PublicURL: "http://127.0.0.1:1/"})
 	running(t, c, newInbox())
 	if err := s.Wait(within(t), func() bool { return s.Webhook() == "http://127.0.0.1:1/webhooks/telegram" }); err != nil {
 		t.Errorf("webhook is %q", s.Webhook())

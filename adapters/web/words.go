@@ -17,42 +17,36 @@ import (
 // Texts are the texts of the shell in one language, and those that rooms share. The
 // comments list the values for the formatting verbs in order.
 type Texts struct {
-	Skip, Search, SignOut, Notify, Theme, Light, Dark, System          string
-	KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape, KeyHelp string
-	Close, Cancel                                                      string
+	Skip, Search, SignOut, Notify, Theme, Light, Dark, System, KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape,
+	KeyHelp, Close, Cancel string
 
 	// Signing in.
-	SignInName, SignInOther                                        string // name; name of the present user, name
-	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain   string
-	SignInUntil                                                    string // time, minutes
-	SignInZone, SignInZoneHere, SignInZoneHouse                    string
+	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,
 	SignedOutWhy, SignedOutChat, SignedOutLog, SignedOut, GoodByeA string
+	SignInName, SignInOther string // name; name of the present user, name
+	SignInUntil             string // time, minutes
 
 	// Without network.
 	Offline offlineWords
 
 	// Shared by rooms.
-	Retry, Tokens, Total                     string
-	Messages                                 words.Counted // number
-	Minutes                                  words.Counted // number
-	Channels, States, SearchMode             map[string]string
-	RememberText, RememberTheme, RememberNew string
-	RememberType, RememberDo, Remembered     string
-	RememberKnown, RememberRefused           string // RememberKnown: number, theme
-	Types                                    map[string]string
+	Retry, Tokens, Total, RememberText, RememberTheme, RememberNew, RememberType, RememberDo, Remembered,
+	RememberRefused string
+	Messages, Minutes                   words.Counted // number
+	Channels, States, SearchMode, Types map[string]string
+	RememberKnown                       string // number, theme
 
 	// Errors.
-	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries string
-	ErrCode, ErrMoving, ErrRefused                                                                   string
+	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
+	ErrRefused string
 
 	Moment string // day, month, year, time
 	Units  [4]string
 }
 
 type offlineWords struct {
-	About, Title, Lead, SignedOut, Write, Keep, Back, Again string
-	Since, Lost, Kept                                       string // Since: {time}
-	Unsent, Waits, Refused, Drop, Leave                     string
+	About, Title, Lead, SignedOut, Write, Keep, Back, Again, Lost, Kept, Unsent, Waits, Refused, Drop, Leave string
+	Since                                                                                                    string // {time}
 }
 
 var say = words.In[Texts]("web")

@@ -127,14 +127,11 @@ type texts struct {
 
 // Texts are the words around the questions.
 type Texts struct {
-	Hello, Overwrite, OverwriteHelp, Yes, No, Kept, Written, Stopped string
-	Pair, PairCode, Scan, Waiting, Came, Answered, NobodyCame        string
-	Own, Served, WebLink, Doctor                                     string
-	Service, ServiceHere, ServiceUser, ServiceSystem                 string
-	ServiceCompose, ServiceNo, ServiceWritten, StartUser             string
-	StartSystem, StartSystemCopy, StartCompose, StartSelf            string
-	Here, Temporary, NoCompose, EnvKept, StartKeys                   string
-	File                                                             fileTexts
+	Hello, Overwrite, OverwriteHelp, Yes, No, Kept, Written, Stopped, Pair, PairCode, Scan, Waiting, Came, Answered,
+	NobodyCame, Own, Served, WebLink, Doctor, Service, ServiceHere, ServiceUser, ServiceSystem, ServiceCompose, ServiceNo,
+	ServiceWritten, StartUser, StartSystem, StartSystemCopy, StartCompose, StartSelf, Here, Temporary, NoCompose, EnvKept,
+	StartKeys string
+	File fileTexts
 }
 
 var wordsOf = words.In[texts]("setup")

@@ -88,7 +88,8 @@ func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core.Quote{Text: web.Short(captions(m.Text, m.Attachments), longestQuote), Mine: m.Role != core.RoleUser, Message: m.ID}, nil
+	text := web.Short(captions(m.Text, m.Attachments), longestQuote)
+	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser, Message: m.ID}, nil
 }
 
 // editing returns the text of a message for editing, without the placeholders of its
