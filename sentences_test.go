@@ -58,12 +58,16 @@ func otherwise() []struct{ file, text, why string } {
 		place   = "it says where something stands in an archive"
 		measure = "who develops reads it, beside docs/evaluation.md"
 		id      = "it is a name for programs, and doctor.checks has the words"
+		errors  = "it is an operation of errors"
 	)
 	return []struct{ file, text, why string }{
-		{"adapters/web/assets.go", "", http}, {"adapters/web/chat/media.go", "", http}, {"adapters/web/visit.go", "", http},
-		{"adapters/web/chat/markdown.go", "", http}, {"adapters/web/chat/code.go", "", http},
-		{"adapters/web/chat/math.go", "", http}, {"adapters/web/chat/acts.go", "text/plain", http},
-		{"adapters/web/office/qr.go", "", http},
+		{"adapters/web/assets.go", "", http}, {"adapters/web/visit.go", "", http},
+		{"adapters/web/chat/message.go", "default-src", http}, {"adapters/web/chat/message.go", "no-store", http},
+		{"adapters/web/chat/markdown.go", "", http}, {"adapters/web/chat/math.go", "", http},
+		{"adapters/web/chat/acts.go", "text/plain", http}, {"adapters/web/office/settings_links.go", "<svg", http},
+		{"adapters/web/chat/acts.go", "choose an answer", errors}, {"adapters/web/chat/promises.go", "settle a promise", errors},
+		{"adapters/web/chat/promises.go", "open loops", errors}, {"adapters/web/office/memory_change.go", "correct memory", errors},
+		{"adapters/web/office/memory_change.go", "remove a standing instruction", errors},
 		{"adapters/web/office/settings_leave.go", "", http}, {"adapters/web/fault.go", "there is nothing at", caller},
 		{"adapters/web/office/settings_keys.go", "Mac OS X", "it is a name"},
 		{"adapters/web/office/settings_traces.go", "index of", "it names a table"}, {"core/command/approval.go", "", typed},
@@ -95,8 +99,8 @@ func otherwise() []struct{ file, text, why string } {
 		{"core/history/media.go", "text/plain", http},
 		{"core/history/media.go", "it is larger than %d bytes", zone}, {"core/history/whatsapp.go", "%d again at %s", place},
 		{"core/history/telegram.go", "Deleted account", "Telegram writes it"},
-		{"adapters/whatsapp/guide.go", "look up the number", "it is an operation of errors"},
-		{"adapters/matrix/guide_try.go", "Everthread, trying the password", "it is the name of a device"},
+		{"adapters/whatsapp/guide.go", "look up the number", errors},
+		{"adapters/matrix/guide.go", "Everthread, trying the password", "it is the name of a device"},
 		{"core/setup/service.go", "", "it is a comment of a file for programs"},
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Name is the channel's name.
 const Name = "api"
 
 // Asker receives messages and waits for their answer, as live.Asker does.
@@ -35,7 +34,6 @@ type Asker interface {
 	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
 }
 
-// Actor applies effects, all or none.
 type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
@@ -44,11 +42,7 @@ type Actor interface {
 type Store interface {
 	client.People
 	client.Threads
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+	core.DayStore
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 }
 
@@ -92,7 +86,6 @@ type Server struct {
 	mux *http.ServeMux
 }
 
-// New returns a Server with the defaults of o applied.
 func New(o Options) *Server {
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
 	o.Zone = cmp.Or(o.Zone, time.UTC)
@@ -114,7 +107,6 @@ func New(o Options) *Server {
 // Door describes the channel of programs.
 func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
-// Routes returns the handlers of the interface.
 func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{"/api/": http.HandlerFunc(c.serve)}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// Bounds of pages.
 const (
 	daysPage, maxDaysPage         = 30, 100
 	messagesPage, maxMessagesPage = 100, 500
@@ -38,7 +37,6 @@ type daysAnswer struct {
 	Next *string   `json:"next_before"`
 }
 
-// days answers GET /api/v1/days.
 func (c *Server) days(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "before", "limit")
 	before, limit := p.day("before"), p.limit(daysPage, maxDaysPage)
@@ -89,7 +87,6 @@ func viewMessage(m core.Message, zone *time.Location) messageView {
 	return messageView{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, zone), m.Channel}
 }
 
-// day answers GET /api/v1/days/{label}.
 func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "after", "limit")
 	after, limit := core.MessageID(p.id("after")), p.limit(messagesPage, maxMessagesPage)
@@ -120,7 +117,6 @@ func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) 
 	return http.StatusOK, out, nil
 }
 
-// labelled returns the day that the URL names.
 func (c *Server) labelled(r *http.Request, who client.Caller) (core.Segment, error) {
 	label, err := pathDay(r)
 	if err != nil {
@@ -152,7 +148,6 @@ type queued struct {
 	Status  string         `json:"status"` // queued
 }
 
-// summarize answers POST /api/v1/days/{label}/summary.
 func (c *Server) summarize(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if err := noBody(w, r); err != nil {
 		return 0, nil, err
@@ -182,4 +177,31 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 		err = client.Decode(data, into, "", true)
 	}
 	return cmp.Or(err, paramsOf(r).err)
+}
+
+// turnView is a turn with the snapshot of its prompt.
+type turnView struct {
+	ID       core.TurnID      `json:"turn_id"`
+	Thread   core.ThreadID    `json:"thread_id"`
+	Mode     core.Mode        `json:"mode"`
+	State    core.TurnState   `json:"state"`
+	Started  string           `json:"started_at"`
+	Inputs   []core.MessageID `json:"inputs"`
+	Failures int              `json:"failures"`
+	Error    string           `json:"last_error"`
+	Context  *core.Snapshot   `json:"context"` // null: the turn has not answered
+}
+
+func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	t, s, err := c.Store.Turn(r.Context(), who.User.ID, core.TurnID(id))
+	if errors.Is(err, core.ErrNotFound) {
+		err = missing("There is no turn %d.", id)
+	}
+	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State,
+		core.Stamp(t.StartedAt, who.User.Settings.Location(c.Zone)), append([]core.MessageID{}, t.Inputs...), t.Failures,
+		t.LastError, s}, err
 }

@@ -2,6 +2,9 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -10,6 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -66,7 +75,6 @@ func (p *params) number(name string, least, most int64) int64 {
 // id returns an id, or 0 if missing.
 func (p *params) id(name string) int64 { return p.number(name, 1, math.MaxInt64) }
 
-// limit returns the requested page size.
 func (p *params) limit(otherwise, most int) int {
 	return int(cmp.Or(p.number("limit", 1, int64(most)), int64(otherwise)))
 }
@@ -98,7 +106,6 @@ func isDay(label string) bool {
 	return err == nil
 }
 
-// pathDay returns the day in the URL.
 func pathDay(r *http.Request) (string, error) {
 	label := r.PathValue("label")
 	if !isDay(label) {
@@ -118,3 +125,72 @@ func pathID(r *http.Request) (int64, error) {
 
 // shown bounds the part of a request that an error repeats, in characters.
 const shown = 60
+
+// failed returns an error for the program; after is the Retry-After, if above 0.
+func failed(status int, code, message string, after time.Duration) *client.Refusal {
+	return &client.Refusal{Status: status, Code: code, Message: message, After: after}
+}
+
+func invalid(format string, args ...any) error {
+	return failed(http.StatusBadRequest, "invalid_request", fmt.Sprintf(format, args...), 0)
+}
+
+func missing(format string, args ...any) error {
+	return failed(http.StatusNotFound, "not_found", fmt.Sprintf(format, args...), 0)
+}
+
+func (c *Server) refuse(w http.ResponseWriter, err error) {
+	f := c.explain(err)
+	client.Head(w, f.Status, f.After)
+	w.Header().Set("Cache-Control", "no-store")
+	server.WriteError(w, f.Status, f.Code, f.Message)
+}
+
+func (c *Server) explain(err error) *client.Refusal {
+	var known *client.Refusal
+	var body *client.BadBody
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &body) && body.Status == http.StatusRequestEntityTooLarge:
+		return failed(body.Status, "too_large", body.Message, 0)
+	case errors.As(err, &body):
+		return failed(body.Status, "invalid_request", body.Message, 0)
+	case errors.Is(err, core.ErrRefused):
+		return failed(http.StatusBadRequest, "invalid_request", sentence(err.Error()), 0)
+	case errors.Is(err, core.ErrMoving):
+		return failed(http.StatusServiceUnavailable, "moving",
+			"Two conversations are being joined at the moment. Try again in some seconds.", 5*time.Second)
+	}
+	return c.explainAnswer(err)
+}
+
+func (c *Server) explainAnswer(err error) *client.Refusal {
+	var over *live.OverBudget
+	turn, ok := live.IsFailed(err)
+	switch {
+	case errors.As(err, &over):
+		return failed(http.StatusTooManyRequests, "budget_exceeded", "The day's budget of tokens is used up until "+
+			over.Until.UTC().Format(time.RFC3339)+". The message is kept, and is answered then.",
+			max(over.Until.Sub(c.Now()), time.Second))
+	case ok && turn.Stopped:
+		return failed(http.StatusConflict, "stopped", "The answer was stopped before there was anything to say.", 0)
+	case ok:
+		return failed(http.StatusBadGateway, "model_failed", "The model did not answer: "+turn.Why()+
+			". The message is kept, and is answered with the next one or after /retry.", 0)
+	case errors.Is(err, context.DeadlineExceeded):
+		return failed(http.StatusGatewayTimeout, "timeout",
+			"There was no answer in time. It is still worked on, and will be in the conversation; a request with the same Idempotency-Key waits for it again.", 0)
+	}
+	c.Log.Error("request of a program failed", zap.Error(err))
+	return failed(http.StatusInternalServerError, "internal_error",
+		"Something went wrong on the server; its log says what.", 0)
+}
+
+// sentence returns s with a capital letter and a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}

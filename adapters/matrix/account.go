@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,6 +47,19 @@ func (c *Channel) kept(ctx context.Context, key string) (string, error) {
 	return v, nil
 }
 
+// keptAs returns the stored value of a key, read as JSON; the zero value: none.
+func keptAs[T any](ctx context.Context, c *Channel, key string) (v T, err error) {
+	kept, err := c.kept(ctx, key)
+	_ = json.Unmarshal([]byte(kept), &v)
+	return v, err
+}
+
+// encoded returns a value of one of the stored types as JSON.
+func encoded(v any) string {
+	raw, _ := json.Marshal(v) // it can always be encoded
+	return string(raw)
+}
+
 // keep stores values. It retries until it succeeds, ctx ends or another process holds
 // the account.
 func (c *Channel) keep(ctx context.Context, values map[string]string) error {
@@ -57,7 +71,7 @@ func (c *Channel) keep(ctx context.Context, values map[string]string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.report(fmt.Errorf("the state of matrix cannot be stored: %w", err))
+		c.Report(fmt.Errorf("the state of matrix cannot be stored: %w", err))
 		c.log.Error("state not stored", zap.Error(err))
 		pause.Wait(ctx, 0)
 	}
@@ -93,7 +107,7 @@ func (c *Channel) login(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, core.ErrFenced) {
 			return nil, err
 		}
-		c.report(fmt.Errorf("matrix: %w", err))
+		c.Report(fmt.Errorf("matrix: %w", err))
 		c.log.Warn("matrix login failed", zap.Error(err))
 		pause.Wait(ctx, retryAfterOf(err))
 	}
@@ -119,11 +133,11 @@ func (c *Channel) open(ctx context.Context) (*session, error) {
 
 // enter opens a session without its encryption keys.
 func (c *Channel) enter(ctx context.Context) (*session, error) {
-	device, err := c.device(ctx)
+	device, err := c.kept(ctx, keyDevice)
 	if err != nil {
 		return nil, err
 	}
-	token := c.opts.AccessToken
+	token := string(c.opts.AccessToken)
 	if token == "" {
 		if token, err = c.kept(ctx, keyToken); err != nil {
 			return nil, err
@@ -138,7 +152,7 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 		err = c.whoami(ctx, s)
 	}
 	if e := refused(err); e != nil && e.loggedOut() && !e.SoftLogout {
-		device = c.opts.DeviceID // the server has deleted the stored one
+		device = "" // the server has deleted the stored one
 	}
 	if c.mayLogin(err) {
 		err = c.password(ctx, s, device)
@@ -155,13 +169,6 @@ var errNoToken = errors.New("there is no access token")
 func (c *Channel) mayLogin(err error) bool {
 	e := refused(err)
 	return c.opts.Password != "" && (errors.Is(err, errNoToken) || e != nil && e.loggedOut())
-}
-
-func (c *Channel) device(ctx context.Context) (string, error) {
-	if c.opts.DeviceID != "" {
-		return c.opts.DeviceID, nil
-	}
-	return c.kept(ctx, keyDevice)
 }
 
 // explain adds advice to the refusal of a login.
@@ -220,7 +227,7 @@ func (c *Channel) password(ctx context.Context, s *session, device string) error
 	}
 	body := map[string]any{
 		"type": "m.login.password", "identifier": map[string]string{"type": "m.id.user", "user": c.opts.UserID},
-		"password": c.opts.Password, "initial_device_display_name": "Everthread",
+		"password": string(c.opts.Password), "initial_device_display_name": "Everthread",
 	}
 	if device != "" {
 		body["device_id"] = device

@@ -42,7 +42,6 @@ func (c *Channel) newSession(token, device string) (*session, error) {
 	return &session{cli: cli}, nil
 }
 
-// request is one call of the client-server API.
 type request struct {
 	method string
 	path   []any // below /_matrix/client; BuildURL escapes each part
@@ -65,7 +64,11 @@ func (s *session) call(ctx context.Context, timeout time.Duration, r request) er
 	return clean(err)
 }
 
-// apiError is a refusal by the homeserver.
+// read gets a path.
+func (s *session) read(ctx context.Context, timeout time.Duration, result any, path ...any) error {
+	return s.call(ctx, timeout, request{method: http.MethodGet, path: path, result: result})
+}
+
 type apiError struct {
 	Status     int
 	Code       string // such as M_FORBIDDEN
@@ -155,7 +158,6 @@ func (e *apiError) loggedOut() bool {
 	return e.Code == "M_UNKNOWN_TOKEN" || e.Code == "M_MISSING_TOKEN" || e.Status == http.StatusUnauthorized
 }
 
-// retryAfterOf returns the pause that the server requests; 0: none.
 func retryAfterOf(err error) time.Duration {
 	if e := refused(err); e != nil {
 		return e.RetryAfter

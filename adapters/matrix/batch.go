@@ -212,7 +212,6 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 	return nil
 }
 
-// pass adds an event for the receiver.
 func (b *batch) pass(r room, e event, in core.Inbound) {
 	b.in = append(b.in, in)
 	switch in.Kind {
@@ -228,7 +227,6 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 	}
 }
 
-// settleIn records the room in which a person is reached.
 func (b *batch) settleIn(a core.Address, id string) {
 	b.state[keyWho+id] = a.Channel + ":" + a.External
 	if b.c.memory.where.at(a) == id {
@@ -303,7 +301,6 @@ func remembered(h household, id, who string) room {
 	return r
 }
 
-// remember adds an event to the process's memory.
 func (b *batch) remember(r room, e event) {
 	h := b.c.rooms.home
 	if e.ID == "" {
@@ -342,13 +339,10 @@ func (b *batch) health(r room, e event) {
 		return
 	}
 	b.c.memory.logins.set(bridge.Network, st)
-	if raw, err := json.Marshal(st); err == nil {
-		b.state[keyLogin+bridge.Network] = string(raw)
-	}
+	b.state[keyLogin+bridge.Network] = encoded(st)
 	b.c.log.Info("bridge state changed", zap.String("network", bridge.Network), zap.String("state", st.State))
 }
 
-// receipts processes the read marks of a room.
 func (b *batch) receipts(r room, raw []json.RawMessage) {
 	s := scene{home: b.c.rooms.home, room: r, now: b.c.now()}
 	for _, one := range raw {

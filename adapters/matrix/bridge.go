@@ -2,13 +2,9 @@ package matrix
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/words"
@@ -17,6 +13,8 @@ import (
 // bridged is the channel of one bridged network, with the rooms of the account. It
 // receives through Channel.Run.
 type bridged struct {
+	core.Typer
+	core.Fetcher
 	account *Channel
 	bridge  Bridge
 }
@@ -24,18 +22,14 @@ type bridged struct {
 var (
 	_ core.Channel   = (*bridged)(nil)
 	_ core.Describer = (*bridged)(nil)
-	_ core.Typer     = (*bridged)(nil)
 	_ core.Checker   = (*bridged)(nil)
-	_ core.Fetcher   = (*bridged)(nil)
 )
 
-// Name returns the name of the network.
 func (b *bridged) Name() string { return b.bridge.Network }
 
 // Account returns the MXID of the account that carries the network.
 func (b *bridged) Account() string { return b.account.Account() }
 
-// Run waits until ctx ends.
 func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {
 	<-ctx.Done()
 	return nil
@@ -53,19 +47,6 @@ func (b *bridged) Capabilities() core.Capabilities {
 // Send delivers one part to the portal room of a person.
 func (b *bridged) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	return b.account.send(ctx, to, p, &b.bridge)
-}
-
-// Typing shows for TypingTTL that an answer is being written.
-func (b *bridged) Typing(ctx context.Context, to core.Address, event string) error {
-	return b.account.Typing(ctx, to, event)
-}
-
-// TypingTTL returns the time for which one call of Typing is shown.
-func (b *bridged) TypingTTL() time.Duration { return typingTTL }
-
-// Fetch downloads a file; see Channel.Fetch.
-func (b *bridged) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
-	return b.account.Fetch(ctx, ref, max)
 }
 
 // Check returns the error of the account or the one that the bridge last reported, or nil.
@@ -90,41 +71,4 @@ func (b Bridge) problem(s loginState, w *findings) error {
 		return nil
 	}
 	return errors.New(b.Network + ": " + strings.TrimSuffix(what+" ("+s.State+" "+s.Message, " ") + ")")
-}
-
-// ask requests the state of the user's logins from the bridge's own API.
-func (b Bridge) ask(ctx context.Context, client *http.Client, user string) ([]loginState, error) {
-	ctx, cancel := context.WithTimeout(ctx, showTimeout)
-	defer cancel()
-	address := strings.TrimRight(b.ProvisioningURL, "/") + "/_matrix/provision/v3/whoami?user_id=" + user
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("ask the bridge: %w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+b.ProvisioningSecret)
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("ask the bridge: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask the bridge: it answered %d", resp.StatusCode)
-	}
-	var got struct {
-		Logins []struct {
-			State struct {
-				Event   string `json:"state_event"`
-				Message string `json:"message"`
-				Error   string `json:"error"`
-			} `json:"state"`
-		} `json:"logins"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&got); err != nil {
-		return nil, fmt.Errorf("ask the bridge: %w", err)
-	}
-	out := []loginState{}
-	for _, l := range got.Logins {
-		out = append(out, loginState{State: l.State.Event, Message: strings.TrimSpace(l.State.Error + " " + l.State.Message)})
-	}
-	return out, nil
 }

@@ -19,16 +19,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -51,28 +51,15 @@ var (
 	_ core.Diagnoser = (*Channel)(nil)
 )
 
-// Options configure a Channel. Homeserver, UserID, Keeper, and AccessToken or
-// Password are required.
+// Options configure a Channel. Homeserver, UserID, Keeper, and AccessToken or Password
+// are required. Of RatePerChat, 0 is no limit.
 type Options struct {
-	Homeserver  string // base URL, such as https://matrix.example.org
-	UserID      string // of the account, such as @assistant:example.org
-	AccessToken string
-	Password    string // for logins, also after the server ended the session
-	DeviceID    string // for logins with Password; empty: the stored one, else the server's choice
-	RecoveryKey string // for cross-signing and the key backup
-
-	// Autojoin lists the MXIDs, or *:server, whose invitations are accepted. Those of
-	// the bots of Bridges always are.
-	Autojoin []string
-	Bridges  []Bridge
-
+	Config
 	Keeper core.Keeper
 
 	CryptoDB  *sql.DB // holds the keys of encrypted rooms; nil: they cannot be read
 	Dialect   string  // of CryptoDB: sqlite3 or postgres
 	PickleKey []byte  // encrypts the keys in CryptoDB
-
-	RatePerRoom float64 // messages a second to one room; 0: no limit
 
 	HTTP *http.Client     // nil: one with the default egress policy
 	Log  *zap.Logger      // nil: none
@@ -84,18 +71,14 @@ type Options struct {
 type Bridge struct {
 	Network string // the channel's name and the bridge's protocol id, such as signal
 	Bot     string // MXID of the bridge's bot
-	Prefix  string // of commands in portal rooms; empty: "!" and Network
-	Ghosts  string // prefix of the localparts of ghosts; empty: Network and "_"
-
-	// ProvisioningURL and ProvisioningSecret give access to the bridge's own HTTP API
-	// for the state of its logins; empty: not used.
-	ProvisioningURL    string
-	ProvisioningSecret string
+	Prefix  string // of commands in portal rooms
+	Ghosts  string // prefix of the localparts of ghosts
 }
 
 // Channel is one Matrix account. Its methods may be called concurrently, and Run only by
 // the process that holds the account's lease.
 type Channel struct {
+	channel.State
 	opts    Options
 	log     *zap.Logger
 	now     func() time.Time
@@ -106,16 +89,13 @@ type Channel struct {
 	rooms   *rooms
 	memory  *memory
 	locks   locks
-	preview table[string, shown] // by room
-	typing  typing
+	preview table[string, shown]     // by room
+	typing  table[string, time.Time] // time of the last typing notice in a room
 
 	// Used by Run only.
 	failedJoins int       // in a row
 	retried     time.Time // last attempt to decrypt unread events
 	twin        time.Time // last sign of another copy of this gateway
-
-	mu    sync.Mutex
-	state error // present failure; nil: none known
 }
 
 var (
@@ -125,11 +105,17 @@ var (
 
 // New checks opts and returns the channel. It does not use the network.
 func New(opts Options) (*Channel, error) {
-	if err := checkOptions(&opts); err != nil {
+	var p section.Problems
+	opts.Validate(&p, "")
+	if opts.Keeper == nil {
+		p.Add("there is no keeper for the sync token")
+	}
+	bridges, err := opts.bridges()
+	if err = errors.Join(p.Err(), err); err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = (*egress.Gate)(nil).Client(written(opts)...)
+		opts.HTTP = (*egress.Gate)(nil).Client(opts.Homeserver)
 	}
 	opts.Log = cmp.Or(opts.Log, zap.NewNop())
 	if opts.Now == nil {
@@ -143,52 +129,13 @@ func New(opts Options) (*Channel, error) {
 		opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
 		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID)),
 	}
-	for _, b := range opts.Bridges {
-		c.bridges = append(c.bridges, &bridged{account: c, bridge: b})
+	for _, b := range bridges {
+		c.bridges = append(c.bridges, &bridged{c, c, c, b})
 	}
-	c.rooms = newRooms(household{self: opts.UserID, bridges: opts.Bridges})
+	c.rooms = newRooms(household{self: opts.UserID, bridges: bridges})
 	return c, nil
 }
 
-// written returns the configured URLs.
-func written(o Options) []string {
-	out := []string{o.Homeserver}
-	for _, b := range o.Bridges {
-		out = append(out, b.ProvisioningURL)
-	}
-	return out
-}
-
-func checkOptions(o *Options) error {
-	if u, err := url.Parse(o.Homeserver); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("homeserver is not a URL; write it like https://matrix.example.org")
-	}
-	if !mxid.MatchString(o.UserID) {
-		return fmt.Errorf("user_id is %q; write it like @assistant:example.org", o.UserID)
-	}
-	if o.AccessToken == "" && o.Password == "" {
-		return errors.New("access_token is empty; set it, or password")
-	}
-	if o.Keeper == nil {
-		return errors.New("there is no keeper for the sync token")
-	}
-	names, bots := map[string]bool{Name: true}, map[string]bool{o.UserID: true}
-	for i := range o.Bridges {
-		b := &o.Bridges[i]
-		if !networkForm.MatchString(b.Network) || !mxid.MatchString(b.Bot) {
-			return fmt.Errorf("bridge %s=%s: write it like signal=@signalbot:example.org", b.Network, b.Bot)
-		}
-		if names[b.Network] || bots[b.Bot] {
-			return fmt.Errorf("bridge %s=%s: the network or the bot is listed twice", b.Network, b.Bot)
-		}
-		names[b.Network], bots[b.Bot] = true, true
-		b.Prefix = cmp.Or(b.Prefix, "!"+b.Network)
-		b.Ghosts = cmp.Or(b.Ghosts, b.Network+"_")
-	}
-	return nil
-}
-
-// Name returns "matrix".
 func (c *Channel) Name() string { return Name }
 
 // Account returns the configured MXID. Run checks that the token belongs to it.
@@ -203,26 +150,11 @@ func (c *Channel) Carries() []core.Channel {
 	return out
 }
 
-// Capabilities returns the limits of Matrix and the configured rate.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true, Voice: true,
-		RatePerChat: c.opts.RatePerRoom,
+		RatePerChat: c.opts.RatePerChat,
 	}
-}
-
-// Check returns the error that prevents the channel from receiving, or nil.
-func (c *Channel) Check() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
-}
-
-// report sets the channel's state; nil: it works.
-func (c *Channel) report(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.state = err
 }
 
 // Run logs in and passes the events of the account's rooms to r until ctx ends, and then
@@ -234,6 +166,6 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	c.report(err)
+	c.Report(err)
 	return err
 }

@@ -4,8 +4,15 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	"go.mau.fi/util/dbutil"
+	"maunium.net/go/mautrix/crypto/sql_store_upgrade"
+	"maunium.net/go/mautrix/sqlstatestore"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
@@ -30,16 +37,13 @@ var (
 	_ channel.Tabler = (*Config)(nil)
 )
 
-// Default returns the configuration without an account.
 func Default() *Config { return &Config{} }
 
 //go:embed config.yaml
 var example string
 
-// Key returns "matrix".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On reports whether there is an account.
@@ -73,7 +77,6 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 }
 
-// Open returns the channel of the account.
 func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error) {
 	if h.Store == nil {
 		return nil, channel.ErrNoStore
@@ -86,37 +89,54 @@ func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error)
 	if err != nil {
 		return nil, err
 	}
-	return New(Options{
-		Homeserver:  c.Homeserver,
-		UserID:      c.UserID,
-		AccessToken: string(c.AccessToken),
-		Password:    string(c.Password),
-		RecoveryKey: string(c.RecoveryKey),
-		Autojoin:    c.Autojoin,
-		Bridges:     c.bridges(),
-		Keeper:      h.Store.Keeper(c.UserID),
-		CryptoDB:    db,
-		Dialect:     dialect,
-		PickleKey:   pickle,
-		RatePerRoom: c.RatePerChat,
-		HTTP:        h.Client(c.Homeserver),
-		Log:         h.Log,
-		Now:         h.Now,
-		Rand:        h.Rand,
-	})
+	return New(Options{Config: *c, Keeper: h.Store.Keeper(c.UserID), CryptoDB: db, Dialect: dialect, PickleKey: pickle,
+		HTTP: h.Client(c.Homeserver), Log: h.Log, Now: h.Now, Rand: h.Rand})
 }
 
-// bridges parses NETWORK=@BOT:SERVER, which Validate has checked.
-func (c *Config) bridges() []Bridge {
+// bridges parses NETWORK=@BOT:SERVER. Each network and bot is allowed once.
+func (c *Config) bridges() ([]Bridge, error) {
 	var out []Bridge
-	for _, b := range c.Bridges {
-		network, bot, _ := strings.Cut(b, "=")
-		out = append(out, Bridge{Network: network, Bot: bot})
+	taken := []string{Name, c.UserID}
+	for _, one := range c.Bridges {
+		network, bot, _ := strings.Cut(one, "=")
+		if !bridgeForm.MatchString(one) {
+			return nil, fmt.Errorf("bridge %s: write it like signal=@signalbot:example.org", one)
+		}
+		if slices.Contains(taken, network) || slices.Contains(taken, bot) {
+			return nil, fmt.Errorf("bridge %s: the network or the bot is listed twice", one)
+		}
+		taken = append(taken, network, bot)
+		out = append(out, Bridge{Network: network, Bot: bot, Prefix: "!" + network, Ghosts: network + "_"})
 	}
-	return out
+	return out, nil
 }
 
 // MakeTables creates the tables of the channel's library.
 func (*Config) MakeTables(ctx context.Context, db *sql.DB, dialect string) error {
 	return MakeTables(ctx, db, dialect)
+}
+
+// MakeTables creates the tables of the channel's library in their present form: the
+// states of rooms and the keys of encrypted ones.
+func MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
+	db, err := dbutil.NewWithDB(to, dialect)
+	if err != nil {
+		return err
+	}
+	db.Log = dbutil.NoopLogger
+	keys := db.Child(sql_store_upgrade.VersionTableName, sql_store_upgrade.Table, dbutil.NoopLogger)
+	return errors.Join(versions(ctx, db), sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false).Upgrade(ctx),
+		keys.Upgrade(ctx))
+}
+
+// versions creates the tables that record the versions of mautrix' stores. mautrix
+// itself looks for them in all schemas of a database, finds those of others, and then
+// does not create its own.
+func versions(ctx context.Context, db *dbutil.Database) error {
+	for _, table := range []string{sqlstatestore.VersionTableName, sql_store_upgrade.VersionTableName} {
+		if _, err := db.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (version INTEGER, compat INTEGER)"); err != nil {
+			return fmt.Errorf("create %s: %w", table, err)
+		}
+	}
+	return nil
 }

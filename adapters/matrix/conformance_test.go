@@ -139,8 +139,9 @@ func fail(s *matrixtest.Server, f adaptertest.Fault) bool {
 func open(t *testing.T, s *matrixtest.Server, k core.Keeper, change func(*Options)) *Channel {
 	t.Helper()
 	o := Options{
-		Homeserver: s.URL(), UserID: us, AccessToken: matrixtest.Token, Keeper: k,
-		Autojoin: []string{"*:hs.test"}, Bridges: []Bridge{{Network: "signal", Bot: matrixtest.Bot}},
+		Config: Config{Homeserver: s.URL(), UserID: us, AccessToken: matrixtest.Token,
+			Autojoin: []string{"*:hs.test"}, Bridges: []string{"signal=" + matrixtest.Bot}},
+		Keeper: k,
 	}
 	if change != nil {
 		change(&o)

@@ -169,7 +169,6 @@ func (o *olm) greet(ctx context.Context, d *id.Device) {
 	}
 }
 
-// repairEvery is the minimum time between repairs of sessions with the same device.
 const repairEvery = time.Hour
 
 // repair renews the session with a device whose event could not be read, as its session
@@ -177,13 +176,9 @@ const repairEvery = time.Hour
 func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.now().Sub(o.repaired[key]) < repairEvery {
+	if !due(o.repaired, key, o.now(), repairEvery) {
 		return
 	}
-	if len(o.repaired) > 10*maxUnread {
-		clear(o.repaired)
-	}
-	o.repaired[key] = o.now()
 	d, err := o.mach.GetOrFetchDeviceByKey(ctx, user, key)
 	if err != nil || d == nil {
 		o.log.Debug("device not found", zap.Error(clean(err)))

@@ -16,6 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
 )
@@ -48,7 +49,7 @@ func newDevice(t *testing.T, hs *matrixtest.Server, user string) *device {
 func deviceOn(t *testing.T, address, user, token string) *device {
 	t.Helper()
 	c, err := New(Options{
-		Homeserver: address, UserID: user, AccessToken: token, Keeper: newKeeper(nil),
+		Config: Config{Homeserver: address, UserID: user, AccessToken: section.Secret(token)}, Keeper: newKeeper(nil),
 		CryptoDB: keyStore(t, "phone.db"), PickleKey: []byte("phone"),
 	})
 	require.NoError(t, err)

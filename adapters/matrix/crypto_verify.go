@@ -81,14 +81,12 @@ func (o *olm) verify(ctx context.Context) error {
 	return nil
 }
 
-// keyBackup is the server's backup of room keys with the key to it.
 type keyBackup struct {
 	version id.KeyBackupVersion
 	key     *backup.MegolmBackupKey
 	opened  time.Time
 }
 
-// errNoBackup means that there is no readable key backup.
 var errNoBackup = errors.New("the account has no key backup")
 
 // storage opens the account's secret storage with the recovery key.
@@ -147,13 +145,9 @@ const (
 func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID) bool {
 	o.look.Lock()
 	defer o.look.Unlock()
-	if o.key == "" || o.now().Sub(o.tried[session]) < recoverEvery {
+	if o.key == "" || !due(o.tried, session, o.now(), recoverEvery) {
 		return false
 	}
-	if len(o.tried) > 10*maxUnread {
-		clear(o.tried)
-	}
-	o.tried[session] = o.now()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := o.fetch(ctx, room, session)
@@ -166,10 +160,9 @@ func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID)
 func (o *olm) fetch(ctx context.Context, room id.RoomID, session id.SessionID) error {
 	if o.backup == nil || o.now().Sub(o.backup.opened) > reopenEvery {
 		const itself = "" // key of the backup itself in tried
-		if o.now().Sub(o.tried[itself]) < recoverEvery {
+		if !due(o.tried, itself, o.now(), recoverEvery) {
 			return errNoBackup
 		}
-		o.tried[itself] = o.now()
 		var err error
 		if o.backup, err = o.openBackup(ctx); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -14,29 +13,20 @@ import (
 // findings are the texts of Diagnose in one language. The comments list the values for
 // the formatting verbs in order.
 type findings struct {
-	Homeserver, NoVersion                        string // its address, version
-	NoHomeserver                                 string // why
-	Login                                        string // user, device
-	NoInvitation, Copies                         string
-	Unreached, ClockUnknown, ClockOff, ClockGood string // how far
-	NoCrypto, NoKeys                             string
-	KeysUnreadable, KeysLater                    string // why
-	SigningUnread                                string // why
-	SigningNone, NotVerified, NotVerifiedYet     string
-	RecoveryWrong                                string // why
-	Verified, BackupNone, BackupGood             string
-	BackupClosed                                 string // why
-	Rooms                                        string // all, direct chats, of bridges, groups
-	Ghosts                                       string // rooms
-	NoBot                                        string // network, bot, why
-	Bridge                                       string // network, bot, its name, chats
-	NoLogin                                      string // network, bot
-	NoChat                                       string // network
-	LoggedOut                                    string // bot
-	Sick, Away                                   string
+	NoInvitation, Copies, NoCrypto, NoKeys, SigningNone, NotVerified, NotVerifiedYet, Verified, BackupNone, BackupGood,
+	Sick, Away string
+	Homeserver, NoVersion                                                               string // its address, version
+	NoHomeserver, KeysUnreadable, KeysLater, SigningUnread, RecoveryWrong, BackupClosed string // why
+	Login                                                                               string // user, device
+	Unreached, ClockUnknown, ClockOff, ClockGood                                        string // how far
+	Rooms                                                                               string // all, direct chats, of bridges, groups
+	Ghosts                                                                              string // rooms
+	NoBot                                                                               string // network, bot, why
+	Bridge                                                                              string // network, bot, its name, chats
+	NoChat                                                                              string // network
+	LoggedOut                                                                           string // bot
 }
 
-// finding returns a finding about the account.
 func finding(ok bool, detail string) core.Finding {
 	return core.Finding{OK: ok, Detail: "matrix: " + detail}
 }
@@ -54,8 +44,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	var versions struct {
 		Versions []string `json:"versions"`
 	}
-	if err := ask.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"versions"},
-		result: &versions}); err != nil {
+	if err := ask.read(ctx, showTimeout, &versions, "versions"); err != nil {
 		return []core.Finding{finding(false, fmt.Sprintf(w.NoHomeserver, err))}
 	}
 	out := []core.Finding{finding(true, fmt.Sprintf(w.Homeserver, c.opts.Homeserver,
@@ -79,7 +68,6 @@ func (w *findings) last(list []string) string {
 	return list[len(list)-1]
 }
 
-// clock compares the local clock with the server's.
 func (c *Channel) clock(ctx context.Context, w *findings) core.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.opts.Homeserver+"/_matrix/client/versions", nil)
 	if err != nil {
@@ -112,7 +100,6 @@ func (c *Channel) encryption(ctx context.Context, s *session, w *findings) core.
 	return finding(ok, text)
 }
 
-// inspect checks the rooms and bridges.
 func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.Finding {
 	joined, err := s.joinedRooms(ctx)
 	if err == nil {
@@ -136,7 +123,7 @@ func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.F
 	if n := kinds[kindWaiting]; n > 0 {
 		out = append(out, finding(false, fmt.Sprintf(w.Ghosts, n)))
 	}
-	for _, b := range c.opts.Bridges {
+	for _, b := range c.rooms.home.bridges {
 		out = append(out, c.inspectBridge(ctx, s, w, b, portals[b.Network])...)
 	}
 	return out
@@ -147,25 +134,12 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b 
 	var profile struct {
 		Name string `json:"displayname"`
 	}
-	if err := s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "profile", b.Bot},
-		result: &profile}); err != nil {
+	if err := s.read(ctx, showTimeout, &profile, "v3", "profile", b.Bot); err != nil {
 		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
 	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}
-	states := []loginState{c.memory.logins.at(b.Network)}
-	if b.ProvisioningSecret != "" {
-		var err error
-		if states, err = b.ask(ctx, c.opts.HTTP, url.QueryEscape(c.opts.UserID)); err != nil {
-			return append(out, core.Finding{Detail: b.Network + ": " + err.Error()})
-		}
-		if len(states) == 0 {
-			return append(out, core.Finding{Detail: fmt.Sprintf(w.NoLogin, b.Network, b.Bot)})
-		}
-	}
-	for _, st := range states {
-		if err := b.problem(st, w); err != nil {
-			return append(out, core.Finding{Detail: err.Error()})
-		}
+	if err := b.problem(c.memory.logins.at(b.Network), w); err != nil {
+		return append(out, core.Finding{Detail: err.Error()})
 	}
 	if portals == 0 {
 		out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf(w.NoChat, b.Network)})

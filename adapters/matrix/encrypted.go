@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -118,7 +117,6 @@ func isEvent(id string) func(json.RawMessage) bool {
 	return func(raw json.RawMessage) bool { e, _ := readEvent(raw); return e.ID == id }
 }
 
-// retract deletes a stored event that was redacted before it could be read.
 func (b *batch) retract(ctx context.Context, r room, id string) error {
 	all, err := b.c.unread(ctx)
 	u := all[r.id]
@@ -131,31 +129,24 @@ func (b *batch) retract(ctx context.Context, r room, id string) error {
 }
 
 func (c *Channel) unread(ctx context.Context) (map[string]unread, error) {
-	kept, err := c.kept(ctx, keyUnread)
-	all := map[string]unread{}
-	_ = json.Unmarshal([]byte(kept), &all)
+	all, err := keptAs[map[string]unread](ctx, c, keyUnread)
+	if all == nil {
+		all = map[string]unread{}
+	}
 	return all, err
 }
 
 func (c *Channel) keepUnread(ctx context.Context, all map[string]unread) error {
-	value, err := unreadValue(all)
-	if err != nil {
-		return err
-	}
-	return c.keep(ctx, map[string]string{keyUnread: value})
+	return c.keep(ctx, map[string]string{keyUnread: unreadValue(all)})
 }
 
 // unreadValue returns all in its stored form, without rooms that have no events.
-func unreadValue(all map[string]unread) (string, error) {
+func unreadValue(all map[string]unread) string {
 	maps.DeleteFunc(all, func(_ string, u unread) bool { return len(u.Events) == 0 })
 	if len(all) == 0 {
-		return "", nil
+		return ""
 	}
-	raw, err := json.Marshal(all)
-	if err != nil {
-		return "", fmt.Errorf("encode unread events: %w", err)
-	}
-	return string(raw), nil
+	return encoded(all)
 }
 
 // again passes on stored events whose keys have arrived, with this response or, checked
@@ -188,11 +179,10 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 		}
 		all[id] = u
 	}
-	if !changed {
-		return nil
+	if changed {
+		b.state[keyUnread] = unreadValue(all)
 	}
-	b.state[keyUnread], err = unreadValue(all)
-	return err
+	return nil
 }
 
 // retry requests the keys of a room's events again, at increasing intervals. The first

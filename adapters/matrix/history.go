@@ -68,15 +68,13 @@ const never = int64(1) << 60
 func (b *batch) begin(ctx context.Context, r room, j joinedRoom) (ms int64, fresh bool, err error) {
 	h := b.c.rooms.home
 	if !b.first && !arrives(h, j) {
-		synced, err := b.c.kept(ctx, keySynced)
-		n, _ := strconv.ParseInt(synced, 10, 64)
+		n, err := keptAs[int64](ctx, b.c, keySynced)
 		return n - overlap.Milliseconds(), false, err
 	}
-	kept, err := b.c.kept(ctx, keyJoined+r.id)
+	at, err := keptAs[int64](ctx, b.c, keyJoined+r.id)
 	if err != nil {
 		return 0, true, err
 	}
-	at, _ := strconv.ParseInt(kept, 10, 64)
 	if at == 0 {
 		at = r.members[h.self].at
 		if b.first && b.c.now().Sub(time.UnixMilli(at)) > slack {
@@ -102,12 +100,11 @@ func (b *batch) lateSince(ctx context.Context, r room, j joinedRoom) (int64, err
 	if !slices.ContainsFunc(j.State.Events, has) && !slices.ContainsFunc(j.Timeline.Events, has) {
 		return 0, nil
 	}
-	kept, err := b.c.kept(ctx, keyLate+r.id)
-	if err != nil || kept == "" {
+	at, err := keptAs[int64](ctx, b.c, keyLate+r.id)
+	if err != nil || at == 0 {
 		return 0, err
 	}
 	b.state[keyLate+r.id] = ""
-	at, _ := strconv.ParseInt(kept, 10, 64)
 	return max(1, at-slack.Milliseconds()), nil
 }
 
@@ -155,8 +152,7 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 		return seen{}, false
 	}
 	var raw json.RawMessage
-	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id},
-		result: &raw})
+	err := b.s.read(ctx, showTimeout, &raw, "v3", "rooms", r.id, "event", id)
 	if err != nil && !forGood(err) {
 		b.finds = maxFinds // the server is slow or away: make no more requests
 	}

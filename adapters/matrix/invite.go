@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// invitation is an invitation to accept.
 type invitation struct {
 	Room string `json:"room"`
 	At   int64  `json:"at"` // its time, in milliseconds
@@ -53,11 +51,7 @@ func (b *batch) invitations(ctx context.Context, new map[string]invitedRoom) err
 func (c *Channel) keepInvites(ctx context.Context, was string, open []invitation) error {
 	value := ""
 	if len(open) > 0 {
-		raw, err := json.Marshal(open)
-		if err != nil {
-			return fmt.Errorf("keep invitations: %w", err)
-		}
-		value = string(raw)
+		value = encoded(open)
 	}
 	if value == was {
 		return nil
@@ -120,7 +114,6 @@ func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) 
 	return err != nil && !forGood(err), nil
 }
 
-// follow joins the room that replaces another.
 func (b *batch) follow(ctx context.Context, r room, e event) error {
 	if !e.is(typeTombstone) {
 		return nil

@@ -152,8 +152,9 @@ func TestRealHomeserver(t *testing.T) {
 	db := keyStore(t, "live.db")
 	begin := func() (*Channel, func()) {
 		c, err := New(Options{
-			Homeserver: address, UserID: bot.id, Password: "password of assistant", Keeper: k, Autojoin: []string{"*:hs.test"},
-			CryptoDB: db, PickleKey: []byte("pickle"),
+			Config: Config{Homeserver: address, UserID: bot.id, Password: "password of assistant",
+				Autojoin: []string{"*:hs.test"}},
+			Keeper: k, CryptoDB: db, PickleKey: []byte("pickle"),
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())

@@ -20,7 +20,6 @@ import (
 
 const fileTimeout = 2 * time.Minute
 
-// encryptedFile is a file with its keys, as in events.
 type encryptedFile struct {
 	attachment.EncryptedFile
 	URL string `json:"url"`

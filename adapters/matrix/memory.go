@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -56,6 +55,15 @@ func (t *table[K, V]) set(k K, v V) {
 		t.m = map[K]V{}
 	}
 	t.m[k] = v
+}
+
+// take removes a key and returns its value, or the zero value.
+func (t *table[K, V]) take(k K) V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v := t.m[k]
+	delete(t.m, k)
+	return v
 }
 
 // trace is one event of a room in order. mine is the sent message that it is or edits.
@@ -123,28 +131,4 @@ func (m *memory) latest(room, id string) string {
 		}
 	}
 	return ""
-}
-
-// typing holds the time of the last typing notice in each room.
-type typing struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-func (t *typing) set(room string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.last == nil {
-		t.last = map[string]time.Time{}
-	}
-	t.last[room] = now
-}
-
-// take reports whether the room still shows the notice, and forgets it.
-func (t *typing) take(room string, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at, ok := t.last[room]
-	delete(t.last, room)
-	return ok && now.Sub(at) < typingTTL
 }

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -27,18 +26,7 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	if to.Channel != Name || strings.TrimSpace(text) == "" {
 		return nil
 	}
-	s, r, err := c.reach(ctx, to)
-	if err != nil {
-		return fmt.Errorf("show preview: %w", err)
-	}
-	unlock, err := c.locks.lock(ctx, r.id)
-	if err != nil {
-		return fmt.Errorf("show preview: %w", err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithTimeout(ctx, showTimeout)
-	defer cancel()
-	if err := c.show(ctx, s, r, s.renewal.transaction(key), text); err != nil {
+	if err := c.show(ctx, to, key, text); err != nil {
 		return fmt.Errorf("show preview: %w", err)
 	}
 	return nil
@@ -47,7 +35,19 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 // PreviewEvery returns the pause between previews that respects the server's rate limits.
 func (c *Channel) PreviewEvery() time.Duration { return 1500 * time.Millisecond }
 
-func (c *Channel) show(ctx context.Context, s *session, r room, key, text string) error {
+func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) error {
+	s, r, err := c.reach(ctx, to)
+	if err != nil {
+		return err
+	}
+	unlock, err := c.locks.lock(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	key := s.renewal.transaction(turn)
 	p, err := c.showing(ctx, r.id)
 	if err != nil {
 		return err
@@ -133,27 +133,19 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 	return was.Event, nil
 }
 
-// showing returns the preview in a room.
 func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
 	if p, ok := c.preview.get(room); ok {
 		return p, nil
 	}
-	kept, err := c.kept(ctx, keyPreview+room)
-	if err != nil {
-		return shown{}, err
+	p, err := keptAs[shown](ctx, c, keyPreview+room)
+	if err == nil {
+		c.preview.set(room, p)
 	}
-	var p shown
-	_ = json.Unmarshal([]byte(kept), &p)
-	c.preview.set(room, p)
-	return p, nil
+	return p, err
 }
 
 func (c *Channel) keepShown(ctx context.Context, room string, p shown) error {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("store preview: %w", err)
-	}
-	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyPreview + room: string(raw)}); err != nil {
+	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyPreview + room: encoded(p)}); err != nil {
 		return fmt.Errorf("store preview: %w", err)
 	}
 	c.preview.set(room, p)

@@ -168,7 +168,6 @@ func (w *htmlWriter) element(s core.Span, inner []core.Span) {
 	w.swallow = block
 }
 
-// unbreak removes the line break before a block.
 func (w *htmlWriter) unbreak() {
 	if so, ok := strings.CutSuffix(w.b.String(), "<br/>"); ok {
 		w.b.Reset()

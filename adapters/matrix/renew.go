@@ -36,11 +36,7 @@ func (c *Channel) keepRenewal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(renewal{Salt: "r" + salt + "-", At: c.now().UnixMilli()})
-	if err != nil {
-		return fmt.Errorf("record that the keys are renewed: %w", err)
-	}
-	return c.keep(ctx, map[string]string{keyRenewal: string(raw)})
+	return c.keep(ctx, map[string]string{keyRenewal: encoded(renewal{Salt: "r" + salt + "-", At: c.now().UnixMilli()})})
 }
 
 // transaction returns the transaction id for a key, or "" for "".
@@ -64,7 +60,6 @@ func (r renewal) key(txn string) string {
 // yet count as a sign of another copy, as the homeserver's clock may be ahead.
 const twinSlack = time.Minute
 
-// errTwin means that another copy of this gateway is running.
 var errTwin = errors.New(
 	"another program writes with the keys of this device: a second copy of this gateway, such as the one that a backup was restored from. Stop one of them, or answers are lost")
 
@@ -88,7 +83,6 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 	return nil
 }
 
-// twinFor is the time for which another copy is reported after its last sign.
 const twinFor = time.Hour
 
 // well returns the state of an account whose sync works.
@@ -101,8 +95,7 @@ func (c *Channel) well() error {
 
 // copies reports another copy that was noticed recently.
 func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
-	kept, err := c.kept(ctx, keyTwin)
-	ms, _ := strconv.ParseInt(kept, 10, 64)
+	ms, err := keptAs[int64](ctx, c, keyTwin)
 	if err != nil || ms == 0 || c.now().Sub(time.UnixMilli(ms)) >= twinFor {
 		return nil
 	}
@@ -116,7 +109,6 @@ const (
 	doubtAssured  = "assured"  // and was answered since
 )
 
-// doubtFor is the time after a restore for which answers may be repeats.
 const doubtFor = 24 * time.Hour
 
 // doubt returns the state of a room after a restore, or "".

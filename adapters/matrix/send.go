@@ -3,11 +3,14 @@ package matrix
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // sendTimeout bounds one request to send. After it the outcome is unknown, and a retry
@@ -134,7 +138,6 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 	return got.ID, err
 }
 
-// sent records that something was sent to a person.
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
 	if !c.memory.known.at(to) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
@@ -143,7 +146,7 @@ func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address)
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
 	}
-	if c.typing.take(r.id, c.now()) {
+	if c.now().Sub(c.typing.take(r.id)) < typingTTL { // the room still shows the notice
 		_ = c.setTyping(ctx, s, r.id, false)
 	}
 }
@@ -179,7 +182,6 @@ func (c *Channel) classify(s *session, r room, err error) error {
 	return &core.Permanent{Err: wrapped}
 }
 
-// reach returns the session and the direct chat with a person.
 func (c *Channel) reach(ctx context.Context, to core.Address) (*session, room, error) {
 	s, err := c.login(ctx)
 	if err != nil {
@@ -241,7 +243,7 @@ func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
 	var got struct {
 		Rooms []string `json:"joined_rooms"`
 	}
-	err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"}, result: &got})
+	err := s.read(ctx, callTimeout, &got, "v3", "joined_rooms")
 	return got.Rooms, err
 }
 
@@ -280,23 +282,20 @@ func (l *locks) lock(ctx context.Context, room string) (unlock func(), err error
 	}
 }
 
-// typingTTL is the time for which the server shows a typing notice.
 const typingTTL = 30 * time.Second
 
-// Typing shows for TypingTTL that an answer is being written.
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	s, r, err := c.reach(ctx, to)
-	if err != nil {
-		return fmt.Errorf("show typing: %w", err)
+	if err == nil {
+		err = c.setTyping(ctx, s, r.id, true)
 	}
-	if err := c.setTyping(ctx, s, r.id, true); err != nil {
+	if err != nil {
 		return fmt.Errorf("show typing: %w", err)
 	}
 	c.typing.set(r.id, c.now())
 	return nil
 }
 
-// TypingTTL returns the time for which one call of Typing is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 func (c *Channel) setTyping(ctx context.Context, s *session, room string, on bool) error {
@@ -306,4 +305,110 @@ func (c *Channel) setTyping(ctx context.Context, s *session, room string, on boo
 	}
 	return s.call(ctx, showTimeout, request{method: http.MethodPut, path: []any{"v3", "rooms", room, "typing",
 		c.opts.UserID}, body: body})
+}
+
+// Bounds of the search for an event that may have been sent. The homeserver may still be
+// processing an interrupted request, and other people may have written much since.
+const (
+	alreadyWait  = time.Second // before the second search
+	alreadyPage  = 100         // events of a page
+	alreadyPages = 10
+	alreadyOurs  = 50 // sent events, after which the search ends
+)
+
+// already looks for an event that a dead process may have sent to a room, by transaction
+// id or by a mark in its content. Homeservers should return the same event for the same
+// transaction, but some forget an interrupted request and still carry it out. With fresh,
+// edits do not count.
+func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark string, fresh bool) (string, error) {
+	ours := func(e event) bool { return e.Txn == txn || marked(e, mark, fresh) }
+	id, err := c.newestOf(ctx, s, r, ours)
+	if id != "" || err != nil {
+		return id, err
+	}
+	if err := channel.Pause(ctx, alreadyWait); err != nil {
+		return "", fmt.Errorf("look for a sent event: %w", err)
+	}
+	return c.newestOf(ctx, s, r, ours)
+}
+
+// newestOf returns the id of the newest sent event in a room for which wanted is true,
+// or "" if none of the last few is.
+func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (string, error) {
+	filter, _ := json.Marshal(map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage})
+	q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(alreadyPage)}, "filter": {string(filter)}}
+	seen := 0
+	for range alreadyPages {
+		var page struct {
+			Chunk []json.RawMessage `json:"chunk"`
+			End   string            `json:"end"`
+		}
+		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"},
+			query: q, result: &page})
+		if err != nil {
+			return "", fmt.Errorf("look for a sent event: %w", err)
+		}
+		for _, e := range readEvents(page.Chunk) {
+			if e.Sender != c.opts.UserID {
+				continue
+			}
+			if seen++; e.Type == typeEncrypted && s.crypto != nil {
+				e, _ = s.open(ctx, r.id, e)
+			}
+			if wanted(e) {
+				return e.ID, nil
+			}
+		}
+		if seen >= alreadyOurs || page.End == "" || page.End == q.Get("from") {
+			break
+		}
+		q.Set("from", page.End)
+	}
+	return "", nil
+}
+
+// marked reports whether an event was sent with a mark. With fresh, edits do not count.
+func marked(e event, mark string, fresh bool) bool {
+	f := e.fields()
+	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
+}
+
+// before looks for a part among the messages sent by a process whose store was lost, if
+// this store is a restored backup. It returns the message if it is the same, and marks
+// the part as a possible repeat if it cannot tell.
+func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
+	if s.renewal.Salt == "" {
+		return "", nil
+	}
+	if !p.Again {
+		return "", c.qualify(ctx, s, r, p)
+	}
+	key, body := s.renewal.transaction(p.Key), Render(*p, bridge)["body"]
+	var found event
+	since, err := c.newestOf(ctx, s, r, func(e event) bool {
+		if found.ID == "" && (e.Txn == p.Key || marked(e, p.Key, false)) {
+			found = e
+		}
+		return e.Txn == key || marked(e, key, false)
+	})
+	if err != nil || since != "" {
+		return "", err
+	}
+	if found.ID == "" {
+		return "", c.qualify(ctx, s, r, p)
+	}
+	f := found.fields()
+	if found.Type == typeMessage && f["m.new_content"] != nil {
+		f = object(f["m.new_content"])
+	}
+	switch {
+	case found.Type != typeMessage:
+		*p = repeated(*p)
+		return "", nil
+	case text(f["body"]) == body && found.relation().kind == "m.replace":
+		return found.relation().target, nil
+	case text(f["body"]) == body:
+		return found.ID, nil
+	}
+	return "", c.qualify(ctx, s, r, p)
 }

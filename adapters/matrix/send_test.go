@@ -191,7 +191,7 @@ func TestDiagnose(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
-	good := Options{Homeserver: "https://hs.test", UserID: us, AccessToken: "x", Keeper: newKeeper(nil)}
+	good := Options{Config: Config{Homeserver: "https://hs.test", UserID: us, AccessToken: "x"}, Keeper: newKeeper(nil)}
 	_, err := New(good)
 	require.NoError(t, err)
 	for want, change := range map[string]func(*Options){
@@ -199,10 +199,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"user_id":       func(o *Options) { o.UserID = "assistant" },
 		"access_token":  func(o *Options) { o.AccessToken = "" },
 		"keep":          func(o *Options) { o.Keeper = nil },
-		"bridge signal": func(o *Options) { o.Bridges = []Bridge{{Network: "signal", Bot: "signalbot"}} },
+		"bridge signal": func(o *Options) { o.Bridges = []string{"signal=signalbot"} },
 		"twice": func(o *Options) {
-			o.Bridges = []Bridge{{Network: "a", Bot: "@b:hs"},
-				{Network: "c", Bot: "@b:hs"}}
+			o.Bridges = []string{"a=@b:hs", "c=@b:hs"}
 		},
 	} {
 		o := good

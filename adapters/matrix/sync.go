@@ -57,7 +57,6 @@ type invitedRoom struct {
 	State eventList `json:"invite_state"`
 }
 
-// stateTypes returns the types of state that determine the kind of a room.
 func stateTypes() []string {
 	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService}
 }
@@ -66,7 +65,6 @@ func timelineTypes() []string {
 	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, typeSticker)
 }
 
-// filter returns the filter of syncs.
 func filter() string {
 	none := map[string]any{"types": []string{}}
 	f := map[string]any{
@@ -101,7 +99,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 		case err == nil:
 			pause = channel.Backoff{}
 			since = next
-			c.report(c.well())
+			c.Report(c.well())
 		case errors.Is(err, core.ErrFenced):
 			return err
 		case e != nil && e.loggedOut():
@@ -114,7 +112,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 				s.close()
 				c.logout(s)
 			}
-			c.report(fmt.Errorf("sync matrix: %w", err))
+			c.Report(fmt.Errorf("sync matrix: %w", err))
 			c.log.Warn("sync failed", zap.Error(err))
 			pause.Wait(ctx, retryAfterOf(err))
 		}
@@ -122,7 +120,6 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-// closeSession ends the session's background work.
 func (c *Channel) closeSession() {
 	if s := c.session.Load(); s != nil {
 		s.close()
@@ -136,7 +133,6 @@ func (s *session) close() {
 	}
 }
 
-// resume returns the stored sync token.
 func (c *Channel) resume(ctx context.Context) (string, error) {
 	for pause := (channel.Backoff{}); ; {
 		since, err := c.kept(ctx, keySync)
@@ -146,14 +142,13 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 		if err == nil || ctx.Err() != nil {
 			return since, err
 		}
-		c.report(err)
+		c.Report(err)
 		pause.Wait(ctx, 0)
 	}
 }
 
-// recall reads the stored state of bridges.
 func (c *Channel) recall(ctx context.Context) error {
-	for _, b := range c.opts.Bridges {
+	for _, b := range c.rooms.home.bridges {
 		status, err := c.kept(ctx, keyStatus+b.Network)
 		if err != nil {
 			return err
@@ -161,14 +156,11 @@ func (c *Channel) recall(ctx context.Context) error {
 		if status != "" {
 			c.memory.status.set(b.Network, true)
 		}
-		login, err := c.kept(ctx, keyLogin+b.Network)
+		login, err := keptAs[loginState](ctx, c, keyLogin+b.Network)
 		if err != nil {
 			return err
 		}
-		var st loginState
-		if json.Unmarshal([]byte(login), &st) == nil {
-			c.memory.logins.set(b.Network, st)
-		}
+		c.memory.logins.set(b.Network, login)
 	}
 	return nil
 }
@@ -246,7 +238,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
+		c.Report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
 		c.log.Error("events not stored", zap.Int("events", len(in)), zap.Error(err))
 		pause.Wait(ctx, 0)
 	}

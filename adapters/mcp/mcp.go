@@ -28,18 +28,8 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-// Actor applies effects, all or none.
 type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
-}
-
-// Days reads days of the continuous thread, as core.DayStore does.
-type Days interface {
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
 // Options configure a Server. Tools, Actor and Days are required.
@@ -48,7 +38,7 @@ type Options struct {
 	// they need: conversation_* read, memory_* memory. Others are not offered.
 	Tools []core.Tool
 	Actor Actor
-	Days  Days
+	Days  core.DayStore
 	Guard *client.Guard // required for Handler
 
 	// PublicURL is the URL at which clients reach the server, such as
@@ -94,7 +84,6 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// refuse answers a caller who is not admitted.
 func refuse(w http.ResponseWriter, e *client.Refusal) {
 	client.Head(w, e.Status, e.After)
 	server.WriteError(w, e.Status, e.Code, e.Message)

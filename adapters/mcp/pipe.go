@@ -32,7 +32,6 @@ func newPipes(ctx context.Context, in io.ReadCloser, out io.WriteCloser) *pipes 
 // lastAnswers bounds the wait for answers after the last request.
 const lastAnswers = 30 * time.Second
 
-// Read reads from the client.
 func (p *pipes) Read(b []byte) (int, error) {
 	n, err := p.in.Read(b)
 	p.mu.Lock()
@@ -69,7 +68,6 @@ func (p *pipes) wait() {
 	}
 }
 
-// Write writes to the client.
 func (p *pipes) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
 	p.mu.Lock()
@@ -84,7 +82,6 @@ func (p *pipes) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// message holds the used fields of a message of the protocol.
 type message struct {
 	ID     any    `json:"id"`
 	Method string `json:"method"`
@@ -118,8 +115,6 @@ type (
 	writer struct{ *pipes }
 )
 
-// Close closes the input.
 func (r reader) Close() error { return r.in.Close() }
 
-// Close closes the output.
 func (w writer) Close() error { return w.out.Close() }

@@ -25,7 +25,6 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Name is the channel's name.
 const Name = "openai"
 
 // Asker receives messages and waits for their answer, as live.Asker does.
@@ -87,7 +86,6 @@ type Options struct {
 // Server serves the interface. Its methods may be called concurrently.
 type Server struct{ Options }
 
-// New returns a Server with the defaults of o applied.
 func New(o Options) *Server {
 	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
@@ -105,7 +103,6 @@ func New(o Options) *Server {
 // Door describes the channel of programs.
 func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
-// Routes returns the handlers of the interface.
 func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /v1/chat/completions": c.admitted(c.complete),

@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-// complete answers POST /v1/chat/completions.
 func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	event, err := c.event(r, who)
 	if err != nil {
@@ -257,7 +256,6 @@ func openCalls(ms []core.Message) map[string]bool {
 	return open
 }
 
-// outcome is an answer, from a thread or from the model alone.
 type outcome struct {
 	text   string
 	calls  []core.ToolCall

@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Bounds of a request for embeddings.
 const (
 	maxInputs = 2048
 	maxInput  = 64 << 10 // bytes of one text
@@ -40,7 +39,6 @@ type embeddingUsage struct {
 	Total  int `json:"total_tokens"`
 }
 
-// embed answers POST /v1/embeddings.
 func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	data, err := client.ReadJSON(w, r, c.MaxBody)
 	if err != nil {
@@ -142,4 +140,35 @@ func encode(v []float32, format string) any {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
 	}
 	return base64.StdEncoding.EncodeToString(out)
+}
+
+type modelInfo struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	Owner   string `json:"owned_by"`
+}
+
+func (c *Server) info(id string, who client.Caller) modelInfo {
+	return modelInfo{ID: id, Object: "model", Created: who.User.CreatedAt.Unix(), Owner: "everthread"}
+}
+
+func (c *Server) models(w http.ResponseWriter, _ *http.Request, who client.Caller) error {
+	all := []modelInfo{c.info(modelThread, who), c.info(modelLong, who), c.info(modelTask, who)}
+	if c.Embedder != nil {
+		all = append(all, c.info(c.EmbeddingModel, who))
+	}
+	server.WriteJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+	return nil
+}
+
+func (c *Server) model(w http.ResponseWriter, r *http.Request, who client.Caller) error {
+	id := r.PathValue("id")
+	if c.Embedder == nil || id != c.EmbeddingModel {
+		if _, _, err := readModel(id); id == "" || err != nil {
+			return noModel(id)
+		}
+	}
+	server.WriteJSON(w, http.StatusOK, c.info(id, who))
+	return nil
 }

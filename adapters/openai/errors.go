@@ -25,7 +25,6 @@ const (
 	serverError    = "server_error"
 )
 
-// failure is an error in OpenAI's terms.
 type failure struct {
 	status  int
 	kind    string
@@ -35,7 +34,6 @@ type failure struct {
 	after   time.Duration // Retry-After; 0: none
 }
 
-// Error returns the message.
 func (f *failure) Error() string { return f.message }
 
 // invalid returns a failure for a request that can never work. param is the wrong field.
@@ -44,7 +42,6 @@ func invalid(param, code, format string, args ...any) error {
 		message: fmt.Sprintf(format, args...)}
 }
 
-// errorBody is OpenAI's shape of an error.
 type errorBody struct {
 	Error errorDetail `json:"error"`
 }
@@ -66,7 +63,6 @@ func (f *failure) body() errorBody {
 	return errorBody{errorDetail{f.message, f.kind, optional(f.param), optional(f.code)}}
 }
 
-// refuse answers with an error.
 func (c *Server) refuse(w http.ResponseWriter, err error) {
 	f := c.explain(err)
 	client.Head(w, f.status, f.after)
@@ -77,7 +73,6 @@ func (c *Server) refuse(w http.ResponseWriter, err error) {
 	server.WriteJSON(w, f.status, f.body())
 }
 
-// explain returns the failure for an error.
 func (c *Server) explain(err error) *failure {
 	var known *failure
 	var refusal *client.Refusal
@@ -106,7 +101,6 @@ func (c *Server) explain(err error) *failure {
 	return c.explainModel(err)
 }
 
-// explainModel returns the failure for an error of the model, or for an internal error.
 func (c *Server) explainModel(err error) *failure {
 	var model *core.ModelError
 	failed, ok := live.IsFailed(err)

@@ -61,7 +61,6 @@ func readRole(path, role string) (core.Role, error) {
 	return "", invalid(path+".role", "invalid_value", "%s.role must be user, assistant, system, developer or tool.", path)
 }
 
-// part is one piece of a message's content.
 type part struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`

@@ -28,7 +28,6 @@ type api struct {
 	http  *http.Client
 }
 
-// apiError is the service's refusal of a request.
 type apiError struct {
 	Method      string
 	Code        int
@@ -41,7 +40,6 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.Method, e.Code, e.Description)
 }
 
-// netError is a request without an answer.
 type netError = channel.NetError
 
 type answer struct {
@@ -117,7 +115,6 @@ func retryAfter(a answer, resp channel.Answer) time.Duration {
 // clean removes the URL, which contains the token, from an error of net/http.
 func (a *api) clean(err error) error { return channel.Clean(err, a.token) }
 
-// retryAfterOf returns the pause that the service requests; 0: none.
 func retryAfterOf(err error) time.Duration {
 	var refused *apiError
 	if errors.As(err, &refused) {

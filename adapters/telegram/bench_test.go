@@ -14,7 +14,7 @@ import (
 func BenchmarkSend(b *testing.B) {
 	s := telegramtest.New()
 	defer s.Close()
-	c, err := New(Options{Token: telegramtest.Token, APIURL: s.URL()})
+	c, err := New(Options{Config: Config{Token: telegramtest.Token, APIURL: s.URL()}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,19 +16,19 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-telegram/bot/models"
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Name is the channel's name.
 const Name = "telegram"
 
 // maxText is the longest text of one message, in UTF-16 units.
@@ -50,46 +50,31 @@ var (
 // Options configure a Channel. Token is required. The zero values of the others mean the
 // public service, long polling and no rate limit.
 type Options struct {
-	Token  string // of @BotFather, such as 123456:ABC
-	APIURL string // root of the Bot API; empty: https://api.telegram.org
-	Mode   string // polling or webhook; empty: polling
-
-	WebhookSecret  string // required with webhooks: 1–256 of A-Z a-z 0-9 _ -
-	PreviousSecret string // accepted as well while a secret is being changed
-	PublicURL      string // required with webhooks: URL at which the service reaches this server
-
-	RatePerChat float64 // messages a second to one chat; 0: no limit
-	RatePerBot  float64 // messages a second over all chats; 0: no limit
-
-	HTTP     *http.Client     // nil: one with the default egress policy
-	Log      *zap.Logger      // nil: none
-	Now      func() time.Time // nil: time.Now
-	Commands []Command        // of the command menu
+	Config
+	PublicURL string           // required with webhooks: URL at which the service reaches this server
+	HTTP      *http.Client     // nil: one with the default egress policy
+	Log       *zap.Logger      // nil: none
+	Now       func() time.Time // nil: time.Now
+	Commands  []command.Entry  // of the command menu
 }
 
 // Channel is one bot account. Its methods may be called concurrently, and Run only by the
 // process that holds the account's lease.
 type Channel struct {
+	channel.State
 	opts    Options
 	account string
 	api     *api
 	log     *zap.Logger
 	now     func() time.Time
 	flood   flood
-
-	mu    sync.Mutex
-	state error // present failure; nil: none known
 }
 
 // New checks opts and returns the channel. It does not use the network. The
 // account of its addresses is the bot's id, taken from the token.
 func New(opts Options) (*Channel, error) {
-	m := tokenForm.FindStringSubmatch(opts.Token)
-	if m == nil {
-		return nil, errors.New("telegram: token is not of the form 123456:ABC; copy it from @BotFather")
-	}
-	opts.APIURL = cmp.Or(opts.APIURL, publicAPI)
-	if err := checkOptions(&opts); err != nil {
+	opts.APIURL, opts.Mode = cmp.Or(opts.APIURL, publicAPI), cmp.Or(opts.Mode, "polling")
+	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	if opts.HTTP == nil {
@@ -99,71 +84,38 @@ func New(opts Options) (*Channel, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	account, _, _ := strings.Cut(string(opts.Token), ":")
 	return &Channel{
-		opts: opts, account: m[1], now: opts.Now,
-		log: opts.Log.With(zap.String("channel", Name), zap.String("account", m[1])),
-		api: &api{root: strings.TrimRight(opts.APIURL, "/"), token: opts.Token, http: opts.HTTP},
+		opts: opts, account: account, now: opts.Now,
+		log: opts.Log.With(zap.String("channel", Name), zap.String("account", account)),
+		api: &api{root: strings.TrimRight(opts.APIURL, "/"), token: string(opts.Token), http: opts.HTTP},
 	}, nil
 }
 
-func checkOptions(o *Options) error {
-	if u, err := url.Parse(o.APIURL); err != nil || u.Host == "" {
-		return errors.New("api_url is not a URL")
+func (o Options) check() error {
+	var p section.Problems
+	o.validate(&p)
+	if o.Mode == "webhook" {
+		if o.PreviousSecret != "" && !secretForm.MatchString(string(o.PreviousSecret)) {
+			p.Add("the previous webhook_secret may hold letters, digits, _ and - only")
+		}
+		if u, err := url.Parse(o.PublicURL); err != nil || u.Host == "" {
+			p.Add("mode webhook needs http.public_url, the address at which Telegram reaches this server")
+		}
 	}
-	if err := checkCommands(o.Commands); err != nil {
-		return err
-	}
-	switch o.Mode {
-	case "":
-		o.Mode = "polling"
-	case "polling":
-	case "webhook":
-		return checkWebhook(o)
-	default:
-		return fmt.Errorf("mode %q is neither polling nor webhook", o.Mode)
-	}
-	return nil
+	return errors.Join(p.Err(), checkCommands(o.Commands))
 }
 
-func checkWebhook(o *Options) error {
-	if !secretForm.MatchString(o.WebhookSecret) {
-		return errors.New("mode webhook needs a webhook_secret of 1 to 256 letters, digits, _ or -")
-	}
-	if o.PreviousSecret != "" && !secretForm.MatchString(o.PreviousSecret) {
-		return errors.New("the previous webhook_secret may hold letters, digits, _ and - only")
-	}
-	if u, err := url.Parse(o.PublicURL); err != nil || u.Host == "" {
-		return errors.New("mode webhook needs http.public_url, the address at which Telegram reaches this server")
-	}
-	return nil
-}
-
-// Name returns "telegram".
 func (c *Channel) Name() string { return Name }
 
 // Account returns the bot's id.
 func (c *Channel) Account() string { return c.account }
 
-// Capabilities returns the limits of the Bot API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true, Files: true, Voice: true,
 		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerBot,
 	}
-}
-
-// Check returns the error that prevents the channel from receiving, or nil.
-func (c *Channel) Check() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
-}
-
-// report sets the channel's state; nil: it works.
-func (c *Channel) report(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.state = err
 }
 
 // Run sets the command menu and receives until ctx ends, and then returns nil. With
@@ -183,11 +135,10 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	c.report(err)
+	c.Report(err)
 	return err
 }
 
-// start checks the token and directs updates to this channel.
 func (c *Channel) start(ctx context.Context) error {
 	var me models.User
 	if err := c.retry(ctx, "getMe", struct{}{}, &me); err != nil {
@@ -197,7 +148,7 @@ func (c *Channel) start(ctx context.Context) error {
 	if err := c.route(ctx); err != nil {
 		return err
 	}
-	c.report(nil)
+	c.Report(nil)
 	c.log.Info("telegram started", zap.String("bot", me.Username), zap.String("mode", c.opts.Mode))
 	return nil
 }
@@ -220,7 +171,7 @@ func (c *Channel) retry(ctx context.Context, method string, params, result any) 
 		if err := hopeless(err); err != nil {
 			return fmt.Errorf("start telegram: %w", err)
 		}
-		c.report(fmt.Errorf("telegram: %w", err))
+		c.Report(fmt.Errorf("telegram: %w", err))
 		c.log.Warn("telegram does not answer", zap.Error(err))
 		pause.Wait(ctx, retryAfterOf(err))
 	}

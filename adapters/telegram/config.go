@@ -1,15 +1,24 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Config is channels.telegram: a bot of the Bot API. Mode is polling or webhook.
@@ -27,7 +36,6 @@ var _ channel.Config = (*Config)(nil)
 
 const publicAPI = "https://api.telegram.org"
 
-// Default returns the configuration without a bot.
 func Default() *Config {
 	return &Config{Mode: "polling", APIURL: publicAPI, RatePerChat: 1, RatePerBot: 30}
 }
@@ -35,10 +43,8 @@ func Default() *Config {
 //go:embed config.yaml
 var example string
 
-// Key returns "telegram".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On reports whether there is a token.
@@ -49,6 +55,14 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 	if !c.On() {
 		return
 	}
+	c.validate(p)
+	if c.Mode == "webhook" && !strings.HasPrefix(publicURL, "https://") {
+		p.Add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
+	}
+}
+
+// validate checks the values of a bot.
+func (c *Config) validate(p *section.Problems) {
 	if !tokenForm.MatchString(string(c.Token)) {
 		p.Add("channels.telegram.token is not of the form 123456:ABC; copy it from @BotFather")
 	}
@@ -56,46 +70,81 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 	p.Web("channels.telegram.api_url", c.APIURL)
 	section.AtLeast(p, "channels.telegram.rate_per_chat", c.RatePerChat, 0)
 	section.AtLeast(p, "channels.telegram.rate_per_bot", c.RatePerBot, 0)
-	if c.Mode != "webhook" {
-		return
-	}
-	if !strings.HasPrefix(publicURL, "https://") {
-		p.Add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
-	}
-	if !secretForm.MatchString(string(c.WebhookSecret)) {
+	if c.Mode == "webhook" && !secretForm.MatchString(string(c.WebhookSecret)) {
 		p.Add(
 			"channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
 	}
 }
 
 var (
-	tokenForm  = regexp.MustCompile(`^([0-9]{1,20}):[A-Za-z0-9_-]{1,128}$`)
+	tokenForm  = regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$`)
 	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
-// Open returns the channel of the bot.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{
-		Token:          string(c.Token),
-		APIURL:         c.APIURL,
-		Mode:           c.Mode,
-		WebhookSecret:  string(c.WebhookSecret),
-		PreviousSecret: string(c.PreviousSecret),
-		PublicURL:      h.PublicURL,
-		RatePerChat:    c.RatePerChat,
-		RatePerBot:     c.RatePerBot,
-		HTTP:           h.Client(c.APIURL),
-		Log:            h.Log,
-		Now:            h.Now,
-		Commands:       commands(),
-	})
+	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now,
+		Commands: command.Menu()})
 }
 
-// commands returns the command menu.
-func commands() []Command {
-	var out []Command
-	for _, c := range command.Menu() {
-		out = append(out, Command{Name: c.Name, Description: c.Descriptions})
+// fallbackLanguage is the language of the menu for people without one in their own.
+const fallbackLanguage = words.English
+
+var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+
+// checkCommands checks the entries of a menu. The English descriptions, which replace missing ones, are required.
+func checkCommands(commands []command.Entry) error {
+	if len(commands) > 100 {
+		return fmt.Errorf("%d commands, the menu holds 100", len(commands))
+	}
+	for _, c := range commands {
+		if !commandForm.MatchString(c.Name) {
+			return fmt.Errorf("command %q: a name is 1 to 32 of a-z, 0-9 and _", c.Name)
+		}
+		if c.Descriptions[fallbackLanguage] == "" {
+			return fmt.Errorf("command %q has no English description", c.Name)
+		}
+	}
+	return nil
+}
+
+// announce sets the command menu in every language. A failure is only logged, as the menu
+// is a convenience.
+func (c *Channel) announce(ctx context.Context) {
+	for _, params := range menus(c.opts.Commands) {
+		if err := c.api.call(ctx, callTimeout, "setMyCommands", params, nil); err != nil && ctx.Err() == nil {
+			c.log.Warn("command menu not set", zap.String("language", params.LanguageCode), zap.Error(err))
+			return
+		}
+	}
+}
+
+// menus returns the menu for everybody and one for each further language.
+func menus(commands []command.Entry) []*bot.SetMyCommandsParams {
+	if len(commands) == 0 {
+		return nil
+	}
+	languages := map[string]bool{}
+	for _, c := range commands {
+		for l := range c.Descriptions {
+			languages[l] = true
+		}
+	}
+	delete(languages, fallbackLanguage)
+	out := []*bot.SetMyCommandsParams{{Commands: menu(commands, fallbackLanguage)}}
+	for _, l := range slices.Sorted(maps.Keys(languages)) {
+		out = append(out, &bot.SetMyCommandsParams{Commands: menu(commands, l), LanguageCode: l})
+	}
+	return out
+}
+
+func menu(commands []command.Entry, language string) []models.BotCommand {
+	out := make([]models.BotCommand, len(commands))
+	for i, c := range commands {
+		d := cmp.Or(c.Descriptions[language], c.Descriptions[fallbackLanguage])
+		if r := []rune(d); len(r) > 256 {
+			d = string(r[:256])
+		}
+		out[i] = models.BotCommand{Command: c.Name, Description: d}
 	}
 	return out
 }

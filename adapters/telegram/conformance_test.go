@@ -22,7 +22,7 @@ func TestConformancePolling(t *testing.T) {
 		s := telegramtest.New()
 		h := harness(s)
 		h.New = func(t *testing.T) core.Channel {
-			return open(t, Options{APIURL: s.URL()})
+			return open(t, Options{Config: Config{APIURL: s.URL()}})
 		}
 		h.Close = func() { s.Close(); noErrors(t, s) }
 		return h
@@ -51,7 +51,8 @@ func TestConformanceWebhook(t *testing.T) {
 			mux = m
 		}
 		h.New = func(t *testing.T) core.Channel {
-			return open(t, Options{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "s3cret", PublicURL: ours.URL})
+			return open(t, Options{Config: Config{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "s3cret"},
+				PublicURL: ours.URL})
 		}
 		h.Close = func() { s.Close(); ours.Close(); noErrors(t, s) }
 		return h

@@ -14,10 +14,10 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/words"
 )
 
-// lookTimeout bounds one request of Diagnose and App.
 const lookTimeout = 20 * time.Second
 
 // maxSkew bounds the error of the clock, which determines the day.
@@ -63,7 +63,7 @@ func (c *Channel) judge(w *findings, hook models.WebhookInfo) core.Finding {
 	f := core.Finding{Check: "webhook", OK: true}
 	switch {
 	case c.opts.Mode == "polling" && hook.URL != "":
-		f.Detail = fmt.Sprintf(w.HookElsewhere, host(hook.URL))
+		f.Detail = fmt.Sprintf(w.HookElsewhere, channel.HostOf(hook.URL))
 	case c.opts.Mode == "polling":
 		f.Detail = fmt.Sprintf(w.HookNone, hook.PendingUpdateCount)
 	case hook.URL != ours:
@@ -77,20 +77,11 @@ func (c *Channel) judge(w *findings, hook models.WebhookInfo) core.Finding {
 	return f
 }
 
-// clock compares the local clock with the service's.
 func (c *Channel) clock(w *findings, theirs time.Time) core.Finding {
 	if off := c.now().Sub(theirs).Round(time.Second); off.Abs() > maxSkew {
-		return core.Finding{Check: "clock", Detail: fmt.Sprintf(w.ClockOff, off, host(c.opts.APIURL))}
+		return core.Finding{Check: "clock", Detail: fmt.Sprintf(w.ClockOff, off, channel.HostOf(c.opts.APIURL))}
 	}
-	return core.Finding{Check: "clock", OK: true, Detail: fmt.Sprintf(w.ClockGood, host(c.opts.APIURL))}
-}
-
-func host(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
+	return core.Finding{Check: "clock", OK: true, Detail: fmt.Sprintf(w.ClockGood, channel.HostOf(c.opts.APIURL))}
 }
 
 // look calls a method that changes nothing. It returns the service's clock, zero if
@@ -131,9 +122,9 @@ func (c *Channel) look(ctx context.Context, w *findings, method string, result a
 	case errors.As(err, &refused):
 		err = fmt.Errorf(w.Refused, refused.Description)
 	case errors.As(err, &away) && away.Left:
-		err = fmt.Errorf(w.NotTelegram, host(c.opts.APIURL), away.Err)
+		err = fmt.Errorf(w.NotTelegram, channel.HostOf(c.opts.APIURL), away.Err)
 	case away != nil:
-		err = fmt.Errorf(w.NotReached, host(c.opts.APIURL), away.Err)
+		err = fmt.Errorf(w.NotReached, channel.HostOf(c.opts.APIURL), away.Err)
 	}
 	return theirs, err
 }

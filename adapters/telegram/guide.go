@@ -44,14 +44,14 @@ func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.T
 		var refused *apiError
 		switch {
 		case errors.As(err, &away) && away.Left:
-			return channel.Tried{}, &channel.Fault{Text: w.NotTelegram, Where: host(c.APIURL),
+			return channel.Tried{}, &channel.Fault{Text: w.NotTelegram, Where: channel.HostOf(c.APIURL),
 				Detail: away.Err.Error(), Err: err}
 		case errors.As(err, &refused):
 			return channel.Tried{}, &channel.Fault{Text: w.Refused, Detail: refused.Description, Err: err}
 		case away != nil:
 			err = away.Err
 		}
-		return channel.Tried{}, &channel.Unreached{Where: host(c.APIURL), Err: err}
+		return channel.Tried{}, &channel.Unreached{Where: channel.HostOf(c.APIURL), Err: err}
 	}
 	bot := fmt.Sprintf(w.Bot, me.Username)
 	keys := []string{"token", string(c.Token)}

@@ -79,8 +79,8 @@ func TestDiagnose(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	report := func(mode, language string) string {
-		c, err := New(Options{Token: "1:a", APIURL: s.URL, Mode: mode, PublicURL: "https://x.example",
-			WebhookSecret: "s", HTTP: s.Client()})
+		c, err := New(Options{Config: Config{Token: "1:a", APIURL: s.URL, Mode: mode, WebhookSecret: "s"},
+			PublicURL: "https://x.example", HTTP: s.Client()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,37 +47,36 @@ func file(m *models.Message) (string, *core.Attachment) {
 		p := slices.MaxFunc(m.Photo, func(a, b models.PhotoSize) int {
 			return cmp.Compare(a.Width*a.Height, b.Width*b.Height)
 		})
-		return "photo", &core.Attachment{Kind: "photo", Ref: p.FileID, MIME: "image/jpeg", Size: int64(p.FileSize)}
+		return "photo", attachment("photo", p.FileID, "", "image/jpeg", int64(p.FileSize))
 	case m.Voice != nil:
 		v := m.Voice
-		return timed("voice", v.Duration, &core.Attachment{Kind: "voice", Ref: v.FileID, MIME: v.MimeType, Size: v.FileSize})
+		return timed("voice", v.Duration, attachment("voice", v.FileID, "", v.MimeType, v.FileSize))
 	case m.Audio != nil:
 		v := m.Audio
 		name := cmp.Or(v.FileName, strings.Trim(v.Performer+" - "+v.Title, " -"))
-		return timed("audio", v.Duration, &core.Attachment{Kind: "audio", Ref: v.FileID, Name: name,
-			MIME: v.MimeType, Size: v.FileSize})
+		return timed("audio", v.Duration, attachment("audio", v.FileID, name, v.MimeType, v.FileSize))
 	case m.Animation != nil: // comes with a document of the same file
 		v := m.Animation
-		return timed("animation", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName,
-			MIME: v.MimeType, Size: v.FileSize})
+		return timed("animation", v.Duration, attachment("video", v.FileID, v.FileName, v.MimeType, v.FileSize))
 	case m.Video != nil:
 		v := m.Video
-		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName,
-			MIME: v.MimeType, Size: v.FileSize})
+		return timed("video", v.Duration, attachment("video", v.FileID, v.FileName, v.MimeType, v.FileSize))
 	case m.VideoNote != nil:
 		v := m.VideoNote
-		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, MIME: "video/mp4",
-			Size: int64(v.FileSize)})
+		return timed("video", v.Duration, attachment("video", v.FileID, "", "video/mp4", int64(v.FileSize)))
 	case m.Document != nil:
 		d := m.Document
-		return strings.TrimSpace("document " + d.FileName), &core.Attachment{Kind: "document", Ref: d.FileID,
-			Name: d.FileName, MIME: d.MimeType, Size: d.FileSize}
+		return strings.TrimSpace("document " + d.FileName),
+			attachment("document", d.FileID, d.FileName, d.MimeType, d.FileSize)
 	case m.Sticker != nil:
 		s := m.Sticker
-		return strings.TrimSpace("sticker " + s.Emoji), &core.Attachment{Kind: "sticker", Ref: s.FileID, MIME: stickerType(s),
-			Size: int64(s.FileSize)}
+		return strings.TrimSpace("sticker " + s.Emoji), attachment("sticker", s.FileID, "", stickerType(s), int64(s.FileSize))
 	}
 	return "", nil
+}
+
+func attachment(kind, ref, name, mime string, size int64) *core.Attachment {
+	return &core.Attachment{Kind: kind, Ref: ref, Name: name, MIME: mime, Size: size}
 }
 
 // timed adds a duration in seconds to a label and its attachment.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
 )
 
 // inbox is a core.Receiver that passes events to the test.
@@ -163,7 +164,7 @@ func TestPollConflict(t *testing.T) {
 	if err := s.Wait(within(t), func() bool { return s.Calls("getUpdates") == 1 }); err != nil {
 		t.Fatal(err)
 	}
-	rival := open(t, Options{APIURL: s.URL()})
+	rival := open(t, Options{Config: Config{APIURL: s.URL()}})
 	ctx, cancel := context.WithCancel(t.Context())
 	rivalDone := make(chan struct{})
 	go func() {
@@ -230,7 +231,7 @@ func TestRunWaitsForService(t *testing.T) {
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
 	observed, logs := observer.New(zapcore.DebugLevel)
-	c := open(t, Options{APIURL: s.URL(), Log: zap.New(observed)})
+	c := open(t, Options{Config: Config{APIURL: s.URL()}, Log: zap.New(observed)})
 	s.Fail("getMe", 2, telegramtest.Failure{Drop: true})
 	s.Fail("deleteWebhook", 1, telegramtest.Failure{Code: 500})
 	b := newInbox()
@@ -269,9 +270,9 @@ func TestCommandMenus(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
-	c := open(t, Options{APIURL: s.URL(), Commands: []Command{
-		{Name: "today", Description: map[string]string{"en": "Today's summary", "fr": "Résumé du jour"}},
-		{Name: "usage", Description: map[string]string{"en": "Tokens used"}},
+	c := open(t, Options{Config: Config{APIURL: s.URL()}, Commands: []command.Entry{
+		{Name: "today", Descriptions: map[string]string{"en": "Today's summary", "fr": "Résumé du jour"}},
+		{Name: "usage", Descriptions: map[string]string{"en": "Tokens used"}},
 	}})
 	running(t, c, newInbox())
 	if err := s.Wait(within(t), func() bool { return s.Calls("getUpdates") > 0 }); err != nil {
@@ -292,18 +293,19 @@ func TestCommandMenus(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{
-		"no token":                {},
-		"token without colon":     {Token: "123456"},
-		"token with a path":       {Token: "1:a/../b"},
-		"unknown mode":            {Token: "1:a", Mode: "push"},
-		"webhook without secret":  {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example"},
-		"webhook with odd secret": {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example", WebhookSecret: "a b"},
-		"webhook without address": {Token: "1:a", Mode: "webhook", WebhookSecret: "x"},
-		"api_url without host":    {Token: "1:a", APIURL: "nowhere"},
-		"command with odd name":   {Token: "1:a", Commands: []Command{{Name: "No"}}},
-		"command not in English":  {Token: "1:a", Commands: []Command{{Name: "no"}}},
-		"previous secret is wrong": {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example", WebhookSecret: "x",
-			PreviousSecret: "é"},
+		"no token":               {},
+		"token without colon":    {Config: Config{Token: "123456"}},
+		"token with a path":      {Config: Config{Token: "1:a/../b"}},
+		"unknown mode":           {Config: Config{Token: "1:a", Mode: "push"}},
+		"webhook without secret": {Config: Config{Token: "1:a", Mode: "webhook"}, PublicURL: "https://a.example"},
+		"webhook with odd secret": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "a b"},
+			PublicURL: "https://a.example"},
+		"webhook without address": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x"}},
+		"api_url without host":    {Config: Config{Token: "1:a", APIURL: "nowhere"}},
+		"command with odd name":   {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "No"}}},
+		"command not in English":  {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "no"}}},
+		"previous secret is wrong": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x", PreviousSecret: "é"},
+			PublicURL: "https://a.example"},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)

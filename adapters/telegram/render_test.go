@@ -101,7 +101,7 @@ func TestRenderIsAlwaysTaken(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
-	c := open(t, Options{APIURL: s.URL()})
+	c := open(t, Options{Config: Config{APIURL: s.URL()}})
 	to := core.Address{Channel: Name, Account: "123456", External: "7"}
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(rapid.SampledFrom([]string{

@@ -24,7 +24,7 @@ func served(t *testing.T) (*telegramtest.Server, *Channel) {
 		s.Close()
 		noErrors(t, s)
 	})
-	return s, open(t, Options{APIURL: s.URL()})
+	return s, open(t, Options{Config: Config{APIURL: s.URL()}})
 }
 
 func TestSendMarkupRefused(t *testing.T) {
@@ -135,7 +135,8 @@ func TestAProxyIsNotTheService(t *testing.T) {
 			http.Error(w, "<html>please sign in</html>", code)
 		}))
 		t.Cleanup(proxy.Close)
-		_, err := open(t, Options{APIURL: proxy.URL}).Send(t.Context(), adaAddress, core.Part{Text: "secret words"})
+		_, err := open(t, Options{Config: Config{APIURL: proxy.URL}}).Send(t.Context(), adaAddress,
+			core.Part{Text: "secret words"})
 		var permanent *core.Permanent
 		var gone *core.Unreachable
 		var unknown *core.Unknown
@@ -183,7 +184,7 @@ func TestSendNotLeft(t *testing.T) {
 	root := "http://" + l.Addr().String()
 	l.Close()
 	for _, url := range []string{root, "http://does-not-exist.invalid"} {
-		_, err = open(t, Options{APIURL: url}).Send(t.Context(), adaAddress, core.Part{Text: "x"})
+		_, err = open(t, Options{Config: Config{APIURL: url}}).Send(t.Context(), adaAddress, core.Part{Text: "x"})
 		var unknown *core.Unknown
 		var permanent *core.Permanent
 		if err == nil || errors.As(err, &unknown) || errors.As(err, &permanent) {

@@ -48,7 +48,7 @@ func TestWebhook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ch := open(t, Options{Mode: "webhook", WebhookSecret: "s3cret", PreviousSecret: "older",
+			ch := open(t, Options{Config: Config{Mode: "webhook", WebhookSecret: "s3cret", PreviousSecret: "older"},
 				PublicURL: "https://a.example/"})
 			b := newInbox()
 			b.fail = c.fail
@@ -82,7 +82,8 @@ func TestWebhookIsRegistered(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
-	c := open(t, Options{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x", PublicURL: "http://127.0.0.1:1/"})
+	c := open(t, Options{Config: Config{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x"},
+		PublicURL: "http://127.0.0.1:1/"})
 	running(t, c, newInbox())
 	if err := s.Wait(within(t), func() bool { return s.Webhook() == "http://127.0.0.1:1/webhooks/telegram" }); err != nil {
 		t.Errorf("webhook is %q", s.Webhook())
@@ -96,7 +97,7 @@ func TestWebhookIsWatched(t *testing.T) {
 	t.Cleanup(s.Close)
 	down := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(down.Close)
-	c := open(t, Options{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x", PublicURL: down.URL})
+	c := open(t, Options{Config: Config{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x"}, PublicURL: down.URL})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

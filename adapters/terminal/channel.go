@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Name is the channel's name.
 const Name = "terminal"
 
 // Account is the account of all its addresses.
@@ -62,7 +62,6 @@ type Channel struct {
 	screen  screen
 }
 
-// New returns the channel of a terminal.
 func New(o Options) (*Channel, error) {
 	id := make([]byte, 8)
 	if _, err := io.ReadFull(o.Rand, id); err != nil {
@@ -71,7 +70,6 @@ func New(o Options) (*Channel, error) {
 	return &Channel{opts: o, process: hex.EncodeToString(id), screen: screen{out: o.Out, style: o.Style}}, nil
 }
 
-// Name returns "terminal".
 func (c *Channel) Name() string { return Name }
 
 // Address returns the person's address.
@@ -124,7 +122,6 @@ func (c *Channel) next(ctx context.Context) (string, error) {
 	}
 }
 
-// storePause is the pause before a line is passed on again.
 const storePause = 250 * time.Millisecond
 
 // store passes a line to r until it is stored, and prints a failure once. It returns only
@@ -138,12 +135,7 @@ func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) e
 		if try == 0 {
 			c.screen.block(trust.Visible(fmt.Sprintf("(not stored yet, it is tried again: %v)", err)))
 		}
-		t := time.NewTimer(storePause)
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		}
-		t.Stop()
+		_ = channel.Pause(ctx, storePause)
 	}
 }
 

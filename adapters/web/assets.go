@@ -5,13 +5,18 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/everthread/everthread/core/words"
 )
 
 // assets serves the files of static under names that change with their content.
@@ -61,7 +66,6 @@ func (a *assets) add(from fs.FS, file string) error {
 	return nil
 }
 
-// packed returns data compressed with gzip.
 func packed(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -102,4 +106,98 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_, _ = w.Write(data) // an error means the client is gone
+}
+
+// The manifest, the service worker and the offline page make the page installable as an
+// app. They depend on the language but not on the user.
+
+func installRoutes() []Route {
+	return []Route{
+		{Pattern: "GET /manifest.webmanifest", Serve: (*Visit).manifest, Open: true},
+		{Pattern: "GET /worker.js", Serve: (*Visit).worker, Open: true},
+		{Pattern: "GET /offline", Serve: (*Visit).offlinePage, Open: true},
+	}
+}
+
+// Colours of the browser's own parts, equal to --paper in app.css.
+const (
+	paperLight = "#f8f6f1"
+	paperDark  = "#14181a"
+)
+
+// shellFiles are the static files of the offline page.
+var shellFiles = []string{"app.css", "app.js", "offline.js", "icon.svg"}
+
+// installed sets the language from the URL, as browsers request some of these routes
+// without the session.
+func (v *Visit) installed() {
+	if lang := v.R.URL.Query().Get("lang"); slices.Contains(words.Languages(), lang) {
+		v.Lang, v.Words = lang, say(lang)
+	}
+}
+
+// manifest describes the page as an app.
+func (v *Visit) manifest() error {
+	v.installed()
+	type icon struct {
+		Source  string `json:"src"`
+		Sizes   string `json:"sizes"`
+		Type    string `json:"type"`
+		Purpose string `json:"purpose,omitempty"`
+	}
+	all := []icon{{"icon-192.png", "192x192", "image/png", ""}, {"icon-512.png", "512x512", "image/png", ""},
+		{"icon-maskable.png", "512x512", "image/png", "maskable"}}
+	for i := range all {
+		var err error
+		if all[i].Source, err = v.channel.assets.path(all[i].Source); err != nil {
+			return err
+		}
+	}
+	out := map[string]any{"id": "/", "name": "Everthread", "short_name": "Everthread",
+		"description": v.Words.Offline.About, "lang": v.Lang, "start_url": "/", "scope": "/", "display": "standalone",
+		"background_color": paperLight, "theme_color": paperLight, "icons": all}
+	v.W.Header().Set("Content-Type", "application/manifest+json")
+	return json.NewEncoder(v.W).Encode(out)
+}
+
+// worker serves the service worker with the list of files that it caches. The script
+// changes whenever any of them does.
+func (v *Visit) worker() error {
+	v.installed()
+	script, err := files.ReadFile("static/worker.js")
+	if err != nil {
+		return fmt.Errorf("read the worker: %w", err)
+	}
+	page := "/offline?lang=" + v.Lang
+	sum, kept := sha256.New(), []string{}
+	for _, name := range shellFiles {
+		path, err := v.channel.assets.path(name)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, path)
+	}
+	fmt.Fprintf(sum, "%s %+v", kept, v.Words.Offline)
+	for _, name := range []string{"templates/offline.html", "templates/parts/layout.html"} {
+		b, err := files.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read the worker's files: %w", err)
+		}
+		sum.Write(b)
+	}
+	version := hex.EncodeToString(sum.Sum(nil)[:6])
+	shell, err := json.Marshal(map[string]any{"version": version, "page": page, "files": kept})
+	if err != nil {
+		return fmt.Errorf("list the worker's files: %w", err)
+	}
+	v.W.Header().Set("Content-Type", mime.TypeByExtension(".js"))
+	_, _ = v.W.Write(bytes.Replace(script, []byte("SHELL"), shell, 1)) // an error means the client is gone
+	return nil
+}
+
+// offlinePage serves the page that browsers show without network, the same for every user.
+func (v *Visit) offlinePage() error {
+	page := v.channel.Visit(v.W, v.R)
+	page.installed()
+	return page.Render(http.StatusOK, "offline", page.Words.Offline.Title, nil)
 }

@@ -44,10 +44,8 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// Name is the channel's name.
 const Name = "web"
 
-// Gateway applies effects, all or none.
 type Gateway interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
@@ -152,7 +150,6 @@ func (c *Channel) Run(ctx context.Context) error {
 	return nil
 }
 
-// Routes returns the handlers of all pages by pattern.
 func (c *Channel) Routes() map[string]http.Handler {
 	out := map[string]http.Handler{}
 	for _, one := range c.routes {

@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// errBroken is the error of a page whose handler panicked.
 var errBroken = errors.New("the handler panicked")
 
 // Fault is an error with a text for the visitor.
@@ -23,10 +22,12 @@ type Fault struct {
 	Status int
 	Text   string
 	After  time.Duration // for Retry-After; 0: none
+	Err    error         // of a refused change; may be nil
 }
 
-// Error returns the text.
 func (f *Fault) Error() string { return f.Text }
+
+func (f *Fault) Unwrap() error { return f.Err }
 
 // Because returns a Fault with a status and text.
 func Because(status int, text string) *Fault { return &Fault{Status: status, Text: text} }
@@ -49,7 +50,7 @@ func IsRefused(err error) bool {
 // Refusal returns the Fault for a refused change, or else err.
 func (v *Visit) Refusal(err error) error {
 	if IsRefused(err) {
-		return Because(http.StatusConflict, v.Words.ErrRefused)
+		return &Fault{Status: http.StatusConflict, Text: v.Words.ErrRefused, Err: err}
 	}
 	return err
 }
@@ -73,7 +74,6 @@ func (v *Visit) asFault(err error) *Fault {
 	return Because(http.StatusInternalServerError, v.Words.ErrBroken)
 }
 
-// fail answers with an error.
 func (v *Visit) fail(err error) {
 	if v.Context().Err() != nil {
 		return // the client is gone
@@ -109,7 +109,6 @@ func (v *Visit) refuse() {
 	}
 }
 
-// nothing answers requests for unknown paths.
 func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {

@@ -7,9 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -40,7 +45,6 @@ type Visit struct {
 	Words   *Texts
 }
 
-// Context returns the request's context.
 func (v *Visit) Context() context.Context { return v.R.Context() }
 
 // handler returns the handler of a route with the checks that all routes share.
@@ -83,7 +87,6 @@ func (v *Visit) serve(one Route) error {
 	return one.Serve(v)
 }
 
-// foreign answers requests from pages of other origins.
 func (c *Channel) foreign(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	v.fail(Because(http.StatusForbidden, v.Words.ErrForeign))
@@ -215,6 +218,26 @@ func (v *Visit) ID() (int64, error) {
 	return n, nil
 }
 
+// WithID returns a handler for the number in the path.
+func WithID(serve func(v *Visit, id int64) error) func(*Visit) error {
+	return func(v *Visit) error {
+		id, err := v.ID()
+		if err != nil {
+			return err
+		}
+		return serve(v, id)
+	}
+}
+
+// Each returns the results of one for all elements; nil: there are none.
+func Each[T, S any](all []T, one func(T) S) []S {
+	var out []S
+	for _, x := range all {
+		out = append(out, one(x))
+	}
+	return out
+}
+
 // Stay returns a context for a long answer, which ends with ctx and when the process
 // stops. It is not ok if the visitor already has most such answers (0: no limit);
 // otherwise the caller must call leave.
@@ -234,3 +257,115 @@ func (v *Visit) toast() string {
 
 // DayName returns the displayed name of a day, relative to today.
 func (v *Visit) DayName(label string) string { return day.Name(label, v.Today.Label, v.Lang) }
+
+type tries struct {
+	limits Limits
+	now    func() time.Time
+
+	mu    sync.Mutex
+	since time.Time // start of the current minute
+	all   int
+	by    map[netip.Addr]int
+}
+
+func newTries(l Limits, now func() time.Time) *tries {
+	return &tries{limits: l, now: now, by: map[netip.Addr]int{}}
+}
+
+// take counts a try, or returns how long to wait if there were too many.
+func (t *tries) take(from netip.Addr) time.Duration {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.since) >= time.Minute || now.Before(t.since) {
+		t.since, t.all = now, 0
+		clear(t.by)
+	}
+	if t.all >= t.limits.SignIns || t.by[from] >= t.limits.SignInsPerAddress {
+		return t.since.Add(time.Minute).Sub(now)
+	}
+	t.all++
+	t.by[from]++
+	return 0
+}
+
+// remote returns the address of a request's connection.
+func (v *Visit) remote() netip.Addr {
+	host, _, err := net.SplitHostPort(v.R.RemoteAddr)
+	if err != nil {
+		host = v.R.RemoteAddr
+	}
+	a, _ := netip.ParseAddr(host)
+	return a.Unmap().WithZone("")
+}
+
+func (c *Channel) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// client returns the visitor's address: the last one in X-Forwarded-For that is not a
+// trusted proxy, if a trusted proxy sent the header. An IPv6 client is its /64.
+func (v *Visit) client() netip.Addr {
+	at := v.remote()
+	chain := strings.Split(strings.Join(v.R.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(chain) - 1; i >= 0 && v.channel.trusts(at); i-- {
+		a, err := netip.ParseAddr(strings.TrimSpace(chain[i]))
+		if err != nil {
+			break
+		}
+		at = a.Unmap().WithZone("")
+	}
+	if at.Is6() {
+		if p, err := at.Prefix(64); err == nil {
+			return p.Addr()
+		}
+	}
+	return at
+}
+
+type watchers struct {
+	mu     sync.Mutex
+	ended  bool
+	cancel map[core.UserID]map[*context.CancelFunc]struct{}
+}
+
+// stay registers a long answer, unless the user already has most of them (0: no limit).
+// The returned context ends when the process stops. The caller must call leave.
+func (w *watchers) stay(ctx context.Context, user core.UserID, most int) (_ context.Context, leave func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended || most > 0 && len(w.cancel[user]) >= most {
+		return ctx, nil, false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if w.cancel == nil {
+		w.cancel = map[core.UserID]map[*context.CancelFunc]struct{}{}
+	}
+	if w.cancel[user] == nil {
+		w.cancel[user] = map[*context.CancelFunc]struct{}{}
+	}
+	w.cancel[user][&cancel] = struct{}{}
+	return ctx, func() { w.leave(user, &cancel) }, true
+}
+
+func (w *watchers) leave(user core.UserID, cancel *context.CancelFunc) {
+	(*cancel)()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.cancel[user], cancel)
+	if len(w.cancel[user]) == 0 {
+		delete(w.cancel, user)
+	}
+}
+
+// end ends all answers and refuses new ones.
+func (w *watchers) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, all := range w.cancel {
+		for cancel := range all {
+			(*cancel)()
+		}
+	}
+}

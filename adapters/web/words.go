@@ -3,7 +3,10 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/text/language"
 
@@ -14,46 +17,38 @@ import (
 // Texts are the texts of the shell in one language, and those that rooms share. The
 // comments list the values for the formatting verbs in order.
 type Texts struct {
-	Skip, Search, SignOut, Notify, Theme, Light, Dark, System          string
-	KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape, KeyHelp string
-	Close, Cancel                                                      string
+	Skip, Search, SignOut, Notify, Theme, Light, Dark, System, KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape,
+	KeyHelp, Close, Cancel string
 
 	// Signing in.
-	SignInName, SignInOther                                        string // name; name of the present user, name
-	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain   string
-	SignInUntil                                                    string // time, minutes
-	SignInZone, SignInZoneHere, SignInZoneHouse                    string
+	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,
 	SignedOutWhy, SignedOutChat, SignedOutLog, SignedOut, GoodByeA string
+	SignInName, SignInOther string // name; name of the present user, name
+	SignInUntil             string // time, minutes
 
 	// Without network.
 	Offline offlineWords
 
 	// Shared by rooms.
-	Retry, Tokens, Total                     string
-	Messages                                 words.Counted // number
-	Minutes                                  words.Counted // number
-	Channels, States, SearchMode             map[string]string
-	RememberText, RememberTheme, RememberNew string
-	RememberType, RememberDo, Remembered     string
-	RememberKnown, RememberRefused           string // RememberKnown: number, theme
-	Types                                    map[string]string
+	Retry, Tokens, Total, RememberText, RememberTheme, RememberNew, RememberType, RememberDo, Remembered,
+	RememberRefused string
+	Messages, Minutes                   words.Counted // number
+	Channels, States, SearchMode, Types map[string]string
+	RememberKnown                       string // number, theme
 
 	// Errors.
-	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries string
-	ErrCode, ErrMoving, ErrRefused                                                                   string
+	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
+	ErrRefused string
 
 	Moment string // day, month, year, time
 	Units  [4]string
 }
 
-// offlineWords are the texts without network, and those of the manifest.
 type offlineWords struct {
-	About, Title, Lead, SignedOut, Write, Keep, Back, Again string
-	Since, Lost, Kept                                       string // Since: {time}
-	Unsent, Waits, Refused, Drop, Leave                     string
+	About, Title, Lead, SignedOut, Write, Keep, Back, Again, Lost, Kept, Unsent, Waits, Refused, Drop, Leave string
+	Since                                                                                                    string // {time}
 }
 
-// say returns the texts of the shell in a language.
 var say = words.In[Texts]("web")
 
 // languageOf returns the language of a page: the person's choice, the browser's
@@ -75,7 +70,6 @@ func languageOf(chosen, house, accepted string) string {
 	return words.Match(house)
 }
 
-// HourMinute is the layout of a time of day.
 const HourMinute = "15:04"
 
 // Size formats a number of bytes.
@@ -106,4 +100,43 @@ func (v *Visit) Moment(t time.Time) string {
 	t = t.In(v.Zone)
 	return fmt.Sprintf(v.Words.Moment, when.DayOfMonth(t.Day(), v.Lang), when.MonthName(t.Month(), v.Lang), t.Year(),
 		t.Format(HourMinute))
+}
+
+// Short returns at most n bytes of a text, cut between characters.
+func Short(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// OneLine returns a text on one line, without control characters.
+func OneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// FileName returns a file's displayed name: without its folder, control characters, and
+// characters with a meaning in placeholders.
+func FileName(s string) string {
+	s = filepath.Base(strings.ReplaceAll(Short(s, 400), `\`, "/"))
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '[', r == ']', r == ':', r == '/':
+			return '_'
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, s)
+	if s == "." || s == ".." {
+		return ""
+	}
+	return Short(strings.TrimSpace(s), 120)
 }

@@ -13,10 +13,8 @@ package whatsapp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -24,13 +22,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Name is the channel's name.
 const Name = "whatsapp"
 
 const (
@@ -60,31 +58,15 @@ var (
 	_ core.Accounter = (*Channel)(nil)
 )
 
-// Options configure a Channel. PhoneNumberID, AccessToken, AppSecret and
-// VerifyToken are required.
+// Options configure a Channel. PhoneNumberID, AccessToken, AppSecret and VerifyToken are
+// required. Of the rates, 0 is no limit; Meta allows 1/6 and 80 a second.
 type Options struct {
-	PhoneNumberID     string // Meta's id of the business number, digits
-	AccessToken       string // of a system user
-	AppSecret         string // signs Meta's webhooks
-	PreviousAppSecret string // accepted as well while the secret is being changed
-	VerifyToken       string // chosen by the operator, requested when the webhook is set up
-	PublicURL         string // URL at which Meta reaches this server, for Diagnose; empty: unknown
-
-	APIURL     string // root of the Graph API; empty: https://graph.facebook.com
-	APIVersion string // empty: v25.0
-
-	// SummaryTemplate is an approved template with the date as its only body
-	// parameter and one quick-reply button; empty: windows are not reopened.
-	SummaryTemplate  string
-	TemplateLanguage string // empty: en
-
-	RatePerChat   float64 // messages a second to one person; 0: no limit; Meta allows 1/6
-	RatePerNumber float64 // messages a second over all; 0: no limit; Meta allows 80
-
-	HTTP   *http.Client     // nil: one with the default egress policy
-	Log    *zap.Logger      // nil: none
-	Now    func() time.Time // nil: time.Now
-	Intake *intake.Budget   // bounds the bodies of webhooks; nil: a budget of its own
+	Config
+	PublicURL string           // URL at which Meta reaches this server, for Diagnose; empty: unknown
+	HTTP      *http.Client     // nil: one with the default egress policy
+	Log       *zap.Logger      // nil: none
+	Now       func() time.Time // nil: time.Now
+	Intake    *intake.Budget   // bounds the bodies of webhooks; nil: a budget of its own
 }
 
 // Channel is one business number. Its methods may be called concurrently, in any number
@@ -111,13 +93,13 @@ var (
 // the channel is a core.Reopener. The account of its addresses is the id of the number.
 func New(opts Options) (core.Channel, error) {
 	defaults(&opts)
-	if err := checkOptions(opts); err != nil {
+	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("whatsapp: %w", err)
 	}
 	c := &Channel{
 		opts: opts, now: opts.Now,
 		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.PhoneNumberID)),
-		api: newAPI(opts),
+		api: newAPI(opts.Config, opts.HTTP),
 	}
 	if opts.SummaryTemplate != "" {
 		return &reopening{c}, nil
@@ -126,9 +108,10 @@ func New(opts Options) (core.Channel, error) {
 }
 
 func defaults(o *Options) {
-	o.APIURL = cmp.Or(o.APIURL, "https://graph.facebook.com")
-	o.APIVersion = cmp.Or(o.APIVersion, "v25.0")
-	o.TemplateLanguage = cmp.Or(o.TemplateLanguage, "en")
+	usual := Default()
+	o.APIURL = cmp.Or(o.APIURL, usual.APIURL)
+	o.APIVersion = cmp.Or(o.APIVersion, usual.APIVersion)
+	o.TemplateLanguage = cmp.Or(o.TemplateLanguage, usual.TemplateLanguage)
 	if o.HTTP == nil {
 		o.HTTP = (*egress.Gate)(nil).Client(o.APIURL, "https://"+graph.MediaHost)
 	}
@@ -141,37 +124,24 @@ func defaults(o *Options) {
 	}
 }
 
-func checkOptions(o Options) error {
+func (o Options) check() error {
+	var p section.Problems
 	if !digits.MatchString(o.PhoneNumberID) {
-		return errors.New("phone_number_id must be digits; it is Meta's id of the number, not the number itself")
+		p.Add("phone_number_id must be digits; it is Meta's id of the number, not the number itself")
 	}
-	for _, s := range []struct{ name, value string }{
-		{"access_token", o.AccessToken}, {"app_secret", o.AppSecret}, {"verify_token", o.VerifyToken},
-	} {
-		if strings.TrimSpace(s.value) == "" {
-			return fmt.Errorf("%s is missing", s.name)
-		}
-	}
-	if u, err := url.Parse(o.APIURL); err != nil || u.Host == "" {
-		return errors.New("api_url is not a URL")
-	}
-	if !versionForm.MatchString(o.APIVersion) {
-		return fmt.Errorf("api_version is %q; it must look like v25.0", o.APIVersion)
-	}
-	return nil
+	o.Validate(&p, "")
+	return p.Err()
 }
 
-// Name returns "whatsapp".
 func (c *Channel) Name() string { return Name }
 
 // Account returns the id of the number.
 func (c *Channel) Account() string { return c.opts.PhoneNumberID }
 
-// Capabilities returns the limits of the Cloud API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
-		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerNumber, BurstPerChat: burst,
+		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerBot, BurstPerChat: burst,
 		Settles: true, Window: window, Files: true, Voice: true,
 	}
 }
@@ -187,4 +157,19 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	c.watch(ctx)
 	return nil
+}
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 1 << 20
+
+type (
+	apiError = graph.Error
+	netError = graph.NetError
+	call     = graph.Call
+)
+
+func newAPI(c Config, client *http.Client) *graph.API {
+	a := graph.New(strings.TrimRight(c.APIURL, "/")+"/"+c.APIVersion, string(c.AccessToken), client, maxAnswer)
+	a.CDN = true
+	return a
 }

@@ -3,7 +3,7 @@ package whatsapp
 import (
 	"context"
 	_ "embed"
-	"regexp"
+	"strings"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
@@ -29,7 +29,6 @@ type Config struct {
 
 var _ channel.Config = (*Config)(nil)
 
-// Default returns the configuration without a number.
 func Default() *Config {
 	return &Config{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en",
 		RatePerChat: 0.16, RatePerBot: 80}
@@ -38,10 +37,8 @@ func Default() *Config {
 //go:embed config.yaml
 var example string
 
-// Key returns "whatsapp".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On reports whether there is a number.
@@ -61,11 +58,11 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 		{"app_secret", string(c.AppSecret), "copy it from the app's basic settings"},
 		{"verify_token", string(c.VerifyToken), "choose one, and enter the same in the dashboard's webhook form"},
 	} {
-		if v.value == "" {
+		if strings.TrimSpace(v.value) == "" {
 			p.Add("channels.whatsapp.%s is empty; %s", v.key, v.from)
 		}
 	}
-	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+$`).MatchString(c.APIVersion) {
+	if !versionForm.MatchString(c.APIVersion) {
 		p.Add("channels.whatsapp.api_version is %q; write it like v25.0", c.APIVersion)
 	}
 	if c.SummaryTemplate != "" && c.TemplateLanguage == "" {
@@ -73,24 +70,7 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 }
 
-// Open returns the channel of the number.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{
-		PhoneNumberID:     c.PhoneNumberID,
-		AccessToken:       string(c.AccessToken),
-		AppSecret:         string(c.AppSecret),
-		PreviousAppSecret: string(c.PreviousSecret),
-		VerifyToken:       string(c.VerifyToken),
-		PublicURL:         h.PublicURL,
-		APIURL:            c.APIURL,
-		APIVersion:        c.APIVersion,
-		SummaryTemplate:   c.SummaryTemplate,
-		TemplateLanguage:  c.TemplateLanguage,
-		RatePerChat:       c.RatePerChat,
-		RatePerNumber:     c.RatePerBot,
-		HTTP:              h.Client(c.APIURL, "https://"+graph.MediaHost),
-		Log:               h.Log,
-		Now:               h.Now,
-		Intake:            h.Intake,
-	})
+	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),
+		Log: h.Log, Now: h.Now, Intake: h.Intake})
 }

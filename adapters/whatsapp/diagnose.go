@@ -22,17 +22,15 @@ const maxSkew = 2 * time.Minute
 // findings are the texts of Diagnose in one language. The comments list the values for
 // the formatting verbs in order.
 type findings struct {
-	Terms                      string // restrictions of this channel
-	Token                      string // number, its name
-	QualityLow, QualityGood    string
-	PermissionsUnknown         string // why
-	PermissionLacks, TokenEnds string // which; when
-	PermissionsGood            string
-	NoAddress, NoTLS           string // path of the webhook; scheme
-	HookFails                  string // address, why
-	HookGood                   string // address
-	ClockUnknown, ClockOff     string // how far
-	ClockGood                  string
+	QualityLow, QualityGood, PermissionsGood, ClockGood string
+	Terms                                               string // restrictions of this channel
+	Token                                               string // number, its name
+	PermissionsUnknown                                  string // why
+	PermissionLacks, TokenEnds                          string // which; when
+	NoAddress, NoTLS                                    string // path of the webhook; scheme
+	HookFails                                           string // address, why
+	HookGood                                            string // address
+	ClockUnknown, ClockOff                              string // how far
 }
 
 // Diagnose checks everything that messages in both directions need.
@@ -104,7 +102,8 @@ func (c *Channel) reachable(ctx context.Context, w *findings, publicURL string) 
 func (c *Channel) challenge(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	q := url.Values{"hub.mode": {"subscribe"}, "hub.verify_token": {c.opts.VerifyToken}, "hub.challenge": {"1158201444"}}
+	q := url.Values{"hub.mode": {"subscribe"}, "hub.verify_token": {string(c.opts.VerifyToken)},
+		"hub.challenge": {"1158201444"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+q.Encode(), nil)
 	if err != nil {
 		return err

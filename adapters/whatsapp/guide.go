@@ -65,8 +65,7 @@ func (c *Config) ask(ctx context.Context, h channel.Host, w *wording) error {
 	if c.PhoneNumberID == "" {
 		return &channel.Fault{Text: w.NoNumber}
 	}
-	a := newAPI(Options{APIURL: c.APIURL, APIVersion: c.APIVersion, AccessToken: string(c.AccessToken),
-		HTTP: h.Client(c.APIURL)})
+	a := newAPI(*c, h.Client(c.APIURL))
 	path := url.PathEscape(c.PhoneNumberID) + "?fields=id"
 	_, err := a.Do(ctx, call{Op: "look up the number", Method: http.MethodGet, Path: path, Timeout: callTimeout}, nil)
 	var refused *apiError

@@ -38,28 +38,26 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	if max <= 0 || max > maxFile {
 		max = maxFile
 	}
-	data, info, err := c.fetch(ctx, id, max)
+	data, media, err := c.fetch(ctx, id, digest, max)
 	if errors.Is(err, errExpired) {
-		data, info, err = c.fetch(ctx, id, max)
+		data, media, err = c.fetch(ctx, id, digest, max)
 	}
 	switch {
 	case errors.Is(err, errExpired):
 		return nil, "", &core.Permanent{Err: fmt.Errorf("fetch whatsapp file: %w", err)}
 	case err != nil:
 		return nil, "", fmt.Errorf("fetch whatsapp file: %w", err)
-	case !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256):
-		return nil, "", &core.Permanent{Err: errors.New("fetch whatsapp file: the received file is not the one that was sent")}
 	}
-	return data, info.MIME, nil
+	return data, media, nil
 }
 
 // errExpired means that the URL of a file, which is valid for minutes only, has expired.
 var errExpired = errors.New("the service no longer has the file")
 
 // fetch looks up the URL of a file and downloads it.
-func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, graph.Info, error) {
-	data, info, err := c.api.Fetch(ctx, url.PathEscape(id), callTimeout, max, gone)
-	return data, info, notServed(err)
+func (c *Channel) fetch(ctx context.Context, id, digest string, max int64) ([]byte, string, error) {
+	data, media, err := c.api.Fetch(ctx, url.PathEscape(id), digest, callTimeout, max, gone)
+	return data, media, notServed(err)
 }
 
 // gone makes an error permanent if it means that the file does not exist.
@@ -87,4 +85,41 @@ func notServed(err error) error {
 		return unserved // temporary, as the token may be being changed
 	}
 	return err
+}
+
+const maxCaption = 1024 // UTF-16 units
+
+// Limits of files by the type of message, in bytes.
+const (
+	maxImage    = 5e6
+	maxAudio    = 16e6
+	maxVideo    = 16e6
+	maxDocument = 100e6
+)
+
+// attach uploads the file of p and makes m a message with it.
+func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
+	kind, mediaType := form(p.Attachment, len(p.Data), p.Text != "")
+	if len(p.Data) == 0 || len(p.Data) > maxDocument {
+		return &core.Permanent{Err: fmt.Errorf("send to whatsapp: the file %s has %d bytes; between 1 and %d can be sent",
+			p.Attachment.Name, len(p.Data), int(maxDocument))}
+	}
+	caption, err := graph.Caption("whatsapp", p, maxCaption)
+	if err != nil {
+		return err
+	}
+	id, err := c.api.Upload(ctx, c.opts.PhoneNumberID+"/media", p.Attachment.Name, mediaType, p.Data)
+	if err != nil {
+		return graph.Repeatable(c.classify(err, to))
+	}
+	m.Carry(kind, graph.File{ID: id, Caption: caption, Voice: kind == "audio" && p.Attachment.Kind == "voice" &&
+		mediaType == "audio/ogg"}, p.Attachment.Name)
+	return nil
+}
+
+// form returns the kind of message and the media type for a file.
+func form(a *core.Attachment, size int, captioned bool) (kind, mediaType string) {
+	sounds := []string{"audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"}
+	return graph.Kind(a.MIME, size, captioned, [3]int{maxImage, maxVideo, maxAudio}, sounds,
+		append(sounds, "image/jpeg", "image/png", "video/mp4", "video/3gpp")...)
 }

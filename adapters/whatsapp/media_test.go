@@ -137,7 +137,7 @@ func TestFetch(t *testing.T) {
 // Only Meta and the API receive the token.
 func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 	t.Parallel()
-	a := newAPI(Options{APIURL: "http://127.0.0.1:9", APIVersion: "v23.0", AccessToken: "t"})
+	a := newAPI(Config{APIURL: "http://127.0.0.1:9", APIVersion: "v23.0", AccessToken: "t"}, nil)
 	for address, want := range map[string]bool{
 		"https://lookaside.fbsbx.com/whatsapp/1?x=2": true, "https://LOOKASIDE.fbsbx.com/1": true,
 		"https://scontent.xx.fbcdn.net/1": true, "http://127.0.0.1:9/file/1": true, "https://127.0.0.1:9/file/1": false,
@@ -163,7 +163,7 @@ func TestTokenFollowsNoRedirect(t *testing.T) {
 	defer trusted.Close()
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
-	a := newAPI(Options{APIURL: trusted.URL, APIVersion: "v23.0", AccessToken: "t", HTTP: &http.Client{Transport: tr}})
+	a := newAPI(Config{APIURL: trusted.URL, APIVersion: "v23.0", AccessToken: "t"}, &http.Client{Transport: tr})
 	if _, err := a.Download(t.Context(), trusted.URL+"/file", 10); classOfError(err, nil) != "permanent" {
 		t.Errorf("%v", err)
 	}
@@ -243,7 +243,7 @@ func TestDiagnoseAsksTheWebhook(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	good := Options{PhoneNumberID: "1", AccessToken: "a", AppSecret: "b", VerifyToken: "c"}
+	good := Options{Config: Config{PhoneNumberID: "1", AccessToken: "a", AppSecret: "b", VerifyToken: "c"}}
 	if _, err := New(good); err != nil {
 		t.Error(err)
 	}

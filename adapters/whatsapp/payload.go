@@ -6,7 +6,6 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 )
 
-// envelope is the body of a webhook.
 type envelope struct {
 	Entry []struct {
 		Changes []struct {
@@ -48,7 +47,6 @@ type origin struct {
 	GroupID    string        `json:"group_id"`
 }
 
-// message is a message of a person, with the objects of the supported types.
 type message struct {
 	origin
 	graph.Files
@@ -131,7 +129,6 @@ type system struct {
 	UserID string `json:"user_id"`
 }
 
-// status is the status of a sent message.
 type status struct {
 	ID              string            `json:"id"`
 	Status          string            `json:"status"`

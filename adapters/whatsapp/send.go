@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 const (
@@ -19,7 +22,6 @@ const (
 	maxCallback = 512 // bytes of biz_opaque_callback_data
 )
 
-// outgoing is the body of POST /{phone_number_id}/messages.
 type outgoing struct {
 	Product       string `json:"messaging_product"`
 	RecipientType string `json:"recipient_type"`
@@ -27,8 +29,8 @@ type outgoing struct {
 	Recipient     string `json:"recipient,omitempty"`
 	Callback      string `json:"biz_opaque_callback_data,omitempty"`
 	graph.Content
-	Template    *templateRef     `json:"template,omitempty"`
-	Interactive *interactiveBody `json:"interactive,omitempty"`
+	Template    object `json:"template,omitempty"`
+	Interactive object `json:"interactive,omitempty"`
 }
 
 // groupPrefix marks the External of a group.
@@ -70,7 +72,6 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	return c.deliver(ctx, to, m)
 }
 
-// fill puts the content of p into m.
 func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
 	if p.Attachment != nil {
 		return c.attach(ctx, m, to, p)
@@ -96,38 +97,16 @@ const (
 	maxButtonBody = 1024 // characters
 )
 
-// interactiveBody is a text with reply buttons.
-type interactiveBody struct {
-	Type   string       `json:"type"`
-	Body   bodyText     `json:"body"`
-	Action buttonAction `json:"action"`
-}
-
-type bodyText struct {
-	Text string `json:"text"`
-}
-
-type buttonAction struct {
-	Buttons []replyButton `json:"buttons"`
-}
-
-type replyButton struct {
-	Type  string `json:"type"`
-	Reply reply  `json:"reply"`
-}
-
-type reply struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-}
+// object is a JSON object that is only sent.
+type object = map[string]any
 
 // withButtons returns a text with buttons, whose ids are the gateway's commands.
-func withButtons(body string, buttons []core.Button) *interactiveBody {
-	out := &interactiveBody{Type: "button", Body: bodyText{body}}
+func withButtons(body string, buttons []core.Button) object {
+	var all []object
 	for _, b := range buttons {
-		out.Action.Buttons = append(out.Action.Buttons, replyButton{"reply", reply{b.Command, b.Label}})
+		all = append(all, object{"type": "reply", "reply": object{"id": b.Command, "title": b.Label}})
 	}
-	return out
+	return object{"type": "button", "body": object{"text": body}, "action": object{"buttons": all}}
 }
 
 // deliver sends m after the previous message to the address.
@@ -161,7 +140,6 @@ func refusesParameter(err error) bool {
 	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
 }
 
-// TypingTTL returns the time for which a typing indicator is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 // Typing marks the message event as read and shows that an answer is being written. The
@@ -179,4 +157,46 @@ func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) erro
 	}
 	_, err = c.api.Do(ctx, req, nil)
 	return err
+}
+
+// waitingPayload is the payload of the template's button.
+const waitingPayload = "everthread:waiting"
+
+// Reopen sends the template of the options, with today's date as its parameter. A press
+// of its button is core.InAsked.
+func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (core.Receipt, error) {
+	m, err := addressed(to, core.Part{Key: key})
+	if err != nil {
+		return core.Receipt{}, err
+	}
+	m.Type = "template"
+	m.Template = summaryTemplate(t.opts.SummaryTemplate, t.opts.TemplateLanguage,
+		dateInWords(t.opts.TemplateLanguage, t.now()))
+	receipt, err := t.deliver(ctx, to, m)
+	if err != nil {
+		return core.Receipt{}, fmt.Errorf("send the template %s: %w", t.opts.SummaryTemplate, err)
+	}
+	return receipt, nil
+}
+
+func summaryTemplate(name, code, date string) object {
+	return object{"name": name, "language": object{"policy": "deterministic", "code": code}, "components": []object{
+		{"type": "body", "parameters": []object{{"type": "text", "text": oneLine(date)}}},
+		{"type": "button", "sub_type": "quick_reply", "index": "0",
+			"parameters": []object{{"type": "payload", "payload": waitingPayload}}},
+	}}
+}
+
+// oneLine returns s as a valid parameter: no line breaks, tabs or runs of blanks, and not
+// empty.
+func oneLine(s string) string { return cmp.Or(strings.Join(strings.Fields(s), " "), "-") }
+
+// dateInWords returns the date of t in the language of a template. Languages without a
+// catalogue get the ISO form.
+func dateInWords(code string, t time.Time) string {
+	language, _, _ := strings.Cut(strings.ToLower(code), "_")
+	if words.Match(language) == language {
+		return when.DayOfMonth(t.Day(), language) + " " + when.MonthName(t.Month(), language)
+	}
+	return t.Format(time.DateOnly)
 }

@@ -287,7 +287,7 @@ func TestTeaser(t *testing.T) {
 	if _, ok := play(t, Options{}).ch.(core.Reopener); ok {
 		t.Error("it can reopen without a template")
 	}
-	p := play(t, Options{SummaryTemplate: "daily_summary",
+	p := play(t, Options{Config: Config{SummaryTemplate: "daily_summary"},
 		Now: func() time.Time { return time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC) }})
 	p.s.CloseWindow(ada)
 	r, err := p.ch.(core.Reopener).Reopen(t.Context(), to(ada), "reopen-1")

@@ -94,7 +94,6 @@ type line struct {
 	landed  map[string]time.Time // by wamid, for statuses that arrived before the answer
 }
 
-// flight is a sent message without a final status.
 type flight struct {
 	external, wamid string
 	at              time.Time
@@ -125,7 +124,6 @@ func (l *line) wait(ctx context.Context, external string, now time.Time) error {
 	}
 }
 
-// sent records that the service accepted a message.
 func (l *line) sent(external, wamid string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

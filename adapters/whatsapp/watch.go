@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core/channel"
 )
 
@@ -60,7 +61,6 @@ func (c *Channel) look(ctx context.Context) error {
 	return c.subscribed(ctx)
 }
 
-// numberInfo is the service's description of the number.
 type numberInfo struct {
 	Number  string `json:"display_phone_number"`
 	Name    string `json:"verified_name"`
@@ -72,10 +72,7 @@ type numberInfo struct {
 func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	var n numberInfo
 	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
-	answer, err := c.api.Do(ctx, call{
-		Op: "look up the number", Method: http.MethodGet, Path: c.opts.PhoneNumberID + "?" + fields.Encode(),
-		Timeout: callTimeout,
-	}, &n)
+	answer, err := c.get(ctx, "look up the number", c.opts.PhoneNumberID+"?"+fields.Encode(), &n)
 	clock, _ := http.ParseTime(answer.Header.Get("Date"))
 	var refused *apiError
 	if errors.As(err, &refused) && classOf(refused) == trouble {
@@ -87,7 +84,6 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	return n, clock, nil
 }
 
-// tokenInfo is the service's description of the token.
 type tokenInfo struct {
 	Data struct {
 		Scopes  []string `json:"scopes"`
@@ -102,10 +98,13 @@ type tokenInfo struct {
 // token looks up the channel's own token.
 func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 	var t tokenInfo
-	q := url.Values{"input_token": {c.opts.AccessToken}}
-	_, err := c.api.Do(ctx, call{Op: "look up the token", Method: http.MethodGet, Path: "debug_token?" + q.Encode(),
-		Timeout: callTimeout}, &t)
+	q := url.Values{"input_token": {string(c.opts.AccessToken)}}
+	_, err := c.get(ctx, "look up the token", "debug_token?"+q.Encode(), &t)
 	return t, err
+}
+
+func (c *Channel) get(ctx context.Context, op, path string, result any) (graph.Answer, error) {
+	return c.api.Do(ctx, call{Op: op, Method: http.MethodGet, Path: path, Timeout: callTimeout}, result)
 }
 
 // accounts returns the business accounts that the token names.
@@ -126,11 +125,9 @@ func (c *Channel) subscribed(ctx context.Context) error {
 		return nil
 	}
 	for _, id := range t.accounts() {
-		ours, err := c.owns(ctx, id)
-		if err != nil || !ours {
-			continue
+		if ours, err := c.owns(ctx, id); err == nil && ours {
+			return c.subscribedTo(ctx, id)
 		}
-		return c.subscribedTo(ctx, id)
 	}
 	return nil
 }
@@ -145,8 +142,7 @@ type list struct {
 // owns reports whether the business account has the channel's number.
 func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 	var numbers list
-	_, err := c.api.Do(ctx, call{Op: "list numbers", Method: http.MethodGet, Path: url.PathEscape(account) +
-		"/phone_numbers?fields=id&limit=100", Timeout: callTimeout}, &numbers)
+	_, err := c.get(ctx, "list numbers", url.PathEscape(account)+"/phone_numbers?fields=id&limit=100", &numbers)
 	for _, n := range numbers.Data {
 		if n.ID == c.opts.PhoneNumberID {
 			return true, nil
@@ -157,8 +153,7 @@ func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 
 func (c *Channel) subscribedTo(ctx context.Context, account string) error {
 	var apps list
-	_, err := c.api.Do(ctx, call{Op: "list subscribed apps", Method: http.MethodGet, Path: url.PathEscape(account) +
-		"/subscribed_apps", Timeout: callTimeout}, &apps)
+	_, err := c.get(ctx, "list subscribed apps", url.PathEscape(account)+"/subscribed_apps", &apps)
 	if err == nil && len(apps.Data) == 0 {
 		return fmt.Errorf("whatsapp: %w", &channel.Trouble{Err: errors.New("subscribed_apps is empty"),
 			Advice: func(language string) string { return fmt.Sprintf(say(language).NotSubscribed, account, account) }})

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/intake"
 )
@@ -87,13 +88,8 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 // signed reports whether one of the secrets made the signature of body.
 func (c *Channel) signed(signature string, body io.WriterTo) bool {
 	known := false
-	for _, secret := range []string{c.opts.AppSecret, c.opts.PreviousAppSecret} {
-		if secret == "" {
-			continue
-		}
-		if hmac.Equal([]byte(signature), []byte(sign(secret, body))) {
-			known = true
-		}
+	for _, secret := range []section.Secret{c.opts.AppSecret, c.opts.PreviousSecret} {
+		known = known || secret != "" && hmac.Equal([]byte(signature), []byte(sign(string(secret), body)))
 	}
 	return known
 }

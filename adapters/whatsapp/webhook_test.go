@@ -144,7 +144,7 @@ func TestWebhookWithoutSignature(t *testing.T) {
 
 func postWebhook(t *testing.T, r core.Receiver, signature string, body io.Reader) *httptest.ResponseRecorder {
 	t.Helper()
-	ch := open(t, nil, Options{PreviousAppSecret: "older-secret"}).(core.Handler)
+	ch := open(t, nil, Options{Config: Config{PreviousSecret: "older-secret"}}).(core.Handler)
 	req := httptest.NewRequest(http.MethodPost, WebhookPath, body)
 	if signature != "" {
 		req.Header.Set(signatureHeader, signature)
@@ -203,7 +203,7 @@ func FuzzSignature(f *testing.F) {
 		f.Add(s, hello())
 	}
 	f.Fuzz(func(t *testing.T, signature, body string) {
-		ch := open(t, nil, Options{PreviousAppSecret: "older-secret"}).(*Channel)
+		ch := open(t, nil, Options{Config: Config{PreviousSecret: "older-secret"}}).(*Channel)
 		want := signature == sign(whatsapptest.AppSecret, text(body)) || signature == sign("older-secret", text(body))
 		if got := ch.signed(signature, text(body)); got != want {
 			t.Errorf("signature %q of %q: %v", signature, body, got)

@@ -91,10 +91,8 @@ type Fault struct {
 	Err    error  // may be nil
 }
 
-// Error returns the sentence.
 func (f *Fault) Error() string { return Fill(f.Text, f.Where, f.Detail) }
 
-// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Fill replaces the placeholders in a sentence of a Fault.
@@ -111,8 +109,6 @@ type Unreached struct {
 	Err   error  // without secrets
 }
 
-// Error returns the host and the cause.
 func (u *Unreached) Error() string { return u.Where + " does not answer: " + u.Err.Error() }
 
-// Unwrap returns the cause.
 func (u *Unreached) Unwrap() error { return u.Err }

@@ -30,7 +30,6 @@ type Question struct {
 	Empty      bool // the empty answer is valid
 }
 
-// Option is an answer to choose from.
 type Option struct{ Value, Label string }
 
 // IDs returns the ids of all questions; sections are those of the channels.
@@ -82,7 +81,6 @@ type Plain struct {
 	Language string
 }
 
-// shownOptions bounds the listed options.
 const shownOptions = 40
 
 // Ask writes a question, and reads lines until one answers it.
@@ -157,7 +155,6 @@ func NewPiped(r io.Reader, out io.Writer, hide func() (show func())) *Piped {
 	return &Piped{lines: lines, out: out, hide: hide}
 }
 
-// ReadLine returns the next line.
 func (p *Piped) ReadLine(ctx context.Context, prompt string, secret bool) (string, error) {
 	fmt.Fprint(p.out, prompt)
 	if secret && p.hide != nil {
@@ -182,7 +179,6 @@ type Prepared struct {
 	used    []string
 }
 
-// Ask returns the prepared answer.
 func (p *Prepared) Ask(ctx context.Context, q Question) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -244,7 +240,6 @@ type Counted struct {
 	N int
 }
 
-// Ask asks, and counts.
 func (c *Counted) Ask(ctx context.Context, q Question) (string, error) {
 	answer, err := c.Asker.Ask(ctx, q)
 	if err == nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Wrong is a kind of Fault.
 type Wrong string
 
 // Kinds of faults, with the meaning of Where and Detail.
@@ -36,7 +35,6 @@ const (
 // Reason says why something is not reached; empty: unknown.
 type Reason string
 
-// Reasons.
 const (
 	ReasonRefused     Reason = "refused"
 	ReasonNoHost      Reason = "no host"
@@ -80,10 +78,8 @@ type Fault struct {
 	Err    error  // may be nil
 }
 
-// Error returns the English words.
 func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
 
-// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // fault returns a fault in one sentence without its full stop.
@@ -103,3 +99,42 @@ func (w *texts) said(err error) string {
 	}
 	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
 }
+
+// texts are the words of the wizard in one language.
+type texts struct {
+	Wrong                                      string
+	LeftOut                                    string // title of a field
+	NoOption, NoAnswer, MoreOptions, NotShown  string
+	ProviderTitle, ProviderHelp, ProviderWrong string
+	Services                                   map[string]string
+	DemoChosen                                 string
+	URLTitle, URLHelp, URLWrong                string
+	KeyTitle                                   string
+	KeyHelp                                    map[string]string
+	KeyFound                                   string
+	ModelTitle, ModelHelp, ModelUnlisted       string
+	ModelTrying, ModelAnswers                  string
+	WindowIs, WindowShort                      string // number
+	WindowSmall                                string // number, number
+	MoreTitle, MoreNo, MoreDatabase            string
+	DatabaseTitle, DatabaseHelp, DatabaseGood  string
+
+	Faults  map[Wrong]string
+	Reasons map[Reason]string
+
+	Texts
+}
+
+// Texts are the words around the questions.
+type Texts struct {
+	Hello, Overwrite, OverwriteHelp, Yes, No, Kept, Written, Stopped, Pair, PairCode, Scan, Waiting, Came, Answered,
+	NobodyCame, Own, Served, WebLink, Doctor, Service, ServiceHere, ServiceUser, ServiceSystem, ServiceCompose, ServiceNo,
+	ServiceWritten, StartUser, StartSystem, StartSystemCopy, StartCompose, StartSelf, Here, Temporary, NoCompose, EnvKept,
+	StartKeys string
+	File fileTexts
+}
+
+var wordsOf = words.In[texts]("setup")
+
+// TextsOf returns the words around the questions in a language.
+func TextsOf(language string) Texts { return wordsOf(language).Texts }

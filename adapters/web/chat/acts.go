@@ -19,17 +19,16 @@ func (r *Room) actRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /m/{id}/text", Serve: r.text},
 		{Pattern: "GET /m/{id}/reply", Serve: r.reply},
-		{Pattern: "GET /m/{id}/edit", Serve: r.editPage},
+		{Pattern: "GET /m/{id}/edit", Serve: r.of(r.editPage)},
 		{Pattern: "POST /m/{id}/edit", Serve: r.edit, Body: 4 * maxText},
-		{Pattern: "POST /m/{id}/again", Serve: r.again},
-		{Pattern: "POST /m/{id}/answer", Serve: r.choose},
-		{Pattern: "GET /m/{id}/unsend", Serve: r.unsendPage},
-		{Pattern: "POST /m/{id}/unsend", Serve: r.unsend},
+		{Pattern: "POST /m/{id}/again", Serve: r.of(r.again)},
+		{Pattern: "POST /m/{id}/answer", Serve: r.of(r.choose)},
+		{Pattern: "GET /m/{id}/unsend", Serve: r.of(r.unsendPage)},
+		{Pattern: "POST /m/{id}/unsend", Serve: r.of(r.unsend)},
 		{Pattern: "GET /commands", Serve: r.commandsPage},
 	}
 }
 
-// text serves the Markdown of a message.
 func (r *Room) text(v *web.Visit) error {
 	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
 	if err != nil {
@@ -40,7 +39,6 @@ func (r *Room) text(v *web.Visit) error {
 	return nil
 }
 
-// reply redirects to the composer, set to reply to a message.
 func (r *Room) reply(v *web.Visit) error {
 	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
 	if err != nil {
@@ -57,7 +55,6 @@ func (r *Room) reply(v *web.Visit) error {
 	return v.Back(fmt.Sprintf("%s?reply=%d#text", path, m.ID), "")
 }
 
-// replying is the message to which the composer replies.
 type replying struct {
 	Number      core.MessageID // 0: none
 	Title, Text string
@@ -91,10 +88,7 @@ func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := captions(m.Text, m.Attachments)
-	if len(text) > longestQuote {
-		text = strings.ToValidUTF8(text[:longestQuote], "")
-	}
+	text := web.Short(captions(m.Text, m.Attachments), longestQuote)
 	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser, Message: m.ID}, nil
 }
 
@@ -110,11 +104,7 @@ func editing(m core.Message) (text string, can bool) {
 		m.ForwardedFrom == "" && m.Task == nil
 }
 
-func (r *Room) editPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) editPage(v *web.Visit, m core.Message, path string) error {
 	text, can := editing(m)
 	if !can {
 		return core.ErrNotFound
@@ -144,18 +134,12 @@ func (r *Room) edit(v *web.Visit) error {
 	if len(text) > maxText {
 		return web.Because(http.StatusRequestEntityTooLarge, v.Words.ErrTooLarge)
 	}
-	for _, a := range m.Attachments {
-		text = strings.TrimLeft(text+"\n"+placeholder(a), "\n")
-	}
+	text = withFiles(text, m.Attachments)
 	return r.repeat(v, path, core.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})
 }
 
 // again has a message answered again.
-func (r *Room) again(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) again(v *web.Visit, m core.Message, path string) error {
 	return r.repeat(v, path, core.Regenerate{Message: m.ID, At: v.Now})
 }
 
@@ -171,30 +155,19 @@ func (r *Room) repeat(v *web.Visit, path string, e core.Effect) error {
 }
 
 // choose shows another of a message's answers in place of the present one.
-func (r *Room) choose(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) choose(v *web.Visit, m core.Message, path string) error {
 	turn, err := strconv.ParseInt(v.R.PostForm.Get("turn"), 10, 64)
 	if err != nil {
 		return core.ErrNotFound
 	}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.ChooseAnswer{Message: m.ID, Turn: core.TurnID(turn), At: v.Now})
+	err = v.Act("choose an answer", path, "", core.ChooseAnswer{Message: m.ID, Turn: core.TurnID(turn), At: v.Now})
 	if errors.Is(err, core.ErrRefused) {
 		return web.Because(http.StatusConflict, say(v.Lang).Act.Busy)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("choose an answer: %w", err))
-	}
-	return v.Back(path, "")
+	return err
 }
 
-func (r *Room) unsendPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) unsendPage(v *web.Visit, m core.Message, path string) error {
 	said, err := r.answerTo(v, m)
 	if err != nil {
 		return err
@@ -208,12 +181,7 @@ func (r *Room) unsendPage(v *web.Visit) error {
 	return v.Page("unsend", say(v.Lang).Act.UndoTitle, data)
 }
 
-// unsend redacts a message and the answer to it.
-func (r *Room) unsend(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) unsend(v *web.Visit, m core.Message, path string) error {
 	said, err := r.answerTo(v, m)
 	if err != nil {
 		return err
@@ -243,11 +211,7 @@ func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
 	}), nil
 }
 
-// commandsPage lists the slash commands.
 func (r *Room) commandsPage(v *web.Visit) error {
-	var all [][2]string
-	for _, e := range command.Menu() {
-		all = append(all, [2]string{"/" + e.Name, e.Descriptions[v.Lang]})
-	}
-	return v.Page("commands", say(v.Lang).Act.Commands, all)
+	return v.Page("commands", say(v.Lang).Act.Commands, web.Each(command.Menu(),
+		func(e command.Entry) [2]string { return [2]string{"/" + e.Name, e.Descriptions[v.Lang]} }))
 }

@@ -18,7 +18,6 @@ type doable struct {
 	Answered *variants      // nil: the message has at most one answer
 }
 
-// variants are the answers to a message, one of which is shown.
 type variants struct {
 	Message        core.MessageID // the message they answer
 	Label          string
@@ -31,12 +30,9 @@ func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	if err := r.newest(v, s, all); err != nil {
 		return err
 	}
-	var ids []core.MessageID
-	for _, m := range s.messages {
-		if m.Role == core.RoleUser && m.Kind == core.KindChat && m.Turn != 0 {
-			ids = append(ids, m.ID)
-		}
-	}
+	ids := idsWhere(s.messages, func(m core.Message) bool {
+		return m.Role == core.RoleUser && m.Kind == core.KindChat && m.Turn != 0
+	})
 	if len(ids) > 0 {
 		answered, err := r.Store.Answers(v.Context(), v.User.ID, ids)
 		if err != nil {

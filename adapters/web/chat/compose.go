@@ -16,13 +16,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Bounds of one message.
 const (
 	maxFiles = 10
 	maxText  = 100 << 10 // bytes
 )
 
-// compose is the composer with its state.
 type compose struct {
 	Nonce          string
 	Thread, Day    string
@@ -34,7 +32,6 @@ type compose struct {
 	Reply          replying
 }
 
-// writing is an answer that is being written.
 type writing struct {
 	ID   string
 	Turn core.TurnID
@@ -98,7 +95,6 @@ func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
 	return out, nil
 }
 
-// form is a posted message.
 type form struct {
 	text, nonce, thread, day, reply string
 	files                           []core.File
@@ -171,7 +167,6 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 			return fmt.Errorf("keep a file: %w", err)
 		}
 		in.Attachments = append(in.Attachments, a)
-		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
 	}
 	if f.voice != nil {
 		a, err := r.Keeper.KeepVoice(v.Context(), v.User.ID, *f.voice, f.long)
@@ -179,12 +174,20 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 			return fmt.Errorf("keep a voice note: %w", err)
 		}
 		in.Attachments = append(in.Attachments, a)
-		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
 	}
+	in.Text = withFiles(in.Text, in.Attachments)
 	if err := r.Gateway.Receive(v.Context(), in); err != nil {
 		return fmt.Errorf("receive the message: %w", err)
 	}
 	return nil
+}
+
+// withFiles returns a text followed by the placeholders of files.
+func withFiles(text string, files []core.Attachment) string {
+	for _, a := range files {
+		text = strings.TrimLeft(text+"\n"+placeholder(a), "\n")
+	}
+	return text
 }
 
 // placeholder returns the text that represents a file in a message.
@@ -268,25 +271,14 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 
 func (f *form) set(name, value string) {
 	value = strings.ReplaceAll(strings.ToValidUTF8(value, "\uFFFD"), "\r\n", "\n")
-	switch name {
-	case "text":
-		f.text = value
-	case "nonce":
-		f.nonce = value
-	case "thread":
-		f.thread = value
-	case "day":
-		f.day = value
-	case "seconds":
-		if s, err := strconv.Atoi(value); err == nil && s > 0 && s < 24*3600 {
-			f.long = time.Duration(s) * time.Second
-		}
-	case "reply":
-		f.reply = value
+	fields := map[string]*string{"text": &f.text, "nonce": &f.nonce, "thread": &f.thread, "day": &f.day, "reply": &f.reply}
+	if into := fields[name]; into != nil {
+		*into = value
+	} else if s, err := strconv.Atoi(value); name == "seconds" && err == nil && s > 0 && s < 24*3600 {
+		f.long = time.Duration(s) * time.Second
 	}
 }
 
-// voice returns a browser's recording.
 func voice(p *multipart.Part, data []byte) (*core.File, error) {
 	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "audio/") || len(data) == 0 {
@@ -312,7 +304,6 @@ func addFile(v *web.Visit, f *form, p *multipart.Part, data []byte) error {
 	return nil
 }
 
-// stop stops the answer that is being written.
 func (r *Room) stop(v *web.Visit) error {
 	p, err := r.postedPlace(v)
 	if err != nil {
@@ -321,7 +312,6 @@ func (r *Room) stop(v *web.Visit) error {
 	return v.Act("stop", p.path(), "", core.StopTurn{Thread: p.thread.ID})
 }
 
-// retry has the waiting messages answered now.
 func (r *Room) retry(v *web.Visit) error {
 	p, err := r.postedPlace(v)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// entry is one row of a timeline.
 type entry struct {
 	ID      string // of the element: m123 is a message, v2 a version of the summary
 	Version string // changes with anything in the entry
@@ -79,7 +78,6 @@ type shownCall struct{ Title, Asked, Found string }
 // together is the time within which messages of one speaker share a name.
 const together = 5 * time.Minute
 
-// entries returns the entries of a stretch in display order.
 func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
 	sent, err := r.sent(v, s.messages)
 	if err != nil {
@@ -113,7 +111,6 @@ func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
 	return out, r.doable(v, s, out)
 }
 
-// replyButton is a button below a question.
 type replyButton struct{ Label, Text, Nonce string }
 
 // recentQuestions is the number of the newest questions that may have buttons.
@@ -154,14 +151,19 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	return nil
 }
 
-// sent returns the deliveries of messages, by message.
-func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
+// idsWhere returns the ids of the messages for which meant is true.
+func idsWhere(ms []core.Message, meant func(core.Message) bool) []core.MessageID {
 	var ids []core.MessageID
 	for _, m := range ms {
-		if m.Role == core.RoleAssistant {
+		if meant(m) {
 			ids = append(ids, m.ID)
 		}
 	}
+	return ids
+}
+
+func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
+	ids := idsWhere(ms, func(m core.Message) bool { return m.Role == core.RoleAssistant })
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -176,7 +178,6 @@ func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.
 	return out, nil
 }
 
-// entry returns the entry of a message.
 func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results map[string]core.Message) *entry {
 	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m),
 		Deleted: m.Redacted, Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
@@ -195,9 +196,9 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	for i, a := range m.Attachments {
 		e.Files = append(e.Files, file(v, m, i, a))
 	}
-	for _, c := range m.ToolCalls {
-		e.Calls = append(e.Calls, call(v, c.Name, c.Arguments, results[c.ID].Text))
-	}
+	e.Calls = web.Each(m.ToolCalls, func(c core.ToolCall) shownCall {
+		return call(v, c.Name, c.Arguments, results[c.ID].Text)
+	})
 	if m.Role == core.RoleTool && !m.Redacted {
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}
@@ -213,7 +214,6 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	return e
 }
 
-// speaker sets the speaker and kind of a message's entry.
 func speaker(v *web.Visit, e *entry, m core.Message) {
 	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent
 	if m.Role == core.RoleUser {
@@ -241,7 +241,6 @@ func speaker(v *web.Visit, e *entry, m core.Message) {
 	}
 }
 
-// stamp sets the time of an entry in the visitor's time zone.
 func stamp(v *web.Visit, e *entry, t time.Time) {
 	local := t.In(v.Zone)
 	e.Stamp = local.Format(time.RFC3339)
@@ -281,7 +280,6 @@ func state(v *web.Visit, d core.Delivery, channel string) shownState {
 	return s
 }
 
-// file returns a displayed attachment.
 func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
 	f := shownFile{Name: cmp.Or(a.Name, a.Kind), Alt: cmp.Or(a.Alt, a.Name, say(v.Lang).Act.Picture), Size: a.Size,
 		Error: a.Error, Said: a.Transcript}
@@ -297,7 +295,6 @@ func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
 // mostShown bounds the displayed arguments and result of a tool call, in bytes.
 const mostShown = 4000
 
-// call returns a displayed tool call.
 func call(v *web.Visit, name, arguments, found string) shownCall {
 	title, known := say(v.Lang).Tools[name]
 	if !known {

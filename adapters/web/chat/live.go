@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/live"
 )
 
@@ -100,17 +101,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rest(ctx)
-	}
-}
-
-// rest pauses, so that the next updates are batched.
-func rest(ctx context.Context) {
-	t := time.NewTimer(breath)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
+		_ = channel.Pause(ctx, breath) // so that the next updates are batched
 	}
 }
 
@@ -160,7 +151,6 @@ func (f *follower) renew(v *web.Visit) (err error) {
 	return err
 }
 
-// update is a new or changed entry.
 type update struct {
 	ID    string        `json:"id"`
 	After string        `json:"after,omitempty"` // id of the preceding entry
@@ -220,7 +210,6 @@ func common(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
-// writing sends the answers that are being written.
 func (f *follower) writing(v *web.Visit) error {
 	all, err := f.r.writing(v, f.p)
 	if err != nil {
@@ -242,7 +231,6 @@ func (f *follower) writing(v *web.Visit) error {
 	return f.send("turns", out, false)
 }
 
-// around sends the changed parts around the timeline.
 func (f *follower) around(v *web.Visit) error {
 	c, err := f.r.compose(v, f.p)
 	if err != nil {

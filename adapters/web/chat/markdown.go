@@ -22,6 +22,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core/markup"
 )
 
@@ -160,11 +161,21 @@ func (s safely) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, s.heading)
 	r.Register(ast.KindFencedCodeBlock, s.code)
 	r.Register(ast.KindCodeBlock, s.code)
-	r.Register(extast.KindTaskCheckBox, s.box)
+	r.Register(extast.KindTaskCheckBox, once(box))
 	r.Register(extast.KindTableCell, s.cell)
-	r.Register(kindRef(), s.ref)
-	r.Register(kindMath(), s.math)
-	r.Register(kindMathBlock(), s.mathBlock)
+	r.Register(kindRef(), once(writeRef))
+	r.Register(kindMath(), once(writeMath))
+	r.Register(kindMathBlock(), once(writeMathBlock))
+}
+
+// once returns a renderer that writes when a node begins. The buffer keeps the first error.
+func once(write func(w util.BufWriter, source []byte, n ast.Node)) renderer.NodeRendererFunc {
+	return func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			write(w, source, n)
+		}
+		return ast.WalkContinue, nil
+	}
 }
 
 func (safely) rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -229,34 +240,28 @@ func (safely) anchor(w util.BufWriter, dest string, entering bool) (ast.WalkStat
 	if err != nil || !slices.Contains(schemes(), strings.ToLower(u.Scheme)) {
 		return ast.WalkContinue, nil
 	}
+	text := `<a href="` + template.HTMLEscapeString(string(util.URLEscape([]byte(dest), true))) + `">`
 	if !entering {
-		_, err = w.WriteString("</a>")
-		return ast.WalkContinue, err
+		text = "</a>"
 	}
-	_, err = w.WriteString(`<a href="` + template.HTMLEscapeString(string(util.URLEscape([]byte(dest), true))) + `">`)
+	_, err = w.WriteString(text)
 	return ast.WalkContinue, err
 }
 
 func (safely) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag := "h" + strconv.Itoa(min(max(n.(*ast.Heading).Level+1, 3), 6)) + ">"
-	if entering {
-		_, err := w.WriteString("<" + tag)
-		return ast.WalkContinue, err
+	text := "<" + tag
+	if !entering {
+		text = "</" + tag + "\n"
 	}
-	_, err := w.WriteString("</" + tag + "\n")
+	_, err := w.WriteString(text)
 	return ast.WalkContinue, err
 }
 
-func (safely) ref(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		for i, to := range n.(*ref).to {
-			if i > 0 {
-				_, _ = w.WriteString(" ")
-			}
-			_, _ = w.WriteString(`<a class="ref" href="/m/` + to.id + `">[` + strconv.Itoa(to.note) + `]</a>`)
-		}
-	}
-	return ast.WalkContinue, nil
+func writeRef(w util.BufWriter, _ []byte, n ast.Node) {
+	_, _ = w.WriteString(strings.Join(web.Each(n.(*ref).to, func(to note) string {
+		return `<a class="ref" href="/m/` + to.id + `">[` + strconv.Itoa(to.note) + `]</a>`
+	}), " "))
 }
 
 var kindRef = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Ref") })
@@ -273,10 +278,8 @@ type note struct {
 	note int
 }
 
-// Kind returns kindRef().
 func (*ref) Kind() ast.NodeKind { return kindRef() }
 
-// Dump writes the node for debugging.
 func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, nil, nil) }
 
 var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
@@ -289,7 +292,6 @@ var notesKey = sync.OnceValue(parser.NewContextKey)
 // text first refers to each message.
 type refParser struct{ notes parser.ContextKey }
 
-// Trigger returns the first character of a reference.
 func (refParser) Trigger() []byte { return []byte{'['} }
 
 // Parse parses a reference.

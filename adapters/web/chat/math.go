@@ -3,13 +3,20 @@ package chat
 import (
 	"bytes"
 	"html/template"
+	"strings"
 	"sync"
+	"time"
 	"unicode"
 
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/lexers"
 	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/everthread/everthread/adapters/web"
 )
 
 // Largest formula, in bytes, within a line and as a block.
@@ -29,10 +36,8 @@ type formula struct {
 	wide bool // shown on a line of its own, like a block
 }
 
-// Kind returns kindMath().
 func (*formula) Kind() ast.NodeKind { return kindMath() }
 
-// Dump writes the node for debugging.
 func (f *formula) Dump(source []byte, level int) { ast.DumpHelper(f, source, level, nil, nil) }
 
 // formulaBlock is mathematics on lines of its own, as TeX.
@@ -42,19 +47,16 @@ type formulaBlock struct {
 	closed bool
 }
 
-// Kind returns kindMathBlock().
 func (*formulaBlock) Kind() ast.NodeKind { return kindMathBlock() }
 
 // IsRaw reports true: nothing within it is Markdown.
 func (*formulaBlock) IsRaw() bool { return true }
 
-// Dump writes the node for debugging.
 func (f *formulaBlock) Dump(source []byte, level int) { ast.DumpHelper(f, source, level, nil, nil) }
 
 // mathParser finds $…$, $$…$$, \(…\) and \[…\] within a line.
 type mathParser struct{}
 
-// Trigger returns the first characters of a formula.
 func (mathParser) Trigger() []byte { return []byte{'$', '\\'} }
 
 // Parse parses a formula. To exclude prices, text between $ signs must not begin or end
@@ -118,7 +120,6 @@ func unescaped(s, closer []byte) int {
 // mathBlockParser finds $$…$$ and \[…\] on lines of their own.
 type mathBlockParser struct{}
 
-// Trigger returns the first characters of a block.
 func (mathBlockParser) Trigger() []byte { return []byte{'$', '\\'} }
 
 // Open begins a block if it ends before a blank line and only punctuation follows it.
@@ -152,7 +153,6 @@ func (mathBlockParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (
 	return n, parser.NoChildren
 }
 
-// take adds a line up to the end of the block.
 func (f *formulaBlock) take(line []byte, from, to int) {
 	if end := unescaped(line, f.closer); end >= 0 {
 		f.closed, to = true, from+end
@@ -175,7 +175,6 @@ func (mathBlockParser) Continue(n ast.Node, reader text.Reader, _ parser.Context
 	return parser.Continue | parser.NoChildren
 }
 
-// Close does nothing.
 func (mathBlockParser) Close(ast.Node, text.Reader, parser.Context) {}
 
 // CanInterruptParagraph reports true.
@@ -184,26 +183,137 @@ func (mathBlockParser) CanInterruptParagraph() bool { return true }
 // CanAcceptIndentedLine reports false: that is code.
 func (mathBlockParser) CanAcceptIndentedLine() bool { return false }
 
-// math renders a formula as its TeX, which the page's script typesets.
-func (safely) math(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		f, class := n.(*formula), "math"
-		if f.wide {
-			class = "math wide"
-		}
-		_, _ = w.WriteString(`<span class="` + class + `">`)
-		template.HTMLEscape(w, f.tex)
-		_, err := w.WriteString("</span>")
-		return ast.WalkContinue, err
+// writeMath renders a formula as its TeX, which the page's script typesets.
+func writeMath(w util.BufWriter, _ []byte, n ast.Node) {
+	f, class := n.(*formula), "math"
+	if f.wide {
+		class = "math wide"
 	}
-	return ast.WalkContinue, nil
+	_, _ = w.WriteString(`<span class="` + class + `">` + template.HTMLEscapeString(string(f.tex)) + "</span>")
 }
 
-func (safely) mathBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		tex := string(bytes.TrimSpace(n.Lines().Value(source)))
-		_, err := w.WriteString(`<div class="math wide">` + template.HTMLEscapeString(tex) + "</div>\n")
-		return ast.WalkContinue, err
+func writeMathBlock(w util.BufWriter, source []byte, n ast.Node) {
+	tex := string(bytes.TrimSpace(n.Lines().Value(source)))
+	_, _ = w.WriteString(`<div class="math wide">` + template.HTMLEscapeString(tex) + "</div>\n")
+}
+
+// Limits of highlighting one block of code, as crafted input may keep the patterns of a
+// language busy for long.
+const (
+	mostColoured = 64 << 10 // bytes
+	colourTime   = 250 * time.Millisecond
+)
+
+// shades are the CSS classes of the kinds of tokens.
+var shades = []struct {
+	class string
+	kinds []chroma.TokenType
+}{
+	{"c", []chroma.TokenType{chroma.Comment}},
+	{"s", []chroma.TokenType{chroma.LiteralString}},
+	{"n", []chroma.TokenType{chroma.LiteralNumber, chroma.KeywordConstant}},
+	{"t", []chroma.TokenType{chroma.KeywordType, chroma.NameClass, chroma.NameBuiltin}},
+	{"k", []chroma.TokenType{chroma.Keyword, chroma.OperatorWord, chroma.NameTag}},
+	{"f", []chroma.TokenType{chroma.NameFunction, chroma.NameAttribute, chroma.NameDecorator}},
+	{"d", []chroma.TokenType{chroma.GenericDeleted}},
+	{"i", []chroma.TokenType{chroma.GenericInserted}},
+}
+
+// shade returns the CSS class of a kind of token, or "".
+func shade(kind chroma.TokenType) string {
+	for _, s := range shades {
+		for _, k := range s.kinds {
+			if kind == k || k == k.Category() && kind.InCategory(k) || k == k.SubCategory() && kind.InSubCategory(k) {
+				return s.class
+			}
+		}
 	}
-	return ast.WalkContinue, nil
+	return ""
+}
+
+// code renders a block of code below the name of its language.
+func (safely) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	name, lexer := "", chroma.Lexer(nil)
+	if block, ok := n.(*ast.FencedCodeBlock); ok {
+		name = web.Short(string(block.Language(source)), 40)
+	}
+	if name != "" {
+		if lexer = lexers.Get(name); lexer != nil {
+			name = lexer.Config().Name
+		}
+		_, _ = w.WriteString(`<div class="codeblock"><p class="language">` + template.HTMLEscapeString(name) + "</p>")
+	}
+	_, _ = w.WriteString("<pre><code>" + coloured(lexer, string(n.Lines().Value(source))) + "</code></pre>")
+	if name != "" {
+		_, _ = w.WriteString("</div>")
+	}
+	_, err := w.WriteString("\n")
+	return ast.WalkSkipChildren, err
+}
+
+// coloured returns code as HTML with a class for each kind of token. It leaves the
+// classes out if the language is unknown or highlighting exceeds a limit.
+func coloured(lexer chroma.Lexer, code string) string {
+	plain := template.HTMLEscapeString(code)
+	if _, ok := lexer.(*chroma.RegexLexer); !ok || len(code) > mostColoured {
+		return plain // other lexers read all of the code first, however long that takes
+	}
+	next, err := lexer.Tokenise(nil, code)
+	if err != nil {
+		return plain
+	}
+	var out, run strings.Builder
+	class, end := "", time.Now().Add(colourTime)
+	flush := func() {
+		if text := template.HTMLEscapeString(run.String()); class != "" && text != "" {
+			out.WriteString(`<span class="` + class + `">` + text + "</span>")
+		} else {
+			out.WriteString(text)
+		}
+		run.Reset()
+	}
+	read := 0
+	for token := next(); token != chroma.EOF; token = next() {
+		if time.Now().After(end) {
+			return plain
+		}
+		if c := shade(token.Type); c != class && strings.TrimSpace(token.Value) != "" {
+			flush()
+			class = c
+		}
+		run.WriteString(token.Value)
+		read += len(token.Value)
+	}
+	flush()
+	if read < len(code) { // a pattern took too long
+		return plain
+	}
+	return out.String()
+}
+
+// box renders the check box of a task list.
+func box(w util.BufWriter, _ []byte, n ast.Node) {
+	sign := "☐"
+	if n.(*extast.TaskCheckBox).IsChecked {
+		sign = "☑"
+	}
+	_, _ = w.WriteString(`<span class="box">` + sign + "</span> ")
+}
+
+// cell renders a table cell, aligned by a class.
+func (safely) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag := "td"
+	if n.Parent().Kind() == extast.KindTableHeader {
+		tag = "th"
+	}
+	class := map[extast.Alignment]string{extast.AlignRight: ` class="right"`, extast.AlignCenter: ` class="middle"`}
+	text := "<" + tag + class[n.(*extast.TableCell).Alignment] + ">"
+	if !entering {
+		text = "</" + tag + ">\n"
+	}
+	_, err := w.WriteString(text)
+	return ast.WalkContinue, err
 }

@@ -1,8 +1,13 @@
 package chat
 
 import (
+	"errors"
 	"fmt"
+	"mime"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/adapters/web"
@@ -13,13 +18,13 @@ import (
 
 func (r *Room) messageRoutes() []web.Route {
 	return []web.Route{
-		{Pattern: "GET /m/{id}", Serve: r.jump},
-		{Pattern: "GET /m/{id}/why", Serve: r.whyPage},
-		{Pattern: "GET /m/{id}/earlier", Serve: r.earlierPage},
+		{Pattern: "GET /m/{id}", Serve: r.of(r.jump)},
+		{Pattern: "GET /m/{id}/why", Serve: r.of(r.whyPage)},
+		{Pattern: "GET /m/{id}/earlier", Serve: r.of(r.earlierPage)},
 		{Pattern: "GET /m/{id}/remember", Serve: r.rememberPage},
 		{Pattern: "POST /m/{id}/remember", Serve: r.remember},
-		{Pattern: "GET /m/{id}/forget", Serve: r.forgetPage},
-		{Pattern: "POST /m/{id}/forget", Serve: r.forget},
+		{Pattern: "GET /m/{id}/forget", Serve: r.of(r.forgetPage)},
+		{Pattern: "POST /m/{id}/forget", Serve: r.of(r.forget)},
 	}
 }
 
@@ -30,6 +35,17 @@ func (r *Room) asked(v *web.Visit) (m core.Message, path string, err error) {
 	}
 	path, err = r.pathOf(v, m)
 	return m, path, err
+}
+
+// of returns a handler for the message in the path and its pathOf.
+func (r *Room) of(serve func(v *web.Visit, m core.Message, path string) error) func(*web.Visit) error {
+	return func(v *web.Visit) error {
+		m, path, err := r.asked(v)
+		if err != nil {
+			return err
+		}
+		return serve(v, m, path)
+	}
 }
 
 // pathOf returns the path of the page that shows a message, at that message.
@@ -52,39 +68,25 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	return "/day/" + v.DayAt(shownAt(m)).Label + at, nil
 }
 
-// jump redirects to a message in its place.
-func (r *Room) jump(v *web.Visit) error {
-	_, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
-	return v.Back(path, "")
-}
+func (r *Room) jump(v *web.Visit, _ core.Message, path string) error { return v.Back(path, "") }
 
-// earlier is a displayed earlier text of a message.
 type earlier struct {
 	Until string
 	Text  any
 }
 
-func (r *Room) earlierPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) earlierPage(v *web.Visit, m core.Message, path string) error {
 	all, err := r.Store.Revisions(v.Context(), v.User.ID, m.ID)
 	if err != nil {
 		return fmt.Errorf("read earlier texts: %w", err)
 	}
-	var out []earlier
-	for _, one := range all {
-		out = append(out, earlier{fmt.Sprintf(say(v.Lang).EarlierUntil, v.Moment(one.ReplacedAt)),
-			r.markdown.message(captions(one.Text, m.Attachments))})
-	}
+	out := web.Each(all, func(one core.Revision) earlier {
+		return earlier{fmt.Sprintf(say(v.Lang).EarlierUntil, v.Moment(one.ReplacedAt)),
+			r.markdown.message(captions(one.Text, m.Attachments))}
+	})
 	return v.Page("earlier", say(v.Lang).EarlierTitle, map[string]any{"Back": path, "All": out})
 }
 
-// remembering is the form for a new memory item.
 type remembering struct {
 	Message    core.MessageID
 	Back, Text string
@@ -140,20 +142,101 @@ func (r *Room) remember(v *web.Visit) error {
 	return v.Act("remember", path, v.Words.Remembered, *add)
 }
 
-func (r *Room) forgetPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) forgetPage(v *web.Visit, m core.Message, path string) error {
 	return v.Page("forget", say(v.Lang).ForgetTitle, map[string]any{"Message": m.ID, "Back": path,
 		"HTML": r.markdown.message(web.Short(captions(m.Text, m.Attachments), 2000))})
 }
 
-// forget redacts a message.
-func (r *Room) forget(v *web.Visit) error {
-	m, path, err := r.asked(v)
+func (r *Room) forget(v *web.Visit, m core.Message, path string) error {
+	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
+}
+
+// shownAs returns the media type with which a page shows a file, or "" if the file can
+// only be downloaded.
+func shownAs(media string) string {
+	kind, _, err := mime.ParseMediaType(media)
+	if err != nil {
+		return ""
+	}
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp",
+		"audio/mpeg", "audio/ogg", "audio/wav", "audio/x-wav", "audio/wave", "audio/mp4", "audio/aac",
+		"audio/webm", "audio/flac", "video/mp4", "video/webm", "video/ogg":
+		return kind
+	case "application/ogg":
+		return "audio/ogg"
+	}
+	return ""
+}
+
+// media serves an attachment of one of the visitor's messages. The path of the file is
+// the message's; no part of the URL reaches the file system.
+func (r *Room) media(v *web.Visit) error {
+	n, err := strconv.Atoi(v.R.PathValue("n"))
+	if err != nil || n < 0 {
+		return core.ErrNotFound
+	}
+	m, err := r.message(v, messageNumber(v.R.PathValue("message")))
 	if err != nil {
 		return err
 	}
-	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
+	if n >= len(m.Attachments) || m.Attachments[n].Path == "" {
+		return core.ErrNotFound
+	}
+	a := m.Attachments[n]
+	root, err := os.OpenRoot(r.MediaDir)
+	if err != nil {
+		return fmt.Errorf("open the media folder: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	f, err := root.Open(filepath.FromSlash(a.Path))
+	if errors.Is(err, os.ErrNotExist) {
+		return core.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("open an attachment: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return core.ErrNotFound
+	}
+	mediaHeaders(v, a)
+	http.ServeContent(v.W, v.R, "", info.ModTime(), f)
+	return nil
+}
+
+func mediaHeaders(v *web.Visit, a core.Attachment) {
+	h := v.W.Header()
+	kind, disposition := shownAs(a.MIME), "inline"
+	if kind == "" {
+		kind, disposition = "application/octet-stream", "attachment"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": attachmentName(a)}))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "private, no-store")
+}
+
+func attachmentName(a core.Attachment) string {
+	name := strings.Trim(web.FileName(a.Name), ".")
+	if name == "" {
+		return a.Kind
+	}
+	return name
+}
+
+// message returns one of the visitor's messages, or core.ErrNotFound if it is redacted or not theirs.
+func (r *Room) message(v *web.Visit, id core.MessageID) (core.Message, error) {
+	if id <= 0 {
+		return core.Message{}, core.ErrNotFound
+	}
+	found, err := r.Store.Messages(v.Context(), v.User.ID, []core.MessageID{id})
+	if err != nil {
+		return core.Message{}, fmt.Errorf("read the message: %w", err)
+	}
+	if len(found) == 0 || found[0].Redacted {
+		return core.Message{}, core.ErrNotFound
+	}
+	return found[0], nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -35,7 +38,7 @@ func (p place) plain() bool { return p.thread.Mode == core.ModeThread }
 // path returns the path of the page that shows the place.
 func (p place) path() string {
 	if p.plain() {
-		return "/threads/" + strconv.FormatInt(int64(p.thread.ID), 10)
+		return fmt.Sprintf("/threads/%d", p.thread.ID)
 	}
 	return "/day/" + p.day.Label
 }
@@ -43,7 +46,7 @@ func (p place) path() string {
 // query identifies the place to the live updates and the composer.
 func (p place) query() string {
 	if p.plain() {
-		return "thread=" + strconv.FormatInt(int64(p.thread.ID), 10)
+		return fmt.Sprintf("thread=%d", p.thread.ID)
 	}
 	return "day=" + p.day.Label
 }
@@ -93,7 +96,6 @@ func (r *Room) threadPlace(v *web.Visit, id core.ThreadID) (place, error) {
 // want selects a part of a place. At most one field is set; with none, it selects the newest part.
 type want struct{ before, after, around core.MessageID }
 
-// stretch is a part of a place in the order of display.
 type stretch struct {
 	messages []core.Message
 	versions []core.Summary // versions of the day's summary written during the stretch
@@ -285,4 +287,74 @@ func messageNumber(s string) core.MessageID {
 		return 0
 	}
 	return core.MessageID(n)
+}
+
+const mostThreads = 200
+
+func (r *Room) threadRoutes() []web.Route {
+	return []web.Route{
+		{Pattern: "GET /threads", Serve: r.threadsPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Threads }}},
+		{Pattern: "POST /threads", Serve: r.openThread},
+		{Pattern: "GET /threads/{id}", Serve: web.WithID(r.threadPage)},
+	}
+}
+
+type shownThread struct{ Title, Path, Opened string }
+
+func (r *Room) threadsPage(v *web.Visit) error {
+	all, err := r.Store.Threads(v.Context(), v.User.ID, mostThreads)
+	if err != nil {
+		return fmt.Errorf("read threads: %w", err)
+	}
+	return v.Page("threads", say(v.Lang).Threads, web.Each(all, func(t core.Thread) shownThread {
+		return shownThread{title(v, t), place{thread: t}.path(), fmt.Sprintf(say(v.Lang).Opened, v.Moment(t.CreatedAt))}
+	}))
+}
+
+// title returns a thread's title, or a text that says it has none.
+func title(v *web.Visit, t core.Thread) string {
+	if strings.TrimSpace(t.Title) == "" {
+		return say(v.Lang).Untitled
+	}
+	return t.Title
+}
+
+// openThread opens a thread and redirects there. No chat's current thread changes.
+func (r *Room) openThread(v *web.Visit) error {
+	title := strings.Join(strings.Fields(strings.ToValidUTF8(v.R.PostForm.Get("title"), "\uFFFD")), " ")
+	switch {
+	case title == "":
+		return web.Because(http.StatusBadRequest, say(v.Lang).ErrNoTitle)
+	case utf8.RuneCountInString(title) > 200:
+		return web.Because(http.StatusBadRequest, say(v.Lang).ErrTitleLong)
+	}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.OpenThread{Title: title, At: v.Now}); err != nil {
+		return v.Refusal(fmt.Errorf("open a thread: %w", err))
+	}
+	newest, err := r.Store.Threads(v.Context(), v.User.ID, 1)
+	if err != nil {
+		return fmt.Errorf("find the new thread: %w", err)
+	}
+	if len(newest) == 0 {
+		return v.Back("/threads", "")
+	}
+	return v.Back(place{thread: newest[0]}.path(), "")
+}
+
+func (r *Room) threadPage(v *web.Visit, n int64) error {
+	p, err := r.threadPlace(v, core.ThreadID(n))
+	if err != nil {
+		return err
+	}
+	c, err := r.conversation(v, p, wanted(v))
+	if err != nil {
+		return err
+	}
+	c.Title = title(v, p.thread)
+	c.Heading = c.Title
+	if len(c.Entries) == 0 {
+		c.Empty = &web.Empty{Title: say(v.Lang).ThreadEmpty, Hint: say(v.Lang).ThreadEmptyHint}
+	}
+	return v.Page("thread", c.Title, c)
 }

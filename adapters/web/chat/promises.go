@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +17,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of the lists of promises.
 const (
 	mostPromises  = 100  // promises listed
 	promisesShown = 5    // of each kind that are not folded
@@ -33,7 +33,6 @@ func (r *Room) promiseRoutes() []web.Route {
 	}
 }
 
-// promises are the open loops, reminders and tasks beside a day.
 type promises struct {
 	Day              string // of the page
 	Brief            string // all of them in a line
@@ -48,7 +47,6 @@ type promised struct {
 	Count       string // of More
 }
 
-// promise is an open loop or a reminder.
 type promise struct {
 	ID         int64
 	Text, When string
@@ -56,7 +54,6 @@ type promise struct {
 	Foreign    bool
 }
 
-// snooze is a time to which a reminder can be postponed.
 type snooze struct{ Value, Name string }
 
 func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
@@ -71,9 +68,8 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 			return nil, fmt.Errorf("read reminders: %w", err)
 		}
 		out.Reminders = r.shownReminders(v, next)
-		for _, s := range r.Reminders.Snoozes(v.Now, v.Zone) {
-			out.Snoozes = append(out.Snoozes, snooze{s.Name, snoozeName(v, s.Name, s.At)})
-		}
+		out.Snoozes = web.Each(r.Reminders.Snoozes(v.Now, v.Zone),
+			func(s remind.Snooze) snooze { return snooze{s.Name, snoozeName(v, s.Name, s.At)} })
 	}
 	if out.Tasks, err = r.shownTasks(v); err != nil {
 		return nil, err
@@ -97,6 +93,14 @@ func brief(v *web.Visit, loops, tasks int, next []core.Reminder) string {
 	return strings.Join(out, " · ")
 }
 
+// messagePath returns the path of a message; 0: "".
+func messagePath(id core.MessageID) string {
+	if id <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("/m/%d", id)
+}
+
 // fold shows the first promises and folds the rest.
 func fold(v *web.Visit, all []promise, seen int) promised {
 	seen = min(seen, len(all))
@@ -114,7 +118,7 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 		one := promise{ID: int64(l.ID), Text: web.OneLine(l.Text), When: v.DayName(v.DayAt(l.Mentioned).Label),
 			Foreign: l.Tainted}
 		if n := len(l.Sources); n > 0 {
-			one.Source = fmt.Sprintf("/m/%d", l.Sources[n-1])
+			one.Source = messagePath(l.Sources[n-1])
 		}
 		if l.Stale(v.Now) {
 			stale = append(stale, one)
@@ -126,15 +130,10 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 }
 
 func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
-	var all []promise
-	for _, x := range next {
-		one := promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: r.recurs(v, x), Foreign: x.Tainted}
-		if m := cmp.Or(x.Source, x.Message); m > 0 {
-			one.Source = fmt.Sprintf("/m/%d", m)
-		}
-		all = append(all, one)
-	}
-	return fold(v, all, promisesShown)
+	return fold(v, web.Each(next, func(x core.Reminder) promise {
+		return promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: r.recurs(v, x), Foreign: x.Tainted,
+			Source: messagePath(cmp.Or(x.Source, x.Message))}
+	}), promisesShown)
 }
 
 // recurs describes when a reminder or task is next due and how often it recurs, in its
@@ -181,37 +180,34 @@ func (r *Room) settle(v *web.Visit, e core.Effect, done string) error {
 	if d, err := r.dayOf(v, v.R.PostForm.Get("day")); err == nil && d.Label != v.Today.Label {
 		path = "/day/" + d.Label
 	}
-	_, err := r.Gateway.Act(v.Context(), v.User.ID, e)
+	err := v.Act("settle a promise", path, done, e)
 	if errors.Is(err, core.ErrNotFound) {
 		return settled(v)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("settle a promise: %w", err))
-	}
-	return v.Back(path, done)
+	return err
 }
 
 // settled returns the error for a promise that is no longer open.
 func settled(v *web.Visit) error { return web.Because(http.StatusNotFound, say(v.Lang).Settled) }
 
 func (r *Room) closeLoop(v *web.Visit) error {
-	all, err := r.Store.Loops(v.Context(), v.User.ID, manyPromises)
-	if err != nil {
-		return fmt.Errorf("read open loops: %w", err)
-	}
-	l, err := asked(v, all, func(l core.Loop) int64 { return int64(l.ID) })
+	l, err := asked(v, "open loops", r.Store.Loops, func(l core.Loop) int64 { return int64(l.ID) })
 	if err != nil {
 		return err
 	}
 	return r.settle(v, core.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
 }
 
-// asked returns the element of a list whose id is in the path.
-func asked[T any](v *web.Visit, all []T, id func(T) int64) (T, error) {
+// asked returns the promise of a list whose id is in the path.
+func asked[T any](v *web.Visit, what string, list func(ctx context.Context, user core.UserID, limit int) ([]T, error),
+	id func(T) int64) (one T, err error) {
+	all, err := list(v.Context(), v.User.ID, manyPromises)
+	if err != nil {
+		return one, fmt.Errorf("read %s: %w", what, err)
+	}
 	i := slices.IndexFunc(all, func(x T) bool { return fmt.Sprint(id(x)) == v.R.PathValue("id") })
 	if i < 0 {
-		var none T
-		return none, settled(v)
+		return one, settled(v)
 	}
 	return all[i], nil
 }
@@ -221,11 +217,7 @@ func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
 	if r.Reminders == nil {
 		return core.Reminder{}, settled(v)
 	}
-	all, err := r.Reminders.Reminders(v.Context(), v.User.ID, manyPromises)
-	if err != nil {
-		return core.Reminder{}, fmt.Errorf("read reminders: %w", err)
-	}
-	return asked(v, all, func(x core.Reminder) int64 { return int64(x.ID) })
+	return asked(v, "reminders", r.Reminders.Reminders, func(x core.Reminder) int64 { return int64(x.ID) })
 }
 
 func (r *Room) cancelReminder(v *web.Visit) error {
@@ -249,3 +241,96 @@ func (r *Room) snoozeReminder(v *web.Visit) error {
 	return r.settle(v, core.SnoozeReminder{Reminder: x.ID, Until: all[i].At, At: v.Now},
 		fmt.Sprintf(say(v.Lang).Snoozed, momentOf(v, all[i].At, v.Zone)))
 }
+
+// Tasks, and runs of each, listed beside a day.
+const (
+	mostTasks = 100
+	runsShown = 7
+)
+
+type shownTask struct {
+	promise
+	Last    string // time and state of the last run; empty: none yet
+	Runs    []shownRun
+	Stopped bool // paused
+}
+
+type shownRun struct {
+	When, State string
+	Why         string // path of the page that explains its reply; empty: no model was asked
+}
+
+func (r *Room) shownTasks(v *web.Visit) (out []shownTask, err error) {
+	if r.Tasks == nil {
+		return nil, nil
+	}
+	list, err := r.Tasks.Tasks(v.Context(), v.User.ID, mostTasks)
+	if err != nil {
+		return nil, fmt.Errorf("read tasks: %w", err)
+	}
+	for _, k := range list {
+		one := shownTask{Stopped: k.State == core.TaskPaused, promise: promise{ID: int64(k.ID), Text: web.OneLine(k.Text),
+			When: r.recurs(v, core.Reminder{DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone}), Foreign: k.Tainted}}
+		if one.Stopped {
+			one.When = say(v.Lang).TaskStopped
+		}
+		one.Source = messagePath(cmp.Or(k.Source, k.Last.Message))
+		if !k.Last.Due.IsZero() {
+			runs, err := r.Tasks.Runs(v.Context(), v.User.ID, k.ID, runsShown)
+			if err != nil {
+				return nil, fmt.Errorf("read runs of a task: %w", err)
+			}
+			one.Runs = web.Each(runs, func(run core.Run) shownRun { return shownRunOf(v, run) })
+			one.Last = one.Runs[0].When + ": " + one.Runs[0].State
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func shownRunOf(v *web.Visit, run core.Run) shownRun {
+	w := say(v.Lang)
+	out := shownRun{When: momentOf(v, run.Due, v.Zone), State: cmp.Or(w.TaskStates[run.State], string(run.State))}
+	if cause := w.TaskCauses[run.Cause]; cause != "" {
+		out.State += " (" + cause + ")"
+	}
+	if run.Turn > 0 && run.Message > 0 {
+		out.Why = fmt.Sprintf("/m/%d/why", run.Message)
+	}
+	return out
+}
+
+// askedTask returns the task whose id is in the path.
+func (r *Room) askedTask(v *web.Visit) (core.Task, error) {
+	if r.Tasks == nil {
+		return core.Task{}, settled(v)
+	}
+	return asked(v, "tasks", r.Tasks.Tasks, func(k core.Task) int64 { return int64(k.ID) })
+}
+
+func (r *Room) cancelTask(v *web.Visit) error {
+	k, err := r.askedTask(v)
+	if err != nil {
+		return err
+	}
+	return r.settle(v, core.CancelTask{Task: k.ID, At: v.Now}, say(v.Lang).TaskCancelled)
+}
+
+func (r *Room) resumeTask(v *web.Visit) error {
+	k, err := r.askedTask(v)
+	if err != nil {
+		return err
+	}
+	use := core.ToolUse{User: v.User.ID, Now: v.Now, Location: v.Zone, Language: v.Lang}
+	k, resume, err := r.Tasks.Resume(v.Context(), use, k.ID)
+	if errors.Is(err, core.ErrRefused) {
+		return web.Because(http.StatusUnprocessableEntity, sentence(err.Error()))
+	}
+	if err != nil {
+		return err
+	}
+	return r.settle(v, resume, fmt.Sprintf(say(v.Lang).TaskResumed, momentOf(v, k.DueAt, v.Zone)))
+}
+
+// sentence returns s with a full stop.
+func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }

@@ -20,17 +20,8 @@ import (
 type Store interface {
 	core.TimelineStore
 	core.ThreadReader
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	DayMessagesBefore(ctx context.Context, user core.UserID, id core.SegmentID, before core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
-	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
-	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
-	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	core.DayStore
+	core.TurnReader
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
@@ -122,7 +113,6 @@ type Room struct {
 
 var _ web.Room = (*Room)(nil)
 
-// New returns a Room with the defaults of o applied.
 func New(o Options) *Room {
 	o.MediaMax = cmp.Or(o.MediaMax, 20<<20)
 	o.LivePages = cmp.Or(o.LivePages, 30)
@@ -132,16 +122,12 @@ func New(o Options) *Room {
 //go:embed templates static
 var files embed.FS
 
-// Name returns chat.
 func (r *Room) Name() string { return "chat" }
 
-// Words returns the room's texts in a language.
 func (r *Room) Words(lang string) any { return say(lang) }
 
-// Files returns the templates and static files.
 func (r *Room) Files() fs.FS { return files }
 
-// Routes returns the room's routes.
 func (r *Room) Routes() []web.Route {
 	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
 		r.messageRoutes(), r.actRoutes())...)

@@ -25,13 +25,11 @@ type searchBox struct {
 	Off, Narrowed bool
 }
 
-// option is a value of a filter.
 type option struct {
 	Value, Name string
 	Here        bool
 }
 
-// searchView is the search page.
 type searchView struct {
 	Box                 searchBox
 	Who, Kinds, Sources []option
@@ -43,7 +41,6 @@ type searchView struct {
 	Empty               *web.Empty
 }
 
-// hit is a displayed search result.
 type hit struct {
 	N             int
 	Title         string // of a summary
@@ -56,16 +53,13 @@ type hit struct {
 	Why           []fact
 }
 
-// line is a message next to a hit.
 type line struct{ Who, Text string }
 
-// piece is a part of a snippet.
 type piece struct {
 	Text string
 	Mark bool // it matches the query
 }
 
-// Bounds of a search.
 const (
 	maxQuery = 500 // bytes
 	maxHits  = 20
@@ -113,10 +107,9 @@ func (r *Room) searchPage(v *web.Visit) error {
 	if page.Box.Off {
 		return v.Render(http.StatusServiceUnavailable, "search", w.SearchTitle, page)
 	}
-	page.Who = []option{{"", w.AnyOne, page.Box.Who == ""}, {"me", w.FromMe, page.Box.Who == "me"},
-		{"assistant", w.FromAssistant, page.Box.Who == "assistant"}}
-	page.Kinds = []option{{"", w.AnyKind, page.Box.Kind == ""}, {"message", w.OnlyMessages, page.Box.Kind == "message"},
-		{"summary", w.OnlySummaries, page.Box.Kind == "summary"}, {"file", w.OnlyFiles, page.Box.Kind == "file"}}
+	page.Who = options(page.Box.Who, "", w.AnyOne, "me", w.FromMe, "assistant", w.FromAssistant)
+	page.Kinds = options(page.Box.Kind, "", w.AnyKind, "message", w.OnlyMessages, "summary", w.OnlySummaries,
+		"file", w.OnlyFiles)
 	var err error
 	if page.Sources, err = r.sources(v, page.Box.Channel); err != nil {
 		return err
@@ -132,22 +125,29 @@ func (r *Room) searchPage(v *web.Visit) error {
 	return v.Page("search", title, page)
 }
 
-// sources returns the filter for the channels on which the visitor has identities.
+// options returns the values of a filter with their names, in pairs. here is the present one.
+func options(here string, pairs ...string) []option {
+	var out []option
+	for p := range slices.Chunk(pairs, 2) {
+		out = append(out, option{p[0], p[1], p[0] == here})
+	}
+	return out
+}
+
 func (r *Room) sources(v *web.Visit, here string) ([]option, error) {
 	all, err := r.Store.Identities(v.Context(), v.User.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read identities: %w", err)
 	}
-	names := map[string]bool{here: true}
-	for _, i := range all {
-		names[i.Address.Channel] = true
+	names := append(web.Each(all, func(i core.Identity) string { return i.Address.Channel }), here)
+	slices.Sort(names)
+	pairs := []string{"", say(v.Lang).AnyChannel}
+	for _, name := range slices.Compact(names) {
+		if name != "" {
+			pairs = append(pairs, name, v.ChannelName(name))
+		}
 	}
-	delete(names, "")
-	out := []option{{"", say(v.Lang).AnyChannel, here == ""}}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, option{name, v.ChannelName(name), name == here})
-	}
-	return out, nil
+	return options(here, pairs...), nil
 }
 
 func (r *Room) search(v *web.Visit, page *searchView) error {

@@ -42,12 +42,7 @@ type whyDay struct{ Name, Path, Messages string }
 
 type prompted struct{ Who, Text string }
 
-// whyPage shows how an answer came about.
-func (r *Room) whyPage(v *web.Visit) error {
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) whyPage(v *web.Visit, m core.Message, path string) error {
 	out := why{Back: path}
 	if m.Turn != 0 && (m.Role == core.RoleAssistant || m.Task != nil) {
 		t, s, err := r.Store.Turn(v.Context(), v.User.ID, m.Turn)

@@ -11,78 +11,63 @@ type texts struct {
 	Continuous, Threads, More, Offline string
 
 	// A day.
-	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay  string
-	Go, SearchWords                                                string
-	DaySummary                                                     string // name of the day
-	Regenerate, History, Version, SummaryNone, SummaryNoneYet      string // Version: number
-	SummaryStale, SummaryHidden, SummaryError, SummaryUngrounded   string
-	SummaryComing, SummaryFinal                                    string
-	SummarySince                                                   words.Counted // number
-	SummaryBy                                                      string        // model
-	SummaryCovers                                                  words.Counted // number
-	Timeline                                                       string        // name of the day
-	EarlierMessages, LaterMessages, Newest, Unread                 string
-	EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst string
-	LastTalk                                                       string // name of a day
-	Calendar, NoDays, PreviousMonth, NextMonth                     string
+	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, History, SummaryNone,
+	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SummaryUngrounded, SummaryComing, SummaryFinal,
+	EarlierMessages, LaterMessages, Newest, Unread, EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst,
+	Calendar, NoDays, PreviousMonth, NextMonth string
+	DaySummary, Timeline        string        // name of the day
+	Version                     string        // number
+	SummarySince, SummaryCovers words.Counted // number
+	SummaryBy                   string        // model
+	LastTalk                    string        // name of a day
 
 	// Messages.
-	You, Agent, SystemName, Edited, Deleted, Forwarded, InReply, InReplyMine string
-	SummaryUpdated, SummaryFinalized, ExpandSummary, Post, Reminder          string
-	Writing                                                                  string
-	Again                                                                    words.Counted // number of attempts
-	ToolUsed                                                                 string        // tool
-	ToolArguments, ToolResult                                                string
-	Tools                                                                    map[string]string // by the tool's name; the value is the query
-	Why, Remember, Forget, CopyLink, LinkCopied                              string
+	You, Agent, SystemName, Edited, Deleted, Forwarded, InReply, InReplyMine, SummaryUpdated, SummaryFinalized,
+	ExpandSummary, Post, Reminder, Writing, ToolArguments, ToolResult, Why, Remember, Forget, CopyLink, LinkCopied string
+	Again    words.Counted     // number of attempts
+	ToolUsed string            // tool
+	Tools    map[string]string // by the tool's name; the value is the query
 
 	// The composer.
-	TypeMessage, Send, Sending, Stop, AddFiles, Remove, FilesHint             string // FilesHint: size, number
-	Failed, Paused, TooManyFiles, TooLarge, NotSent, NothingToSend, GoesToday string
+	TypeMessage, Send, Sending, Stop, AddFiles, Remove, Failed, Paused, TooManyFiles, TooLarge, NotSent, NothingToSend,
+	GoesToday string
+	FilesHint string // size, number
 
 	// Promises beside a day.
-	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign     string
-	OpenCount, TaskCount                                                  words.Counted // number
-	NextReminder                                                          string        // day and time
-	MorePromises                                                          string        // number
-	LoopIsDone, LoopDone, CancelReminder, ReminderCancelled, Settled      string
-	Tasks, TaskRuns, TaskStopped, TaskCancelled, ResumeTask               string
-	TaskResumed                                                           string // day and time
-	TaskStates                                                            map[core.RunState]string
-	TaskCauses                                                            map[core.RunCause]string
-	TaskDue                                                               string // day and time
-	TaskSaid                                                              string
-	Snooze, SnoozeHour, SnoozeEvening, SnoozeMorning, Snoozed, SnoozePast string // SnoozeEvening, SnoozeMorning: time; Snoozed: day and time
+	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign, LoopIsDone, LoopDone, CancelReminder,
+	ReminderCancelled, Settled, Tasks, TaskRuns, TaskStopped, TaskCancelled, ResumeTask, TaskSaid, Snooze, SnoozeHour,
+	SnoozePast string
+	OpenCount, TaskCount                  words.Counted // number
+	NextReminder, TaskResumed, TaskDue    string        // day and time
+	MorePromises                          string        // number
+	TaskStates                            map[core.RunState]string
+	TaskCauses                            map[core.RunCause]string
+	SnoozeEvening, SnoozeMorning, Snoozed string // SnoozeEvening, SnoozeMorning: time; Snoozed: day and time
 
 	// Voice.
 	Record, Recording, Discard, RecordRefused, RecordNone, Listen, ListenStop string
 	Act                                                                       actWords
 
 	// Pages about a message.
-	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart                                        string
-	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered, WhyLeftOut, WhyLoaded                  string
-	WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached, WhyTime string
-	WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft                       string
-	WhyGap, WhyTimeName, WhySummaryOf, WhyUnknown, WhyMissing                                         string
-	WhySteps                                                                                          words.Counted // number
-	Epochs, Parts, Strategies, Roles                                                                  map[string]string
-	RememberTitle, RememberLead, NoMemory                                                             string
-	ForgetTitle, ForgetLead, ForgetDo, Forgotten                                                      string
-	EarlierTitle, EarlierLead, EarlierUntil                                                           string
+	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered,
+	WhyLeftOut, WhyLoaded, WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached,
+	WhyTime, WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft, WhyGap, WhyTimeName,
+	WhySummaryOf, WhyUnknown, WhyMissing, RememberTitle, RememberLead, NoMemory, ForgetTitle, ForgetLead, ForgetDo,
+	Forgotten, EarlierTitle, EarlierLead, EarlierUntil string
+	WhySteps                         words.Counted // number
+	Epochs, Parts, Strategies, Roles map[string]string
 
 	// Search.
-	SearchTitle, SearchHint, SearchNone, SearchNoneHint, SearchOff                 string
-	HitScore, HitCovered, HitWords, HitMeaning, HitDate, WhyFound, Yes, No         string
-	HitCount                                                                       words.Counted // number
-	HitsBest                                                                       string        // number
-	Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom                string
-	FilterTo, AnyOne, FromMe, FromAssistant, AnyChannel, AnyKind                   string
-	OnlyMessages, OnlySummaries, OnlyFiles, FilePage, SearchNarrowHint, SearchWide string
-	SearchInThreads, SearchThreadsMore                                             string
+	SearchTitle, SearchHint, SearchNone, SearchNoneHint, SearchOff, HitScore, HitCovered, HitWords, HitMeaning, HitDate,
+	WhyFound, Yes, No, Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom, FilterTo, AnyOne, FromMe,
+	FromAssistant, AnyChannel, AnyKind, OnlyMessages, OnlySummaries, OnlyFiles, FilePage, SearchNarrowHint, SearchWide,
+	SearchInThreads, SearchThreadsMore string
+	HitCount words.Counted // number
+	HitsBest string        // number
 
 	// Threads.
-	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew string
-	ThreadEmpty, ThreadEmptyHint, Untitled, Opened, BackToThreads            string
+	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew, ThreadEmpty, ThreadEmptyHint, Untitled,
+	Opened, BackToThreads string
 
 	// Errors.
 	ErrMany, ErrTitleLong, ErrNoTitle string
@@ -90,20 +75,12 @@ type texts struct {
 	Weekdays [7]string // from Monday, two letters each
 }
 
-// actWords are the texts of actions on a message.
 type actWords struct {
-	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote string
-	Edit, EditTitle, EditLead, EditDo                            string
-	Again, Newer, Busy                                           string
-	AnswerOf                                                     string // number, total
-	Previous, Next                                               string
-	Stays                                                        string // actions of other answers
-	Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone        string
-	Picture, OpenPicture, Original                               string
-	Commands, CommandsLead                                       string
-	KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain            string
-	KeyAnswers, KeyStop, KeySend                                 string
+	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditLead, EditDo, Again, Newer, Busy,
+	Previous, Next, Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone, Picture, OpenPicture, Original, Commands,
+	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeySend string
+	AnswerOf string // number, total
+	Stays    string // actions of other answers
 }
 
-// say returns the room's texts in a language.
 var say = words.In[texts]("chat")

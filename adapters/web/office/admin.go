@@ -10,12 +10,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/trust"
 )
 
 func (r *Room) adminRoutes() []web.Route {
@@ -81,9 +83,8 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	page.Channels = r.health(v)
-	for _, s := range r.Inspector.Setups(v.Lang) {
-		page.Setups = append(page.Setups, shownSetup{Setup: s, Name: v.ChannelName(s.Channel)})
-	}
+	page.Setups = web.Each(r.Inspector.Setups(v.Lang),
+		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: v.ChannelName(s.Channel)} })
 	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, called); err != nil {
 		return err
@@ -94,7 +95,6 @@ func (r *Room) adminPage(v *web.Visit) error {
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
 }
 
-// shownSetup is the setup of a channel with its name.
 type shownSetup struct {
 	channel.Setup
 	Name  string
@@ -119,7 +119,6 @@ func (r *Room) names(v *web.Visit) func(core.UserID) string {
 	}
 }
 
-// shownChannel is a channel with its error.
 type shownChannel struct {
 	Name, Account, Wrong string
 }
@@ -169,14 +168,12 @@ func (r *Room) keptSizes(v *web.Visit) string {
 	return fmt.Sprintf(w.KeptFiles, web.Size(v.Lang, files))
 }
 
-// checkAll checks the whole configuration.
 func (r *Room) checkAll(v *web.Visit) error {
 	return r.check(v, "/admin/check", func(ctx context.Context) ([]core.Finding, error) {
 		return r.Inspector.Check(ctx, v.Lang), nil
 	})
 }
 
-// checkChannel checks one channel.
 func (r *Room) checkChannel(v *web.Visit) error {
 	name := v.R.PathValue("channel")
 	again := "/admin/channels/" + url.PathEscape(name) + "/check"
@@ -249,4 +246,46 @@ func (r *Room) findings(ctx context.Context, v *web.Visit, again string, found [
 	}
 	return v.Page("check", say(v.Lang).Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong,
 		"Again": again, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
+}
+
+const auditShown = 100
+
+type auditView struct {
+	Rows  []shownAudit
+	Older string // path of the next page; empty: none
+	Newer bool   // not the first page
+}
+
+type shownAudit struct{ When, Who, What, Through string }
+
+// auditPage shows the audit to the owner, with ids and fixed texts only.
+func (r *Room) auditPage(v *web.Visit) error {
+	rows, err := r.Store.Audit(v.Context(), core.AuditQuery{All: true,
+		Before: auditCursor(v.R.URL.Query().Get("before")), Limit: auditShown + 1})
+	if err != nil {
+		return fmt.Errorf("read the audit: %w", err)
+	}
+	called := r.names(v)
+	page := auditView{Newer: v.R.URL.Query().Get("before") != ""}
+	if len(rows) > auditShown {
+		rows = rows[:auditShown]
+		last := rows[auditShown-1]
+		page.Older = fmt.Sprintf("/admin/audit?before=%d-%d-%d", last.At.UnixMilli(), last.User, last.ID)
+	}
+	page.Rows = web.Each(rows, func(r core.AuditRow) shownAudit {
+		return shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
+			What:    strings.ReplaceAll(trust.AuditLine(v.Lang, r), "`", ""),
+			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))}
+	})
+	return v.Page("audit", say(v.Lang).Admin.Audit, page)
+}
+
+// auditCursor parses the start of a page.
+func auditCursor(text string) (r core.AuditRow) {
+	var at int64
+	if n, _ := fmt.Sscanf(text, "%d-%d-%d", &at, &r.User, &r.ID); n != 3 {
+		return core.AuditRow{}
+	}
+	r.At = time.UnixMilli(at)
+	return r
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// shownRequest is a request for access.
 type shownRequest struct {
 	Code, Hash, Channel, Who, Asked, Until string
 	Users                                  []choice
@@ -42,7 +41,6 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 	return out, nil
 }
 
-// decide approves or denies a request for access.
 func (r *Room) decide(v *web.Visit) error {
 	f, w := v.R.PostForm, say(v.Lang).Admin
 	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.Now}
@@ -87,7 +85,6 @@ type peoplePage struct {
 	Range         string // empty: all are shown
 }
 
-// peopleShown bounds the users and the requests on a page.
 const peopleShown = 50
 
 // somePeople returns the users that the URL selects.
@@ -121,7 +118,6 @@ func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 	return shown, p, nil
 }
 
-// shownUser is a user on the owner's page.
 type shownUser struct {
 	ID                            core.UserID
 	Name, Addresses, Used, Tokens string

@@ -2,6 +2,7 @@ package office
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,13 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of the lists.
 const (
 	deliveriesShown = 50
 	jobsShown       = 50
@@ -47,34 +48,26 @@ func (r *Room) undelivered(v *web.Visit, called func(core.UserID) string) ([]sho
 	return out, nil
 }
 
-// retryDelivery sends a delivery again.
 func (r *Room) retryDelivery(v *web.Visit) error {
-	user, id, err := ofUser(v)
-	if err != nil {
-		return err
-	}
-	if err := r.Store.Redeliver(v.Context(), user, core.DeliveryID(id), v.Now); err != nil {
-		return retried(v, err)
-	}
-	return v.Back("/admin#deliveries", say(v.Lang).Admin.Resent)
+	return retried(v, "deliveries", say(v.Lang).Admin.Resent, r.Store.Redeliver)
 }
 
-// ofUser returns the user and id in the path.
-func ofUser(v *web.Visit) (core.UserID, int64, error) {
+// retried retries what the path names by its user and id, and returns to a section of the page.
+func retried[ID ~int64](v *web.Visit, section, toast string,
+	retry func(ctx context.Context, user core.UserID, id ID, now time.Time) error) error {
 	user, errUser := strconv.ParseInt(v.R.PathValue("user"), 10, 64)
 	id, errID := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
 	if errUser != nil || errID != nil {
-		return 0, 0, core.ErrNotFound
+		return core.ErrNotFound
 	}
-	return core.UserID(user), id, nil
-}
-
-// retried returns the error of a failed retry.
-func retried(v *web.Visit, err error) error {
-	if web.IsRefused(err) && !errors.Is(err, core.ErrNotFound) {
+	err := retry(v.Context(), core.UserID(user), ID(id), v.Now)
+	switch {
+	case web.IsRefused(err) && !errors.Is(err, core.ErrNotFound):
 		return web.Because(http.StatusConflict, v.Words.ErrRefused)
+	case err != nil:
+		return fmt.Errorf("retry: %w", err)
 	}
-	return fmt.Errorf("retry: %w", err)
+	return v.Back("/admin#"+section, toast)
 }
 
 // shownQueue holds the numbers of jobs in a queue.
@@ -83,7 +76,6 @@ type shownQueue struct {
 	Ready, Running, Waiting, Dead, Since string
 }
 
-// shownJob is a dead letter.
 type shownJob struct {
 	User                               core.UserID
 	ID                                 core.JobID
@@ -99,12 +91,10 @@ func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQue
 	if err != nil {
 		return nil, nil, fmt.Errorf("read jobs: %w", err)
 	}
-	var dead []shownJob
-	for _, j := range jobs {
-		dead = append(dead, shownJob{j.User, j.ID, called(j.User), queueName(v, j.Queue),
-			words.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)})
-	}
-	return byQueue(v, stats), dead, nil
+	return byQueue(v, stats), web.Each(jobs, func(j core.Job) shownJob {
+		return shownJob{j.User, j.ID, called(j.User), queueName(v, j.Queue),
+			words.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)}
+	}), nil
 }
 
 // byQueue returns one row per queue.
@@ -143,7 +133,6 @@ func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 	return out
 }
 
-// queueName returns the displayed name of a queue.
 func queueName(v *web.Visit, queue string) string {
 	base, channel, ok := strings.Cut(queue, ":")
 	name := cmp.Or(say(v.Lang).Admin.Queues[base], base)
@@ -153,19 +142,10 @@ func queueName(v *web.Visit, queue string) string {
 	return name
 }
 
-// retryJob has a dead job retried.
 func (r *Room) retryJob(v *web.Visit) error {
-	user, id, err := ofUser(v)
-	if err != nil {
-		return err
-	}
-	if err := r.Store.Revive(v.Context(), user, core.JobID(id), v.Now); err != nil {
-		return retried(v, err)
-	}
-	return v.Back("/admin#jobs", say(v.Lang).Admin.Revived)
+	return retried(v, "jobs", say(v.Lang).Admin.Revived, r.Store.Revive)
 }
 
-// adminUsage is the usage of all users.
 type adminUsage struct {
 	Chart  chart
 	People []adminUsed
@@ -174,7 +154,6 @@ type adminUsage struct {
 	None   bool
 }
 
-// adminUsed is a row of the table by day and user.
 type adminUsed struct {
 	Day, Who, Tokens, Turns, Cost string
 }
@@ -218,7 +197,6 @@ func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.U
 	return page
 }
 
-// heaviest lists users by usage, in descending order.
 func heaviest(used []core.UsageDay) []core.UserID {
 	sums := map[core.UserID]int{}
 	for _, d := range used {

@@ -16,7 +16,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Bounds of the memory page.
 const (
 	itemsShown  = 50
 	themesShown = 200
@@ -28,10 +27,10 @@ func (r *Room) memoryRoutes() []web.Route {
 		{Pattern: "GET /memory", Serve: r.memoryPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Memory.Title }}},
 		{Pattern: "POST /memory", Serve: r.addItem},
-		{Pattern: "POST /memory/{id}/archive", Serve: r.archiveItem},
-		{Pattern: "POST /memory/{id}/restore", Serve: r.restoreItem},
-		{Pattern: "POST /memory/{id}/edit", Serve: r.editItem},
-		{Pattern: "POST /memory/{id}/delete", Serve: r.deleteItem},
+		{Pattern: "POST /memory/{id}/archive", Serve: r.ofItem(r.archiveItem)},
+		{Pattern: "POST /memory/{id}/restore", Serve: r.ofItem(r.restoreItem)},
+		{Pattern: "POST /memory/{id}/edit", Serve: r.ofItem(r.editItem)},
+		{Pattern: "POST /memory/{id}/delete", Serve: r.ofItem(r.deleteItem)},
 	}
 }
 
@@ -75,7 +74,6 @@ func (q memoryQuery) path() string {
 // narrowed reports whether the query has a filter.
 func (q memoryQuery) narrowed() bool { return q.Words != "" || q.Theme != "" || q.Type != "" }
 
-// memoryView is the memory page.
 type memoryView struct {
 	Query        memoryQuery
 	Path         string
@@ -93,13 +91,11 @@ type memoryView struct {
 	Standing     standingView
 }
 
-// choice is an option of a form.
 type choice struct {
 	Value, Name, Hint string
 	Here              bool
 }
 
-// shownTheme is a theme to filter by.
 type shownTheme struct {
 	Name, Count, Path string
 	Here              bool
@@ -108,7 +104,6 @@ type shownTheme struct {
 // addedItem is the content of the form that adds an item.
 type addedItem struct{ Text, Theme, New, Type string }
 
-// shownItem is an item in the list.
 type shownItem struct {
 	ID                        core.ItemID
 	Content, Type, Theme      string
@@ -119,7 +114,6 @@ type shownItem struct {
 	History                   []wording
 }
 
-// wording is an earlier statement of an item.
 type wording struct{ Text, Until string }
 
 // notedLooked is the number of newest items searched for those noted today.
@@ -145,7 +139,6 @@ func (r *Room) memoryPage(v *web.Visit) error {
 	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), newItem(), "", standingView{})
 }
 
-// newItem returns the content of an empty form.
 func newItem() addedItem { return addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)} }
 
 // showMemory shows the memory page, with the problem of a refused form, if any.
@@ -225,9 +218,7 @@ func (r *Room) listItems(v *web.Visit, page *memoryView, themes []core.Theme) er
 		page.Newer = next.path()
 	}
 	names := themeNames(themes)
-	for _, i := range items {
-		page.Items = append(page.Items, item(v, i, names))
-	}
+	page.Items = web.Each(items, func(i core.Item) shownItem { return item(v, i, names) })
 	if len(page.Items) == 0 {
 		page.Empty = noItems(v, q)
 	}
@@ -262,10 +253,7 @@ func (r *Room) foundItems(v *web.Visit, q memoryQuery) ([]core.Item, string, err
 	if err != nil {
 		return nil, "", fmt.Errorf("search memory: %w", err)
 	}
-	var out []core.Item
-	for _, h := range found.Hits {
-		out = append(out, h.Item)
-	}
+	out := web.Each(found.Hits, func(h memory.Hit) core.Item { return h.Item })
 	return out, v.Words.SearchMode[found.Mode], nil
 }
 
@@ -285,7 +273,6 @@ func (r *Room) newestItems(v *web.Visit, q memoryQuery) ([]core.Item, error) {
 	return items, nil
 }
 
-// item returns a displayed item.
 func item(v *web.Visit, i core.Item, themes map[string]string) shownItem {
 	s := shownItem{ID: i.ID, Content: i.Content, Type: v.Words.Types[string(i.Type)],
 		Theme: cmp.Or(themes[i.Theme], i.Theme), When: v.Moment(i.CreatedAt), Tags: strings.Join(i.Tags, ", "),

@@ -1,17 +1,19 @@
 package office
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/words"
 )
 
-// addItem adds an item written on the memory page.
 func (r *Room) addItem(v *web.Visit) error {
 	f := v.R.PostForm
 	form := addedItem{Text: strings.TrimSpace(f.Get("text")), Theme: f.Get("theme"), New: strings.TrimSpace(f.Get("new")),
@@ -52,35 +54,30 @@ func (r *Room) askedItem(v *web.Visit) (core.Item, string, error) {
 	return i, next, nil
 }
 
-func (r *Room) archiveItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
+// ofItem returns a handler for the item in the path and the path of the page to return to.
+func (r *Room) ofItem(serve func(v *web.Visit, i core.Item, next string) error) func(*web.Visit) error {
+	return func(v *web.Visit) error {
+		i, next, err := r.askedItem(v)
+		if err != nil {
+			return err
+		}
+		return serve(v, i, next)
 	}
+}
+
+func (r *Room) archiveItem(v *web.Visit, i core.Item, next string) error {
 	return v.Act("archive", next, say(v.Lang).Memory.Archived, core.ArchiveItem{Item: i.ID, At: v.Now})
 }
 
-func (r *Room) restoreItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
-	}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.RestoreItem{Item: i.ID, At: v.Now})
+func (r *Room) restoreItem(v *web.Visit, i core.Item, next string) error {
+	err := v.Act("restore", next, say(v.Lang).Memory.Restored, core.RestoreItem{Item: i.ID, At: v.Now})
 	if errors.Is(err, core.ErrExists) {
 		return v.Back(next, say(v.Lang).Memory.Same)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("restore: %w", err))
-	}
-	return v.Back(next, say(v.Lang).Memory.Restored)
+	return err
 }
 
-// editItem corrects the statement of an item.
-func (r *Room) editItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) editItem(v *web.Visit, i core.Item, next string) error {
 	edit, err := r.Memory.Edit(v.Context(), v.User.ID, i.ID, v.R.PostForm.Get("text"), v.Now)
 	if web.IsRefused(err) {
 		return web.Because(http.StatusUnprocessableEntity, v.Words.RememberRefused)
@@ -88,21 +85,97 @@ func (r *Room) editItem(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("correct memory: %w", err)
 	}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, edit)
+	err = v.Act("correct memory", fmt.Sprintf("%s#i%d", next, i.ID), say(v.Lang).Memory.Edited, edit)
 	if errors.Is(err, core.ErrExists) {
 		return v.Back(next, say(v.Lang).Memory.SameEdit)
 	}
-	if err != nil {
-		return v.Refusal(fmt.Errorf("correct memory: %w", err))
-	}
-	return v.Back(fmt.Sprintf("%s#i%d", next, i.ID), say(v.Lang).Memory.Edited)
+	return err
 }
 
-// deleteItem removes an item for good.
-func (r *Room) deleteItem(v *web.Visit) error {
-	i, next, err := r.askedItem(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) deleteItem(v *web.Visit, i core.Item, next string) error {
 	return v.Act("delete", next, say(v.Lang).Memory.Deleted, core.DeleteItem{Item: i.ID, At: v.Now})
+}
+
+// Standing lists and prepares standing instructions, as standing.Standing does.
+type Standing interface {
+	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
+	Add(ctx context.Context, user core.UserID, language, wish string,
+		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+}
+
+func (r *Room) standingRoutes() []web.Route {
+	return []web.Route{
+		// A refused form is shown at this path, which can be reloaded.
+		{Pattern: "GET /memory/standing", Serve: func(v *web.Visit) error { return v.Back("/memory#standing", "") }},
+		{Pattern: "POST /memory/standing", Serve: r.want},
+		{Pattern: "POST /memory/standing/{id}/remove", Serve: web.WithID(r.unwant)},
+	}
+}
+
+// standingView is the section of standing instructions on the memory and settings pages.
+type standingView struct {
+	Next        string // path of the page
+	All         []shownWish
+	Wish, Wrong string // of a refused form
+}
+
+type shownWish struct {
+	ID       core.InstructionID
+	Text     string
+	When     string
+	Source   string
+	Proposed bool
+	Waiting  bool // inactive for lack of room
+}
+
+// fill reads the visitor's standing instructions.
+func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
+	active, waiting, err := r.Standing.List(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read standing instructions: %w", err)
+	}
+	s.Next = next
+	for n, i := range slices.Concat(active, waiting) {
+		w := shownWish{ID: i.ID, Text: i.Text, When: v.Moment(i.CreatedAt), Proposed: i.Noted, Waiting: n >= len(active)}
+		if i.Source != 0 {
+			w.Source = fmt.Sprintf("/m/%d", i.Source)
+		}
+		s.All = append(s.All, w)
+	}
+	return nil
+}
+
+// cameFrom returns the path of the page with the form.
+func cameFrom(v *web.Visit) string {
+	if strings.HasPrefix(v.R.PostForm.Get("next"), "/settings") {
+		return "/settings"
+	}
+	return "/memory"
+}
+
+func (r *Room) want(v *web.Visit) error {
+	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
+	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
+	switch {
+	case web.IsRefused(err) && next == "/settings":
+		return r.wrong(v, problem{Section: "standing", Field: "wish", Text: err.Error()},
+			settingsView{Standing: standingView{Wish: wish, Wrong: err.Error()}})
+	case web.IsRefused(err):
+		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, newItem(), "",
+			standingView{Wish: wish, Wrong: err.Error()})
+	case err != nil:
+		return fmt.Errorf("prepare a standing instruction: %w", err)
+	case add == nil:
+		return v.Back(next+"#standing", say(v.Lang).Standing.Known)
+	}
+	return v.Act("want", next+"#standing", say(v.Lang).Standing.Added, *add)
+}
+
+func (r *Room) unwant(v *web.Visit, n int64) error {
+	err := v.Act("remove a standing instruction", cameFrom(v)+"#standing", say(v.Lang).Standing.Removed,
+		core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now})
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ErrNotFound
+	}
+	return err
 }

@@ -11,12 +11,16 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/people"
 )
 
 // Options configure a Room. Fields without a comment are required.
@@ -53,7 +57,6 @@ type Room struct {
 
 var _ web.ResumingRoom = (*Room)(nil)
 
-// New returns a Room.
 func New(o Options) *Room {
 	return &Room{o, newSeats(exportsEach, exportsAtOnce), newSeats(1, 1), newSeats(1, 1)}
 }
@@ -61,16 +64,12 @@ func New(o Options) *Room {
 //go:embed templates static
 var files embed.FS
 
-// Name returns office.
 func (r *Room) Name() string { return "office" }
 
-// Words returns the room's texts in a language.
 func (r *Room) Words(lang string) any { return say(lang) }
 
-// Files returns the templates, and the style and script of the room.
 func (r *Room) Files() fs.FS { return files }
 
-// Routes returns the room's routes.
 func (r *Room) Routes() []web.Route {
 	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(), r.standingRoutes())...),
 		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, r.adminRoutes()...))
@@ -81,4 +80,149 @@ func (r *Room) Resume(ctx context.Context) {
 	if err := r.Engine.Resume(ctx); err != nil && ctx.Err() == nil {
 		r.Log.Error("unfinished account deletions not resumed", zap.Error(err))
 	}
+}
+
+// Store holds the data that the room reads, and changes without effects.
+type Store interface {
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	EndSession(ctx context.Context, user core.UserID, id int64) error
+	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
+	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
+	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
+	AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error)
+	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
+	EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error)
+	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
+	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
+	Enqueue(ctx context.Context, jobs ...core.NewJob) error
+
+	// For the owner's page, without texts of other people.
+
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)
+	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
+	PutCode(ctx context.Context, c core.Code) error
+	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
+	Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error
+	QueueStats(ctx context.Context) ([]core.QueueStat, error)
+	DeadJobs(ctx context.Context, limit int) ([]core.Job, error)
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
+}
+
+// Memory reads and prepares memory items, as memory.Memory does.
+type Memory interface {
+	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
+	Search(ctx context.Context, q memory.Query) (memory.Found, error)
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
+	Edit(ctx context.Context, user core.UserID, id core.ItemID, content string, now time.Time) (core.EditItem, error)
+}
+
+// People creates codes and asks for confirmations, as people.People does.
+type People interface {
+	web.Doors
+	NewLinkCode() (string, error) // for /link
+	// Sure reports whether a user has just confirmed an account change. If so, it has
+	// applied effects and notified all of the user's identities; otherwise it asks on asked.
+	Sure(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
+		effects ...core.Effect) (asked core.Identity, sure bool, err error)
+}
+
+// Engine knows the running channels and handles a user's data as a whole, as
+// engine.Engine does.
+type Engine interface {
+	// Running returns the capabilities of a channel; false: it is not running here.
+	Running(channel string) (core.Capabilities, bool)
+	// Health returns the error of each channel, or nil. Personal agents have one entry
+	// each, channel:account.
+	Health() map[string]error
+	// Apps returns the apps to which a link can send a /link code.
+	Apps(ctx context.Context) []core.App
+	// WebLink returns a link that signs a user in, and its code, which is not stored yet.
+	WebLink(user core.UserID) (url string, code core.Code, err error)
+	// Export writes all of a user's data as a ZIP file.
+	Export(ctx context.Context, w io.Writer, user core.UserID) error
+	// Delete deletes a user's account, reports progress to tell, and lists the places
+	// that a final check found to hold data still. For a deleted user, it finishes the
+	// remaining steps.
+	Delete(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
+	// Resume continues the deletions that an earlier process did not finish.
+	Resume(ctx context.Context) error
+	// Traces lists the places in a user's data that still hold a text, and reports
+	// whether it searched the files of the database too.
+	Traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
+}
+
+// Prices are the prices of a million tokens; zero: not known.
+type Prices struct {
+	Prompt, Cached, Completion float64
+	Currency                   string
+}
+
+// Inspector checks the gateway for its owner, as `everthread doctor` does.
+type Inspector interface {
+	// Setups returns the available channels with their configuration.
+	Setups(language string) []channel.Setup
+	// CheckChannel checks everything that an enabled channel needs, until ctx ends. It
+	// returns core.ErrNotFound if the channel is not enabled.
+	CheckChannel(ctx context.Context, channel, language string) ([]core.Finding, error)
+	// TryChannel tries a channel with answers to its fields, by id. The configuration
+	// supplies missing answers. It returns core.ErrNotFound if the channel has no fields.
+	TryChannel(ctx context.Context, channel, language string, answers map[string]string) (Tried, error)
+	// Kept reports on the data folder, the store and its backups.
+	Kept(ctx context.Context, language string) []core.Finding
+	// DatabaseSize returns the size of the embedded database in bytes; 0: there is none.
+	DatabaseSize() int64
+	// Check checks the configuration as `everthread doctor` does, until ctx ends.
+	Check(ctx context.Context, language string) []core.Finding
+}
+
+// Tried is the result of trying a channel: Wrong, or else a report for the person and
+// lines for the configuration file, in which secrets are "…".
+type Tried struct{ Wrong, Said, Lines string }
+
+// seats limits concurrent long work, per user, so that one user cannot take all seats,
+// and in total.
+type seats struct {
+	each, all int
+
+	mu    sync.Mutex
+	taken map[core.UserID]int
+	total int
+}
+
+func newSeats(each, all int) *seats {
+	return &seats{each: each, all: all, taken: map[core.UserID]int{}}
+}
+
+// take takes a seat for a user and reports whether there was one. The caller must then
+// call leave.
+func (s *seats) take(u core.UserID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[u] >= s.each || s.total >= s.all {
+		return false
+	}
+	s.taken[u]++
+	s.total++
+	return true
+}
+
+func (s *seats) leave(u core.UserID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.total--; s.taken[u] > 1 {
+		s.taken[u]--
+		return
+	}
+	delete(s.taken, u)
 }

@@ -2,11 +2,16 @@ package office
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
+	"time"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -20,10 +25,8 @@ func (r *Room) settingsRoutes() []web.Route {
 	}, r.linkRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
 }
 
-// section is a part of a long page.
 type section struct{ ID, Name string }
 
-// problem is a problem of a form and its place.
 type problem struct {
 	Section, Field, Text string
 }
@@ -36,7 +39,6 @@ func (p *problem) At(field string) string {
 	return p.Text
 }
 
-// settingsView is the settings page.
 type settingsView struct {
 	Sections []section
 	Problem  *problem
@@ -114,10 +116,6 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	w, s := say(v.Lang).Settings, v.User.Settings
 	fillZone(v, page)
-	page.Languages = []choice{{Value: "", Name: w.LanguageAuto}}
-	for _, l := range words.Languages() {
-		page.Languages = append(page.Languages, choice{Value: l, Name: words.Of(l).Name})
-	}
 	language := s.Language
 	if page.Chosen != nil {
 		language = *page.Chosen
@@ -125,32 +123,120 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	if language != "" {
 		language = words.Match(language)
 	}
-	mark(page.Languages, language)
-	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint},
-		{Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
-	mark(page.Summaries, cmp.Or(s.Summaries, r.Summaries, "home"))
-	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint},
-		{Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
-	mark(page.Strategy, cmp.Or(s.Strategy, r.Strategy, "continuous"))
-	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint},
-		{Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
-	if r.Voice {
-		page.Voice = []choice{{Value: "auto", Name: w.VoiceAuto, Hint: w.VoiceAutoHint},
-			{Value: "on", Name: w.VoiceOn, Hint: w.VoiceOnHint}, {Value: "off", Name: w.VoiceOff, Hint: w.VoiceOffHint}}
-		mark(page.Voice, string(cmp.Or(s.Voice, core.VoiceAuto)))
+	languages := []string{"", w.LanguageAuto, ""}
+	for _, l := range words.Languages() {
+		languages = append(languages, l, words.Of(l).Name, "")
 	}
-	mark(page.Memory, map[bool]string{false: "on", true: "off"}[s.MemoryOff])
+	page.Languages = choices(language, languages...)
+	page.Summaries = choices(cmp.Or(s.Summaries, r.Summaries, "home"), "home", w.PostsHome, w.PostsHomeHint,
+		"all", w.PostsAll, w.PostsAllHint, "off", w.PostsOff, w.PostsOffHint)
+	page.Strategy = choices(cmp.Or(s.Strategy, r.Strategy, "continuous"), "continuous", w.Continuous, w.ContinuousHint,
+		"long", w.Long, w.LongHint, "truncate", w.Truncate, w.TruncateHint)
+	if r.Voice {
+		page.Voice = choices(string(cmp.Or(s.Voice, core.VoiceAuto)), "auto", w.VoiceAuto, w.VoiceAutoHint,
+			"on", w.VoiceOn, w.VoiceOnHint, "off", w.VoiceOff, w.VoiceOffHint)
+	}
+	page.Memory = choices(map[bool]string{false: "on", true: "off"}[s.MemoryOff], "on", w.MemoryOn, w.MemoryOnHint,
+		"off", w.MemoryOff, w.MemoryOffHint)
 	return nil
 }
 
-// mark marks the choice with a value.
-func mark(all []choice, value string) {
-	for i := range all {
-		all[i].Here = all[i].Value == value
+// choices returns options, each with a name and a hint. The one with the value here is marked.
+func choices(here string, all ...string) []choice {
+	var out []choice
+	for c := range slices.Chunk(all, 3) {
+		out = append(out, choice{Value: c[0], Name: c[1], Hint: c[2], Here: c[0] == here})
 	}
+	return out
 }
 
 // change applies effects for the visitor and redirects to a section of the settings.
 func (r *Room) change(v *web.Visit, section, toast string, effects ...core.Effect) error {
 	return v.Act("change", "/settings#"+section, toast, effects...)
+}
+
+// maxName bounds a name, in characters.
+const maxName = 80
+
+type zoneView struct {
+	Value string // empty: none chosen
+	House string // the zone without a choice
+	Now   string // the present time in the zone
+	Names []string
+	Near  []string // suggestions for an unknown zone
+}
+
+func fillZone(v *web.Visit, page *settingsView) {
+	z := &page.Zone
+	z.Names, z.House = command.Zones(), v.ZoneOf(core.Settings{}).String()
+	if page.Problem == nil || page.Problem.Section != "profile" {
+		z.Value = v.User.Settings.Zone
+	}
+	z.Now = clockIn(v, v.Zone)
+}
+
+// clockIn formats the present time in a zone, with weekday and date.
+func clockIn(v *web.Visit, zone *time.Location) string {
+	t := v.Now.In(zone)
+	date := day.Name(t.Format(time.DateOnly), "", v.Lang)
+	return fmt.Sprintf(say(v.Lang).Settings.ZoneNow, t.Format(web.HourMinute), date, zone)
+}
+
+// setProfile sets name, zone and language, all or none. The answer is in the chosen language.
+func (r *Room) setProfile(v *web.Visit) error {
+	f := v.R.PostForm
+	name, language := web.OneLine(f.Get("name")), f.Get("language")
+	if language != "" && !slices.Contains(words.Languages(), language) {
+		return v.BadForm(nil)
+	}
+	zone, page, wrong := profile(v, name, web.Short(web.OneLine(f.Get("zone")), 100))
+	if wrong != nil {
+		page.Chosen = &language
+		return r.wrong(v, *wrong, page)
+	}
+	s := v.User.Settings
+	s.Zone, s.Language = zone, language
+	then := *v
+	then.Lang = v.Language(language)
+	said := fmt.Sprintf(say(then.Lang).Settings.ProfileSet, clockIn(&then, v.ZoneOf(s)))
+	return r.change(v, "profile", said, core.SetName{Name: name}, core.SetSettings{Settings: s})
+}
+
+// profile checks a name and a zone, which may be a city as for /timezone. The returned
+// page holds the form's values, to be shown again with a problem.
+func profile(v *web.Visit, name, said string) (zone string, page settingsView, wrong *problem) {
+	w := say(v.Lang).Settings
+	page = settingsView{Name: web.Short(name, 400), Zone: zoneView{Value: said}}
+	switch {
+	case name == "":
+		return "", page, &problem{"profile", "name", w.NameEmpty}
+	case utf8.RuneCountInString(name) > maxName:
+		return "", page, &problem{"profile", "name", fmt.Sprintf(w.NameLong, words.Number(v.Lang, maxName))}
+	case said == "":
+		return "", page, nil
+	}
+	zone, ok := command.Zone(said, v.Now)
+	if !ok {
+		page.Zone.Near = command.NearZones(said)
+		return "", page, &problem{"profile", "zone", w.ZoneUnknown}
+	}
+	return zone, page, nil
+}
+
+// setAssistant sets the destination of summaries, the context strategy, memory and voice.
+func (r *Room) setAssistant(v *web.Visit) error {
+	s := v.User.Settings
+	f := v.R.PostForm
+	s.Summaries, s.Strategy = f.Get("summaries"), f.Get("strategy")
+	kept, voice := f.Get("memory"), core.VoiceChoice(f.Get("voice")) // empty in a form of an older version
+	if !slices.Contains([]string{"home", "all", "off"}, s.Summaries) ||
+		!slices.Contains([]string{"continuous", "long", "truncate"}, s.Strategy) ||
+		!slices.Contains([]string{"", "on", "off"}, kept) || voice != "" && !slices.Contains(core.Voices(), voice) {
+		return v.BadForm(nil)
+	}
+	if kept != "" {
+		s.MemoryOff = kept == "off"
+	}
+	s.Voice = cmp.Or(voice, s.Voice)
+	return r.change(v, "assistant", say(v.Lang).Settings.Saved, core.SetSettings{Settings: s})
 }

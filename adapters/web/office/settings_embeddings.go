@@ -75,9 +75,8 @@ func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
 		}
 	}
 	w := say(v.Lang).Settings
-	p.Providers = []choice{{Value: embed.OpenAI, Name: w.ProviderOpenAI}, {Value: embed.Ollama, Name: "Ollama"},
-		{Value: embed.LlamaCPP, Name: "llama.cpp"}, {Value: embed.CustomHTTP, Name: w.ProviderCustom}}
-	mark(p.Providers, p.Form.Provider)
+	p.Providers = choices(p.Form.Provider, embed.OpenAI, w.ProviderOpenAI, "", embed.Ollama, "Ollama", "",
+		embed.LlamaCPP, "llama.cpp", "", embed.CustomHTTP, w.ProviderCustom, "")
 	return nil
 }
 
@@ -157,7 +156,6 @@ func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm
 	return c, form, nil, nil
 }
 
-// tryMeaning embeds two sentences.
 func (r *Room) tryMeaning(v *web.Visit, c core.OwnEmbeddings) (dimensions int, took time.Duration, err error) {
 	e, err := r.Embeddings.Open(c)
 	if err != nil {
@@ -170,7 +168,6 @@ func (r *Room) tryMeaning(v *web.Visit, c core.OwnEmbeddings) (dimensions int, t
 	return dimensions, r.Now().Sub(start), err
 }
 
-// explainMeaning explains why an endpoint does not work.
 func explainMeaning(v *web.Visit, err error) string {
 	w := say(v.Lang).Settings
 	var model *core.ModelError
@@ -206,7 +203,6 @@ func (r *Room) renewed(v *web.Visit, c core.OwnEmbeddings) (int, error) {
 	return n, nil
 }
 
-// saveMeaning stores a choice and, if the model changed, has everything embedded again.
 func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 	n, err := r.renewed(v, c)
 	if err != nil {

@@ -15,13 +15,12 @@ import (
 func (r *Room) keyRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "POST /settings/keys", Serve: r.addKey},
-		{Pattern: "POST /settings/keys/{id}/revoke", Serve: r.revokeKey},
-		{Pattern: "POST /settings/sessions/{id}/end", Serve: r.endSession},
+		{Pattern: "POST /settings/keys/{id}/revoke", Serve: web.WithID(r.revokeKey)},
+		{Pattern: "POST /settings/sessions/{id}/end", Serve: web.WithID(r.endSession)},
 		{Pattern: "POST /settings/sessions/end", Serve: r.endSessions},
 	}
 }
 
-// keysView holds the API keys of a person and the form for a new one.
 type keysView struct {
 	Keys   []shownKey
 	Scopes []choice
@@ -39,14 +38,10 @@ func (r *Room) fillKeys(v *web.Visit, page *settingsView) error {
 		return fmt.Errorf("read API keys: %w", err)
 	}
 	p, w := &page.Keys, say(v.Lang).Settings
-	for _, k := range all {
-		var scopes []string
-		for _, s := range k.Scopes {
-			scopes = append(scopes, w.Scopes[string(s)])
-		}
-		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "),
-			v.Moment(k.CreatedAt), ago(v, k.UsedAt)})
-	}
+	p.Keys = web.Each(all, func(k core.APIKey) shownKey {
+		scopes := web.Each(k.Scopes, func(s core.Capability) string { return w.Scopes[string(s)] })
+		return shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "), v.Moment(k.CreatedAt), ago(v, k.UsedAt)}
+	})
 	if len(p.Scopes) == 0 {
 		p.Scopes = r.scopes(v, []string{string(core.CanTalk), string(core.CanRead)})
 	}
@@ -101,18 +96,13 @@ func (r *Room) addKey(v *web.Visit) error {
 		Secret: secret, More: fmt.Sprintf(w.KeyUse, r.PublicURL), Back: "/settings#keys", BackName: w.Title})
 }
 
-func (r *Room) revokeKey(v *web.Visit) error {
-	n, err := v.ID()
-	if err != nil {
-		return err
-	}
+func (r *Room) revokeKey(v *web.Visit, n int64) error {
 	if err := r.Store.RevokeAPIKey(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("revoke an API key: %w", err)
 	}
 	return v.Back("/settings#keys", say(v.Lang).Settings.KeyRevoked)
 }
 
-// shownSession is a signed-in browser.
 type shownSession struct {
 	ID            int64
 	Browser, Used string
@@ -125,13 +115,13 @@ func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
 		return fmt.Errorf("read sessions: %w", err)
 	}
 	page.SessionDays = int(v.SessionLife().Hours() / 24)
-	for _, s := range all {
+	page.Sessions = web.Each(all, func(s core.Session) shownSession {
 		one := shownSession{ID: s.ID, Browser: browser(v, s.Browser), Used: ago(v, s.UsedAt), This: s.ID == v.Session.ID}
 		if one.This {
 			one.Used = say(v.Lang).Settings.JustNow
 		}
-		page.Sessions = append(page.Sessions, one)
-	}
+		return one
+	})
 	return nil
 }
 
@@ -158,12 +148,7 @@ func browser(v *web.Visit, agent string) string {
 	return cmp.Or(web.Short(agent, 60), say(v.Lang).Settings.BrowserUnknown)
 }
 
-// endSession signs one of the visitor's browsers out.
-func (r *Room) endSession(v *web.Visit) error {
-	n, err := v.ID()
-	if err != nil {
-		return err
-	}
+func (r *Room) endSession(v *web.Visit, n int64) error {
 	all, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
 	if err != nil {
 		return fmt.Errorf("read sessions: %w", err)
@@ -180,7 +165,6 @@ func (r *Room) endSession(v *web.Visit) error {
 	return v.Back("/settings#sessions", say(v.Lang).Settings.SessionEnded)
 }
 
-// endSessions signs all of the visitor's browsers out.
 func (r *Room) endSessions(v *web.Visit) error {
 	if err := r.Store.EndSession(v.Context(), v.User.ID, 0); err != nil {
 		return fmt.Errorf("end all sessions: %w", err)

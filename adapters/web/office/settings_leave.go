@@ -71,7 +71,6 @@ func (r *Room) removeAll(v *web.Visit, ctx context.Context, user core.UserID, p 
 	return r.Engine.Delete(ctx, user, func(r people.Deletion) { told <- r })
 }
 
-// farewellView is the end of a deletion.
 type farewellView struct {
 	Class, Title string
 	Lines        []string
@@ -148,7 +147,6 @@ func (p *growing) write(text string) {
 	p.gone = err != nil && !errors.Is(err, http.ErrNotSupported)
 }
 
-// part sends a part rendered from a template.
 func (p *growing) part(name string, data any) {
 	text, err := p.v.Part(name, data)
 	if err != nil {
@@ -181,7 +179,6 @@ func (p *growing) show(told <-chan people.Deletion) {
 	}
 }
 
-// step begins the line of a step.
 func (p *growing) step(r people.Deletion) {
 	p.last, p.began = people.Deletion{Step: r.Step}, time.Now()
 	w := say(p.v.Lang).Settings
@@ -214,7 +211,6 @@ func (p *growing) far(r people.Deletion) {
 	}
 }
 
-// end ends the page.
 func (p *growing) end(f farewellView) {
 	p.part("farewell", f)
 	p.write(p.rest)

@@ -2,6 +2,7 @@ package office
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"rsc.io/qr"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -18,7 +20,6 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// linkLife is the life of a /link code.
 const linkLife = 10 * time.Minute
 
 func (r *Room) linkRoutes() []web.Route {
@@ -27,11 +28,10 @@ func (r *Room) linkRoutes() []web.Route {
 		{Pattern: "POST /settings/channels/link", Serve: r.newLink},
 		{Pattern: "POST /settings/channels/{id}/unlink", Serve: r.unlink},
 		{Pattern: "POST /settings/agents", Serve: r.addAgent},
-		{Pattern: "POST /settings/agents/{id}/remove", Serve: r.removeAgent},
+		{Pattern: "POST /settings/agents/{id}/remove", Serve: web.WithID(r.removeAgent)},
 	}
 }
 
-// linksView holds the identities and agents of a person.
 type linksView struct {
 	Links     []shownLink
 	Own       string // the gateway's own channels
@@ -40,7 +40,6 @@ type linksView struct {
 	AgentName string // in the form
 }
 
-// shownLink is a displayed identity.
 type shownLink struct {
 	ID                           core.IdentityID
 	Channel, Name, Used          string
@@ -71,7 +70,6 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 	return r.fillAgents(v, p)
 }
 
-// link returns a displayed identity with its state of delivery.
 func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
 	w := say(v.Lang).Settings
 	can, on := r.Engine.Running(i.Address.Channel)
@@ -120,12 +118,11 @@ func (r *Room) identity(v *web.Visit, id string) (core.Identity, error) {
 	if err != nil {
 		return core.Identity{}, fmt.Errorf("read identities: %w", err)
 	}
-	for _, i := range all {
-		if i.ID == core.IdentityID(n) {
-			return i, nil
-		}
+	at := slices.IndexFunc(all, func(i core.Identity) bool { return i.ID == core.IdentityID(n) })
+	if at < 0 {
+		return core.Identity{}, core.ErrNotFound
 	}
-	return core.Identity{}, core.ErrNotFound
+	return all[at], nil
 }
 
 func (r *Room) setHome(v *web.Visit) error {
@@ -162,7 +159,6 @@ func (r *Room) unlink(v *web.Visit) error {
 	return r.change(v, "channels", fmt.Sprintf(w.Splitting, name), core.Split{Identity: i.ID, At: v.Now})
 }
 
-// codeView is a /link code with the ways to use it.
 type codeView struct {
 	Code, Command, Until string
 	Minutes              int
@@ -211,4 +207,87 @@ func (r *Room) newLink(v *web.Visit) error {
 // isUnreadable reports whether a text cannot be a key, which is a single word.
 func isUnreadable(key string) bool {
 	return key == "" || len(key) > 1000 || strings.ContainsAny(key, " \n\t\r\x00")
+}
+
+// qrSVG returns a text as a QR code.
+func qrSVG(text string) (template.HTML, error) {
+	code, err := qr.Encode(text, qr.M)
+	if err != nil {
+		return "", fmt.Errorf("draw a QR code: %w", err)
+	}
+	const quiet = 4
+	side := code.Size + 2*quiet
+	var b strings.Builder
+	fmt.Fprintf(&b,
+		`<svg class="qr" viewBox="0 0 %d %d" width="%d" height="%d" shape-rendering="crispEdges" aria-hidden="true"><path class="qr-paper" d="M0 0h%dv%dH0z"/><path class="qr-ink" d="`, side, side, side*4, side*4, side, side)
+	for y := range code.Size {
+		for x := range code.Size {
+			if code.Black(x, y) {
+				fmt.Fprintf(&b, "M%d %dh1v1h-1z", x+quiet, y+quiet)
+			}
+		}
+	}
+	b.WriteString(`"/></svg>`)
+	return template.HTML(b.String()), nil //nolint:gosec // numbers only
+}
+
+// Agents stores the keys of personal WhatsApp agents.
+type Agents interface {
+	// List lists a user's agents, oldest first.
+	List(ctx context.Context, user core.UserID) ([]core.PersonalAgent, error)
+	// Check tries a key. The text of the error is for the person.
+	Check(ctx context.Context, key string) error
+	// Add stores a key, encrypted.
+	Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error
+	// Remove removes a user's agent, or returns core.ErrNotFound.
+	Remove(ctx context.Context, user core.UserID, id int64) error
+}
+
+const checkTime = 20 * time.Second
+
+type shownAgent struct {
+	ID                 int64
+	Name, Since, Wrong string
+}
+
+func (r *Room) fillAgents(v *web.Visit, p *linksView) error {
+	all, err := r.Agents.List(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read agents: %w", err)
+	}
+	for _, a := range all {
+		s := shownAgent{ID: a.ID, Name: a.Name, Since: v.Moment(a.Since)}
+		if a.Err != nil {
+			s.Wrong = a.Err.Error()
+		}
+		p.Agents = append(p.Agents, s)
+	}
+	return nil
+}
+
+// addAgent checks a key and, if it works, stores it.
+func (r *Room) addAgent(v *web.Visit) error {
+	w := say(v.Lang).Settings
+	name := cmp.Or(web.OneLine(web.Short(v.R.PostForm.Get("name"), 200)), w.AgentDefault)
+	key := strings.TrimSpace(v.R.PostForm.Get("key"))
+	page := settingsView{Links: linksView{AgentName: name}}
+	if isUnreadable(key) {
+		return r.wrong(v, problem{"channels", "agent-key", w.AgentNoKey}, page)
+	}
+	ctx, cancel := context.WithTimeout(v.Context(), checkTime)
+	defer cancel()
+	if err := r.Agents.Check(ctx, key); err != nil {
+		return r.wrong(v, problem{"channels", "agent-key", fmt.Sprintf(w.AgentRefused, err.Error())}, page)
+	}
+	if err := r.Agents.Add(v.Context(), v.User.ID, name, key, v.Now); err != nil {
+		return fmt.Errorf("add an agent: %w", err)
+	}
+	return v.Back("/settings#channels", w.AgentAdded)
+}
+
+func (r *Room) removeAgent(v *web.Visit, n int64) error {
+	if err := r.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
+		return fmt.Errorf("remove an agent: %w", err)
+	}
+	return v.Back("/settings#channels", say(v.Lang).Settings.AgentRemoved)
 }

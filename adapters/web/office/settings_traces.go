@@ -33,7 +33,6 @@ type tracesView struct {
 	Places  []tracePlace
 }
 
-// tracePlace is a kind of place.
 type tracePlace struct {
 	Name  string
 	Count string
@@ -41,7 +40,6 @@ type tracePlace struct {
 	More  string
 }
 
-// traceLink is a link to a place.
 type traceLink struct{ Path, Name string }
 
 // traces searches the visitor's data for a text. The text is in the form, so that it

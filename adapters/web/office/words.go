@@ -12,135 +12,105 @@ type texts struct {
 	Admin       adminWords
 }
 
-// say returns the room's texts in a language.
 var say = words.In[texts]("office")
 
-// memoryWords are the texts of the memory page.
 type memoryWords struct {
-	Title, Lead, Themes, AllThemes, Words, Type, AnyType      string
-	Archives, Show, Results, Newest, Add, Archive, Restore    string
-	Archived, Restored, Same, IsArchived, From, Tags, Foreign string
-	Edit, EditDo, Edited, SameEdit, History, Until            string // Until: date and time
-	Delete, DeleteLead, DeleteDo, Deleted, NotedToday, Undo   string
-	None, NoneHint, NoneFound, NoneFoundHint, ShowAll         string
-	Waiting, Ready, Failed                                    string
-	Vectors, NoVectors                                        string
-	VectorsReady, VectorsWaiting, VectorsFailed               string // number
-	VectorsFault                                              string // number, reason
-	Newer, Older                                              string
+	Title, Lead, Themes, AllThemes, Words, Type, AnyType, Archives, Show, Results, Newest, Add, Archive, Restore,
+	Archived, Restored, Same, IsArchived, From, Tags, Foreign, Edit, EditDo, Edited, SameEdit, History, Delete,
+	DeleteLead, DeleteDo, Deleted, NotedToday, Undo, None, NoneHint, NoneFound, NoneFoundHint, ShowAll, Waiting, Ready,
+	Failed, Vectors, NoVectors, Newer, Older string
+	Until                                       string // date and time
+	VectorsReady, VectorsWaiting, VectorsFailed string // number
+	VectorsFault                                string // number, reason
 }
 
-// standingWords are the texts of standing instructions.
 type standingWords struct {
-	Title, Lead, New, Example, Add, Remove string
-	Added, Known, Removed                  string
-	Proposed, Waiting                      string
+	Title, Lead, New, Example, Add, Remove, Added, Known, Removed, Proposed, Waiting string
 }
 
-// settingsWords are the texts of the settings page.
 type settingsWords struct {
-	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: the error
-	AskedTitle, AskedLead, AskedGoOn                                 string // AskedLead: channel, name
+	Title, Lead, Sections, Saved, Save, Remove, Copy, Copied, AskedTitle, AskedGoOn string
+	Detail                                                                          string // the error
+	AskedLead                                                                       string // channel, name
 
 	// Profile.
-	Profile, Name, NameHint, NameEmpty, NameLong,
-	ProfileSet string // NameLong: number; ProfileSet: clock
-	Zone, ZoneHint, ZoneNow, ZoneHouse, ZoneUnknown, ZoneNear,
-	ZoneHere string // ZoneNow: time, day, zone; ZoneHouse: zone
-	Language, LanguageAuto                                                                 string
-	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint                 string
-	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
-	Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff, VoiceOffHint          string
-	TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint                 string
-	Never, JustNow                                                                         string
-	MinutesAgo                                                                             words.Counted // number
-	HoursAgo                                                                               words.Counted // number
-	DaysAgo                                                                                words.Counted // number
-	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed                        string        // Own: names
-	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff                      string        // LinkUntil: time
-	Home, HomeMake, HomeSet, HomeAuto,
-	HomeCannot string // HomeSet: channel
-	Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint string
-	SplitLast, SplitDo, Unlinked,
-	Splitting string // Unlinked, Splitting: name
-	LinkNew, LinkTitle, LinkLead, LinkUntilThen, LinkAny,
-	LinkOpens string // LinkUntilThen: minutes, time; LinkOpens: app
-	LinkScan, LinkSecret, LinkAgain, Back                            string
-	Agents, AgentsLead, AgentName, AgentKey, AgentKeyHint, AgentAdd  string
-	AgentDefault, AgentNoKey, AgentRefused, AgentAdded, AgentRemoved string // AgentRefused: why
-	AgentSince, AgentRemoveHint                                      string // AgentSince: date
+	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, Language, LanguageAuto,
+	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint, PostsOff, PostsOffHint, Strategy, Continuous,
+	ContinuousHint, Long, LongHint, Truncate, Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff,
+	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, Never, JustNow, Channels,
+	ChannelsLead, LinksNone, LinksNoneHint, LastUsed, LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkOff, Home,
+	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint, SplitLast, SplitDo,
+	LinkNew, LinkTitle, LinkLead, LinkAny, LinkScan, LinkSecret, LinkAgain, Back, Agents, AgentsLead, AgentName, AgentKey,
+	AgentKeyHint, AgentAdd, AgentDefault, AgentNoKey, AgentAdded, AgentRemoved, AgentRemoveHint string
+	NameLong, ProfileSet          string        // NameLong: number; ProfileSet: clock
+	ZoneNow, ZoneHouse            string        // ZoneNow: time, day, zone; ZoneHouse: zone
+	MinutesAgo, HoursAgo, DaysAgo words.Counted // number
+	Own                           string        // names
+	LinkUntil                     string        // time
+	HomeSet                       string        // channel
+	Unlinked, Splitting           string        // Unlinked, Splitting: name
+	LinkUntilThen, LinkOpens      string        // LinkUntilThen: minutes, time; LinkOpens: app
+	AgentRefused                  string        // why
+	AgentSince                    string        // date
 
 	// Search by meaning.
-	Meaning, MeaningLead, MeaningSystem                                          string // MeaningSystem: configuration
-	Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address           string
-	AddressHint, AddressMissing, Model, ModelMissing, Dimensions, DimensionsHint string
-	DimensionsWrong, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff           string // DimensionsWrong: number
-	MeaningWorks,
-	MeaningDo string // MeaningWorks: dimensions, milliseconds
-	MeaningAsk                                                         words.Counted // number
-	MeaningSaved                                                       words.Counted // number
-	MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow      string        // MeaningSlow: seconds
-	MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails string
-	MeaningUnlisted, MeaningSpent                                      string
+	Meaning, MeaningLead, Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address, AddressHint, AddressMissing,
+	Model, ModelMissing, Dimensions, DimensionsHint, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff, MeaningDo,
+	MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails,
+	MeaningUnlisted, MeaningSpent string
+	MeaningSystem            string        // configuration
+	DimensionsWrong          string        // number
+	MeaningWorks             string        // dimensions, milliseconds
+	MeaningAsk, MeaningSaved words.Counted // number
+	MeaningSlow              string        // seconds
 
 	// Keys and sessions.
-	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade string
-	KeyMadeLead, KeyUse, KeyNameWrong, KeyNoScope, KeyScopes, KeySince,
-	KeyUsed string // KeyMadeLead: name; KeyUse: address; KeySince: date
-	KeyRevoke, KeyRevokeHint, KeyRevoked                                       string
-	Scopes                                                                     map[string]string
-	Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded, SessionsEnd string
-	SessionsEndHint, BrowserOn,
-	BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
+	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade, KeyNameWrong, KeyNoScope, KeyScopes,
+	KeyUsed, KeyRevoke, KeyRevokeHint, KeyRevoked, Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded,
+	SessionsEnd string
+	KeyMadeLead, KeyUse, KeySince              string // KeyMadeLead: name; KeyUse: address; KeySince: date
+	Scopes                                     map[string]string
+	SessionsEndHint, BrowserOn, BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
 
 	// Usage and data.
-	Usage, UsageLead, UsageToday, UsageBudget, UsageTasks, UsageNone, UsageTable,
-	UsageDay string // UsageToday: number; UsageBudget: number, number; UsageTasks: number
-	UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost, UsageLimit         string
-	Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner string
-	ExportAbout,
-	ExportAboutFiles string // ExportAbout: messages; ExportAboutFiles: messages, files, size
-	DeleteTitle, DeleteWord, DeleteType, DeleteWrong, DeleteDo, Gone, GoneLead string // DeleteType, DeleteWrong: word
+	Usage, UsageLead, UsageNone, UsageTable, UsageDay, UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost,
+	UsageLimit, Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner, DeleteTitle, DeleteWord,
+	DeleteDo, Gone, GoneLead string
+	UsageToday, UsageBudget, UsageTasks string // UsageToday: number; UsageBudget: number, number; UsageTasks: number
+	ExportAbout, ExportAboutFiles       string // ExportAbout: messages; ExportAboutFiles: messages, files, size
+	DeleteType, DeleteWrong             string // DeleteType, DeleteWrong: word
 
 	// Account deletion.
-	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveFound, LeaveRows,
-	LeaveRowsOf string // LeaveFound: messages, files; LeaveRowsOf: messages
-	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook,
-	LeaveSeconds string // LeaveFilesOf: number, number; LeaveSeconds: number
-	GoneProof, GoneBackups string
-	LeftTitle, LeftLead, LeftDo, StayTitle, StayLead, HalfTitle, HalfLead, DoubtTitle,
-	DoubtLead string // LeftDo, HalfLead: command
-	StayBack, StayMoving, LeaveStopping string
+	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveRows, LeaveFiles, LeaveClean, LeaveLook, GoneProof, GoneBackups,
+	LeftTitle, LeftLead, StayTitle, StayLead, HalfTitle, DoubtTitle, DoubtLead, StayBack, StayMoving, LeaveStopping string
+	LeaveFound, LeaveRowsOf    string // LeaveFound: messages, files; LeaveRowsOf: messages
+	LeaveFilesOf, LeaveSeconds string // LeaveFilesOf: number, number; LeaveSeconds: number
+	LeftDo, HalfLead           string // LeftDo, HalfLead: command
 
 	// Traces of a text.
-	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong,
-	TracesBusy string // TracesShort, TracesLong: number
-	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles,
-	TracesMore string // TracesMore: number
-	TracesFound               words.Counted // number
-	TracesForget, TracesAgain string
-	Places                    map[string]string
+	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesBusy, TracesNone, TracesNoneLead, TracesFiles,
+	TracesNoFiles, TracesForget, TracesAgain string
+	TracesShort, TracesLong string        // TracesShort, TracesLong: number
+	TracesMore              string        // number
+	TracesFound             words.Counted // number
+	Places                  map[string]string
 }
 
-// adminWords are the texts of the owner's page.
 type adminWords struct {
-	Title, Lead, Requests, RequestsNone, RequestsHint, Asked, Until              string // Asked: how long ago; Until: time
-	NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied, CodeGone   string
-	Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake          string
-	LinkTitle, LinkLead, LinkMore                                                string // LinkLead: name, minutes
-	Channels, Fine, Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent    string
-	Who                                                                          string
-	Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead, Oldest, JobsNone       string
-	DeadTitle, DeadNone, Attempts, Revived                                       string
-	Usage, UsageHint, UsageNone, UsageTable, UsageSum, Others, Prices, Parked    string // UsageSum: number, number
-	Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay string
-	Problem                                                                      string
-	CheckWrong                                                                   words.Counted // number
-	Audit, AuditLead, AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat   string
-	AuditThrough, AuditIdentity                                                  string // AuditIdentity: number
-	Setup, SetupLead, SetupOn, SetupOff, SetupSet, SetupMissing, SetupFile       string
-	SetupTry, SetupTryHint, SetupKeep, SetupWorks, SetupNot                      string
-	SetupCheck, Kept, KeptSizes, KeptFiles                                       string // KeptSizes: size, size; KeptFiles: size
-	UsersSearch, UsersNone, UsersBefore, UsersAfter, UsersOf                     string // UsersOf: number, number, number
-	Kinds, Queues                                                                map[string]string
+	Title, Lead, Requests, RequestsNone, RequestsHint, NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied,
+	CodeGone, Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake, LinkTitle, LinkMore, Channels, Fine,
+	Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent, Who, Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead,
+	Oldest, JobsNone, DeadTitle, DeadNone, Attempts, Revived, Usage, UsageHint, UsageNone, UsageTable, Others, Prices,
+	Parked, Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay, Problem, Audit, AuditLead,
+	AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat, AuditThrough, Setup, SetupLead, SetupOn, SetupOff, SetupSet,
+	SetupMissing, SetupFile, SetupTry, SetupTryHint, SetupKeep, SetupWorks, SetupNot, SetupCheck, Kept, UsersSearch,
+	UsersNone, UsersBefore, UsersAfter string
+	Asked, Until         string        // Asked: how long ago; Until: time
+	LinkLead             string        // name, minutes
+	UsageSum             string        // number, number
+	CheckWrong           words.Counted // number
+	AuditIdentity        string        // number
+	KeptSizes, KeptFiles string        // KeptSizes: size, size; KeptFiles: size
+	UsersOf              string        // number, number, number
+	Kinds, Queues        map[string]string
 }

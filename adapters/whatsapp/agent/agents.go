@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,8 +18,8 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// agent is one key in use.
 type agent struct {
+	channel.State
 	c       *Channel
 	key     Key
 	account string
@@ -26,9 +27,6 @@ type agent struct {
 	limits  limits
 	sending chan struct{} // held while sending: one at a time
 	log     *zap.Logger
-
-	mu  sync.Mutex
-	err error // present failure; nil: none known
 }
 
 func (c *Channel) newAgent(k Key) *agent {
@@ -41,53 +39,30 @@ func (c *Channel) newAgent(k Key) *agent {
 
 // report sets the agent's state, and logs a new failure.
 func (a *agent) report(err error) {
-	a.mu.Lock()
-	before := a.err
-	a.err = err
-	a.mu.Unlock()
-	if err != nil && (before == nil || before.Error() != err.Error()) {
+	if a.Report(err) {
 		a.log.Warn("personal agent does not work", zap.Error(err))
 	}
 }
 
-func (a *agent) problem() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err
-}
-
-// Agent is the state of one personal agent, as far as this process knows it.
-type Agent struct {
-	Account string
-	User    core.UserID
-	Err     error // present failure and what to do; nil: none known
-}
-
-// Agents returns the state of every agent, in the order of their ids.
-func (c *Channel) Agents() []Agent {
+// all returns every agent, in the order of their ids.
+func (c *Channel) all() []*agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []Agent
-	for _, a := range c.agents {
-		out = append(out, Agent{Account: a.account, User: a.key.User, Err: a.problem()})
-	}
-	slices.SortFunc(out, func(a, b Agent) int {
-		return cmp.Or(cmp.Compare(len(a.Account), len(b.Account)), cmp.Compare(a.Account, b.Account))
-	})
-	return out
+	return slices.SortedFunc(maps.Values(c.agents), func(a, b *agent) int { return cmp.Compare(a.key.ID, b.key.ID) })
 }
 
-// CheckAccounts returns the error of every agent, or nil.
+// CheckAccounts returns the error of every agent, or nil: its present failure and what to
+// do, as far as this process knows it.
 func (c *Channel) CheckAccounts() map[string]error {
 	out := map[string]error{}
-	for _, a := range c.Agents() {
-		out[a.Account] = a.Err
+	for _, a := range c.all() {
+		out[a.account] = a.Check()
 	}
 	return out
 }
 
 // Check returns an error if the keys cannot be read or if all agents fail. The failure of
-// one agent is not the channel's; see Agents.
+// one agent is not the channel's; see CheckAccounts.
 func (c *Channel) Check() error {
 	c.mu.Lock()
 	err := c.err
@@ -96,14 +71,12 @@ func (c *Channel) Check() error {
 		return err
 	}
 	var problems []error
-	agents := c.Agents()
-	for _, a := range agents {
-		if a.Err != nil {
-			problems = append(problems, a.Err)
+	for _, a := range c.all() {
+		problem := a.Check()
+		if problem == nil {
+			return nil
 		}
-	}
-	if len(problems) == 0 || len(problems) < len(agents) {
-		return nil
+		problems = append(problems, problem)
 	}
 	return errors.Join(problems...)
 }
@@ -205,7 +178,6 @@ func (c *Channel) follow(ctx context.Context, r core.Receiver, running map[int64
 	}
 }
 
-// poller is the goroutine that polls with one key.
 type poller struct {
 	a      *agent
 	cancel context.CancelFunc
@@ -222,7 +194,6 @@ func start(ctx context.Context, a *agent, r core.Receiver) *poller {
 	return p
 }
 
-// end ends the poller and waits for it.
 func (p *poller) end() {
 	p.cancel()
 	<-p.done
@@ -246,6 +217,59 @@ func (a *agent) keepPolling(ctx context.Context, r core.Receiver) {
 		}
 		if !stopped && channel.Pause(ctx, a.c.pace.lease) != nil {
 			return
+		}
+	}
+}
+
+// limits are the rolling limits of one key, one for each kind of call. Some calls remain
+// in reserve, as the service may count differently.
+type limits struct {
+	messages, statuses, updates, uploads, lookups *limit
+}
+
+func newLimits(p pace) limits {
+	return limits{
+		messages: &limit{most: 10}, statuses: &limit{most: 11}, updates: &limit{most: 14, apart: p.polls},
+		uploads: &limit{most: 11}, lookups: &limit{most: 11},
+	}
+}
+
+const rolling = time.Minute
+
+// limit admits at most `most` calls in any rolling minute, at least `apart` apart.
+type limit struct {
+	most  int
+	apart time.Duration
+	mu    sync.Mutex
+	calls []time.Time // of the last minute, in order
+}
+
+// take counts a call at now and returns 0, or returns how long the call must wait.
+func (l *limit) take(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.calls) > 0 && !l.calls[0].Add(rolling).After(now) {
+		l.calls = l.calls[1:]
+	}
+	if n := len(l.calls); n > 0 && l.calls[n-1].Add(l.apart).After(now) {
+		return l.calls[n-1].Add(l.apart).Sub(now)
+	}
+	if len(l.calls) < l.most {
+		l.calls = append(l.calls, now)
+		return 0
+	}
+	return l.calls[0].Add(rolling).Sub(now)
+}
+
+// wait takes a call as soon as the limit admits it. It returns an error only if ctx ends.
+func (l *limit) wait(ctx context.Context, now func() time.Time) error {
+	for {
+		d := l.take(now())
+		if d <= 0 {
+			return ctx.Err()
+		}
+		if err := channel.Pause(ctx, d); err != nil {
+			return err
 		}
 	}
 }

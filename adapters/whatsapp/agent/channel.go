@@ -19,13 +19,13 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Name is the channel's name.
 const Name = "whatsapp_agent"
 
 const publicAPI = "https://api.whatsapp.com/agent/v1"
@@ -79,7 +79,6 @@ type Channel struct {
 	err    error // of reading the keys
 }
 
-// pace holds intervals and pauses.
 type pace struct {
 	keys, lease, standDown  time.Duration
 	polls                   time.Duration // between two polls: a burst would use them up for most of a minute
@@ -89,7 +88,6 @@ type pace struct {
 	conflictsIn, deadSender time.Duration // deadSender: pause of messages with a dead key
 }
 
-// usual returns the pace for the real service.
 func usual() pace {
 	return pace{
 		keys: 15 * time.Second, lease: 3 * time.Second, standDown: time.Minute, polls: 4300 * time.Millisecond,
@@ -121,7 +119,6 @@ func New(opts Options) (*Channel, error) {
 	}, nil
 }
 
-// Name returns "whatsapp_agent".
 func (c *Channel) Name() string { return Name }
 
 // Capabilities returns the limits of the Agent Platform. An agent has only one chat. Of
@@ -132,4 +129,17 @@ func (c *Channel) Capabilities() core.Capabilities {
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
 		RatePerChat: 0.1, BurstPerChat: 4, Files: true, Voice: true, NoRepeat: true, Personal: true,
 	}
+}
+
+// maxAnswer bounds an answer, in bytes. A hundred messages of 4096 characters fit.
+const maxAnswer = 8 << 20
+
+type (
+	apiError = graph.Error
+	netError = graph.NetError
+	call     = graph.Call
+)
+
+func newAPI(o Options, key string) *graph.API {
+	return graph.New(o.APIURL, key, o.HTTP, maxAnswer)
 }

@@ -3,10 +3,12 @@ package agent
 import (
 	"context"
 	_ "embed"
+	"fmt"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Config is channels.whatsapp_agent: the service of personal agents. Their keys are added
@@ -20,16 +22,13 @@ var (
 	_ channel.KeyChecker = (*Config)(nil)
 )
 
-// Default returns the configuration of the public service.
 func Default() *Config { return &Config{APIURL: publicAPI} }
 
 //go:embed config.yaml
 var example string
 
-// Key returns "whatsapp_agent".
 func (*Config) Key() string { return Name }
 
-// Example returns the section of the commented example.
 func (*Config) Example() string { return example }
 
 // On returns true, as keys can be added at any time.
@@ -40,7 +39,6 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	p.Web("channels.whatsapp_agent.api_url", c.APIURL)
 }
 
-// Open returns the channel of all personal agents.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	if h.Store == nil {
 		return c.open(h, keys(nil))
@@ -65,22 +63,19 @@ func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error
 	if err != nil {
 		return err
 	}
-	if err := a.probe(ctx); err != nil {
-		return deadKey(err)
+	if err = a.probe(ctx); err != nil {
+		err = deadKey(err)
 	}
-	return nil
+	return err
 }
 
 // keys is a Store of keys that are not stored.
 type keys []Key
 
-// Keys returns k.
 func (k keys) Keys(context.Context) ([]Key, error) { return k, nil }
 
-// Keeper returns a keeper that stores nothing.
 func (keys) Keeper(string) core.Keeper { return nothingKept{} }
 
-// Lease calls run.
 func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error) error {
 	return run(ctx)
 }
@@ -88,8 +83,53 @@ func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error
 // nothingKept is a core.Keeper that stores nothing.
 type nothingKept struct{}
 
-// State returns "".
 func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
 
-// SetState does nothing.
 func (nothingKept) SetState(context.Context, map[string]string) error { return nil }
+
+// findings are the texts of Diagnose in one language. The comments list the values for
+// the formatting verbs in order.
+type findings struct {
+	Terms             string // restrictions of this channel
+	None              string
+	Agent             string // account, user, finding
+	KeyDead, NoState  string // why
+	KeyGood, NotBegun string
+}
+
+var say = words.In[findings]("whatsapp_agent")
+
+// Diagnose checks the keys. It does not poll, which would interrupt the process that
+// does.
+func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
+	w := say(language)
+	agents, err := c.reload(ctx)
+	if err != nil {
+		return []core.Finding{{Detail: err.Error()}}
+	}
+	if len(agents) == 0 {
+		return []core.Finding{{OK: true, Detail: w.None}}
+	}
+	var out []core.Finding
+	for _, a := range c.all() {
+		out = append(out, a.finding(ctx, w))
+	}
+	return append(out, core.Finding{OK: true, Detail: w.Terms})
+}
+
+func (a *agent) finding(ctx context.Context, w *findings) core.Finding {
+	said := func(ok bool, what string) core.Finding {
+		return core.Finding{OK: ok, Detail: fmt.Sprintf(w.Agent, a.account, a.key.User, what)}
+	}
+	if err := a.probe(ctx); err != nil {
+		return said(false, fmt.Sprintf(w.KeyDead, err))
+	}
+	creator, err := a.c.opts.Store.Keeper(a.account).State(ctx, creatorKey)
+	switch {
+	case err != nil:
+		return said(false, fmt.Sprintf(w.NoState, err))
+	case creator == "":
+		return said(true, w.NotBegun)
+	}
+	return said(true, w.KeyGood)
+}

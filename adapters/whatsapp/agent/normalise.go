@@ -2,8 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -106,14 +104,9 @@ func Normalise(key Key, body []byte, now time.Time) Updates {
 
 // inbound returns an event of which only the bytes are known.
 func (r *reader) inbound(raw []byte) core.Inbound {
-	sum := sha256.Sum256(raw)
-	return core.Inbound{
-		Address: core.Address{Channel: Name, Account: strconv.FormatInt(r.key.ID, 10)},
-		EventID: "raw:" + hex.EncodeToString(sum[:]), Kind: core.InUnsupported, ReceivedAt: r.now, Raw: raw,
-	}
+	return graph.Unknown(Name, strconv.FormatInt(r.key.ID, 10), raw, r.now)
 }
 
-// message parses one message of the person.
 func (r *reader) message(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var m message
@@ -177,5 +170,4 @@ func (r *reader) status(raw json.RawMessage) {
 	r.out.In = append(r.out.In, in)
 }
 
-// clean replaces NUL, which JSON can carry and PostgreSQL cannot store.
-func clean(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
+func clean(s string) string { return graph.Clean(s) }

@@ -27,7 +27,6 @@ const (
 	codeGone    = 100     // with 400: unknown key
 )
 
-// place is the stored state of a poller.
 type place struct {
 	cursor  int64
 	creator string // "" until the person first writes

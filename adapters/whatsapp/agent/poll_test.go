@@ -181,7 +181,7 @@ func TestDeadKeyStopsAlone(t *testing.T) {
 	p.keys.set(nil, keyOfAlex, keyOfSam)
 	p.s.Revoke(keyOfAlex.Secret)
 	p.run(t)
-	until(t, "the report", func() bool { a := p.ch.Agents(); return len(a) == 2 && a[0].Err != nil && a[1].Err == nil })
+	until(t, "the report", func() bool { a := p.ch.CheckAccounts(); return len(a) == 2 && a["7"] != nil && a["8"] == nil })
 	p.s.Say(keyOfSam.Secret, "sam is here")
 	p.said(t, "sam is here")
 	if err := p.ch.Check(); err != nil {
@@ -264,7 +264,7 @@ func TestKeysComeAndGo(t *testing.T) {
 	p.said(t, "added")
 	p.keys.set(nil)
 	p.ch.Refresh()
-	until(t, "no agents", func() bool { return len(p.ch.Agents()) == 0 })
+	until(t, "no agents", func() bool { return len(p.ch.CheckAccounts()) == 0 })
 	_, err := p.ch.Send(t.Context(), core.Address{Account: "8", External: "user:6"}, core.Part{Text: "x"})
 	if classOf(err) != "permanent" {
 		t.Errorf("send with a removed key: %v", err)
@@ -297,7 +297,7 @@ func TestPollsUnderLease(t *testing.T) {
 	}}
 	p.s.Say(keyOfAlex.Secret, "who takes it?")
 	p.run(t)
-	until(t, "the keys", func() bool { return len(p.ch.Agents()) == 1 })
+	until(t, "the keys", func() bool { return len(p.ch.CheckAccounts()) == 1 })
 	if n := len(p.s.Offsets(keyOfAlex.Secret)); n > 0 {
 		t.Errorf("polled %d times without the lease", n)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -25,7 +26,6 @@ const (
 	codeUnsent    = 131016 // with 503: not accepted
 )
 
-// outgoing is the body of POST /messages.
 type outgoing struct {
 	Product string `json:"messaging_product"`
 	To      string `json:"to"`
@@ -71,7 +71,6 @@ func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Re
 	return core.Receipt{NativeID: id}, nil
 }
 
-// fill puts the content of p into m.
 func (a *agent) fill(ctx context.Context, m *outgoing, p core.Part) error {
 	if p.Attachment != nil {
 		return a.attach(ctx, m, p)
@@ -144,7 +143,6 @@ func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error 
 	return err
 }
 
-// TypingTTL returns the time for which a typing indicator is shown.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 // Typing marks the message event as read and shows that an answer is being written. It
@@ -161,4 +159,84 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, event string) err
 		return nil
 	}
 	return a.setStatus(ctx, event, true)
+}
+
+const (
+	// maxIncoming bounds a file for which the caller sets no limit, in bytes.
+	maxIncoming = 64 << 20
+	maxImage    = 5e6
+	maxFile     = 16e6 // of every other kind
+)
+
+// attach uploads the file of p and makes m a message with it.
+func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
+	if len(p.Data) == 0 || len(p.Data) > maxFile {
+		return &core.Permanent{Err: fmt.Errorf(
+			"send to personal agent: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name,
+			len(p.Data), int(maxFile))}
+	}
+	caption, err := graph.Caption("personal agent", p, maxCaption)
+	if err != nil {
+		return err
+	}
+	kind, mediaType := form(p.Attachment.MIME, len(p.Data), caption != "")
+	id, err := a.upload(ctx, p.Attachment.Name, mediaType, p.Data)
+	if err != nil {
+		return graph.Repeatable(a.classify(ctx, err))
+	}
+	m.Carry(kind, graph.File{ID: id, Caption: caption}, p.Attachment.Name)
+	return nil
+}
+
+// form returns the kind of message and the media type for a file.
+func form(mediaType string, size int, captioned bool) (kind, sent string) {
+	sounds := []string{"audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus"}
+	return graph.Kind(mediaType, size, captioned, [3]int{maxImage, maxFile, maxFile}, sounds)
+}
+
+// upload stores a file with the service and returns its id.
+func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte) (string, error) {
+	if wait := a.limits.uploads.take(a.c.now()); wait > 0 {
+		return "", &core.RetryAfter{After: wait, Err: errors.New("a personal agent may upload twelve files a minute")}
+	}
+	return a.api.Upload(ctx, "media", name, mediaType, data)
+}
+
+// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A
+// file larger than max bytes (0: 64 MiB), one that the service no longer has, and one
+// with a wrong digest are *core.Permanent errors. Only Meta's hosts receive the key, and
+// redirects are not followed.
+func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
+	account, rest, _ := strings.Cut(ref, "/")
+	id, digest, _ := strings.Cut(rest, "#")
+	if max <= 0 || max > maxIncoming {
+		max = maxIncoming
+	}
+	a, err := c.agent(ctx, account)
+	if err != nil {
+		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
+	}
+	data, media, err := a.fetch(ctx, id, digest, max)
+	if err != nil {
+		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
+	}
+	return data, media, nil
+}
+
+// fetch looks up the URL of a file and downloads it.
+func (a *agent) fetch(ctx context.Context, id, digest string, max int64) ([]byte, string, error) {
+	if err := a.limits.lookups.wait(ctx, a.c.now); err != nil {
+		return nil, "", err
+	}
+	return a.api.Fetch(ctx, "media/"+url.PathEscape(id), digest, callTimeout, max, gone)
+}
+
+// gone makes an error permanent if the service refuses the lookup of a file.
+func gone(err error) error {
+	var refused *apiError
+	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 &&
+		refused.HTTP != http.StatusTooManyRequests {
+		return &core.Permanent{Err: err}
+	}
+	return err
 }

@@ -126,7 +126,6 @@ func (a *API) Do(ctx context.Context, c Call, result any) (Answer, error) {
 	return resp, decode(c.Op, resp, result)
 }
 
-// request returns a request with the token.
 func (a *API) request(ctx context.Context, method, address string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -12,9 +11,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -32,7 +29,9 @@ const MediaHost = "lookaside.fbsbx.com"
 
 // Upload stores a file with the service and returns its id.
 func (a *API) Upload(ctx context.Context, path, name, mediaType string, data []byte) (string, error) {
-	body, kind, err := form(name, mediaType, data)
+	disposition := mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": fileName(name)})
+	fields := [][2]string{{"messaging_product", "whatsapp"}, {"type", mediaType}}
+	body, kind, err := channel.Form(fields, disposition, mediaType, data)
 	if err != nil {
 		return "", &NetError{Op: "upload", Err: err}
 	}
@@ -45,29 +44,6 @@ func (a *API) Upload(ctx context.Context, path, name, mediaType string, data []b
 		err = &NetError{Op: "upload", Err: errors.New("the answer has no id")}
 	}
 	return stored.ID, err
-}
-
-// form returns the body of an upload and its content type.
-func form(name, mediaType string, data []byte) ([]byte, string, error) {
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	header := textproto.MIMEHeader{}
-	field := map[string]string{"name": "file", "filename": fileName(name)}
-	header.Set("Content-Disposition", mime.FormatMediaType("form-data", field))
-	header.Set("Content-Type", mediaType)
-	err := errors.Join(w.WriteField("messaging_product", "whatsapp"), w.WriteField("type", mediaType))
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	part, err := w.CreatePart(header)
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	_, err = part.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	return b.Bytes(), w.FormDataContentType(), nil
 }
 
 // fileName returns a name for a form: ASCII without quotes. The message contains the
@@ -108,23 +84,27 @@ type Info struct {
 	Size   json.Number `json:"file_size"` // a string in Meta's description
 }
 
-// Fetch looks up the URL of a file at a path and downloads it, at most max bytes.
-// lookedUp wraps the error of the lookup.
-func (a *API) Fetch(ctx context.Context, path string, timeout time.Duration, max int64,
-	lookedUp func(error) error) ([]byte, Info, error) {
+// Fetch looks up the URL of a file at a path and downloads it, at most max bytes. It returns
+// the media type, too. lookedUp wraps the error of the lookup. A file without the digest is
+// a *core.Permanent error.
+func (a *API) Fetch(ctx context.Context, path, digest string, timeout time.Duration, max int64,
+	lookedUp func(error) error) ([]byte, string, error) {
 	var info Info
 	_, err := a.Do(ctx, Call{Op: "look up", Method: http.MethodGet, Path: path, Timeout: timeout}, &info)
 	if err != nil {
-		return nil, info, lookedUp(err)
+		return nil, "", lookedUp(err)
 	}
 	if size, _ := info.Size.Int64(); size > max {
-		return nil, info, channel.TooLarge(max)
+		return nil, "", channel.TooLarge(max)
 	}
 	if err := a.Trusts(info.URL); err != nil {
-		return nil, info, err
+		return nil, "", err
 	}
 	data, err := a.Download(ctx, info.URL, max)
-	return data, info, err
+	if err == nil && !(Matches(data, digest) && Matches(data, info.SHA256)) {
+		err = &core.Permanent{Err: errors.New("the received file is not the one that was sent")}
+	}
+	return data, info.MIME, err
 }
 
 // Unserved means that the host of a file answered with another status than 200.
@@ -170,9 +150,29 @@ func (a *API) Download(ctx context.Context, address string, max int64) ([]byte, 
 	return data, nil
 }
 
-// DocumentType returns the media type under which the service accepts a document. Text of
+// Kind returns the kind of message and the media type for a file. A file of more bytes than
+// the limit of its kind, or of a type that WhatsApp does not show, is a document, and so is a
+// recording with a caption, as recordings have none. most are the limits of pictures, videos
+// and recordings; sounds are the types of recordings; also lists further types of documents.
+func Kind(media string, size int, captioned bool, most [3]int, sounds []string, also ...string) (kind, sent string) {
+	base, _, err := mime.ParseMediaType(media)
+	if err != nil {
+		base = "application/octet-stream"
+	}
+	switch {
+	case (base == "image/jpeg" || base == "image/png") && size <= most[0]:
+		return "image", base
+	case (base == "video/mp4" || base == "video/3gpp") && size <= most[1]:
+		return "video", base
+	case slices.Contains(sounds, base) && size <= most[2] && !captioned:
+		return "audio", base
+	}
+	return "document", documentType(base, also)
+}
+
+// documentType returns the media type under which the service accepts a document. Text of
 // any kind is plain text, and unknown types are bytes. also lists further accepted types.
-func DocumentType(base string, also ...string) string {
+func documentType(base string, also []string) string {
 	switch {
 	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml",
 		base == "application/yaml":

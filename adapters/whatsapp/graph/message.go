@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -141,6 +143,16 @@ func (f Files) File() (kind, label string, m *Media) {
 	}
 	return kind, "[" + label + "]", m
 }
+
+// Unknown returns an event of which only the bytes are known.
+func Unknown(channel, account string, raw []byte, now time.Time) core.Inbound {
+	sum := sha256.Sum256(raw)
+	return core.Inbound{Address: core.Address{Channel: channel, Account: account},
+		EventID: "raw:" + hex.EncodeToString(sum[:]), Kind: core.InUnsupported, ReceivedAt: now, Raw: raw}
+}
+
+// Clean replaces NUL, which JSON can carry and PostgreSQL cannot store.
+func Clean(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
 // Seconds is a Unix time in JSON, as a string or number. Anything else is the zero time.
 type Seconds struct{ time.Time }
