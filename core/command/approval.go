@@ -46,8 +46,7 @@ func readReply(said string) (reply, bool) {
 		return reply{}, false
 	}
 	word := strings.ToLower(strings.TrimFunc(said, func(r rune) bool {
-		return unicode.IsSpace(r) ||
-			strings.ContainsRune(".!?«»\"'`*", r)
+		return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r)
 	}))
 	r := reply{typed: strings.ToUpper(word)}
 	if l, ok := parse(said); ok {

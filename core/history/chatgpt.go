@@ -68,9 +68,7 @@ func readChatGPT(a *Archive, _ Options, out output) error {
 // eachConversation passes every element of files that are lists to f.
 func eachConversation[T any](a *Archive, names []string, out output, f func(T) error) error {
 	for _, name := range names {
-		err := a.document(name, out, func(d *document) error {
-			return d.array(func() error { return next(d, f) })
-		})
+		err := a.document(name, out, func(d *document) error { return d.array(func() error { return next(d, f) }) })
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,7 @@ const (
 // Grows reports whether Markdown could become much larger when rendered: by rows of a
 // table that are padded to its header, or by link definitions that are used repeatedly.
 // Its time is linear in len(md).
-func Grows(md string) (tables, links bool) {
-	return cells(md) > maxCells, targets(md) > maxTargets
-}
+func Grows(md string) (tables, links bool) { return cells(md) > maxCells, targets(md) > maxTargets }
 
 // cells bounds the cells of all tables: the columns of each rule below a header,
 // times the lines until the next empty one.

@@ -54,9 +54,7 @@ func weekdayOf(s string) (time.Weekday, bool) {
 	return d, ok && !short
 }
 
-func unitOf(s string) spanUnit {
-	return spanUnit(named(unitNames[:], s) + 1)
-}
+func unitOf(s string) spanUnit { return spanUnit(named(unitNames[:], s) + 1) }
 
 // count reads a number of units: 3, three, trois; 0: none.
 func count(s string) int {

@@ -88,8 +88,7 @@ func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageI
 }
 
 func got(m core.Message, location *time.Location) gotMessage {
-	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign(),
-		m.Task != nil}
+	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign(), m.Task != nil}
 }
 
 func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentID) (core.ToolResult, error) {

@@ -75,9 +75,7 @@ func (a *Analyzer) single(word string) part {
 	return p
 }
 
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // wordParts returns the part of a word without joiners, and those of the words
 // and numbers in it (camelCase, v2).

@@ -176,10 +176,8 @@ func (l *link) connect(ctx context.Context) (session *sdk.ClientSession, why fun
 
 func (l *link) options() *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{}, // we offer nothing to servers
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			l.logChanged()
-		},
+		Capabilities:           &sdk.ClientCapabilities{}, // we offer nothing to servers
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.logChanged() },
 	}
 	if l.server.Command != "" {
 		o.KeepAlive, o.KeepAliveFailureThreshold = pulse, 2
