@@ -50,12 +50,6 @@ type Memory struct {
 	Settings Settings
 }
 
-// Tools returns memory_search, memory_add, memory_get, memory_archive and
-// memory_list_themes.
-func (m *Memory) Tools() []core.Tool {
-	return []core.Tool{searchTool{m}, addTool{m}, getTool{m}, archiveTool{m}, themesTool{m}}
-}
-
 // Find returns the active items that match words, best first, and the mode of
 // the search: hybrid, fts, or recent for no words.
 func (m *Memory) Find(ctx context.Context, user core.UserID, words string, limit int,

@@ -2,7 +2,6 @@ package standing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/everthread/everthread/core"
@@ -10,19 +9,13 @@ import (
 )
 
 // Tools returns instruction_propose.
-func (s *Standing) Tools() []core.Tool { return []core.Tool{proposeTool{s}} }
-
-var _ core.Tool = proposeTool{}
-
-type proposeTool struct{ *Standing }
-
-// Spec describes instruction_propose.
-func (proposeTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "instruction_propose",
-		Description: "Propose a standing instruction: what the person wants in every answer from now on. " +
-			"They are asked below your answer, and it counts once they say yes.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"text":{"type":"string","description":"one short line, in their language"}},"required":["text"]}`)}
+func (s *Standing) Tools() []core.Tool {
+	return []core.Tool{
+		core.NewTool("instruction_propose",
+			"Propose a standing instruction: what the person wants in every answer from now on. "+
+				"They are asked below your answer, and it counts once they say yes.",
+			`{"type":"object","properties":{"text":{"type":"string","description":"one short line, in their language"}},"required":["text"]}`, s.proposeTool),
+	}
 }
 
 // proposed is the result for the model.
@@ -34,15 +27,11 @@ type proposed struct {
 
 const awaited = "The person is asked below your answer. Do not ask them yourself, and do not say that it is set: it counts once they say yes."
 
-// Use asks the person, unless the instruction exists already.
-func (t proposeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		Text string `json:"text"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
-	add, same, err := t.Add(ctx, use.User, words.English, in.Text, use.Now)
+// proposeTool asks the person, unless the instruction exists already.
+func (s *Standing) proposeTool(ctx context.Context, use core.ToolUse, in struct {
+	Text string `json:"text"`
+}) (core.ToolResult, error) {
+	add, same, err := s.Add(ctx, use.User, words.English, in.Text, use.Now)
 	var f core.Refusal
 	switch {
 	case errors.As(err, &f):
