@@ -45,7 +45,7 @@ type digester struct {
 // digest as an export of the store that imported it. It is empty for an archive that is no
 // complete export of ours.
 func Digest(a *Archive) (string, error) {
-	names := a.find(func(base string) bool { return base == "messages.jsonl" })
+	names := a.find(called("messages.jsonl"))
 	if len(names) == 0 || a.main != "" {
 		return "", nil
 	}

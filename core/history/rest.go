@@ -73,12 +73,8 @@ type (
 // rest imports the summaries, memory, standing instructions, loops, reminders and tasks
 // of an export.
 func (r *run) rest(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	steps := []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans}
+	return each(steps, func(step func(context.Context) error) error { return step(ctx) })
 }
 
 // storable returns a text without NUL, which no store takes.

@@ -29,12 +29,7 @@ const maxText = 1000
 // required.
 type Reminders struct {
 	Store
-	Settings Settings
-}
-
-// Describe returns a cron expression in words; see Describe.
-func (m *Reminders) Describe(expression, language string) string {
-	return Describe(expression, language)
+	Settings
 }
 
 // New prepares a reminder from words with a time and a text, such as "tomorrow 9 call Ana".

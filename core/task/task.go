@@ -67,12 +67,9 @@ type Settings struct {
 // required.
 type Tasks struct {
 	Store
-	Times    Times
+	Times
 	Settings Settings
 }
-
-// Describe returns a cron expression in words.
-func (m *Tasks) Describe(cron, language string) string { return m.Times.Describe(cron, language) }
 
 // New prepares a task from words with a time and a text, such as "every weekday at 7:30 tell
 // the news". It uses User, Now, Location, Language and Inputs of use. A refusal is a sentence
