@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Store holds the exported data.
@@ -282,3 +283,13 @@ func (x *export) copy(path string) error {
 	}
 	return errors.Join(err, in.Close())
 }
+
+// texts are the texts of the files for people.
+type texts struct {
+	Readme                           string // name of the user, time of the export
+	Zone                             string // zone of the times of a day
+	Conversation, Deleted, Assistant string
+	Task                             string // name of the user
+}
+
+var say = words.In[texts]("export")

@@ -104,7 +104,7 @@ type Options struct {
 type format struct {
 	program string                 // whose memory it has; empty: it has none
 	wanted  func(base string) bool // the files that read gets
-	missing string                 // the error if there are none; empty: read decides
+	missing error                  // if there are none; nil: read decides
 	// read returns an error only if nothing can be read at all, or if out does.
 	read func(a *Archive, names []string, o Options, out output) error
 }
@@ -113,25 +113,25 @@ type format struct {
 func formats() map[string]format {
 	return map[string]format{
 		"telegram": {"", called("result.json"),
-			"there is no result.json in it; export from Telegram Desktop as JSON", readTelegram},
+			errors.New("there is no result.json in it; export from Telegram Desktop as JSON"), readTelegram},
 		"whatsapp": {"", func(base string) bool { return strings.EqualFold(path.Ext(base), ".txt") },
-			"there is no text file in it; export the chat from WhatsApp", readWhatsApp},
+			errors.New("there is no text file in it; export the chat from WhatsApp"), readWhatsApp},
 		"chatgpt": {"", func(base string) bool { return strings.HasPrefix(base, "conversations") && ending(".json")(base) },
-			"there is no conversations.json in it; ask for your data in ChatGPT's settings", readChatGPT},
+			errors.New("there is no conversations.json in it; ask for your data in ChatGPT's settings"), readChatGPT},
 		"claude": {"Claude", called("conversations.json"),
-			"there is no conversations.json in it; export your data in Claude's settings", readClaude},
-		"openclaw": {"OpenClaw", called("openclaw-agent.sqlite"), "", readOpenClaw},
+			errors.New("there is no conversations.json in it; export your data in Claude's settings"), readClaude},
+		"openclaw": {"OpenClaw", called("openclaw-agent.sqlite"), nil, readOpenClaw},
 		"picoclaw": {"", func(base string) bool {
 			return ending(".jsonl", ".json")(base) && !strings.HasSuffix(base, ".meta.json")
-		}, "there is no session in it; give ~/.picoclaw/workspace/sessions, or one of its files", readPicoClaw},
-		"jsonl": {"", called("messages.jsonl"), "there is no messages.jsonl in it", readOwn},
-		"files": {"", func(string) bool { return true }, "", readFiles},
+		}, errors.New("there is no session in it; give ~/.picoclaw/workspace/sessions, or one of its files"), readPicoClaw},
+		"jsonl": {"", called("messages.jsonl"), errors.New("there is no messages.jsonl in it"), readOwn},
+		"files": {"", func(string) bool { return true }, nil, readFiles},
 		"openwebui": {"Open WebUI", ending(".json"),
-			"there is no .json file in it; export your chats in Open WebUI's settings, under Data Controls", readOpenWebUI},
+			errors.New("there is no .json file in it; export your chats in Open WebUI's settings, under Data Controls"), readOpenWebUI},
 		"librechat": {"LibreChat", ending(".json"),
-			"there is no .json file in it; export conversations in LibreChat as json", readLibreChat},
-		"hermes": {"Hermes Agent", called("state.db"), "", readHermes},
-		"letta":  {"Letta", ending(".af", ".json"), "there is no .af file in it; export the agent in Letta", readLetta},
+			errors.New("there is no .json file in it; export conversations in LibreChat as json"), readLibreChat},
+		"hermes": {"Hermes Agent", called("state.db"), nil, readHermes},
+		"letta":  {"Letta", ending(".af", ".json"), errors.New("there is no .af file in it; export the agent in Letta"), readLetta},
 	}
 }
 
@@ -173,8 +173,8 @@ func Read(a *Archive, format string, o Options, take Taker) error {
 		return fmt.Errorf("%s is not a supported format", format)
 	}
 	names := a.find(form.wanted)
-	if len(names) == 0 && form.missing != "" {
-		return errors.New(form.missing)
+	if len(names) == 0 && form.missing != nil {
+		return form.missing
 	}
 	n := 0
 	var first *Left

@@ -115,9 +115,9 @@ func (r *own) read(n int, m ownMessage) error {
 	if m.ID > 0 {
 		l.ID = strconv.FormatInt(int64(m.ID), 10)
 	}
-	l.Own = &Own{Thread: m.Thread, Plain: plain, Day: m.Day, ImportMessage: core.ImportMessage{Was: m.ID, Channel: m.Channel,
-		Redacted: m.Redacted, NewMessage: core.NewMessage{Kind: m.Kind, Quote: m.Quote, Task: m.Task, ToolCalls: m.ToolCalls,
-			ToolCallID: m.ToolCallID, ToolName: m.ToolName}}}
+	l.Own = &Own{Thread: m.Thread, Plain: plain, Day: m.Day, ImportMessage: core.ImportMessage{Was: m.ID,
+		Channel: m.Channel, Redacted: m.Redacted, NewMessage: core.NewMessage{Kind: m.Kind, Quote: m.Quote, Task: m.Task,
+			ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName}}}
 	for i, old := range m.Revisions {
 		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
 	}
