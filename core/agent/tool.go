@@ -165,15 +165,11 @@ func (TimeNow) Use(_ context.Context, call core.ToolUse) (core.ToolResult, error
 		location = time.UTC
 	}
 	now := call.Now.In(location)
-	text, err := json.Marshal(struct {
+	return core.ResultOf(struct {
 		Date      string `json:"date"`
 		Time      string `json:"time"`
 		Weekday   string `json:"weekday"`
 		Zone      string `json:"zone"`
 		UTCOffset string `json:"utc_offset"`
 	}{now.Format(time.DateOnly), now.Format("15:04"), now.Weekday().String(), location.String(), now.Format("-07:00")})
-	if err != nil {
-		return core.ToolResult{}, fmt.Errorf("write time: %w", err)
-	}
-	return core.ToolResult{Text: string(text)}, nil
 }

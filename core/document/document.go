@@ -58,8 +58,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // fault returns an error as a Fault; an error that is none yet gets problem p.
 func fault(p core.DocumentProblem, err error) *Fault {
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f
 	}
 	return &Fault{Problem: p, Err: err}
@@ -153,11 +152,7 @@ func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page)
 	}()
 	kind = Kind(src.Name, src.Media, data)
 	if err = readKind(ctx, kind, src, data, s); err != nil {
-		var bad *Fault
-		if !errors.As(err, &bad) {
-			err = fault(core.DocumentDamaged, err)
-		}
-		return kind, err
+		return kind, fault(core.DocumentDamaged, err)
 	}
 	switch {
 	case s.words:
@@ -169,27 +164,14 @@ func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page)
 }
 
 func readKind(ctx context.Context, kind string, src Source, data []byte, s *sink) error {
-	switch kind {
-	case PDF:
+	if kind == PDF {
 		return readPDF(ctx, data, src.Cache, s)
-	case DOCX:
-		return readDOCX(data, s)
-	case PPTX:
-		return readPPTX(data, s)
-	case XLSX:
-		return readXLSX(data, s)
-	case ODT, ODS, ODP:
-		return readODF(data, s)
-	case EPUB:
-		return readEPUB(data, s)
-	case HTML:
-		return readHTML(data, s)
-	case CSV:
-		return readCSV(data, s)
-	case Markdown:
-		return readMarkdown(data, s)
-	case Text, Code:
-		return readText(data, s)
+	}
+	readers := map[string]func([]byte, *sink) error{DOCX: readDOCX, PPTX: readPPTX, XLSX: readXLSX, ODT: readODF,
+		ODS: readODF, ODP: readODF, EPUB: readEPUB, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown, Text: readText,
+		Code: readText}
+	if read := readers[kind]; read != nil {
+		return read(data, s)
 	}
 	return &Fault{Problem: core.DocumentKind}
 }

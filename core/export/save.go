@@ -34,8 +34,7 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 	dir := filepath.Dir(file)
 	disk.Sweep(filepath.Join(dir, partialPattern), s.Lock)
 	f, err := os.CreateTemp(dir, partialPattern)
-	var about *fs.PathError // whose path means nothing to the user
-	if errors.As(err, &about) {
+	if about, ok := errors.AsType[*fs.PathError](err); ok {
 		err = about.Err
 	}
 	if err != nil {

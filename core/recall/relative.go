@@ -17,27 +17,21 @@ func (r *dateReader) back(from, to int) Span {
 // relative reads words that name a day by themselves: today, hier, last night.
 func (r *dateReader) relative(i int) (reading, bool) {
 	for _, c := range []struct {
-		words    []string
 		from, to int
+		phrases  string
 	}{
-		{[]string{"the", "day", "before", "yesterday"}, 2, 2},
-		{[]string{"day", "before", "yesterday"}, 2, 2},
-		{[]string{"avant", "hier"}, 2, 2}, {[]string{"avant-hier"}, 2, 2}, {[]string{"vorgestern"}, 2, 2},
-		{[]string{"anteayer"}, 2, 2},
-		{[]string{"last", "night"}, 1, 0}, {[]string{"hier", "soir"}, 1, 0}, {[]string{"anoche"}, 1, 0},
-		{[]string{"gestern", "abend"}, 1, 0},
-		{[]string{"yesterday"}, 1, 1}, {[]string{"hier"}, 1, 1}, {[]string{"gestern"}, 1, 1}, {[]string{"ayer"}, 1, 1},
-		{[]string{"this", "morning"}, 0, 0}, {[]string{"this", "afternoon"}, 0, 0}, {[]string{"this", "evening"}, 0, 0},
-		{[]string{"ce", "matin"}, 0, 0}, {[]string{"cet", "apres-midi"}, 0, 0}, {[]string{"cet", "apres", "midi"}, 0, 0},
-		{[]string{"ce", "soir"}, 0, 0},
-		{[]string{"esta", "manana"}, 0, 0}, {[]string{"esta", "tarde"}, 0, 0}, {[]string{"heute", "morgen"}, 0, 0},
-		{[]string{"today"}, 0, 0}, {[]string{"tonight"}, 0, 0}, {[]string{"aujourdhui"}, 0, 0}, {[]string{"heute"}, 0, 0},
-		{[]string{"hoy"}, 0, 0},
-		{[]string{"recently"}, 14, 0}, {[]string{"recemment"}, 14, 0}, {[]string{"lately"}, 14, 0},
-		{[]string{"neulich"}, 14, 0}, {[]string{"recientemente"}, 14, 0},
+		{2, 2, "the day before yesterday|day before yesterday|avant hier|avant-hier|vorgestern|anteayer"},
+		{1, 0, "last night|hier soir|anoche|gestern abend"},
+		{1, 1, "yesterday|hier|gestern|ayer"},
+		{0, 0, "this morning|this afternoon|this evening|ce matin|cet apres-midi|cet apres midi|ce soir|esta manana|" +
+			"esta tarde|heute morgen|today|tonight|aujourdhui|heute|hoy"},
+		{14, 0, "recently|recemment|lately|neulich|recientemente"},
 	} {
-		if i+len(c.words) <= len(r.words) && slices.Equal(r.words[i:i+len(c.words)], c.words) {
-			return one(len(c.words), r.back(c.from, c.to), true)
+		for phrase := range strings.SplitSeq(c.phrases, "|") {
+			n := strings.Count(phrase, " ") + 1
+			if i+n <= len(r.words) && strings.Join(r.words[i:i+n], " ") == phrase {
+				return one(n, r.back(c.from, c.to), true)
+			}
 		}
 	}
 	return reading{}, false

@@ -235,8 +235,7 @@ func (l *link) redact(err error) error {
 		return nil
 	}
 	message := err.Error()
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		message = strings.ReplaceAll(message, u.URL, "its address")
 	}
 	secrets := []string{l.server.URL}
