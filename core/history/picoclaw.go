@@ -56,7 +56,7 @@ type picoclawSession struct {
 // .meta.json, or *.json of earlier versions.
 func readPicoClaw(a *Archive, names []string, o Options, out output) error {
 	return each(names, func(name string) error {
-		p := &picoclaw{name: name, out: out, now: o.Now}
+		p := &picoclaw{name: name, out: out}
 		if path.Ext(name) == ".json" {
 			return p.readWhole(a)
 		}
@@ -68,7 +68,6 @@ type picoclaw struct {
 	name         string
 	chat         string
 	out          output
-	now          time.Time
 	n            int
 	last         time.Time
 	since, until time.Time
