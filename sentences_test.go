@@ -94,8 +94,8 @@ func otherwise() []struct{ file, text, why string } {
 		{"core/history/", ", message %d", place}, {"core/history/", ", byte %d", place},
 		{"core/history/", "a message", place}, {"core/history/", "conversation ", place},
 		{"core/history/", ", entry %d", place}, {"core/history/", "ORDER BY ", "it is SQL"},
-		{"core/history/database.go", "", "it is SQL"}, {"core/history/facts.go", "Open WebUI", "it is a name"},
-		{"core/history/facts.go", "Hermes Agent", "it is a name"},
+		{"core/history/database.go", "", "it is SQL"}, {"core/history/history.go", "Open WebUI", "it is a name"},
+		{"core/history/history.go", "Hermes Agent", "it is a name"},
 		{"core/history/media.go", "text/plain", http},
 		{"core/history/media.go", "it is larger than %d bytes", zone}, {"core/history/whatsapp.go", "%d again at %s", place},
 		{"core/history/telegram.go", "Deleted account", "Telegram writes it"},
@@ -191,7 +191,7 @@ func forDevelopers(f ast.Expr) bool {
 			name = on.Name + "." + name
 		}
 	}
-	return regexp.MustCompile(`^(panic|errors\.New|fmt\.Errorf|regexp\.MustCompile|zap\.\w+|(?i:log)\.\w+|Crash\.At|` +
+	return regexp.MustCompile(`^(panic|core\.NewTool|errors\.New|fmt\.Errorf|regexp\.MustCompile|zap\.\w+|(?i:log)\.\w+|Crash\.At|` +
 		`.*\.(retry|unanswered|logUnless|failed|try|(?i:crash)))$`).MatchString(name)
 }
 

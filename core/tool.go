@@ -35,6 +35,36 @@ type GuardedTool interface {
 	Standing() (allowed, readOnly bool)
 }
 
+// NewTool returns a tool without an optional interface. Its arguments are decoded by
+// ToolUse.Read; schema is their JSON schema.
+func NewTool[A any](name, description, schema string,
+	use func(ctx context.Context, use ToolUse, in A) (ToolResult, error)) Tool {
+	return tool[A]{ToolSpec{Name: name, Description: description, Schema: json.RawMessage(schema)}, use}
+}
+
+type tool[A any] struct {
+	spec ToolSpec
+	use  func(ctx context.Context, use ToolUse, in A) (ToolResult, error)
+}
+
+// Spec describes the tool.
+func (t tool[A]) Spec() ToolSpec { return t.spec }
+
+// Use decodes the arguments and runs the tool.
+func (t tool[A]) Use(ctx context.Context, use ToolUse) (ToolResult, error) {
+	var in A
+	if err := use.Read(&in); err != nil {
+		return ToolResult{}, err
+	}
+	return t.use(ctx, use, in)
+}
+
+// NoArguments are the arguments of a tool that has none: whatever a model writes is ignored.
+type NoArguments struct{}
+
+// UnmarshalJSON reads nothing.
+func (*NoArguments) UnmarshalJSON([]byte) error { return nil }
+
 // ToolUse is one call of a tool, for the user whose turn it is.
 type ToolUse struct {
 	User        UserID

@@ -256,15 +256,11 @@ func fingerprint(call core.ToolCall) string {
 
 // call runs a tool within its timeout. An error becomes a failed result, with its usage.
 func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.ToolUse) done {
-	started := r.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.timeout(tool))
 	defer cancel()
 	res, err := guarded(ctx, tool, c)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", errSlow, err)
-	}
-	if r.OnTool != nil {
-		r.OnTool(name, r.Now().Sub(started), err)
 	}
 	d := done{ToolResult: res}
 	switch {
@@ -298,19 +294,10 @@ var errSlow = errors.New("too slow")
 func guarded(ctx context.Context, tool core.Tool, c core.ToolUse) (res core.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			res, err = core.ToolResult{}, &PanicError{Value: v}
+			res, err = core.ToolResult{}, errors.New("the tool broke down; do not call it again in this answer")
 		}
 	}()
 	return tool.Use(ctx, c)
-}
-
-// PanicError is the error that OnTool gets of a tool that panicked. The model reads only
-// its message.
-type PanicError struct{ Value any }
-
-// Error returns the message.
-func (e *PanicError) Error() string {
-	return "the tool broke down; do not call it again in this answer"
 }
 
 func failed(format string, args ...any) done {

@@ -83,8 +83,6 @@ type Request struct {
 	// writes before it calls tools counts as an answer until then: after the calls the
 	// text begins again.
 	OnText func(soFar string)
-	// OnTool is called after each tool call, concurrently.
-	OnTool func(name string, took time.Duration, err error)
 }
 
 // Verdict is the decision about a call of an outside tool.

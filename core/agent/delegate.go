@@ -38,7 +38,6 @@ type Delegate struct {
 
 	Tokenizer core.Tokenizer
 	Now       func() time.Time
-	OnTool    func(name string, took time.Duration, err error)
 }
 
 // Outfit provides a user's tools and standing instructions for a helper.
@@ -116,7 +115,7 @@ func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, 
 		Messages: append(head, core.ModelMessage{Role: core.RoleUser, Content: task}),
 		MaxSteps: d.MaxSteps, ToolTokens: d.ToolTokens, ResultTokens: d.ResultTokens, ToolTimeout: d.ToolTimeout,
 		Permit:          permitReading,
-		MaxOutputTokens: d.MaxOutputTokens, Window: d.Window, Tokenizer: d.Tokenizer, Now: d.Now, OnTool: d.OnTool,
+		MaxOutputTokens: d.MaxOutputTokens, Window: d.Window, Tokenizer: d.Tokenizer, Now: d.Now,
 	}
 }
 

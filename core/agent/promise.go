@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -41,8 +44,7 @@ type sentence struct {
 }
 
 var (
-	quoted = text.Pattern("(?s)```.*?(```|$)|`[^`\n]*`" +
-		`|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?m:^\s*>.*$)`)
+	quoted = text.Pattern("(?s)```.*?(```|$)|`[^`\n]*`" + `|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?m:^\s*>.*$)`)
 	ends   = text.Pattern(`[.!?…]+[)*_]*(?:\s+|$)|[\n;]+|\s+[?!]\s*`)
 	plainF = strings.NewReplacer("’", "'", "ʼ", "'", "‘", "'", "*", "", "_", "", "\u00a0", " ", "\u202f", " ", "é", "e",
 		"è", "e", "ê", "e", "ë", "e", "à", "a", "â", "a", "ç", "c", "î", "i", "ï", "i", "ô", "o", "û", "u",
@@ -237,4 +239,33 @@ func claims(s sentence) bool {
 		return false
 	}
 	return claimed().MatchString(s.text) && !notNew().MatchString(s.text)
+}
+
+// reconsider gives the model one more chance with tools if Guard objects to the answer. The
+// first answer stays if the model fails. Errors are those of the context and the journal.
+func (r *run) reconsider(ctx context.Context, first answer) (answer, error) {
+	if r.Guard == nil || first.text == "" {
+		return first, nil
+	}
+	nudge := r.Guard(first.text, r.used)
+	if nudge == "" {
+		return first, nil
+	}
+	if ok, err := r.affordable(ctx, r.specs); err != nil || !ok {
+		return first, err
+	}
+	r.note(core.RoleAssistant, first.text)
+	r.note(core.RoleUser, nudge)
+	second, err := r.converse(ctx, max(1, r.MaxSteps-(r.step-r.firstStep)))
+	if err == nil {
+		return second, nil
+	}
+	if r.OnText != nil {
+		r.OnText(first.text)
+	}
+	var m *core.ModelError
+	if ctx.Err() == nil && (errors.As(err, &m) || errors.Is(err, ErrEmpty)) {
+		err = nil
+	}
+	return first, err
 }

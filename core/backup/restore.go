@@ -249,8 +249,7 @@ func (r *Restorer) file(e Entry, body io.Reader) error {
 	f := r.Disk.Take(opened)
 	_, err = io.Copy(f, r.watched(body))
 	if err := errors.Join(err, f.Close()); err != nil {
-		var damaged *Damaged
-		if errors.As(err, &damaged) {
+		if damaged, ok := errors.AsType[*Damaged](err); ok {
 			return damaged
 		}
 		return fmt.Errorf("unpack %s: %w", e.Name, err)

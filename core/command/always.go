@@ -52,26 +52,16 @@ func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error)
 
 func (c *Commands) listAlways(ctx context.Context, r *request) (core.Outcome, error) {
 	active, waiting, err := c.Standing.List(ctx, r.user.ID)
-	if err != nil {
-		return core.Outcome{}, err
-	}
 	all := slices.Concat(active, waiting)
-	if len(all) == 0 {
-		return r.say(r.words.AlwaysNone), nil
+	if err != nil || len(all) == 0 {
+		return r.say(r.words.AlwaysNone), err
 	}
 	line := func(i core.Instruction) string { return fmt.Sprintf("- **%d** %s", i.ID, escaper.Replace(i.Text)) }
-	lines := []string{r.words.AlwaysTitle, ""}
-	for _, i := range active {
-		lines = append(lines, line(i))
-	}
+	var end []string
 	if len(waiting) > 0 {
-		lines = append(lines, "", r.words.AlwaysWaiting, "")
-		for _, i := range waiting {
-			lines = append(lines, line(i))
-		}
+		end = []string{"", list(r.words.AlwaysWaiting, waiting, line).Text}
 	}
-	lines = append(lines, "", fmt.Sprintf(r.words.AlwaysMore, all[0].ID))
-	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+	return list(r.words.AlwaysTitle, active, line, append(end, "", fmt.Sprintf(r.words.AlwaysMore, all[0].ID))...), nil
 }
 
 func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,8 +47,7 @@ func readReply(said string) (reply, bool) {
 		return reply{}, false
 	}
 	word := strings.ToLower(strings.TrimFunc(said, func(r rune) bool {
-		return unicode.IsSpace(r) ||
-			strings.ContainsRune(".!?«»\"'`*", r)
+		return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r)
 	}))
 	r := reply{typed: strings.ToUpper(word)}
 	if l, ok := parse(said); ok {
@@ -135,9 +135,8 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 		return core.Outcome{}, err
 	}
 	who := trust.AddressName(l.Address, l.Name)
-	out := r.sayf(r.words.LinkAsked, who)
+	out := r.sayf(r.words.LinkAsked, who).With(core.UseLink{Hash: l.Hash, Identity: r.at.ID, At: r.now})
 	out.Others = fmt.Sprintf(r.words.LinkJoins, who, trust.AddressName(r.at.Address, r.at.Name))
-	out.Effects = []core.Effect{core.UseLink{Hash: l.Hash, Identity: r.at.ID, At: r.now}}
 	return out, nil
 }
 
@@ -158,8 +157,7 @@ func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outco
 		out.Greet = &core.Greeting{To: l.Address, Text: r.words.Linked}
 	}
 	out.Others = fmt.Sprintf(r.words.LinkTold, who, trust.AddressName(r.at.Address, r.at.Name))
-	out.Effects = []core.Effect{core.AcceptLink{Subject: l, At: r.now}}
-	return out, nil
+	return out.With(core.AcceptLink{Subject: l, At: r.now}), nil
 }
 
 // askJoin asks a user who used a code whether to merge with the user who made it.
@@ -185,6 +183,62 @@ func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, 
 		out.Text += "\n\n" + r.words.SayYesNo
 	}
 	out.Buttons = trust.YesNo(r.lang, a.Code, owner)
-	out.Effects = []core.Effect{core.AskApproval{Approval: a}}
-	return out, nil
+	return out.With(core.AskApproval{Approval: a}), nil
+}
+
+// pair lists strangers who ask to be admitted.
+func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
+	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
+	if err != nil || len(codes) == 0 {
+		return r.say(r.words.NoRequests), err
+	}
+	return list(r.words.RequestsTitle, codes, func(code core.Code) string {
+		until := code.Expires.In(c.location(r)).Format("15:04")
+		return "- `" + code.Hint + "` · " + who(code) + " · " + fmt.Sprintf(r.words.RequestUntil, code.Address.Channel, until)
+	}, "", fmt.Sprintf(r.words.RequestsMore, codes[0].Hint, codes[0].Hint)), nil
+}
+
+// who returns the stranger's name, or address.
+func who(c core.Code) string { return bold(cmp.Or(title(c.Name), c.Address.External)) }
+
+func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error) {
+	code, name, err := c.requested(ctx, r)
+	if err != nil || code == nil {
+		return r.noCode("approve"), err
+	}
+	shown := *code
+	shown.Name = cmp.Or(name, code.Name)
+	return r.sayf(r.words.Approved, who(shown)).With(core.Approve{CodeHash: code.Hash, Name: name, At: r.now}), nil
+}
+
+func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
+	code, _, err := c.requested(ctx, r)
+	if err != nil || code == nil {
+		return r.noCode("deny"), err
+	}
+	return r.sayf(r.words.Denied, who(*code)).With(core.Deny{CodeHash: code.Hash, At: r.now}), nil
+}
+
+// requested returns the request whose code begins the argument, and the rest of the
+// argument; nil if there is none.
+func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, string, error) {
+	f := strings.Fields(r.arg)
+	if len(f) == 0 {
+		return nil, "", nil
+	}
+	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
+	for _, code := range codes {
+		if code.Hash == trust.CodeHash(f[0]) {
+			return &code, title(strings.Join(f[1:], " ")), err
+		}
+	}
+	return nil, "", err
+}
+
+// noCode answers what is wrong with the code of a command.
+func (r *request) noCode(name string) core.Outcome {
+	if r.arg == "" {
+		return r.sayf(r.words.CodeWhich, r.usage(name))
+	}
+	return r.say(r.words.CodeUnknown)
 }

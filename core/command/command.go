@@ -357,6 +357,15 @@ func pick[T any, ID ~int64](list []T, number int64, of func(T) ID) (found T, err
 	return found, core.ErrNotFound
 }
 
+// list answers with a title, a line for each of items, and an end.
+func list[T any](title string, items []T, line func(T) string, end ...string) core.Outcome {
+	lines := []string{title, ""}
+	for _, x := range items {
+		lines = append(lines, line(x))
+	}
+	return core.Outcome{Text: strings.Join(append(lines, end...), "\n")}
+}
+
 // usage returns a command with its arguments as Markdown. Without arguments it is plain, so
 // that chat apps make it a link.
 func (r *request) usage(name string) string {

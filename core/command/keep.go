@@ -17,32 +17,24 @@ import (
 // loops lists open loops, stale ones separately.
 func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) {
 	open, err := c.Store.Loops(ctx, r.user.ID, listed)
-	if err != nil {
-		return core.Outcome{}, err
+	if err != nil || len(open) == 0 {
+		return r.say(r.words.NoLoops), err
 	}
-	if len(open) == 0 {
-		return r.say(r.words.NoLoops), nil
-	}
-	var fresh, stale []string
+	parts := map[bool][]core.Loop{} // by whether they are stale
 	for _, l := range open {
+		parts[l.Stale(r.now)] = append(parts[l.Stale(r.now)], l)
+	}
+	line := func(l core.Loop) string {
 		mentioned := c.name(r, c.Calendar.Day(r.user.Settings, l.Mentioned).Label)
-		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " +
-			mentioned + r.origin(l.Tainted)
-		if l.Stale(r.now) {
-			stale = append(stale, line)
-			continue
+		return planned(int64(l.ID), l.Text, mentioned+r.origin(l.Tainted))
+	}
+	var text string
+	for n, title := range []string{r.words.LoopsTitle, r.words.StaleTitle} {
+		if part := parts[n == 1]; len(part) > 0 {
+			text += list(title, part, line, "", "").Text
 		}
-		fresh = append(fresh, line)
 	}
-	var lines []string
-	if len(fresh) > 0 {
-		lines = append(append(lines, r.words.LoopsTitle, ""), append(fresh, "")...)
-	}
-	if len(stale) > 0 {
-		lines = append(append(lines, r.words.StaleTitle, ""), append(stale, "")...)
-	}
-	lines = append(lines, fmt.Sprintf(r.words.LoopsMore, open[0].ID))
-	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+	return core.Outcome{Text: text + fmt.Sprintf(r.words.LoopsMore, open[0].ID)}, nil
 }
 
 // oneLine returns a text as one line of at most 300 characters.

@@ -50,8 +50,7 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	if l.Tries+1 >= core.LinkTries {
 		out = r.sayf(r.words.LinkLocked, minutes(core.LinkLock))
 	}
-	out.Effects = []core.Effect{core.WrongLink{Address: r.at.Address, At: r.now}}
-	return out, nil
+	return out.With(core.WrongLink{Address: r.at.Address, At: r.now}), nil
 }
 
 // minutes returns a wait in whole minutes, at least one.
@@ -66,10 +65,8 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.sayf(r.words.WebLink, url, minutes(code.Expires.Sub(r.now)))
 	code.Address = r.at.Address
-	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
-	return out, nil
+	return r.sayf(r.words.WebLink, url, minutes(code.Expires.Sub(r.now))).With(core.NewWebLink{Code: code}), nil
 }
 
 // export answers with a link that signs in and downloads the export, if the link can work
@@ -92,10 +89,8 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	q := link.Query()
 	q.Set("next", "/settings/export")
 	link.RawQuery = q.Encode()
-	out := r.sayf(r.words.ExportLink, link.String(), minutes(code.Expires.Sub(r.now)))
 	code.Address = r.at.Address
-	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
-	return out, nil
+	return r.sayf(r.words.ExportLink, link, minutes(code.Expires.Sub(r.now))).With(core.NewWebLink{Code: code}), nil
 }
 
 // here reports whether a host is the local machine, which a phone cannot reach.
@@ -112,10 +107,9 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.sayf(r.words.LinkCode, code, code)
-	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code),
-		Address: r.at.Address, Name: r.at.Name, Created: r.now, Expires: r.now.Add(core.LinkLife)}}}
-	return out, nil
+	return r.sayf(r.words.LinkCode, code, code).With(core.NewLink{Code: core.Code{Kind: core.CodeLink,
+		Hash: trust.CodeHash(code), Address: r.at.Address, Name: r.at.Name, Created: r.now,
+		Expires: r.now.Add(core.LinkLife)}}), nil
 }
 
 // unlink detaches an address: this one, or one of the list that it shows. The last one
@@ -184,23 +178,20 @@ func (a unlinking) pick(all []core.Identity, here core.Identity) (core.Identity,
 			found = append(found, i)
 		}
 	}
-	if len(found) != 1 {
-		return core.Identity{}, false
-	}
-	return found[0], true
+	return append(found, core.Identity{})[0], len(found) == 1
 }
 
 // linkedList lists the addresses of a person with the numbers that /unlink takes.
 func (c *Commands) linkedList(r *request, all []core.Identity) core.Outcome {
-	lines := []string{r.words.LinkedTitle, ""}
-	for n, i := range all {
-		line := fmt.Sprintf("%d. %s", n+1, placeName(i))
+	n := 0
+	return list(r.words.LinkedTitle, all, func(i core.Identity) string {
+		n++
+		line := fmt.Sprintf("%d. %s", n, placeName(i))
 		if i.ID == r.at.ID {
 			line += " · " + r.words.Here
 		}
-		lines = append(lines, line)
-	}
-	return core.Outcome{Text: strings.Join(append(lines, "", r.words.LinkedMore), "\n")}
+		return line
+	}, "", r.words.LinkedMore)
 }
 
 // placeName returns an address as it is shown: the channel, and the name or address there.

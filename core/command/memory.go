@@ -47,27 +47,19 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 		return r.say(r.words.ArchiveWhich), nil
 	}
 	items, _, err := c.Memory.Find(ctx, r.user.ID, r.arg, listed, r.now)
-	if err != nil {
-		return core.Outcome{}, err
+	if err != nil || len(items) == 0 {
+		return r.sayf(r.words.MemoryNothing, bold(r.arg)), err
 	}
-	if len(items) == 0 {
-		return r.sayf(r.words.MemoryNothing, bold(r.arg)), nil
-	}
-	lines := []string{fmt.Sprintf(r.words.MemoryFound, escaper.Replace(title(r.arg))), ""}
-	for _, i := range items {
-		lines = append(lines, c.item(r, i))
-	}
-	lines = append(lines, "", fmt.Sprintf(r.words.MemoryMore, items[0].ID))
-	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+	return list(fmt.Sprintf(r.words.MemoryFound, escaper.Replace(title(r.arg))), items,
+		func(i core.Item) string { return c.item(r, i) }, "", fmt.Sprintf(r.words.MemoryMore, items[0].ID)), nil
 }
 
 // switchMemory switches memory off or on for the model. Items stay.
 func (c *Commands) switchMemory(r *request, off bool) core.Outcome {
 	s := r.user.Settings
 	s.MemoryOff = off
-	out := r.say(map[bool]string{true: r.words.MemoryOff, false: r.words.MemoryOn}[off])
-	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
-	return out
+	said := map[bool]string{true: r.words.MemoryOff, false: r.words.MemoryOn}[off]
+	return r.say(said).With(core.SetSettings{Settings: s})
 }
 
 // allItems lists the newest items by theme.
@@ -77,14 +69,11 @@ func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, erro
 		return core.Outcome{}, err
 	}
 	themes, err := c.Memory.Themes(ctx, r.user.ID, mostThemes)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	if len(items) == 0 && r.user.Settings.MemoryOff {
-		return r.say(r.words.MemoryOff), nil
-	}
-	if len(items) == 0 {
-		return r.say(r.words.MemoryEmpty), nil
+	switch {
+	case len(items) == 0 && r.user.Settings.MemoryOff:
+		return r.say(r.words.MemoryOff), err
+	case err != nil || len(items) == 0:
+		return r.say(r.words.MemoryEmpty), err
 	}
 	lines := []string{r.words.MemoryTitle}
 	if r.user.Settings.MemoryOff {

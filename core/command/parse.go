@@ -34,9 +34,7 @@ func parse(text string) (line, bool) {
 }
 
 // clean returns a text that every store accepts.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-}
+func clean(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "") }
 
 // talk reports whether a line that names no command is conversation, given its nearest
 // command and the distance to it. A word near a command is a typing error. Otherwise /word

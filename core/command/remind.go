@@ -69,11 +69,8 @@ func (c *Commands) when(r *request, due time.Time, cron, own string) string {
 
 func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, error) {
 	active, err := c.Reminders.Reminders(ctx, r.user.ID, mostReminders)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	if len(active) == 0 {
-		return r.say(r.words.NoReminders), nil
+	if err != nil || len(active) == 0 {
+		return r.say(r.words.NoReminders), err
 	}
 	lines := []string{r.words.RemindersTitle, ""}
 	for _, x := range active[:min(len(active), listed)] {
@@ -86,7 +83,7 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 	return r.endPlanned(lines, len(active), fmt.Sprintf(r.words.RemindersMore, active[0].ID)), nil
 }
 
-// planned returns a reminder or task as an item of a list.
+// planned returns a reminder, task or loop as an item of a list.
 func planned(id int64, text, more string) string {
 	return "- **" + strconv.FormatInt(id, 10) + "** " + oneLine(text) + " · " + more
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -103,8 +104,7 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 	if r.arg == "" {
 		return r.sayf(r.words.SummariesAre, r.posts(cmp.Or(s.Summaries, c.Defaults.PostForward, "home"))), nil
 	}
-	choices := map[string]string{"on": "home", "home": "home", "off": "off"}
-	s.Summaries = choices[text.Fold(r.arg)]
+	s.Summaries = map[string]string{"on": "home", "home": "home", "off": "off"}[text.Fold(r.arg)]
 	switch {
 	case means(r.arg, yes):
 		s.Summaries = "home"
@@ -121,13 +121,7 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 
 // posts describes where summaries are posted.
 func (r *request) posts(forward string) string {
-	switch forward {
-	case "off":
-		return r.words.PostsOff
-	case "all":
-		return r.words.PostsAll
-	}
-	return r.words.PostsHome
+	return cmp.Or(map[string]string{"off": r.words.PostsOff, "all": r.words.PostsAll}[forward], r.words.PostsHome)
 }
 
 // strategy shows or sets what the model sees.
@@ -151,13 +145,7 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 
 // sees describes what the model sees.
 func (r *request) sees(strategy string) string {
-	switch strategy {
-	case "long":
-		return r.words.SeesLong
-	case "truncate":
-		return r.words.SeesNewest
-	}
-	return r.words.SeesDays
+	return cmp.Or(map[string]string{"long": r.words.SeesLong, "truncate": r.words.SeesNewest}[strategy], r.words.SeesDays)
 }
 
 // pause stops answering messages, or resumes with those that are pending.
@@ -177,4 +165,55 @@ func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) 
 		text = r.words.ResumedWith
 	}
 	return core.Outcome{Text: text, Effects: append(effects, core.Resume{At: r.now})}, nil
+}
+
+// voice shows or sets when answers are also spoken. In a chat, only it reports why the last
+// answer was not spoken.
+func (c *Commands) voice(ctx context.Context, r *request) (core.Outcome, error) {
+	s := r.user.Settings
+	if r.arg == "" {
+		return c.voiceIs(ctx, r)
+	}
+	switch choice := core.VoiceChoice(text.Fold(r.arg)); {
+	case slices.Contains(core.Voices(), choice):
+		s.Voice = choice
+	case means(r.arg, yes):
+		s.Voice = core.VoiceOn
+	case means(r.arg, no):
+		s.Voice = core.VoiceOff
+	default:
+		return r.say(r.words.VoiceUnknown), nil
+	}
+	return r.say(r.spoken(s.Voice) + c.mute(r)).With(core.SetSettings{Settings: s}), nil
+}
+
+// voiceIs shows the choice, and why the last answer was not spoken.
+func (c *Commands) voiceIs(ctx context.Context, r *request) (core.Outcome, error) {
+	said := r.spoken(r.user.Settings.Voice) + "\n" + r.words.VoiceChange + c.mute(r)
+	cause, since, err := c.Store.SpeechTrouble(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	switch at := since.In(c.location(r)).Format("2006-01-02 15:04"); {
+	case cause == "" || !c.Defaults.Voice:
+	case r.user.Role == core.RoleOwner:
+		said += "\n\n" + fmt.Sprintf(r.words.VoiceFailedOwner, at, "`"+strings.ReplaceAll(cause, "`", "'")+"`")
+	default:
+		said += "\n\n" + fmt.Sprintf(r.words.VoiceFailed, at)
+	}
+	return r.say(said), nil
+}
+
+// spoken describes when answers are spoken.
+func (r *request) spoken(v core.VoiceChoice) string {
+	of := map[core.VoiceChoice]string{core.VoiceOn: r.words.VoiceOn, core.VoiceOff: r.words.VoiceOff}
+	return cmp.Or(of[v], r.words.VoiceAuto)
+}
+
+// mute returns a note if no service that speaks is configured.
+func (c *Commands) mute(r *request) string {
+	if c.Defaults.Voice {
+		return ""
+	}
+	return "\n\n" + r.words.VoiceNone
 }

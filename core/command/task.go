@@ -59,11 +59,8 @@ func (c *Commands) toolUse(r *request) core.ToolUse {
 
 func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) {
 	list, err := c.Tasks.Tasks(ctx, r.user.ID, mostTasks)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	if len(list) == 0 {
-		return r.say(r.words.NoTasks), nil
+	if err != nil || len(list) == 0 {
+		return r.say(r.words.NoTasks), err
 	}
 	lines := []string{r.words.TasksTitle, ""}
 	for _, k := range list[:min(len(list), listed)] {

@@ -14,11 +14,8 @@ const listed = 30
 
 func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error) {
 	all, err := c.Store.Threads(ctx, r.user.ID, listed)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	if len(all) == 0 {
-		return r.say(r.words.NoThreads), nil
+	if err != nil || len(all) == 0 {
+		return r.say(r.words.NoThreads), err
 	}
 	lines := []string{r.words.ThreadsTitle, "", "- " + r.words.ContinuousName + r.here(0)}
 	for _, t := range all {
@@ -103,8 +100,7 @@ func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) 
 	if b.Running {
 		out = r.say(r.words.RetryRunning)
 	}
-	out.Effects = []core.Effect{core.RetryTurn{Thread: r.at.Thread, At: r.now}}
-	return out, nil
+	return out.With(core.RetryTurn{Thread: r.at.Thread, At: r.now}), nil
 }
 
 // stop stops the running turn of this thread. It requests that in any case, because a turn
@@ -121,6 +117,5 @@ func (c *Commands) stop(ctx context.Context, r *request) (core.Outcome, error) {
 	case b.Pending > 0 && !r.user.Settings.Paused:
 		out = r.say(r.words.StopPending)
 	}
-	out.Effects = []core.Effect{core.StopTurn{Thread: r.at.Thread}}
-	return out, nil
+	return out.With(core.StopTurn{Thread: r.at.Thread}), nil
 }

@@ -53,12 +53,10 @@ func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
 	if len(all) == 0 {
 		return r.say(r.words.UndoNone)
 	}
-	lines := []string{r.words.UndoTitle, ""}
-	for _, u := range all {
+	return list(r.words.UndoTitle, all, func(u undoable) string {
 		at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		lines = append(lines, fmt.Sprintf("- `/undo %d` · %s · %s", u.row.ID, at, trust.AuditLine(r.lang, u.row)))
-	}
-	return core.Outcome{Text: strings.Join(lines, "\n")}
+		return fmt.Sprintf("- `/undo %d` · %s · %s", u.row.ID, at, trust.AuditLine(r.lang, u.row))
+	})
 }
 
 // undoables returns the changes that are still in effect.
@@ -102,4 +100,44 @@ func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error
 		}
 	}
 	return out, nil
+}
+
+// takeBack undoes changes of tainted turns, by the numbers below their answers.
+func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
+	return r.each(ids, r.words.TakenNothing, func(id int64) (string, core.Effect, error) {
+		x, err := c.Store.Undoable(ctx, r.user.ID, id, r.now)
+		said := r.words.TakenBack[x.Kind].Made
+		if x.Ended {
+			said = r.words.TakenBack[x.Kind].Ended
+		}
+		return fmt.Sprintf(said, plainLine(x.Text)), core.Undo{X: x, At: r.now}, err
+	})
+}
+
+// Audits reads the audit.
+type Audits interface {
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+}
+
+// mineShown bounds the rows of /mine.
+const mineShown = 20
+
+// mine shows the audit of the person's account, newest first.
+func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
+	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Limit: mineShown})
+	if err != nil || len(rows) == 0 {
+		return r.say(r.words.MineNone), err
+	}
+	ids, err := c.Store.Identities(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	names := map[int64]string{}
+	for _, i := range ids {
+		names[int64(i.ID)] = placeName(i)
+	}
+	return list(r.words.MineTitle, rows, func(row core.AuditRow) string {
+		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
+		return "- " + at + " · " + trust.AuditLine(r.lang, row) + " · " + trust.Through(r.lang, row, names[row.ViaID])
+	}), nil
 }

@@ -7,7 +7,9 @@
 package document
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -56,8 +58,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // fault returns an error as a Fault; an error that is none yet gets problem p.
 func fault(p core.DocumentProblem, err error) *Fault {
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f
 	}
 	return &Fault{Problem: p, Err: err}
@@ -128,4 +129,49 @@ func clip(text string, n int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:n], "")
+}
+
+// reserved is the memory of reading besides that of PDFium.
+const reserved = 96 << 20
+
+// Source describes a file to read.
+type Source struct {
+	Name  string `json:"name"`
+	Media string `json:"media"` // the sender's content type
+	Cache string `json:"cache"` // the folder for the machine code of PDFium
+}
+
+// read extracts the text of a file and passes it to put, page by page. Its errors are
+// Faults, even if a reader panics; earlier pages remain valid.
+func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page) error) (kind string, err error) {
+	s := &sink{limits: l, put: put}
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Fault{Problem: core.DocumentDamaged, Err: fmt.Errorf("the reader panicked: %v", p)}
+		}
+	}()
+	kind = Kind(src.Name, src.Media, data)
+	if err = readKind(ctx, kind, src, data, s); err != nil {
+		return kind, fault(core.DocumentDamaged, err)
+	}
+	switch {
+	case s.words:
+		return kind, nil
+	case kind == PDF && s.pages > 0:
+		return kind, &Fault{Problem: core.DocumentScanned}
+	}
+	return kind, &Fault{Problem: core.DocumentEmpty}
+}
+
+func readKind(ctx context.Context, kind string, src Source, data []byte, s *sink) error {
+	if kind == PDF {
+		return readPDF(ctx, data, src.Cache, s)
+	}
+	readers := map[string]func([]byte, *sink) error{DOCX: readDOCX, PPTX: readPPTX, XLSX: readXLSX, ODT: readODF,
+		ODS: readODF, ODP: readODF, EPUB: readEPUB, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown, Text: readText,
+		Code: readText}
+	if read := readers[kind]; read != nil {
+		return read(data, s)
+	}
+	return &Fault{Problem: core.DocumentKind}
 }

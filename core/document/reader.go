@@ -65,8 +65,7 @@ func (r *Reader) prepare(ctx context.Context) error {
 	}
 	o := order{Source: Source{Cache: r.Cache}, Limits: Limits{Time: prepareTime, Memory: prepareMemory}, Prepare: true}
 	if err := r.run(ctx, o, nil, nil); err != nil {
-		var f *Fault
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*Fault](err); ok {
 			return &Fault{Problem: core.DocumentUnread, Err: fmt.Errorf("prepare the PDF reader: %w", f)}
 		}
 		return err

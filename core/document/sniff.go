@@ -3,7 +3,9 @@ package document
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
@@ -109,12 +111,17 @@ func zipped(data []byte) string {
 	return ""
 }
 
+// mimetypes are the types that zipped files state, by their kinds.
+var mimetypes = map[string]string{ODT: "application/vnd.oasis.opendocument.text",
+	ODS: "application/vnd.oasis.opendocument.spreadsheet", ODP: "application/vnd.oasis.opendocument.presentation",
+	EPUB: "application/epub+zip"}
+
 // broken returns the kind of a zipped file without its list of parts, by the names in its
 // bytes.
 func broken(data []byte) string {
-	for kind, part := range map[string]string{DOCX: "word/document.xml", PPTX: "ppt/slides/", XLSX: "xl/worksheets/",
-		ODT: "application/vnd.oasis.opendocument.text", ODS: "application/vnd.oasis.opendocument.spreadsheet",
-		ODP: "application/vnd.oasis.opendocument.presentation", EPUB: "application/epub+zip"} {
+	parts := map[string]string{DOCX: "word/document.xml", PPTX: "ppt/slides/", XLSX: "xl/worksheets/"}
+	maps.Copy(parts, mimetypes)
+	for kind, part := range parts {
 		if bytes.Contains(data, []byte(part)) {
 			return kind
 		}
@@ -129,18 +136,10 @@ func ofMimetype(f *zip.File) string {
 	}
 	defer r.Close()
 	said, err := io.ReadAll(io.LimitReader(r, 200))
-	if err != nil {
-		return ""
-	}
-	switch strings.TrimSuffix(strings.TrimSpace(string(said)), "-template") {
-	case "application/vnd.oasis.opendocument.text":
-		return ODT
-	case "application/vnd.oasis.opendocument.spreadsheet":
-		return ODS
-	case "application/vnd.oasis.opendocument.presentation":
-		return ODP
-	case "application/epub+zip":
-		return EPUB
+	for kind, mimetype := range mimetypes {
+		if err == nil && strings.TrimSuffix(strings.TrimSpace(string(said)), "-template") == mimetype {
+			return kind
+		}
 	}
 	return ""
 }
@@ -151,13 +150,8 @@ func container(name string, data []byte) string {
 	if !bytes.Contains(data, utf16("EncryptedPackage")) {
 		return ""
 	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".xlsx", ".xlsm":
-		return XLSX
-	case ".pptx", ".pptm":
-		return PPTX
-	}
-	return DOCX
+	office := map[string]string{".xlsx": XLSX, ".xlsm": XLSX, ".pptx": PPTX, ".pptm": PPTX}
+	return cmp.Or(office[strings.ToLower(path.Ext(name))], DOCX)
 }
 
 func utf16(s string) []byte {

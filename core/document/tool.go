@@ -3,7 +3,6 @@ package document
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,9 +11,15 @@ import (
 )
 
 // Tools returns file_read, whose errors are sentences for the model.
-func Tools(s Store, t core.Tokenizer) []core.Tool { return []core.Tool{readTool{s, t}} }
-
-var _ core.Tool = readTool{}
+func Tools(s Store, t core.Tokenizer) []core.Tool {
+	return []core.Tool{
+		core.NewTool("file_read",
+			"Read pages of a file that the user sent. conversation_search finds pages (kind file). "+
+				"Name file and page when you answer from it.",
+			`{"type":"object","properties":{"attachment":{"type":"string","description":"as shown with the file, such as 12 or 12.2"},`+
+				`"from_page":{"type":"integer"},"to_page":{"type":"integer"}},"required":["attachment"]}`, readTool{s, t}.use),
+	}
+}
 
 type readTool struct {
 	store  Store
@@ -26,15 +31,6 @@ const (
 	resultTokens = 3600 // of the text of pages
 	mostPages    = 100
 )
-
-// Spec describes file_read.
-func (readTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "file_read",
-		Description: "Read pages of a file that the user sent. conversation_search finds pages (kind file). " +
-			"Name file and page when you answer from it.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"attachment":{"type":"string","description":"as shown with the file, such as 12 or 12.2"},` +
-			`"from_page":{"type":"integer"},"to_page":{"type":"integer"}},"required":["attachment"]}`)}
-}
 
 // input holds the arguments of file_read.
 type input struct {
@@ -71,12 +67,8 @@ type pageView struct {
 	Text  string `json:"text"`
 }
 
-// Use returns pages of a file.
-func (t readTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in input
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
+// use returns pages of a file.
+func (t readTool) use(ctx context.Context, use core.ToolUse, in input) (core.ToolResult, error) {
 	ref, ok := core.ParseFileRef(string(in.Attachment))
 	if !ok {
 		return core.ToolResult{}, errors.New("attachment must be the number that is shown with the file, such as 12 or 12.2")

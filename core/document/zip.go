@@ -105,9 +105,7 @@ func (a *archive) elements(name string, see func(xml.Token) error) error {
 func walk(r io.Reader, see func(xml.Token) error) error {
 	d := xml.NewDecoder(r)
 	d.Strict = false
-	d.CharsetReader = func(string, io.Reader) (io.Reader, error) {
-		return nil, errors.New("the encoding is not UTF-8")
-	}
+	d.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errors.New("the encoding is not UTF-8") }
 	depth := 0
 	for {
 		t, err := d.RawToken()

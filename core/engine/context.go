@@ -48,7 +48,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	case errors.Is(err, prompt.ErrNoRoom):
 		err = &core.ModelError{Kind: core.ModelConfig, Err: err}
 	}
-	return core.Prompt(p), err
+	return p, err
 }
 
 // parts returns the parts of a prompt that do not depend on the conversation.

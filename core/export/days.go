@@ -19,7 +19,7 @@ func (x *export) days() error {
 	if err != nil {
 		return err
 	}
-	var summaries []summaryLine
+	var summaries []core.ExportedSummary
 	for _, g := range segments {
 		x.labels[g.ID] = g.Day.Label
 		versions, err := x.Store.Summaries(x.ctx, x.user.ID, g.ID, all)
@@ -27,8 +27,8 @@ func (x *export) days() error {
 			return err
 		}
 		for _, s := range slices.Backward(versions) {
-			summaries = append(summaries, summaryLine{g.Day.Label, s.Version, s.Markdown, s.Covers, s.Model, s.Final,
-				s.Ungrounded, s.CreatedAt})
+			summaries = append(summaries, core.ExportedSummary{Day: g.Day.Label, Version: s.Version, Markdown: s.Markdown,
+				Covers: s.Covers, Model: s.Model, Final: s.Final, Ungrounded: s.Ungrounded, CreatedAt: s.CreatedAt})
 		}
 		if err := x.day(g, versions); err != nil {
 			return fmt.Errorf("day %s: %w", g.Day.Label, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Store holds the exported data.
@@ -169,14 +170,15 @@ func (x *export) memory() error {
 	if err != nil {
 		return err
 	}
-	out := make([]itemLine, len(items))
+	out := make([]core.ExportedItem, len(items))
 	for n, i := range items {
-		out[n] = itemLine{i.ID, i.Theme, i.Type, i.Content, i.Tags, i.SourceMessage, i.Status, i.Noted, i.History,
-			i.CreatedAt, i.UpdatedAt}
+		out[n] = core.ExportedItem{ID: i.ID, Theme: i.Theme, Type: i.Type, Content: i.Content, Tags: i.Tags,
+			Source: i.SourceMessage, Status: i.Status, Noted: i.Noted, History: i.History, CreatedAt: i.CreatedAt,
+			UpdatedAt: i.UpdatedAt}
 	}
-	names := make([]themeLine, len(themes))
+	names := make([]core.ExportedTheme, len(themes))
 	for n, t := range themes {
-		names[n] = themeLine{t.Slug, t.Name, t.Description, t.CreatedAt}
+		names[n] = core.ExportedTheme{Slug: t.Slug, Name: t.Name, Description: t.Description, CreatedAt: t.CreatedAt}
 	}
 	return errors.Join(lines(x, "memory.jsonl", out), lines(x, "themes.jsonl", names))
 }
@@ -186,9 +188,9 @@ func (x *export) standing() error {
 	if err != nil {
 		return err
 	}
-	out := make([]standingLine, len(list))
+	out := make([]core.ExportedInstruction, len(list))
 	for n, i := range list {
-		out[n] = standingLine{i.ID, i.Text, i.Source, i.Noted, i.CreatedAt}
+		out[n] = core.ExportedInstruction{ID: i.ID, Text: i.Text, Source: i.Source, Noted: i.Noted, CreatedAt: i.CreatedAt}
 	}
 	return lines(x, "standing.jsonl", out)
 }
@@ -198,18 +200,19 @@ func (x *export) plans() error {
 	if err != nil {
 		return err
 	}
-	loops := make([]loopLine, len(plans.Loops))
+	loops := make([]core.ExportedLoop, len(plans.Loops))
 	for n, l := range plans.Loops {
-		loops[n] = loopLine{l.ID, l.Text, l.State, l.Sources, l.OpenedAt, l.Mentioned}
+		loops[n] = core.ExportedLoop{ID: l.ID, Text: l.Text, State: l.State, Sources: l.Sources, OpenedAt: l.OpenedAt,
+			Mentioned: l.Mentioned}
 	}
-	wanted := make([]timedLine, len(plans.Reminders))
+	wanted := make([]core.ExportedPlan, len(plans.Reminders))
 	for n, r := range plans.Reminders {
-		wanted[n] = timedLine{int64(r.ID), r.Text, r.DueAt, r.Cron, r.Zone, string(r.State), r.Source, r.CreatedAt, r.FiredAt,
-			r.Message}
+		wanted[n] = core.ExportedPlan{ID: int64(r.ID), Text: r.Text, DueAt: r.DueAt, Cron: r.Cron, Zone: r.Zone,
+			State: string(r.State), Source: r.Source, CreatedAt: r.CreatedAt, FiredAt: r.FiredAt, Message: r.Message}
 	}
-	tasks := make([]timedLine, len(plans.Tasks))
+	tasks := make([]core.ExportedPlan, len(plans.Tasks))
 	for n, k := range plans.Tasks {
-		tasks[n] = timedLine{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
+		tasks[n] = core.ExportedPlan{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
 			State: string(k.State), Source: k.Source, CreatedAt: k.CreatedAt}
 	}
 	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted),
@@ -282,3 +285,13 @@ func (x *export) copy(path string) error {
 	}
 	return errors.Join(err, in.Close())
 }
+
+// texts are the texts of the files for people.
+type texts struct {
+	Readme                           string // name of the user, time of the export
+	Zone                             string // zone of the times of a day
+	Conversation, Deleted, Assistant string
+	Task                             string // name of the user
+}
+
+var say = words.In[texts]("export")

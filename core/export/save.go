@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
@@ -34,8 +35,7 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 	dir := filepath.Dir(file)
 	disk.Sweep(filepath.Join(dir, partialPattern), s.Lock)
 	f, err := os.CreateTemp(dir, partialPattern)
-	var about *fs.PathError // whose path means nothing to the user
-	if errors.As(err, &about) {
+	if about, ok := errors.AsType[*fs.PathError](err); ok {
 		err = about.Err
 	}
 	if err != nil {
@@ -98,4 +98,50 @@ func place(draft, file string) error {
 		_ = dir.Close()
 	}
 	return nil
+}
+
+// messageLine is a message in messages.jsonl.
+type messageLine struct {
+	Thread      core.ThreadID    `json:"thread"`
+	ID          core.MessageID   `json:"id"`
+	Day         string           `json:"day,omitempty"`
+	Role        core.Role        `json:"role"`
+	Kind        core.MessageKind `json:"kind"`
+	Channel     string           `json:"channel,omitempty"`
+	SentAt      time.Time        `json:"sent_at"`
+	Text        string           `json:"text"`
+	Redacted    bool             `json:"redacted,omitempty"`
+	Quote       *core.Quote      `json:"quote,omitempty"`
+	Forwarded   string           `json:"forwarded_from,omitempty"`
+	Attachments []fileLine       `json:"attachments,omitempty"`
+	ToolCalls   []core.ToolCall  `json:"tool_calls,omitempty"`
+	ToolCallID  string           `json:"tool_call_id,omitempty"`
+	ToolName    string           `json:"tool_name,omitempty"`
+	Task        *core.TaskMark   `json:"task,omitempty"` // the text of a due task, not typed
+	Revisions   []revisionLine   `json:"revisions,omitempty"`
+}
+
+type fileLine struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name,omitempty"`
+	MIME       string `json:"mime,omitempty"`
+	Size       int64  `json:"size,omitempty"`
+	Path       string `json:"path,omitempty"` // below media/
+	Transcript string `json:"transcript,omitempty"`
+}
+
+// pageLine is a page of a document in files.jsonl.
+type pageLine struct {
+	Message    core.MessageID `json:"message"`
+	Attachment int            `json:"attachment"` // of the message, from 1
+	Name       string         `json:"name,omitempty"`
+	Kind       string         `json:"kind,omitempty"`
+	Page       int            `json:"page"`
+	Title      string         `json:"title,omitempty"`
+	Text       string         `json:"text"`
+}
+
+type revisionLine struct {
+	Text       string    `json:"text"`
+	ReplacedAt time.Time `json:"replaced_at"`
 }

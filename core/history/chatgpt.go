@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -54,28 +53,16 @@ type chatgptAttachment struct {
 }
 
 // readChatGPT reads the export of ChatGPT: conversations.json, or its parts.
-func readChatGPT(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool {
-		return strings.HasPrefix(base, "conversations") && path.Ext(base) == ".json"
-	})
-	if len(names) == 0 {
-		return fmt.Errorf("there is no conversations.json in it; ask for your data in ChatGPT's settings")
-	}
+func readChatGPT(a *Archive, names []string, _ Options, out output) error {
 	files := chatgptFiles(a)
 	return eachConversation(a, names, out, func(c chatgptConversation) error { return c.read(files, out) })
 }
 
 // eachConversation passes every element of files that are lists to f.
 func eachConversation[T any](a *Archive, names []string, out output, f func(T) error) error {
-	for _, name := range names {
-		err := a.document(name, out, func(d *document) error {
-			return d.array(func() error { return next(d, f) })
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(names, func(name string) error {
+		return a.document(name, out, func(d *document) error { return d.array(func() error { return next(d, f) }) })
+	})
 }
 
 // chatgptFiles returns the files of an export by the ids at the beginning of their names.

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,11 +36,7 @@ type claudeMessage struct {
 }
 
 // readClaude reads the export of Claude.
-func readClaude(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool { return base == "conversations.json" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no conversations.json in it; export your data in Claude's settings")
-	}
+func readClaude(a *Archive, names []string, _ Options, out output) error {
 	if err := claudeMemories(a, out); err != nil {
 		return err
 	}
@@ -106,7 +101,7 @@ func claudeMemories(a *Archive, out output) error {
 	if a.main != "" {
 		return nil
 	}
-	names := a.find(func(base string) bool { return base == "memories.json" })
+	names := a.find(called("memories.json"))
 	return eachValue(a, names, out, func(_ string, m struct {
 		Conversations string            `json:"conversations_memory"`
 		Projects      map[string]string `json:"project_memories"`

@@ -45,7 +45,7 @@ type digester struct {
 // digest as an export of the store that imported it. It is empty for an archive that is no
 // complete export of ours.
 func Digest(a *Archive) (string, error) {
-	names := a.find(func(base string) bool { return base == "messages.jsonl" })
+	names := a.find(called("messages.jsonl"))
 	if len(names) == 0 || a.main != "" {
 		return "", nil
 	}
@@ -158,7 +158,7 @@ func sums[T any](d *digester, name string, values func(T) []any) (out []sum, err
 }
 
 func (d *digester) summaries() ([]sum, error) {
-	return sums(d, "summaries.jsonl", func(s ownSummary) []any {
+	return sums(d, "summaries.jsonl", func(s core.ExportedSummary) []any {
 		var covers []string
 		for id, mark := range d.marks {
 			if s.Covers.Has(id) {
@@ -177,7 +177,7 @@ func (d *digester) summaries() ([]sum, error) {
 }
 
 func (d *digester) memory() ([]sum, error) {
-	return sums(d, "memory.jsonl", func(i ownItem) []any {
+	return sums(d, "memory.jsonl", func(i core.ExportedItem) []any {
 		var wordings []any
 		for _, w := range i.History {
 			wordings = append(wordings, w.Content, stamp(w.Until))
@@ -188,13 +188,13 @@ func (d *digester) memory() ([]sum, error) {
 }
 
 func (d *digester) standing() ([]sum, error) {
-	return sums(d, "standing.jsonl", func(i ownInstruction) []any {
+	return sums(d, "standing.jsonl", func(i core.ExportedInstruction) []any {
 		return []any{i.Text, d.marks[i.Source], i.Noted, stamp(i.CreatedAt)}
 	})
 }
 
 func (d *digester) loops() ([]sum, error) {
-	return sums(d, "loops.jsonl", func(l ownLoop) []any {
+	return sums(d, "loops.jsonl", func(l core.ExportedLoop) []any {
 		var sources []string
 		for _, id := range l.Sources {
 			sources = append(sources, d.marks[id])
@@ -205,14 +205,14 @@ func (d *digester) loops() ([]sum, error) {
 }
 
 func (d *digester) reminders() ([]sum, error) {
-	return sums(d, "reminders.jsonl", func(r ownTimed) []any {
+	return sums(d, "reminders.jsonl", func(r core.ExportedPlan) []any {
 		return []any{r.Text, stamp(r.DueAt), r.Cron, r.Zone, r.State, d.marks[r.Source], stamp(r.CreatedAt), stamp(r.FiredAt),
 			d.marks[r.Message]}
 	})
 }
 
 func (d *digester) tasks() ([]sum, error) {
-	return sums(d, "tasks.jsonl", func(k ownTimed) []any {
+	return sums(d, "tasks.jsonl", func(k core.ExportedPlan) []any {
 		return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.marks[k.Source], stamp(k.CreatedAt)}
 	})
 }

@@ -160,8 +160,7 @@ func (d *document) value(v any) (bool, error) {
 	d.guard.left = maxElement
 	before := d.InputOffset()
 	err := d.Decode(v)
-	var form *json.UnmarshalTypeError
-	if errors.As(err, &form) {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		d.out.left(fmt.Sprintf("%s, byte %d", d.name, before), oddForm)
 		return false, nil
 	}

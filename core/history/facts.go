@@ -151,7 +151,7 @@ func (r *run) remember(ctx context.Context) error {
 		}
 	}
 	now := r.Now()
-	theme := core.Theme{User: r.User.ID, Slug: r.format, Name: programs()[r.format], CreatedAt: now, UpdatedAt: now}
+	theme := core.Theme{User: r.User.ID, Slug: r.format, Name: formats()[r.format].program, CreatedAt: now, UpdatedAt: now}
 	for _, f := range r.facts {
 		digest := text.Digest(f.Text)
 		if here[digest] {
@@ -176,10 +176,4 @@ func (r *run) remember(ctx context.Context) error {
 func (r *run) note(ctx context.Context, e core.Effect) error {
 	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{e}})
 	return err
-}
-
-// programs returns the names of the programs whose memory is imported, by their formats.
-func programs() map[string]string {
-	return map[string]string{"openwebui": "Open WebUI", "librechat": "LibreChat", "hermes": "Hermes Agent",
-		"openclaw": "OpenClaw", "letta": "Letta", "claude": "Claude"}
 }

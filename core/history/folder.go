@@ -22,8 +22,8 @@ const (
 
 // readFiles reads a folder of documents. Each becomes a message of the user at the time
 // of the file's last change, identified by its name and content.
-func readFiles(a *Archive, o Options, out output) error {
-	for _, name := range a.find(func(string) bool { return true }) {
+func readFiles(a *Archive, names []string, o Options, out output) error {
+	for _, name := range names {
 		data, err := a.whole(name, o.Max)
 		switch {
 		case errors.Is(err, errLarge):

@@ -43,15 +43,14 @@ type hermesMessage struct {
 
 // readHermes reads the folder of Hermes Agent: its database, or exports of it, and its
 // memory.
-func readHermes(a *Archive, o Options, out output) error {
+func readHermes(a *Archive, sources []string, o Options, out output) error {
 	h := &hermes{archive: a, out: out, seen: map[[16]byte]bool{}, people: map[string]int{}}
-	sources := a.find(func(base string) bool { return base == "state.db" })
 	read := h.database
 	if len(sources) == 0 || a.main != "" && path.Ext(a.main) == ".jsonl" {
-		sources = a.find(func(base string) bool { return path.Ext(base) == ".jsonl" })
+		sources = a.find(ending(".jsonl"))
 		read = h.lines
 	}
-	notes := a.find(func(base string) bool { return base == "MEMORY.md" || base == "USER.md" || base == "SOUL.md" })
+	notes := a.find(called("MEMORY.md", "USER.md", "SOUL.md"))
 	switch {
 	case a.main != "" && path.Ext(a.main) == ".md":
 		sources = nil
@@ -61,24 +60,18 @@ func readHermes(a *Archive, o Options, out output) error {
 	if len(sources)+len(notes) == 0 {
 		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or an output of `hermes sessions export`")
 	}
-	for _, name := range sources {
-		if err := read(name, h.meet, nil); err != nil {
-			return err
-		}
+	err := each(sources, func(name string) error { return read(name, h.meet, nil) })
+	if err != nil {
+		return err
 	}
-	var err error
 	if h.mine, err = choose(several(h.people, o.Me), o.Me); err != nil {
 		return err
 	}
-	for _, name := range sources {
-		if err := read(name, h.session, h.message); err != nil {
-			return err
-		}
+	if err := each(sources, func(name string) error { return read(name, h.session, h.message) }); err != nil {
+		return err
 	}
 	for _, name := range notes {
-		if err := notesOf(a, name, "\n§\n", out); err != nil {
-			return err
-		}
+		notesOf(a, name, "\n§\n", out)
 	}
 	return nil
 }
@@ -237,12 +230,7 @@ func (h *hermes) lines(name string, begin func(*hermesSession), message func(her
 		if s.System != "" {
 			out.count(persona)
 		}
-		for _, m := range s.Messages {
-			if err := message(m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return each(s.Messages, message)
 	})
 }
 
@@ -303,20 +291,20 @@ func hermesRow(r row) hermesMessage {
 
 // notesOf reads a file of an agent's memory; a description of the agent itself is left
 // out. divider separates entries; empty: the file is Markdown.
-func notesOf(a *Archive, name, divider string, out output) error {
+func notesOf(a *Archive, name, divider string, out output) {
 	base := path.Base(name)
 	if base == "SOUL.md" || base == "IDENTITY.md" || base == "AGENTS.md" || base == "BOOTSTRAP.md" {
 		out.left(name, persona)
-		return nil
+		return
 	}
 	if dated.MatchString(base) {
 		out.left(name, "it is a note of a day, whose conversations come in themselves")
-		return nil
+		return
 	}
 	data, err := a.whole(name, maxNotes)
 	if err != nil {
 		out.left(name, unread)
-		return nil
+		return
 	}
 	like := Fact{From: base, Noted: true, At: a.changed(name)}
 	if divider != "" && strings.Contains(string(data), divider) {
@@ -326,12 +314,11 @@ func notesOf(a *Archive, name, divider string, out output) error {
 				out.fact(like)
 			}
 		}
-		return nil
+		return
 	}
 	if !out.directives(string(data), like) {
 		out.facts(string(data), like)
 	}
-	return nil
 }
 
 // maxNotes bounds a file of an agent's memory, in bytes.

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -46,21 +48,12 @@ type File struct {
 	Transcript string // of its speech
 }
 
-// Own holds the fields of a message that only our own exports have.
+// Own holds what only our own exports have of a message.
 type Own struct {
-	Thread     core.ThreadID
-	Plain      bool // a thread of its own
-	ID         core.MessageID
-	Day        string
-	Kind       core.MessageKind
-	Channel    string
-	Quote      *core.Quote
-	ToolCalls  []core.ToolCall
-	ToolCallID string
-	ToolName   string
-	Task       *core.TaskMark
-	Redacted   bool
-	Revisions  []core.Revision
+	core.ImportMessage // but its text, sender, time, day and key
+	Thread             core.ThreadID
+	Plain              bool // a thread of its own
+	Day                string
 }
 
 // Fact is a statement about the user in another assistant's memory.
@@ -107,20 +100,53 @@ type Options struct {
 	Me string
 }
 
-// reader reads one kind of archive. It returns an error only if nothing can be
-// read at all, or if out does.
-type reader func(a *Archive, o Options, out output) error
+// format is one kind of archive.
+type format struct {
+	program string                 // whose memory it has; empty: it has none
+	wanted  func(base string) bool // the files that read gets
+	missing error                  // if there are none; nil: read decides
+	// read returns an error only if nothing can be read at all, or if out does.
+	read func(a *Archive, names []string, o Options, out output) error
+}
 
-// readers returns the readers by the names of their formats.
-func readers() map[string]reader {
-	return map[string]reader{"telegram": readTelegram, "whatsapp": readWhatsApp, "chatgpt": readChatGPT,
-		"claude": readClaude, "openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn,
-		"files": readFiles, "openwebui": readOpenWebUI, "librechat": readLibreChat, "hermes": readHermes,
-		"letta": readLetta}
+// formats returns the supported formats by their names.
+func formats() map[string]format {
+	return map[string]format{
+		"telegram": {"", called("result.json"),
+			errors.New("there is no result.json in it; export from Telegram Desktop as JSON"), readTelegram},
+		"whatsapp": {"", func(base string) bool { return strings.EqualFold(path.Ext(base), ".txt") },
+			errors.New("there is no text file in it; export the chat from WhatsApp"), readWhatsApp},
+		"chatgpt": {"", func(base string) bool { return strings.HasPrefix(base, "conversations") && ending(".json")(base) },
+			errors.New("there is no conversations.json in it; ask for your data in ChatGPT's settings"), readChatGPT},
+		"claude": {"Claude", called("conversations.json"),
+			errors.New("there is no conversations.json in it; export your data in Claude's settings"), readClaude},
+		"openclaw": {"OpenClaw", called("openclaw-agent.sqlite"), nil, readOpenClaw},
+		"picoclaw": {"", func(base string) bool {
+			return ending(".jsonl", ".json")(base) && !strings.HasSuffix(base, ".meta.json")
+		}, errors.New("there is no session in it; give ~/.picoclaw/workspace/sessions, or one of its files"), readPicoClaw},
+		"jsonl": {"", called("messages.jsonl"), errors.New("there is no messages.jsonl in it"), readOwn},
+		"files": {"", func(string) bool { return true }, nil, readFiles},
+		"openwebui": {"Open WebUI", ending(".json"),
+			errors.New("there is no .json file in it; export your chats in Open WebUI's settings, under Data Controls"), readOpenWebUI},
+		"librechat": {"LibreChat", ending(".json"),
+			errors.New("there is no .json file in it; export conversations in LibreChat as json"), readLibreChat},
+		"hermes": {"Hermes Agent", called("state.db"), nil, readHermes},
+		"letta":  {"Letta", ending(".af", ".json"), errors.New("there is no .af file in it; export the agent in Letta"), readLetta},
+	}
+}
+
+// called returns a condition for the base names of files.
+func called(names ...string) func(base string) bool {
+	return func(base string) bool { return slices.Contains(names, base) }
+}
+
+// ending is called for extensions.
+func ending(extensions ...string) func(base string) bool {
+	return func(base string) bool { return slices.Contains(extensions, path.Ext(base)) }
 }
 
 // Formats returns the supported formats, sorted.
-func Formats() []string { return slices.Sorted(maps.Keys(readers())) }
+func Formats() []string { return slices.Sorted(maps.Keys(formats())) }
 
 // errNothing means that an archive holds no readable message.
 var errNothing = errors.New("there is no readable message in it")
@@ -142,9 +168,13 @@ const (
 
 // Read passes the contents of an archive to take.
 func Read(a *Archive, format string, o Options, take Taker) error {
-	read, ok := readers()[format]
+	form, ok := formats()[format]
 	if !ok {
 		return fmt.Errorf("%s is not a supported format", format)
+	}
+	names := a.find(form.wanted)
+	if len(names) == 0 && form.missing != nil {
+		return form.missing
 	}
 	n := 0
 	var first *Left
@@ -163,7 +193,7 @@ func Read(a *Archive, format string, o Options, take Taker) error {
 		n++
 		return take.Line(l)
 	}}
-	if err := read(a, o, out); err != nil {
+	if err := form.read(a, names, o, out); err != nil {
 		return err
 	}
 	if n+facts.n == 0 {
@@ -186,6 +216,16 @@ func (o Options) refused(l Line) string {
 		return "it is empty"
 	}
 	return ""
+}
+
+// each calls f with the elements of a list until it fails.
+func each[T any](list []T, f func(T) error) error {
+	for _, x := range list {
+		if err := f(x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place describes the place of a message in the archive.

@@ -227,23 +227,20 @@ func (r *run) thread(l Line) *core.ImportThread {
 // message returns a line in the form of the store.
 func (r *run) message(l Line) core.ImportMessage {
 	role, from := r.who.role(l)
-	m := core.ImportMessage{Channel: r.format, Key: r.key(l)}
-	m.NewMessage = core.NewMessage{Role: role, Kind: core.KindChat, Text: l.Text,
-		SentAt: l.At.UTC().Truncate(time.Millisecond), ForwardedFrom: from}
-	if l.Quote != "" {
+	m := core.ImportMessage{NewMessage: core.NewMessage{Kind: core.KindChat}}
+	switch {
+	case l.Own != nil:
+		m = l.Own.ImportMessage
+		m.Place = r.next(l)
+	case l.Quote != "":
 		m.Quote = &core.Quote{Text: l.Quote}
 	}
-	if o := l.Own; o != nil {
-		m.Was, m.Redacted, m.Revisions = o.ID, o.Redacted, o.Revisions
-		m.Place = r.next(l)
-		m.Kind, m.Quote, m.ToolCalls, m.ToolCallID, m.ToolName = o.Kind, o.Quote, o.ToolCalls, o.ToolCallID, o.ToolName
-		m.Task = o.Task
-		if o.Channel != "" || o.ID > 0 { // a message of an export may have no channel
-			m.Channel = o.Channel
-		}
+	if m.Was <= 0 { // a message of an export may have no channel
+		m.Channel = cmp.Or(m.Channel, r.format)
 	}
-	if m.Redacted {
-		m.Text = ""
+	m.Key, m.Role, m.ForwardedFrom, m.SentAt = r.key(l), role, from, l.At.UTC().Truncate(time.Millisecond)
+	if !m.Redacted {
+		m.Text = l.Text
 	}
 	m.Day = r.day(l, m)
 	return m
@@ -252,7 +249,7 @@ func (r *run) message(l Line) core.ImportMessage {
 // next returns the place of a message of an export, which keeps its order: at its time,
 // but after the one before.
 func (r *run) next(l Line) int64 {
-	if l.Own.ID == 0 {
+	if l.Own.Was == 0 {
 		return 0
 	}
 	r.last[l.Chat] = max(r.last[l.Chat]+1, l.At.UnixMicro())

@@ -53,11 +53,7 @@ type lettaMessage struct {
 }
 
 // readLetta reads agent files of Letta.
-func readLetta(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool { return path.Ext(base) == ".af" || path.Ext(base) == ".json" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no .af file in it; export the agent in Letta")
-	}
+func readLetta(a *Archive, names []string, _ Options, out output) error {
 	return eachValue(a, names, out, func(name string, f lettaFile) error { return f.read(name, out) })
 }
 

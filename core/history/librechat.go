@@ -3,8 +3,6 @@ package history
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"path"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -41,11 +39,7 @@ type libreChatMessage struct {
 }
 
 // readLibreChat reads conversations that LibreChat exported as JSON, and its memories.
-func readLibreChat(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool { return path.Ext(base) == ".json" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no .json file in it; export conversations in LibreChat as json")
-	}
+func readLibreChat(a *Archive, names []string, _ Options, out output) error {
 	return eachValue(a, names, out, func(name string, c libreChatFile) error { return c.read(a, name, out) })
 }
 

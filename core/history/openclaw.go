@@ -41,9 +41,8 @@ type openclaw struct {
 
 // readOpenClaw reads the folder of OpenClaw: the databases of its agents, or sessions of
 // earlier versions, and the memory in its workspaces.
-func readOpenClaw(a *Archive, o Options, out output) error {
+func readOpenClaw(a *Archive, bases []string, o Options, out output) error {
 	r := &openclaw{archive: a, out: out, people: map[string]int{}}
-	bases := a.find(func(base string) bool { return base == "openclaw-agent.sqlite" })
 	files := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" || archived.MatchString(base) })
 	notes := a.find(openclawNotes)
 	switch {
@@ -65,20 +64,14 @@ func readOpenClaw(a *Archive, o Options, out output) error {
 	if r.mine, err = choose(several(r.people, o.Me), o.Me); err != nil {
 		return err
 	}
-	for _, name := range bases {
-		if err := r.database(name); err != nil {
-			return err
-		}
+	if err := each(bases, r.database); err != nil {
+		return err
 	}
-	for _, name := range files {
-		if err := r.file(name, keys); err != nil {
-			return err
-		}
+	if err := each(files, func(name string) error { return r.file(name, keys) }); err != nil {
+		return err
 	}
 	for _, name := range notes {
-		if err := notesOf(a, name, "", out); err != nil {
-			return err
-		}
+		notesOf(a, name, "", out)
 	}
 	return nil
 }
@@ -211,12 +204,7 @@ func (r *openclaw) database(name string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range sessions {
-		if err := r.session(d, s["session_id"], r.skip(s["session_key"])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(sessions, func(s row) error { return r.session(d, s["session_id"], r.skip(s["session_key"])) })
 }
 
 // session reads a session of a database. why is the reason for leaving it out, if any.

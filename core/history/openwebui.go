@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -68,11 +67,7 @@ type openWebUIWrote struct {
 }
 
 // readOpenWebUI reads exported chats of Open WebUI, and its memories.
-func readOpenWebUI(a *Archive, o Options, out output) error {
-	names := a.find(func(base string) bool { return path.Ext(base) == ".json" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no .json file in it; export your chats in Open WebUI's settings, under Data Controls")
-	}
+func readOpenWebUI(a *Archive, names []string, o Options, out output) error {
 	people := map[string]int{}
 	err := eachValue(a, names, silent(), func(_ string, r struct {
 		User string `json:"user_id"`

@@ -50,11 +50,7 @@ type ownMessage struct {
 }
 
 // readOwn reads our own export: its ZIP file, or messages.jsonl alone.
-func readOwn(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool { return base == "messages.jsonl" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no messages.jsonl in it")
-	}
+func readOwn(a *Archive, names []string, _ Options, out output) error {
 	r := &own{archive: a, name: names[0], out: out, titles: map[core.ThreadID]string{}, first: -1}
 	r.findThreads()
 	return eachJSON(a, r.name, out, r.read)
@@ -119,8 +115,9 @@ func (r *own) read(n int, m ownMessage) error {
 	if m.ID > 0 {
 		l.ID = strconv.FormatInt(int64(m.ID), 10)
 	}
-	l.Own = &Own{Thread: m.Thread, Plain: plain, ID: m.ID, Day: m.Day, Kind: m.Kind, Channel: m.Channel, Quote: m.Quote,
-		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Redacted: m.Redacted, Task: m.Task}
+	l.Own = &Own{Thread: m.Thread, Plain: plain, Day: m.Day, ImportMessage: core.ImportMessage{Was: m.ID,
+		Channel: m.Channel, Redacted: m.Redacted, NewMessage: core.NewMessage{Kind: m.Kind, Quote: m.Quote, Task: m.Task,
+			ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName}}}
 	for i, old := range m.Revisions {
 		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
 	}
@@ -147,7 +144,7 @@ func known(role core.Role, kind core.MessageKind) bool {
 
 // sibling reads the lines of a file beside messages.jsonl of an export, if it exists.
 func sibling[T any](a *Archive, name string, f func(T) error) error {
-	names := a.find(func(base string) bool { return base == "messages.jsonl" })
+	names := a.find(called("messages.jsonl"))
 	if len(names) == 0 || a.main != "" {
 		return nil
 	}

@@ -155,8 +155,8 @@ func severalPeople(names []string, people map[string]int) error {
 
 // eachValue passes the value of each file to f, or each of its elements if it is a list.
 func eachValue[T any](a *Archive, names []string, out output, f func(name string, v T) error) error {
-	for _, name := range names {
-		err := a.document(name, out, func(d *document) error {
+	return each(names, func(name string) error {
+		return a.document(name, out, func(d *document) error {
 			one := func() error { return next(d, func(v T) error { return f(name, v) }) }
 			first, err := d.first()
 			switch {
@@ -167,9 +167,5 @@ func eachValue[T any](a *Archive, names []string, out output, f func(name string
 			}
 			return one()
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }

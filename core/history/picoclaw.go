@@ -54,31 +54,20 @@ type picoclawSession struct {
 
 // readPicoClaw reads sessions of PicoClaw: workspace/sessions/*.jsonl with their
 // .meta.json, or *.json of earlier versions.
-func readPicoClaw(a *Archive, o Options, out output) error {
-	names := a.find(func(base string) bool {
-		return path.Ext(base) == ".jsonl" || path.Ext(base) == ".json" && !strings.HasSuffix(base, ".meta.json")
-	})
-	if len(names) == 0 {
-		return fmt.Errorf("there is no session in it; give ~/.picoclaw/workspace/sessions, or one of its files")
-	}
-	for _, name := range names {
-		p := &picoclaw{name: name, out: out, now: o.Now}
-		read := p.readLines
+func readPicoClaw(a *Archive, names []string, o Options, out output) error {
+	return each(names, func(name string) error {
+		p := &picoclaw{name: name, out: out}
 		if path.Ext(name) == ".json" {
-			read = p.readWhole
+			return p.readWhole(a)
 		}
-		if err := read(a); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.readLines(a)
+	})
 }
 
 type picoclaw struct {
 	name         string
 	chat         string
 	out          output
-	now          time.Time
 	n            int
 	last         time.Time
 	since, until time.Time
@@ -89,12 +78,7 @@ func (p *picoclaw) readWhole(a *Archive) error {
 	return a.document(p.name, p.out, func(d *document) error {
 		return next(d, func(s picoclawSession) error {
 			p.begin(s, len(s.Messages))
-			for _, m := range s.Messages {
-				if err := p.message(m); err != nil {
-					return err
-				}
-			}
-			return nil
+			return each(s.Messages, p.message)
 		})
 	})
 }

@@ -14,71 +14,11 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// The files of an export of ours besides messages.
-type (
-	ownSummary struct {
-		Day        string     `json:"day"`
-		Markdown   string     `json:"markdown"`
-		Covers     core.IDSet `json:"covers"`
-		Model      string     `json:"model"`
-		Final      bool       `json:"final"`
-		Ungrounded bool       `json:"ungrounded"`
-		CreatedAt  time.Time  `json:"created_at"`
-	}
-	ownItem struct {
-		Theme     string          `json:"theme"`
-		Type      core.ItemType   `json:"type"`
-		Content   string          `json:"content"`
-		Tags      []string        `json:"tags"`
-		Source    core.MessageID  `json:"source_message"`
-		Status    core.ItemStatus `json:"status"`
-		Noted     bool            `json:"noted"`
-		History   []core.Wording  `json:"history"`
-		CreatedAt time.Time       `json:"created_at"`
-		UpdatedAt time.Time       `json:"updated_at"`
-	}
-	ownTheme struct {
-		Slug        string    `json:"slug"`
-		Name        string    `json:"name"`
-		Description string    `json:"description"`
-		CreatedAt   time.Time `json:"created_at"`
-	}
-	ownLoop struct {
-		Text      string           `json:"text"`
-		State     core.LoopState   `json:"state"`
-		Sources   []core.MessageID `json:"sources"`
-		OpenedAt  time.Time        `json:"opened_at"`
-		Mentioned time.Time        `json:"mentioned_at"`
-	}
-	ownInstruction struct {
-		Text      string         `json:"text"`
-		Source    core.MessageID `json:"source_message"`
-		Noted     bool           `json:"noted"`
-		CreatedAt time.Time      `json:"created_at"`
-	}
-	// ownTimed is a reminder or a task.
-	ownTimed struct {
-		Text      string         `json:"text"`
-		DueAt     time.Time      `json:"due_at"`
-		Cron      string         `json:"cron"`
-		Zone      string         `json:"zone"`
-		State     string         `json:"state"`
-		Source    core.MessageID `json:"source_message"`
-		CreatedAt time.Time      `json:"created_at"`
-		FiredAt   time.Time      `json:"fired_at"` // of a reminder
-		Message   core.MessageID `json:"message"`  // of a reminder
-	}
-)
-
 // rest imports the summaries, memory, standing instructions, loops, reminders and tasks
 // of an export.
 func (r *run) rest(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	steps := []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans}
+	return each(steps, func(step func(context.Context) error) error { return step(ctx) })
 }
 
 // storable returns a text without NUL, which no store takes.
@@ -99,7 +39,7 @@ func (r *run) summaries(ctx context.Context) error {
 		versions = nil
 		return err
 	}
-	err := sibling(r.archive, "summaries.jsonl", func(s ownSummary) error {
+	err := sibling(r.archive, "summaries.jsonl", func(s core.ExportedSummary) error {
 		if s.Day != day {
 			if err := store(); err != nil {
 				return err
@@ -153,7 +93,7 @@ func (r *run) references(markdown string) string {
 // memory imports new items.
 func (r *run) memory(ctx context.Context) error {
 	themes := map[string]core.Theme{}
-	err := sibling(r.archive, "themes.jsonl", func(t ownTheme) error {
+	err := sibling(r.archive, "themes.jsonl", func(t core.ExportedTheme) error {
 		themes[t.Slug] = core.Theme{User: r.User.ID, Slug: t.Slug, Name: t.Name, Description: t.Description,
 			CreatedAt: t.CreatedAt}
 		return nil
@@ -172,7 +112,7 @@ func (r *run) memory(ctx context.Context) error {
 	// Archived items come first: their content may be active again since.
 	for _, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} {
 		fresh := map[string]bool{}
-		err := sibling(r.archive, "memory.jsonl", func(i ownItem) error {
+		err := sibling(r.archive, "memory.jsonl", func(i core.ExportedItem) error {
 			i.Content = storable(i.Content)
 			if archived := i.Status == core.ItemArchived; archived != (status == core.ItemArchived) || here[i.Content] ||
 				fresh[i.Content] || strings.TrimSpace(i.Content) == "" {
@@ -189,7 +129,7 @@ func (r *run) memory(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
+func (r *run) addItem(ctx context.Context, i core.ExportedItem, theme core.Theme) error {
 	if theme.Slug == "" {
 		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
 	}
@@ -214,7 +154,7 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 
 // standing imports new standing instructions. Those beyond the limits are left out.
 func (r *run) standing(ctx context.Context) error {
-	return sibling(r.archive, "standing.jsonl", func(o ownInstruction) error {
+	return sibling(r.archive, "standing.jsonl", func(o core.ExportedInstruction) error {
 		add, ok := r.Standing.Import(core.Instruction{User: r.User.ID, Text: storable(o.Text), Source: r.numbers[o.Source],
 			Noted: o.Noted, CreatedAt: o.CreatedAt})
 		if !ok {
@@ -246,7 +186,7 @@ func (r *run) plans(ctx context.Context) error {
 		return err
 	}
 	var p core.Plans
-	err = sibling(r.archive, "loops.jsonl", func(l ownLoop) error {
+	err = sibling(r.archive, "loops.jsonl", func(l core.ExportedLoop) error {
 		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
 			return nil
 		}
@@ -274,7 +214,7 @@ func (r *run) reminders(here []core.Reminder) (out []core.Reminder, err error) {
 	for _, o := range here {
 		fresh.have(o.CreatedAt, o.Cron, o.Text, string(o.State))
 	}
-	err = sibling(r.archive, "reminders.jsonl", func(o ownTimed) error {
+	err = sibling(r.archive, "reminders.jsonl", func(o core.ExportedPlan) error {
 		if fresh.take(&o) {
 			out = append(out, core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
 				State: core.ReminderState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
@@ -291,7 +231,7 @@ func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
 	for _, o := range here {
 		fresh.have(o.CreatedAt, o.Cron, o.Text, string(o.State))
 	}
-	err = sibling(r.archive, "tasks.jsonl", func(o ownTimed) error {
+	err = sibling(r.archive, "tasks.jsonl", func(o core.ExportedPlan) error {
 		if fresh.take(&o) {
 			out = append(out, core.Task{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
 				State: core.TaskState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt})
@@ -328,7 +268,7 @@ func (t *timed) have(created time.Time, cron, text, state string) {
 }
 
 // take reports whether to import one, and brings its text and state up to date.
-func (t *timed) take(o *ownTimed) bool {
+func (t *timed) take(o *core.ExportedPlan) bool {
 	open := slices.Contains(t.open, o.State)
 	switch {
 	case !open && o.State != string(core.TaskDone) && o.State != string(core.TaskCancelled), o.DueAt.IsZero(),

@@ -75,18 +75,10 @@ func (t telegramID) unnamed() string {
 }
 
 // readTelegram reads result.json of Telegram Desktop, of one chat or of all.
-func readTelegram(a *Archive, o Options, out output) error {
-	names := a.find(func(base string) bool { return base == "result.json" })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no result.json in it; export from Telegram Desktop as JSON")
-	}
-	for _, name := range names {
-		err := a.document(name, out, func(d *document) error { return (&telegram{document: d, zone: o.Zone}).read() })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func readTelegram(a *Archive, names []string, o Options, out output) error {
+	return each(names, func(name string) error {
+		return a.document(name, out, func(d *document) error { return (&telegram{document: d, zone: o.Zone}).read() })
+	})
 }
 
 type telegram struct {

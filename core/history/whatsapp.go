@@ -12,16 +12,12 @@ import (
 
 // readWhatsApp reads the text file of an exported WhatsApp chat, alone or in a ZIP file
 // with its files.
-func readWhatsApp(a *Archive, o Options, out output) error {
-	names := a.find(func(base string) bool { return strings.EqualFold(path.Ext(base), ".txt") })
-	if len(names) == 0 {
-		return fmt.Errorf("there is no text file in it; export the chat from WhatsApp")
-	}
+func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 	chats := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return path.Base(name) != "_chat.txt" })
 	if len(chats) == 0 {
 		chats = names[:1] // the others are files of the chat
 	}
-	for _, name := range chats {
+	return each(chats, func(name string) error {
 		w := &whatsapp{name: name, zone: o.Zone, out: out, said: map[string]int{}}
 		if err := eachLine(a, name, silent(), w.survey); err != nil {
 			return err
@@ -33,11 +29,8 @@ func readWhatsApp(a *Archive, o Options, out output) error {
 			w.left("the file stops within it; if it does not, end it with a line break")
 			w.line = nil
 		}
-		if err := w.end(); err != nil {
-			return err
-		}
-	}
-	return nil
+		return w.end()
+	})
 }
 
 // whatsapp reads a chat: once for the form of its dates, and once for its messages.

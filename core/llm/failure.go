@@ -189,8 +189,7 @@ func Broken(ctx context.Context, err error) error {
 	if errors.Is(err, ErrStalled) {
 		text = "the model server sent nothing for longer than llm.timeout"
 	}
-	var u *url.Error // its text has the whole address
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("%s: %w", text, err)}

@@ -117,8 +117,7 @@ func (s Server) get(ctx context.Context, address string, into any) error {
 	req.Close = true
 	resp, err := s.Client(address).Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
 		return &core.ModelError{Kind: core.ModelDown, Err: err}

@@ -163,9 +163,7 @@ der das und ist ich nicht ein eine einen einem einer mit auf für von zu im den 
 het een en ik niet van voor met op aan zijn mijn heb heeft is dat die maar ook nog wel naar bij als omdat wij`)
 })
 
-func isForeignWord(lower string) bool {
-	return foreignWords()[lower] && !functionWords()[lower]
-}
+func isForeignWord(lower string) bool { return foreignWords()[lower] && !functionWords()[lower] }
 
 // openers are words that often begin a sentence and are rarely names.
 var openers = sync.OnceValue(func() map[string]bool {

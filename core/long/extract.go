@@ -37,9 +37,7 @@ type wish struct {
 }
 
 // share returns a share of the message's tokens, at least least.
-func (d *draft) share(ratio float64, least int) int {
-	return max(int(ratio*float64(d.total)), least)
-}
+func (d *draft) share(ratio float64, least int) int { return max(int(ratio*float64(d.total)), least) }
 
 func (d *draft) ofUser(given string) [4]string {
 	var out [4]string

@@ -205,8 +205,7 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 			return nil, fmt.Errorf("count tokens: %w", err)
 		}
 	}
-	var m *core.ModelError
-	if errors.As(err, &m) && m.Kind != core.ModelDown && m.Kind != core.ModelBusy {
+	if m, ok := errors.AsType[*core.ModelError](err); ok && m.Kind != core.ModelDown && m.Kind != core.ModelBusy {
 		r.Log.Warn("old messages were not shortened by the model; extracting them", zap.Error(err))
 		r.alone = m.Kind == core.ModelAuth || m.Kind == core.ModelConfig
 		return nil, nil

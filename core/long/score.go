@@ -258,9 +258,7 @@ func (t *tally) measured(i int) bool {
 }
 
 // thousands reports whether a word may precede a group of three digits.
-func thousands(s string) bool {
-	return len(s) < 4 && strings.Trim(s, "0123456789") == ""
-}
+func thousands(s string) bool { return len(s) < 4 && strings.Trim(s, "0123456789") == "" }
 
 func ordinal(w string) bool {
 	return len(w) < 6 && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") ||

@@ -33,20 +33,15 @@ const (
 type Loops struct{ Store Store }
 
 // Tools returns loops_open and loops_close.
-func (l *Loops) Tools() []core.Tool { return []core.Tool{openTool{l}, closeTool{l}} }
-
-var (
-	_ core.Tool = openTool{}
-	_ core.Tool = closeTool{}
-)
-
-type openTool struct{ *Loops }
-
-// Spec describes loops_open.
-func (openTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "loops_open", Description: "Note an unresolved topic to come back to.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"text":{"type":"string","description":"one short line"}},"required":["text"]}`)}
+func (t *Loops) Tools() []core.Tool {
+	return []core.Tool{
+		core.NewTool("loops_open",
+			"Note an unresolved topic to come back to.",
+			`{"type":"object","properties":{"text":{"type":"string","description":"one short line"}},"required":["text"]}`, t.openTool),
+		core.NewTool("loops_close",
+			"Close an open loop that is settled.",
+			`{"type":"object","properties":{"loop":{"type":"string","description":"its number, or words of it"}},"required":["loop"]}`, t.closeTool),
+	}
 }
 
 type loopJSON struct {
@@ -55,14 +50,10 @@ type loopJSON struct {
 	Text   string      `json:"text,omitempty"`
 }
 
-// Use opens a loop. If it is open already, it is mentioned instead.
-func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		Text string `json:"text"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
+// openTool opens a loop. If it is open already, it is mentioned instead.
+func (t *Loops) openTool(ctx context.Context, use core.ToolUse, in struct {
+	Text string `json:"text"`
+}) (core.ToolResult, error) {
 	text, err := loopText(in.Text)
 	if err != nil {
 		return core.ToolResult{}, err
@@ -102,23 +93,10 @@ func loopText(s string) (string, error) {
 	return s, nil
 }
 
-type closeTool struct{ *Loops }
-
-// Spec describes loops_close.
-func (closeTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "loops_close", Description: "Close an open loop that is settled.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"loop":{"type":"string","description":"its number, or words of it"}},"required":["loop"]}`)}
-}
-
-// Use closes a loop by its number or by words of it.
-func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		Loop json.RawMessage `json:"loop"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
+// closeTool closes a loop by its number or by words of it.
+func (t *Loops) closeTool(ctx context.Context, use core.ToolUse, in struct {
+	Loop json.RawMessage `json:"loop"`
+}) (core.ToolResult, error) {
 	open, err := t.Store.Loops(ctx, use.User, looked)
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)

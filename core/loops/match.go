@@ -108,8 +108,7 @@ func (t topic) negated() bool {
 
 func topicOf(said string) topic {
 	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool {
-		return !unicode.IsLetter(r) &&
-			!unicode.IsDigit(r) && r != '\''
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
 	})
 	t := topic{plain: strings.Join(fields, " ")}
 	if t.plain == "" {

@@ -185,9 +185,7 @@ func wordAt(left, right string) bool {
 	return isWord(l) && isWord(r)
 }
 
-func isWord(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
-}
+func isWord(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
 // trim returns the bounds of text[start:end] without white space around it.
 func trim(text string, start, end int) (int, int) {

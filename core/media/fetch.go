@@ -198,8 +198,7 @@ func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *cor
 	}
 	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
 	var permanent *core.Permanent
-	var over *trust.OverCap
-	if errors.As(err, &over) || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+	if _, ok := errors.AsType[*trust.OverCap](err); ok || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
 		return "", err
 	}
 	if err != nil && ctx.Err() == nil {

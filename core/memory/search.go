@@ -176,9 +176,7 @@ func (s Settings) rank(found core.ItemSignals, items map[core.ItemID]core.Item) 
 	for i, c := range all {
 		hits[i] = Hit{Item: c.Item, Score: byWords*lexical[i] + byMeaning*semantic[i], FTS: c.fts, Semantic: c.near}
 	}
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), newer(a.Item, b.Item))
-	})
+	slices.SortFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), newer(a.Item, b.Item)) })
 	return hits
 }
 

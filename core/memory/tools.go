@@ -12,13 +12,27 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-var (
-	_ core.Tool = searchTool{}
-	_ core.Tool = addTool{}
-	_ core.Tool = getTool{}
-	_ core.Tool = archiveTool{}
-	_ core.Tool = themesTool{}
-)
+// Tools returns memory_search, memory_add, memory_get, memory_archive and
+// memory_list_themes.
+func (m *Memory) Tools() []core.Tool {
+	return []core.Tool{
+		core.NewTool("memory_search",
+			"Search durable memory about the user. * returns the newest.",
+			`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"type":"string","enum":["active","archived","any"]}},"required":["query"]}`, m.searchTool),
+		core.NewTool("memory_add",
+			"Keep one durable statement about the user.",
+			`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`, m.addTool),
+		core.NewTool("memory_get",
+			"One memory item in full.",
+			`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`, m.getTool),
+		core.NewTool("memory_archive",
+			"Archive an item that no longer holds.",
+			`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`, m.archiveTool),
+		core.NewTool("memory_list_themes",
+			"The themes of memory and how many active items each has.",
+			`{"type":"object","properties":{}}`, m.themesTool),
+	}
+}
 
 // number is a whole number. Some models write it as a string. Unlike core.Number its error
 // repeats the argument.
@@ -50,15 +64,6 @@ func (l *list) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(l))
 }
 
-type searchTool struct{ *Memory }
-
-// Spec describes memory_search.
-func (searchTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "memory_search", Description: "Search durable memory about the user. * returns the newest.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"type":"string","enum":["active","archived","any"]}},"required":["query"]}`)}
-}
-
 type searchAnswer struct {
 	Results []resultJSON `json:"results"`
 	Mode    string       `json:"mode"`
@@ -82,20 +87,16 @@ type signalsJSON struct {
 	Semantic bool `json:"semantic"`
 }
 
-// Use searches.
-func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		Query   string `json:"query"`
-		Limit   number `json:"limit"`
-		Theme   string `json:"theme"`
-		Types   list   `json:"types"`
-		Recency number `json:"recency_days"`
-		Status  string `json:"status"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
-	f, err := t.Search(ctx, Query{User: use.User, Words: in.Query, Theme: in.Theme, Types: in.Types, Status: in.Status,
+// searchTool searches.
+func (m *Memory) searchTool(ctx context.Context, use core.ToolUse, in struct {
+	Query   string `json:"query"`
+	Limit   number `json:"limit"`
+	Theme   string `json:"theme"`
+	Types   list   `json:"types"`
+	Recency number `json:"recency_days"`
+	Status  string `json:"status"`
+}) (core.ToolResult, error) {
+	f, err := m.Search(ctx, Query{User: use.User, Words: in.Query, Theme: in.Theme, Types: in.Types, Status: in.Status,
 		Recency: int(in.Recency), Limit: int(in.Limit), Now: use.Now})
 	if err != nil {
 		return core.ToolResult{}, plain("search memory", err)
@@ -140,15 +141,6 @@ func plain(op string, err error) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-type addTool struct{ *Memory }
-
-// Spec describes memory_add.
-func (addTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "memory_add", Description: "Keep one durable statement about the user.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`)}
-}
-
 type addAnswer struct {
 	ID        core.ItemID         `json:"id"`
 	Status    string              `json:"status"` // added or exists
@@ -163,23 +155,19 @@ type similarJSON struct {
 	Snippet string      `json:"content_snippet"`
 }
 
-// Use adds an item, unless an active one has the same meaning.
-func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
-		Theme   string `json:"theme"`
-		Tags    list   `json:"tags"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
+// addTool adds an item, unless an active one has the same meaning.
+func (m *Memory) addTool(ctx context.Context, use core.ToolUse, in struct {
+	Type    string `json:"type"`
+	Content string `json:"content"`
+	Theme   string `json:"theme"`
+	Tags    list   `json:"tags"`
+}) (core.ToolResult, error) {
 	i := core.Item{User: use.User, Theme: in.Theme, Type: core.ItemType(in.Type), Content: in.Content, Tags: in.Tags,
 		SourceThread: use.Thread, Noted: true}
 	if n := len(use.Inputs); n > 0 {
 		i.SourceMessage = use.Inputs[n-1]
 	}
-	a, err := t.Add(ctx, i, use.Now)
+	a, err := m.Add(ctx, i, use.Now)
 	if err != nil {
 		return core.ToolResult{}, plain("add to memory", err)
 	}
@@ -195,17 +183,9 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	return core.TaintedResult(out, slices.ContainsFunc(a.Near, func(i core.Item) bool { return i.Tainted }), *a.Effect)
 }
 
-type getTool struct{ *Memory }
-
-// Spec describes memory_get.
-func (getTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "memory_get", Description: "One memory item in full.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`)}
-}
-
-// Use returns an item.
-func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	i, err := t.named(ctx, use)
+// getTool returns an item.
+func (m *Memory) getTool(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+	i, err := m.named(ctx, use)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
@@ -231,17 +211,9 @@ func (m *Memory) named(ctx context.Context, use core.ToolUse) (core.Item, error)
 	return i, nil
 }
 
-type archiveTool struct{ *Memory }
-
-// Spec describes memory_archive.
-func (archiveTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "memory_archive", Description: "Archive an item that no longer holds.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`)}
-}
-
-// Use archives an item. An archived one stays archived.
-func (t archiveTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	i, err := t.named(ctx, use)
+// archiveTool archives an item. An archived one stays archived.
+func (m *Memory) archiveTool(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+	i, err := m.named(ctx, use)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
@@ -250,15 +222,6 @@ func (t archiveTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult
 		effects = []core.Effect{core.ArchiveItem{Item: i.ID, At: use.Now, Text: i.Content}}
 	}
 	return core.ResultOf(map[string]any{"id": i.ID, "status": core.ItemArchived}, effects...)
-}
-
-type themesTool struct{ *Memory }
-
-// Spec describes memory_list_themes.
-func (themesTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "memory_list_themes",
-		Description: "The themes of memory and how many active items each has.",
-		Schema:      json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
 type themeJSON struct {
@@ -270,9 +233,9 @@ type themeJSON struct {
 // listedThemes bounds the themes that are listed.
 const listedThemes = 100
 
-// Use lists themes, those with most active items first.
-func (t themesTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	themes, err := t.Store.Themes(ctx, use.User, listedThemes)
+// themesTool lists themes, those with most active items first.
+func (m *Memory) themesTool(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+	themes, err := m.Store.Themes(ctx, use.User, listedThemes)
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list themes: %w", err)
 	}

@@ -150,9 +150,7 @@ func (c *choice) toolLimit(i int) int {
 }
 
 // rawFits reports whether the kept messages fit into the budget of raw messages.
-func (c *choice) rawFits() bool {
-	return c.plan != Continuous || c.messagesCost() <= c.budgets.Raw
-}
+func (c *choice) rawFits() bool { return c.plan != Continuous || c.messagesCost() <= c.budgets.Raw }
 
 // recount returns the size of the prompt, with the mark if a message is missing.
 func (c *choice) recount() int {

@@ -80,26 +80,7 @@ type Input struct {
 }
 
 // Prompt is the first request of a turn.
-type Prompt struct {
-	Messages []core.ModelMessage
-	// Sources runs parallel to Messages: the stored messages that they show; 0 for the
-	// head and for marks.
-	Sources     []core.MessageID
-	CachePrefix int // as in core.ModelRequest
-	Snapshot    core.Snapshot
-	Epoch       *core.Epoch // a new one; nil: the current one continues
-	News        *core.TurnNews
-	Told        int64 // as in core.Reply
-	Pressure    bool  // a summary is wanted immediately
-	Compress    bool  // long: old messages should be compressed
-	Request     *core.Request
-	Decides     *core.Decision // the turn continues with the answer to a question
-	Tainted     bool           // it contains foreign words
-	Foreign     []bool         // runs parallel to Messages: those with foreign words
-	Cut         core.Cut       // of the turn's own messages
-	Heard       bool           // the turn answers a voice note
-	Unheard     bool           // the turn answers a voice note that is too long to be transcribed
-}
+type Prompt = core.Prompt
 
 // Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks
 // for twice the hard cap, so that uncovered messages are found behind as many covered ones.

@@ -151,9 +151,7 @@ func (r *dateReader) exact(i, n, year, month, day int, keep ...int) (reading, bo
 	return reading{n, []Span{spanOf(t, t)}, keep}, true
 }
 
-func one(n int, s Span, ok bool, keep ...int) (reading, bool) {
-	return reading{n, []Span{s}, keep}, ok
-}
+func one(n int, s Span, ok bool, keep ...int) (reading, bool) { return reading{n, []Span{s}, keep}, ok }
 
 func spanOf(from, to time.Time) Span {
 	return Span{from.Format(time.DateOnly), to.Format(time.DateOnly)}

@@ -55,9 +55,7 @@ func has(list, word string) bool { return slices.Contains(strings.Fields(list), 
 
 // addressed reports whether a word such as user means the speaker: at the beginning,
 // or after "the".
-func addressed(tokens []token, i int) bool {
-	return i == 0 || has(articles, tokens[i-1].text)
-}
+func addressed(tokens []token, i int) bool { return i == 0 || has(articles, tokens[i-1].text) }
 
 func (s *speakers) say(role core.Role, tokens ...int) {
 	switch role {

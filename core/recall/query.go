@@ -3,7 +3,6 @@ package recall
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -32,8 +31,7 @@ type Query struct {
 
 // token is one run of a query, from which dates and names are read.
 type token struct {
-	text    string // folded, without elision and possessive
-	capital bool
+	text string // folded, without elision and possessive
 }
 
 // kanaWeight is the weight of pairs that are only Japanese grammar.
@@ -67,9 +65,8 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 	if run == "" {
 		return
 	}
-	first, _ := utf8.DecodeRuneInString(run)
 	bare := strings.TrimSuffix(strings.TrimSuffix(unelided(strings.Map(apostrophe, cutTo(run, 4*maxTerm))), "'s"), "'S")
-	q.tokens = append(q.tokens, token{text: cut(fold(bare)), capital: unicode.IsUpper(first)})
+	q.tokens = append(q.tokens, token{text: cut(fold(bare))})
 	content := false
 	for _, p := range a.parts(run) {
 		w := Word{Text: p.text, Terms: p.terms, Weight: p.weight, token: len(q.tokens) - 1}

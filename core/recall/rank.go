@@ -175,9 +175,7 @@ func (r *ranking) seek(from int, id core.MessageID) (int, bool) {
 }
 
 // idf returns the weight of a word that df of n documents hold.
-func idf(n, df int) float64 {
-	return math.Log(1 + (float64(max(n-df, 0))+0.5)/(float64(df)+0.5))
-}
+func idf(n, df int) float64 { return math.Log(1 + (float64(max(n-df, 0))+0.5)/(float64(df)+0.5)) }
 
 // frequency returns BM25's weight of tf occurrences in a document of a length.
 func (s *Settings) frequency(tf, length, average float64) float64 {

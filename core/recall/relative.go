@@ -2,7 +2,11 @@ package recall
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // back returns the span from `from` days before today to `to` days before.
@@ -13,27 +17,21 @@ func (r *dateReader) back(from, to int) Span {
 // relative reads words that name a day by themselves: today, hier, last night.
 func (r *dateReader) relative(i int) (reading, bool) {
 	for _, c := range []struct {
-		words    []string
 		from, to int
+		phrases  string
 	}{
-		{[]string{"the", "day", "before", "yesterday"}, 2, 2},
-		{[]string{"day", "before", "yesterday"}, 2, 2},
-		{[]string{"avant", "hier"}, 2, 2}, {[]string{"avant-hier"}, 2, 2}, {[]string{"vorgestern"}, 2, 2},
-		{[]string{"anteayer"}, 2, 2},
-		{[]string{"last", "night"}, 1, 0}, {[]string{"hier", "soir"}, 1, 0}, {[]string{"anoche"}, 1, 0},
-		{[]string{"gestern", "abend"}, 1, 0},
-		{[]string{"yesterday"}, 1, 1}, {[]string{"hier"}, 1, 1}, {[]string{"gestern"}, 1, 1}, {[]string{"ayer"}, 1, 1},
-		{[]string{"this", "morning"}, 0, 0}, {[]string{"this", "afternoon"}, 0, 0}, {[]string{"this", "evening"}, 0, 0},
-		{[]string{"ce", "matin"}, 0, 0}, {[]string{"cet", "apres-midi"}, 0, 0}, {[]string{"cet", "apres", "midi"}, 0, 0},
-		{[]string{"ce", "soir"}, 0, 0},
-		{[]string{"esta", "manana"}, 0, 0}, {[]string{"esta", "tarde"}, 0, 0}, {[]string{"heute", "morgen"}, 0, 0},
-		{[]string{"today"}, 0, 0}, {[]string{"tonight"}, 0, 0}, {[]string{"aujourdhui"}, 0, 0}, {[]string{"heute"}, 0, 0},
-		{[]string{"hoy"}, 0, 0},
-		{[]string{"recently"}, 14, 0}, {[]string{"recemment"}, 14, 0}, {[]string{"lately"}, 14, 0},
-		{[]string{"neulich"}, 14, 0}, {[]string{"recientemente"}, 14, 0},
+		{2, 2, "the day before yesterday|day before yesterday|avant hier|avant-hier|vorgestern|anteayer"},
+		{1, 0, "last night|hier soir|anoche|gestern abend"},
+		{1, 1, "yesterday|hier|gestern|ayer"},
+		{0, 0, "this morning|this afternoon|this evening|ce matin|cet apres-midi|cet apres midi|ce soir|esta manana|" +
+			"esta tarde|heute morgen|today|tonight|aujourdhui|heute|hoy"},
+		{14, 0, "recently|recemment|lately|neulich|recientemente"},
 	} {
-		if i+len(c.words) <= len(r.words) && slices.Equal(r.words[i:i+len(c.words)], c.words) {
-			return one(len(c.words), r.back(c.from, c.to), true)
+		for phrase := range strings.SplitSeq(c.phrases, "|") {
+			n := strings.Count(phrase, " ") + 1
+			if i+n <= len(r.words) && strings.Join(r.words[i:i+n], " ") == phrase {
+				return one(n, r.back(c.from, c.to), true)
+			}
 		}
 	}
 	return reading{}, false
@@ -158,4 +156,78 @@ func (r *dateReader) weekday(i int) (reading, bool) {
 		found.spans = append(found.spans, r.back(0, 0))
 	}
 	return found, true
+}
+
+// numberNames are the numbers to twelve.
+var numberNames = [13]string{
+	"", "one a an un une ein eine einem einer uno una", "two deux zwei dos couple",
+	"three trois drei tres few quelques paar", "four quatre vier cuatro", "five cinq funf cinco", "six sechs seis",
+	"seven sept sieben siete", "eight huit acht ocho", "nine neuf neun nueve", "ten dix zehn diez", "eleven onze elf once",
+	"twelve douze zwolf doce",
+}
+
+// spanUnit is a unit of time for counting back.
+type spanUnit int
+
+const (
+	noUnit spanUnit = iota
+	days
+	weeks
+	months
+	years
+	weekends
+	nights
+)
+
+// unitNames are the names of units, from days.
+var unitNames = [...]string{
+	"day days jour jours tag tage tagen dia dias", "week weeks semaine semaines woche wochen semana semanas",
+	"month months mois mois-ci monat monate monaten monats mes meses",
+	"year years annee annees an ans jahr jahre jahren jahres ano anos", "weekend week-end weekends wochenende finde",
+	"night evening nuit nacht noche",
+}
+
+// named returns the index of the list that holds a word, or -1.
+func named(lists []string, s string) int {
+	return slices.IndexFunc(lists, func(list string) bool { return has(list, s) })
+}
+
+// monthOf returns the month that a word names, 0: none. A doubtful name is another word
+// too: it means a month only beside a number, a year or an "in".
+func monthOf(s string) (m time.Month, doubtful bool) {
+	return when.Month(strings.TrimSuffix(s, "."), "en", "fr", "de", "es")
+}
+
+func weekdayOf(s string) (time.Weekday, bool) {
+	d, short, ok := when.Weekday(s, "en", "fr", "de", "es")
+	return d, ok && !short
+}
+
+func unitOf(s string) spanUnit { return spanUnit(named(unitNames[:], s) + 1) }
+
+// count reads a number of units: 3, three, trois; 0: none.
+func count(s string) int {
+	if n, err := strconv.Atoi(s); err == nil && n > 0 && n < 1000 {
+		return n
+	}
+	return named(numberNames[1:], s) + 1
+}
+
+// dayNumber reads the day of a month: 3, 3rd, 1er, 3.; 0: none.
+func dayNumber(s string) int {
+	for _, suffix := range []string{"st", "nd", "rd", "th", "er", "."} {
+		s = strings.TrimSuffix(s, suffix)
+	}
+	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= 31 && len(s) <= 2 {
+		return n
+	}
+	return 0
+}
+
+// yearNumber reads a year of our time; 0: none.
+func yearNumber(s string) int {
+	if n, err := strconv.Atoi(s); err == nil && n >= 1950 && n <= 2100 {
+		return n
+	}
+	return 0
 }

@@ -1,7 +1,9 @@
 package recall
 
 import (
+	_ "embed"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,9 +77,7 @@ func (a *Analyzer) single(word string) part {
 	return p
 }
 
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // wordParts returns the part of a word without joiners, and those of the words
 // and numbers in it (camelCase, v2).
@@ -187,4 +187,26 @@ func (a *Analyzer) possessed(s string) []part {
 		}
 	}
 	return out
+}
+
+// stopText holds the words that say nothing about the subject of a query, a line
+// for each language.
+//
+//go:embed stops.txt
+var stopText string
+
+// stopWords returns the stop words of English, French, Russian, Chinese and
+// languages.
+func stopWords(languages []string) map[string]bool {
+	stops := map[string]bool{}
+	for line := range strings.Lines(stopText) {
+		language, words, ok := strings.Cut(line, ": ")
+		if !ok || !slices.Contains([]string{"en", "fr", "ru", "zh"}, language) && !slices.Contains(languages, language) {
+			continue
+		}
+		for _, w := range strings.Fields(words) {
+			stops[fold(w)] = true
+		}
+	}
+	return stops
 }

@@ -2,8 +2,10 @@ package remind
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/robfig/cron/v3"
 
@@ -111,4 +113,53 @@ func changes(from, to time.Time, old time.Duration, zone *time.Location) time.Ti
 func offset(t time.Time, zone *time.Location) time.Duration {
 	_, seconds := t.In(zone).Zone()
 	return time.Duration(seconds) * time.Second
+}
+
+// Admit returns why an active reminder from elsewhere breaks the rules for new reminders;
+// nil: it does not. The caller checks MaxActive.
+func (s Settings) Admit(r core.Reminder, now time.Time) error {
+	s = s.orDefault()
+	if utf8.RuneCountInString(r.Text) > maxText {
+		return fmt.Errorf("more than %d characters long", maxText)
+	}
+	if r.DueAt.Sub(now) > furthest {
+		return errors.New("more than ten years ahead")
+	}
+	if r.Cron == "" {
+		return nil
+	}
+	zone, err := time.LoadLocation(r.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	every, err := schedule(r.Cron)
+	switch {
+	case err != nil || next(every, zone, now).IsZero():
+		return errors.New("never due")
+	case often(every, s.MinEvery, wallOf(now, zone)):
+		return fmt.Errorf("due more often than every %d minutes", int(s.MinEvery.Minutes()))
+	}
+	return nil
+}
+
+// evenings is the time of an evening without a time, since midnight.
+const evenings = 20 * time.Hour
+
+// Snooze is a time to which a reminder can be postponed.
+type Snooze struct {
+	Name string // hour, evening or morning
+	At   time.Time
+}
+
+// Snoozes returns the times to which a reminder can be postponed, soonest first: in an hour,
+// this evening if that is more than an hour away, and tomorrow morning. Evenings and
+// mornings are those of Parse.
+func (m *Reminders) Snoozes(now time.Time, zone *time.Location) []Snooze {
+	wall := wallOf(now, zone)
+	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
+	out := []Snooze{{"hour", now.Add(time.Hour)}}
+	if at := first(midnight.Add(evenings), zone); at.After(out[0].At) {
+		out = append(out, Snooze{"evening", at})
+	}
+	return append(out, Snooze{"morning", first(midnight.AddDate(0, 0, 1).Add(m.Settings.orDefault().DefaultHour), zone)})
 }

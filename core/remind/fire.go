@@ -42,7 +42,7 @@ const late = 5 * time.Minute
 // A reminder that fails is logged, stays due and does not block the others.
 func (f *Firer) Run(ctx context.Context, now time.Time) error {
 	err := job.EachDue(ctx, func(limit int) ([]core.Reminder, error) { return f.Store.DueReminders(ctx, now, limit) },
-		func(r core.Reminder) key { return key{r.User, r.ID} }, func(r core.Reminder) error {
+		func(r core.Reminder) [2]int64 { return [2]int64{int64(r.User), int64(r.ID)} }, func(r core.Reminder) error {
 			err := f.fire(ctx, r, now)
 			if err != nil && ctx.Err() == nil {
 				f.Log.Warn("reminder not fired", zap.Int64("user", int64(r.User)), zap.Int64("reminder", int64(r.ID)),
@@ -54,12 +54,6 @@ func (f *Firer) Run(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("due reminders: %w", err)
 	}
 	return nil
-}
-
-// key names a reminder of any user.
-type key struct {
-	user core.UserID
-	id   core.ReminderID
 }
 
 // fire stores the message of one reminder with its deliveries. Without a push channel it is

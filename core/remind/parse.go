@@ -239,8 +239,7 @@ func without(text string, tokens []token, used []stretch) string {
 	rest = stranded.ReplaceAllString(rest, ".$1")
 	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:.-–—", r) }
 	rest = strings.TrimRightFunc(strings.TrimLeftFunc(rest, edge), func(r rune) bool {
-		return unicode.IsSpace(r) ||
-			strings.ContainsRune(",;:-–—", r)
+		return unicode.IsSpace(r) || strings.ContainsRune(",;:-–—", r)
 	})
 	return strings.TrimSpace(asked.ReplaceAllString(opening.ReplaceAllString(rest, ""), ""))
 }

@@ -53,12 +53,8 @@ type Firer struct {
 // Run begins every task that is due. It may run in any number of processes at any time. A
 // task that fails to begin is logged, stays due and does not block the others.
 func (f *Firer) Run(ctx context.Context, now time.Time) error {
-	type key struct {
-		user core.UserID
-		id   core.TaskID
-	}
 	err := job.EachDue(ctx, func(limit int) ([]core.Task, error) { return f.Due.DueTasks(ctx, now, limit) },
-		func(t core.Task) key { return key{t.User, t.ID} }, func(t core.Task) error {
+		func(t core.Task) [2]int64 { return [2]int64{int64(t.User), int64(t.ID)} }, func(t core.Task) error {
 			err := f.fire(ctx, t, now)
 			if err != nil && ctx.Err() == nil {
 				f.Log.Warn("task not begun", zap.Int64("user", int64(t.User)), zap.Int64("task", int64(t.ID)), zap.Error(err))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Store is the part of a store that Tasks uses.
@@ -67,12 +68,9 @@ type Settings struct {
 // required.
 type Tasks struct {
 	Store
-	Times    Times
+	Times
 	Settings Settings
 }
-
-// Describe returns a cron expression in words.
-func (m *Tasks) Describe(cron, language string) string { return m.Times.Describe(cron, language) }
 
 // New prepares a task from words with a time and a text, such as "every weekday at 7:30 tell
 // the news". It uses User, Now, Location, Language and Inputs of use. A refusal is a sentence
@@ -182,3 +180,30 @@ func (m *Tasks) When(k core.Task, language string) string {
 	}
 	return out + " (" + k.Zone + ")"
 }
+
+// texts are the words of tasks in one language.
+type texts struct {
+	Failed, Skipped string // number, when it was due
+	Passed          words.Counted
+	Next            string            // the next time
+	Once            string            // of a task that does not recur
+	Causes          map[string]string // with the remedy, by core.RunCause
+	Server          string            // the error of the model's server
+	Ask             string            // how often it failed, number
+	Faults          faults
+}
+
+// faults are the texts of refusals.
+type faults struct {
+	NoText    string
+	LongText  string // characters, most
+	Full      string // how many there are
+	None      string // number
+	NotPaused string // number
+	Past      string
+	Often     string
+	Nested    string
+	Tainted   string // number
+}
+
+var say = words.In[texts]("task")

@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,24 +12,20 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-var (
-	_ core.Tool = setTool{}
-	_ core.Tool = listTool{}
-	_ core.Tool = cancelTool{}
-)
-
 // Tools returns task_set, task_list and task_cancel.
-func (m *Tasks) Tools() []core.Tool { return []core.Tool{setTool{m}, listTool{m}, cancelTool{m}} }
-
-type setTool struct{ *Tasks }
-
-// Spec describes task_set.
-func (setTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "task_set",
-		Description: "Do something later with a model and tools, once or recurring, and send the result. Give when or cron. " +
-			"To only say a text later, use reminder_set.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"do":{"type":"string","description":"the whole instruction"},"when":{"type":"string","description":"as for reminder_set"},"cron":{"type":"string","description":"five fields"}},"required":["do"]}`)}
+func (m *Tasks) Tools() []core.Tool {
+	return []core.Tool{
+		core.NewTool("task_set",
+			"Do something later with a model and tools, once or recurring, and send the result. Give when or cron. "+
+				"To only say a text later, use reminder_set.",
+			`{"type":"object","properties":{"do":{"type":"string","description":"the whole instruction"},"when":{"type":"string","description":"as for reminder_set"},"cron":{"type":"string","description":"five fields"}},"required":["do"]}`, m.setTool),
+		core.NewTool("task_list",
+			"The tasks, soonest first, with what became of the last time.",
+			`{"type":"object","properties":{}}`, m.listTool),
+		core.NewTool("task_cancel",
+			"Cancel a task.",
+			`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`, m.cancelTool),
+	}
 }
 
 // shown is a task as the model sees it.
@@ -60,43 +55,39 @@ func (m *Tasks) show(k core.Task, status, language string) shown {
 	return out
 }
 
-// Use sets a task, unless one with the same text and times exists. In a tainted turn it asks
+// setTool sets a task, unless one with the same text and times exists. In a tainted turn it asks
 // the person instead; the turn of a task may not set any.
-func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		Do   string `json:"do"`
-		When string `json:"when"`
-		Cron string `json:"cron"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
-	language := t.language(use)
+func (m *Tasks) setTool(ctx context.Context, use core.ToolUse, in struct {
+	Do   string `json:"do"`
+	When string `json:"when"`
+	Cron string `json:"cron"`
+}) (core.ToolResult, error) {
+	language := m.language(use)
 	if use.Task != 0 {
 		return core.ToolResult{}, errors.New(say(language).Faults.Nested)
 	}
-	at, cron, err := t.Times.ReadExactly(use, in.When, in.Cron)
+	at, cron, err := m.Times.ReadExactly(use, in.When, in.Cron)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
 	k := core.Task{Text: text.Clean(in.Do), DueAt: at, Cron: cron, Zone: core.ZoneName(use.Location)}
-	same, err := t.same(ctx, use.User, k)
+	same, err := m.same(ctx, use.User, k)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
 	if same.ID != 0 {
-		return core.TaintedResult(t.show(same, "exists", language), same.Tainted)
+		return core.TaintedResult(m.show(same, "exists", language), same.Tainted)
 	}
-	set, err := t.prepare(ctx, use, k)
+	set, err := m.prepare(ctx, use, k)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
 	if use.Tainted {
-		out := t.show(set.Task, "asked", language)
+		out := m.show(set.Task, "asked", language)
 		out.ID, out.Note = 0, awaited
 		return core.ResultOf(out, core.Taint(set))
 	}
-	return core.ResultOf(t.show(set.Task, "set", language), set)
+	return core.ResultOf(m.show(set.Task, "set", language), set)
 }
 
 // same returns the task with the same text and times, or a zero one.
@@ -115,49 +106,29 @@ func (m *Tasks) same(ctx context.Context, user core.UserID, k core.Task) (core.T
 	return core.Task{}, nil
 }
 
-type listTool struct{ *Tasks }
-
-// Spec describes task_list.
-func (listTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "task_list", Description: "The tasks, soonest first, with what became of the last time.",
-		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
-}
-
 // listed bounds the tasks that the model sees.
 const listed = 50
 
-// Use lists tasks.
-func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	list, err := t.Store.Tasks(ctx, use.User, listed)
+// listTool lists tasks.
+func (m *Tasks) listTool(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+	list, err := m.Store.Tasks(ctx, use.User, listed)
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list tasks: %w", err)
 	}
 	out, foreign := []shown{}, false
 	for _, k := range list {
-		out, foreign = append(out, t.show(k, string(k.State), t.language(use))), foreign || k.Tainted
+		out, foreign = append(out, m.show(k, string(k.State), m.language(use))), foreign || k.Tainted
 	}
 	return core.TaintedResult(map[string]any{"tasks": out}, foreign)
 }
 
-type cancelTool struct{ *Tasks }
-
-// Spec describes task_cancel.
-func (cancelTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "task_cancel", Description: "Cancel a task.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
-}
-
-// Use cancels a task. The answer is the same whether a task never existed, is over or
+// cancelTool cancels a task. The answer is the same whether a task never existed, is over or
 // belongs to another user. A tainted turn may not cancel any.
-func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	var in struct {
-		ID core.Number `json:"id"`
-	}
-	if err := use.Read(&in); err != nil {
-		return core.ToolResult{}, err
-	}
-	w := say(t.language(use)).Faults
-	list, err := t.Store.Tasks(ctx, use.User, mostTasks)
+func (m *Tasks) cancelTool(ctx context.Context, use core.ToolUse, in struct {
+	ID core.Number `json:"id"`
+}) (core.ToolResult, error) {
+	w := say(m.language(use)).Faults
+	list, err := m.Store.Tasks(ctx, use.User, mostTasks)
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list tasks: %w", err)
 	}
@@ -169,5 +140,5 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		return core.ToolResult{}, core.Refuse(w.Tainted, in.ID)
 	}
 	k := list[n]
-	return core.TaintedResult(t.show(k, "cancelled", t.language(use)), k.Tainted, core.CancelTask{Task: k.ID, At: use.Now})
+	return core.TaintedResult(m.show(k, "cancelled", m.language(use)), k.Tainted, core.CancelTask{Task: k.ID, At: use.Now})
 }

@@ -176,10 +176,8 @@ func (l *link) connect(ctx context.Context) (session *sdk.ClientSession, why fun
 
 func (l *link) options() *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{}, // we offer nothing to servers
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			l.logChanged()
-		},
+		Capabilities:           &sdk.ClientCapabilities{}, // we offer nothing to servers
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.logChanged() },
 	}
 	if l.server.Command != "" {
 		o.KeepAlive, o.KeepAliveFailureThreshold = pulse, 2
@@ -237,8 +235,7 @@ func (l *link) redact(err error) error {
 		return nil
 	}
 	message := err.Error()
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		message = strings.ReplaceAll(message, u.URL, "its address")
 	}
 	secrets := []string{l.server.URL}

@@ -165,8 +165,7 @@ func (i *input) Close() error {
 
 // note keeps the exit status of the program, unless a signal ended it.
 func (i *input) note(err error) {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() >= 0 {
 		i.fault.set(fmt.Errorf("the program ended with status %d", exit.ExitCode()))
 	}
 }

@@ -89,12 +89,11 @@ func ordered(items []item) ([][]float32, error) {
 
 func vectors(raw []json.RawMessage) ([][]float32, error) {
 	out := make([][]float32, len(raw))
+	var err error
 	for i, r := range raw {
-		v, err := vector(r)
-		if err != nil {
+		if out[i], err = vector(r); err != nil {
 			return nil, err
 		}
-		out[i] = v
 	}
 	return out, nil
 }

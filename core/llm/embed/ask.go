@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
 )
 
@@ -100,10 +99,9 @@ func (c *client) request(ctx context.Context, address string, body any, n int) (
 		return nil, err
 	}
 	if len(vectors) != n {
-		return nil, &core.ModelError{Kind: core.ModelConfig,
-			Err: fmt.Errorf(
-				"the embeddings server returned %d vectors for %d texts; check embeddings.base_url and embeddings.provider",
-				len(vectors), n)}
+		return nil, config(fmt.Errorf(
+			"the embeddings server returned %d vectors for %d texts; check embeddings.base_url and embeddings.provider",
+			len(vectors), n))
 	}
 	return vectors, c.measure(vectors)
 }
@@ -133,8 +131,7 @@ func (c *client) post(ctx context.Context, address string, body any) ([]byte, er
 	}
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, mostBytes+1))
 	if err == nil && len(answer) > mostBytes {
-		return nil, &core.ModelError{Kind: core.ModelConfig,
-			Err: errors.New("the embeddings server's answer has no end; check embeddings.base_url")}
+		return nil, config(errors.New("the embeddings server's answer has no end; check embeddings.base_url"))
 	}
 	return answer, err
 }

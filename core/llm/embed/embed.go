@@ -157,8 +157,7 @@ func (c *client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 // and of a single text only its first half, and so on.
 func (c *client) fit(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := c.ask(ctx, texts)
-	var refusal *core.ModelError
-	if !errors.As(err, &refusal) || refusal.Kind != core.ModelTooLong {
+	if refusal, ok := errors.AsType[*core.ModelError](err); !ok || refusal.Kind != core.ModelTooLong {
 		return vectors, err
 	}
 	if n := len(texts); n > 1 {
@@ -198,8 +197,8 @@ func Check(ctx context.Context, e core.Embedder) (dimensions int, err error) {
 		return 0, err
 	}
 	if slices.Equal(vectors[0], vectors[1]) {
-		return 0, &core.ModelError{Kind: core.ModelConfig,
-			Err: errors.New("two different sentences got the same vector; embeddings.model is probably no embedding model")}
+		return 0, config(
+			errors.New("two different sentences got the same vector; embeddings.model is probably no embedding model"))
 	}
 	return len(vectors[0]), nil
 }

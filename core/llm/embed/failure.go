@@ -31,8 +31,7 @@ func (r *refusal) As(target any) bool {
 
 // plain returns the *core.ModelError of a refusal, and other errors unchanged.
 func plain(err error) error {
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.ModelError
 	}
 	return err

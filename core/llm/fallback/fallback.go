@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 )
@@ -60,11 +61,8 @@ func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) boo
 
 // another reports whether another model may answer after this error.
 func another(err error) bool {
-	switch kind(err) {
-	case core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig:
-		return true
-	}
-	return false
+	theirs := []core.ModelErrorKind{core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig}
+	return slices.Contains(theirs, kind(err))
 }
 
 // worth returns the more useful error: a temporary one, else the earlier.
@@ -78,8 +76,7 @@ func worth(before, err error) error {
 func passes(err error) bool { return kind(err) == core.ModelDown || kind(err) == core.ModelBusy }
 
 func kind(err error) core.ModelErrorKind {
-	var modelErr *core.ModelError
-	if errors.As(err, &modelErr) {
+	if modelErr, ok := errors.AsType[*core.ModelError](err); ok {
 		return modelErr.Kind
 	}
 	return ""

@@ -73,31 +73,23 @@ func (m *model) encode(w io.Writer, req core.ModelRequest, lacks parameter) erro
 	if lacks&parameterUsage == 0 {
 		body.StreamOptions = &api.StreamOptions{IncludeUsage: true}
 	}
-	if lacks&parameterLimits == 0 {
-		body.limit(req.MaxTokens, m.own != (lacks&parameterLimit != 0))
+	switch newer := m.own != (lacks&parameterLimit != 0); {
+	case lacks&parameterLimits != 0:
+	case newer:
+		body.MaxCompletionTokens = req.MaxTokens
+	default:
+		body.MaxTokens = req.MaxTokens
 	}
-	if lacks&parameterUser == 0 && req.User != 0 {
-		body.identify("everthread-"+strconv.FormatInt(int64(req.User), 10), m.own)
+	switch user := "everthread-" + strconv.FormatInt(int64(req.User), 10); {
+	case lacks&parameterUser != 0 || req.User == 0:
+	case m.own:
+		body.SafetyIdentifier, body.PromptCacheKey = user, user
+	default:
+		body.User = user
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(body)
-}
-
-func (r *chatRequest) limit(tokens int, newer bool) {
-	if newer {
-		r.MaxCompletionTokens = tokens
-		return
-	}
-	r.MaxTokens = tokens
-}
-
-func (r *chatRequest) identify(user string, own bool) {
-	if own {
-		r.SafetyIdentifier, r.PromptCacheKey = user, user
-		return
-	}
-	r.User = user
 }
 
 func tools(specs []core.ToolSpec) []tool {
