@@ -16,12 +16,12 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// words counts words, so that tests need no vocabulary.
+// words counts words as tokens, so that tests need no vocabulary.
 type words struct{}
 
 func (words) Count(text string) int { return len(strings.Fields(text)) }
 
-// fakeTool answers with what do returns.
+// fakeTool is a tool that calls do.
 type fakeTool struct {
 	name     string
 	external bool
@@ -98,7 +98,7 @@ func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 	t.Parallel()
 	first := make(chan struct{})
 	slow := fakeTool{name: "slow", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
-		<-first // ends only because both run at once
+		<-first // only returns because both run concurrently
 		return core.ToolResult{Text: "slow"}, nil
 	}}
 	quick := fakeTool{name: "quick", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
@@ -293,7 +293,7 @@ func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 	if len(out.Messages[0].ToolCalls) != 0 {
-		t.Error("the wish was kept")
+		t.Error("the call was kept")
 	}
 }
 

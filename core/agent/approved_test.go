@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// auditJournal is a journal that remembers what the audit would tell.
+// auditJournal is a journal that records audit results.
 type auditJournal struct {
 	memoryJournal
 	told []core.AuditResult
@@ -22,8 +22,8 @@ func (j *auditJournal) Record(ctx context.Context, u core.UserID, c core.CallRec
 	return j.memoryJournal.Record(ctx, u, c)
 }
 
-// A call that the owner allowed, and the process dies while it is made: nobody knows of
-// that one, and another call is made.
+// TestAnAllowedCallThatWasBegunIsNotRepeated checks an allowed call whose process died while it
+// ran: its result stays unknown, and a different call is made.
 func TestAnAllowedCallThatWasBegunIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	calls, journal := 0, &auditJournal{}
@@ -39,7 +39,7 @@ func TestAnAllowedCallThatWasBegunIsNotRepeated(t *testing.T) {
 	}
 	run(`{"to":"ann"}`)
 	for key, entry := range journal.entries {
-		journal.entries[key] = entry[:17] + begunMark // as if it had died in between
+		journal.entries[key] = entry[:17] + begunMark // as if the process had died before the result
 	}
 	if got := run(`{"to":"ann"}`); calls != 1 || !strings.Contains(got, "may have taken effect or not") {
 		t.Errorf("%d calls, %q", calls, got)
@@ -52,8 +52,8 @@ func TestAnAllowedCallThatWasBegunIsNotRepeated(t *testing.T) {
 	}
 }
 
-// A process that dies after the yes and before the end of the call: the next one
-// says that nobody knows, and says the same when it dies, too.
+// TestACallThatWasBegunIsUnknownNotRepeated checks a call whose process died after the approval:
+// the next process reports its result as unknown, and so does the one after it.
 func TestACallThatWasBegunIsUnknownNotRepeated(t *testing.T) {
 	t.Parallel()
 	calls, journal := 0, &auditJournal{}
@@ -72,7 +72,7 @@ func TestACallThatWasBegunIsUnknownNotRepeated(t *testing.T) {
 		t.Fatalf("%d calls, told %v", calls, journal.told)
 	}
 	for key := range journal.entries {
-		journal.entries[key] = begunMark // as if it had died in between
+		journal.entries[key] = begunMark // as if the process had died before the result
 	}
 	journal.told = nil
 	for n := range 2 {

@@ -39,7 +39,7 @@ func TestAToolOfTheClientEndsTheTurn(t *testing.T) {
 	asked := m.Requests()
 	if d := cmp.Diff([]core.ToolSpec{echo("own").Spec(), weather}, asked[0].Tools); d != "" ||
 		asked[0].Choice != "required" || asked[1].Choice != "" {
-		t.Errorf("the model was told of %s; it had to choose %q, then %q", d, asked[0].Choice, asked[1].Choice)
+		t.Errorf("the model was offered %s; choices %q, then %q", d, asked[0].Choice, asked[1].Choice)
 	}
 }
 

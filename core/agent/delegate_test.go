@@ -21,7 +21,7 @@ func delegate(m core.Model, tools *Registry) *Delegate {
 		Tokenizer: words{}, Now: time.Now}
 }
 
-// outfit has the same tools for everybody, who want nothing.
+// outfit provides the same tools for every user, and no standing instructions.
 type outfit struct{ tools *Registry }
 
 func (o outfit) ToolsOf(context.Context, core.UserID) *Registry        { return o.tools }
@@ -203,7 +203,7 @@ func TestStepsOfHelpersNeverMeet(t *testing.T) {
 			first := firstStepOf(core.ToolUse{Step: step, Index: index})
 			for _, s := range []int{first, first + 101} {
 				if other := seen[s]; other != "" || s <= 102 {
-					t.Fatalf("step %d of %d/%d is that of %s", s, step, index, other)
+					t.Fatalf("step %d of %d/%d equals that of %s", s, step, index, other)
 				}
 				seen[s] = fmt.Sprint(step, index)
 			}
@@ -224,6 +224,6 @@ func TestRegistryWithMoreTools(t *testing.T) {
 	var none *Registry
 	if none.With(echo("a")).names() != "a" || none.With() != nil ||
 		none.Only(func(string) bool { return true }).names() != "" {
-		t.Error("the empty set")
+		t.Error("a nil set is not an empty one")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// guardedRequest has a guard that objects to answers that begin with "I'll",
-// and notes what it was asked.
+// guardedRequest returns a request whose guard objects to answers that begin with "I'll", and
+// records its arguments in asked.
 func guardedRequest(m core.Model, tools *Registry, asked *[]string) Request {
 	req := request(m, tools)
 	req.Guard = func(answer string, used []string) string {

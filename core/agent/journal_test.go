@@ -38,7 +38,7 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRe
 	return nil
 }
 
-// counted is an outside tool that counts its calls.
+// counted returns an outside tool that counts its calls.
 func counted(calls *int, after func()) fakeTool {
 	return fakeTool{name: "mail", external: true, do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
 		*calls++

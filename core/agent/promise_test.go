@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// promised are sentences that somebody has to keep.
+// promised lists sentences that promise an action.
 const promised = `
 I'll remind you tomorrow.
 I will remind you to call your mother on Sunday at 10.
@@ -116,7 +116,7 @@ Ich erinnere dich morgen, ok?
 Wir melden uns nächste Woche bei Ihnen.
 `
 
-// harmless are sentences that nobody has to keep.
+// harmless lists sentences that promise nothing.
 const harmless = `
 Remind me what you said about the garden.
 I reminded you yesterday.
@@ -255,7 +255,7 @@ func TestPromisesAreFound(t *testing.T) {
 		}
 		for _, tool := range []string{"reminder_set", "loops_open"} {
 			if Promise(s, []string{"time_now", tool}) != "" {
-				t.Errorf("%s keeps it: %s", tool, s)
+				t.Errorf("objects although %s was used: %s", tool, s)
 			}
 		}
 	}
@@ -265,11 +265,11 @@ func TestWhatIsNoPromiseIsNotTakenForOne(t *testing.T) {
 	t.Parallel()
 	for _, s := range lines(harmless) {
 		if Promise(s, nil) != "" {
-			t.Errorf("taken for a promise: %s", s)
+			t.Errorf("mistaken for a promise: %s", s)
 		}
 	}
 	if all := strings.Join(lines(harmless), "\n"); Promise(all, nil) != "" {
-		t.Error("taken for a promise together")
+		t.Error("mistaken for a promise as one text")
 	}
 }
 
@@ -277,12 +277,12 @@ func TestAReminderThatWasLookedUpIsNoPromise(t *testing.T) {
 	t.Parallel()
 	const s = "Your reminder is set for 8 pm."
 	if Promise(s, []string{"reminder_list"}) != "" || Promise(s, []string{"memory_search"}) == "" {
-		t.Error("only a list of reminders tells that one is set")
+		t.Error("reminder_list alone must account for a set reminder")
 	}
 }
 
-// allMarked fails for a pattern that matches a sentence without a mark: it would never be
-// asked.
+// allMarked fails the test for a pattern that matches a sentence without a marker: it would never
+// be tried.
 func allMarked(t *testing.T, answer string) {
 	t.Helper()
 	for _, l := range append(languages, language{reminders, []func() *regexp.Regexp{claimed}}) {
@@ -308,7 +308,7 @@ func FuzzPromise(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if Promise(s, []string{"reminder_set"}) != "" {
-			t.Fatal("a kept promise")
+			t.Fatal("objected to a kept promise")
 		}
 		allMarked(t, s)
 		_ = Promise(s, nil)

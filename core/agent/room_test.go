@@ -13,18 +13,18 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// sizeOf counts a request with its answer, as a server does.
+// sizeOf counts the tokens of a request and its reply, as a server does.
 func sizeOf(r core.ModelRequest, t core.Tokenizer) int {
 	n := r.MaxTokens + specsTokens(r.Tools, t)
 	for _, m := range r.Messages {
-		calls, _ := json.Marshal(m.ToolCalls) // strings always have a form
+		calls, _ := json.Marshal(m.ToolCalls) // strings always encode
 		n += messageTokens + t.Count(m.Content) + t.Count(string(calls))
 	}
 	return n
 }
 
-// However much tools return and a model writes beside its calls, no request exceeds the
-// window, every call has its result, and calls are stored whole.
+// TestNoRequestPassesTheWindow checks, with large tool results and much text beside the calls, that
+// no request exceeds the window, every call has its result, and calls are stored whole.
 func TestNoRequestPassesTheWindow(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
@@ -57,7 +57,7 @@ func TestNoRequestPassesTheWindow(t *testing.T) {
 	}
 }
 
-// described is a tool with a long description.
+// described returns a tool with a long description.
 func described(name, description string, outside bool) core.Tool {
 	return longTool{fakeTool{name: name, external: outside, do: echo(name).do}, description}
 }
@@ -78,7 +78,7 @@ func shelf(t *testing.T, budget int) *Selection {
 	for i := range 8 {
 		tools = append(tools, described(fmt.Sprintf("tool_%d", i), "Do a thing. "+strings.Repeat("At length. ", 30), i > 5))
 	}
-	rank := func(tool core.Tool) int { return -int(tool.Spec().Name[5]) } // the last is the most useful
+	rank := func(tool core.Tool) int { return -int(tool.Spec().Name[5]) } // the last is ranked highest
 	return Select(registry(t, tools...), budget, rank, tokens.New())
 }
 
@@ -96,7 +96,7 @@ func TestDescriptionsAreShortenedBeforeToolsAreLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		budget      int
 		whole       bool
-		told, brief int // tools, and how many of them in short
+		told, brief int // tools, and how many of them are shortened
 	}{{full, true, 8, 0}, {full - 50, true, 8, 2}, {full / 2, true, 8, 8}, {220, false, 5, 4}} {
 		s := shelf(t, c.budget)
 		tools := s.Tools()
@@ -121,18 +121,18 @@ func TestDescriptionsAreShortenedBeforeToolsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A model gets and calls tools that it is not offered by name. Tools called before are
-// offered again, in place of less useful ones.
+// TestToolsThatAreLeftOutComeBack checks that a model can find and call tools that are left out of
+// a request, and that tools called before are offered again, in place of lower-ranked ones.
 func TestToolsThatAreLeftOutComeBack(t *testing.T) {
 	t.Parallel()
 	s := shelf(t, 220)
 	tools := s.Tools()
 	if got := namesOf(tools); !slices.Contains(got, "tool_7") || slices.Contains(got, "tool_0") ||
 		!slices.Contains(got, MoreTools) {
-		t.Fatalf("told are %q", got)
+		t.Fatalf("offered tools %q", got)
 	}
 	if got := namesOf(s.Tools("tool_0")); !slices.Contains(got, "tool_0") || slices.Contains(got, "tool_4") {
-		t.Errorf("after a call told are %q", got)
+		t.Errorf("offered tools after a call: %q", got)
 	}
 	m := llmtest.Replies(llmtest.Call(wish("", MoreTools, `{"names": ["tool_0", "nothing"]}`)),
 		llmtest.Call(wish("", "tool_0", "{}"), wish("", "tool_1", "{}"), wish("", MoreTools, `{"names": ["nothing"]}`)),
@@ -151,6 +151,6 @@ func TestToolsThatAreLeftOutComeBack(t *testing.T) {
 		return slices.ContainsFunc(m.Requests()[n].Tools, func(s core.ToolSpec) bool { return s.Name == "tool_0" })
 	}
 	if told(0) || !told(1) {
-		t.Error("tool_0 is told of from the second request on")
+		t.Error("tool_0 is offered from the second request on")
 	}
 }

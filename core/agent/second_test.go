@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// obedient makes every call that it reads an order for, once.
+// obedient returns a model that makes every call it reads an order for, once.
 func obedient() *llmtest.Model {
 	return llmtest.Replies().Script(func(req core.ModelRequest) llmtest.Reply {
 		done := map[string]bool{}
@@ -34,7 +34,7 @@ func obedient() *llmtest.Model {
 	})
 }
 
-// guardedTool is an outside tool whose calls an operator has allowed.
+// guardedTool is an outside tool whose calls the operator has allowed.
 type guardedTool struct {
 	fakeTool
 	made *[]string
@@ -54,8 +54,9 @@ func askIfTainted(_ core.Tool, tainted bool) Verdict {
 	return Allow
 }
 
-// In a tainted turn an allowed call runs without a question only if the model makes
-// it without the foreign words, too, and then once.
+// TestACallIsThePersonsIfItIsMadeWithoutForeignWords checks that in a tainted turn an allowed call
+// runs without a question only if the model also makes it without the foreign words, and then only
+// once.
 func TestACallIsThePersonsIfItIsMadeWithoutForeignWords(t *testing.T) {
 	t.Parallel()
 	user := func(text string) core.ModelMessage { return core.ModelMessage{Role: core.RoleUser, Content: text} }
@@ -96,7 +97,8 @@ func TestACallIsThePersonsIfItIsMadeWithoutForeignWords(t *testing.T) {
 	}
 }
 
-// Calls and texts of the model after it read foreign words are marked; earlier ones are not.
+// TestWhatIsMadeAfterForeignWordsIsMarked checks that the model's calls and texts are marked from
+// the first foreign words on, but not before.
 func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 	t.Parallel()
 	add := func(name string) fakeTool {
@@ -123,14 +125,14 @@ func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 		marks = append(marks, m.Tainted)
 	}
 	for i, want := range []bool{false, false, true, true, false,
-		true} { // calls, added, words of others; call, added; answer
+		true} { // calls, effect, foreign words; call, effect; answer
 		if marks[i] != want {
 			t.Errorf("message %d of %v is marked", i, marks)
 		}
 	}
 }
 
-// What a helper found outside is words of others.
+// TestAHelpersResultIsMarked checks that a helper's results from outside count as foreign words.
 func TestAHelpersResultIsMarked(t *testing.T) {
 	t.Parallel()
 	outside := fakeTool{name: "web", external: true, do: func(context.Context, core.ToolUse) (core.ToolResult, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// oneFile is a store in one file.
+// oneFile is a store with one file.
 type oneFile struct {
 	data []byte
 	err  error // of reading its second half
@@ -38,7 +38,7 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// server is a store of tables.
+// server is a store with tables.
 type server struct {
 	tables [][]byte
 	filled [][]byte
@@ -81,20 +81,20 @@ func (s *server) Load(_ context.Context, schema int64, tables []core.Table, sour
 	}
 }
 
-// iotest reads in odd portions.
+// iotest reads in portions of odd sizes.
 type iotest struct{ r io.Reader }
 
 func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 4099)]) }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// lists is a number of attachments that needs more than one list of contents.
+// lists returns a number of attachments that needs more than one list of contents.
 func lists() int { return fulltest.Size(520, 1100) }
 
-// attachments is the number of attachments in a data folder.
+// attachments returns the number of attachments in a data folder.
 func attachments() int { return fulltest.Size(20, 1100) }
 
-// kept makes a data folder with a key and attachments.
+// kept creates a data folder with a key and attachments.
 func kept(t testing.TB) string { return keptOf(t, attachments()) }
 
 func keptOf(t testing.TB, attachments int) string {
@@ -115,7 +115,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// tree reads the files below a folder.
+// tree reads all files below a folder.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -153,7 +153,7 @@ func restorer(dir string) *backup.Restorer {
 		Sync: func(string) error { return nil }, Crash: func(string) {}}
 }
 
-// made returns the path of a backup of a folder.
+// made makes a backup of a folder and returns its path.
 func made(t testing.TB, m *backup.Maker) string {
 	t.Helper()
 	res, err := m.Make(t.Context(), t.TempDir(), 0)
@@ -188,7 +188,7 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	delete(want, "media/1/.part-123")
 	want["everthread.db"] = string(m.File.(oneFile).data)
 	if got := tree(t, to); !maps.Equal(got, want) {
-		t.Errorf("%d files came back, want %d", len(got), len(want))
+		t.Errorf("restored %d files, want %d", len(got), len(want))
 	}
 }
 
@@ -206,10 +206,10 @@ func TestTablesComeBack(t *testing.T) {
 	}
 	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 ||
 		out.Files != int64(attachments()) {
-		t.Errorf("other rows came back: %+v", out)
+		t.Errorf("restored other rows: %+v", out)
 	}
 	if _, err := os.Stat(filepath.Join(r.Data, "secret_key")); err == nil {
-		t.Error("the key file of another store came along")
+		t.Error("the key file of another store is in the backup")
 	}
 }
 
@@ -235,7 +235,7 @@ func TestOnlyWhatFitsIsRestored(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if got := tree(t, filepath.Dir(r.Data)); got["restore.unfinished"] != "" {
-			t.Errorf("%s: it left %v", c.name, got)
+			t.Errorf("%s: left behind %v", c.name, got)
 		}
 	}
 	r := restorer(full)
@@ -255,7 +255,8 @@ func TestOnlyWhatFitsIsRestored(t *testing.T) {
 	}
 }
 
-// A damaged archive is refused with the entry's name, and nothing is restored.
+// TestADamagedBackupIsRefused checks that a damaged archive is refused with the entry's name, and
+// that nothing is restored.
 func TestADamagedBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	m := maker(t, kept(t))
@@ -282,12 +283,12 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 				t.Errorf("%s at %d: %v", name, at, err)
 			}
 			if left := tree(t, dir); len(left) > 0 {
-				t.Errorf("%s at %d: %d files are left", name, at, len(left))
+				t.Errorf("%s at %d: left %d files behind", name, at, len(left))
 			}
 		}
 	}
 	if named < damages*3/2 {
-		t.Errorf("only %d damages were told by their entry", named)
+		t.Errorf("only %d errors name the damaged entry", named)
 	}
 	file := filepath.Join(t.TempDir(), "b")
 	write(t, file, string(flipped(whole, len(whole)/4)))
@@ -376,7 +377,7 @@ func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
 		}
 		want = append(want, filepath.Base(res.File))
 		if left := tree(t, dir); len(left) != min(n+1, 3)+len(others) {
-			t.Errorf("after %d there are %v", n+1, slices.Collect(maps.Keys(left)))
+			t.Errorf("after %d backups there are %v", n+1, slices.Collect(maps.Keys(left)))
 		}
 	}
 	for _, name := range append(want[len(want)-3:], others...) {
@@ -389,6 +390,6 @@ func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
 		t.Errorf("over a file: %v", err)
 	}
 	if _, err := m.Make(t.Context(), filepath.Join(dir, "none", "b"), 0); err == nil {
-		t.Error("into no folder")
+		t.Error("into a missing folder: no error")
 	}
 }

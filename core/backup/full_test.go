@@ -19,10 +19,10 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// smallDisk has room for left more bytes, or fails otherwise.
+// smallDisk fails once `left` more bytes are written, or as its other fields say.
 type smallDisk struct {
 	left        int64
-	silent      bool // it drops bytes without room, and reports no error
+	silent      bool // it drops bytes beyond its size, and reports no error
 	sync, close error
 	took        int64
 }
@@ -49,7 +49,7 @@ func (f onDisk) Close() error { return errors.Join(f.File.Close(), f.disk.close)
 
 const endless = 1 << 40
 
-// faults returns failing disks, for data of so many bytes.
+// faults returns failing disks, for data of the given size.
 func faults(whole int64) map[string]*smallDisk {
 	out := map[string]*smallDisk{
 		"sync":  {left: endless, sync: syscall.EIO},
@@ -65,7 +65,7 @@ func faults(whole int64) map[string]*smallDisk {
 	return out
 }
 
-// said is the required text of an error of a disk.
+// said returns the text that an error of the disk must contain.
 func (d *smallDisk) said(dir string) string {
 	switch {
 	case errors.Is(d.sync, syscall.EIO):
@@ -76,7 +76,7 @@ func (d *smallDisk) said(dir string) string {
 	return "there is no room in " + dir
 }
 
-// engine is a maker on a store, and a restorer for its backups.
+// engine returns a maker on a store, and a function that returns restorers of its backups.
 func engine(t *testing.T, tables bool) (*backup.Maker, func(dir string) *backup.Restorer) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret_key"), "a secret")
@@ -129,12 +129,12 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 		}
 		m.Disk = nil
 		if _, err := m.Make(t.Context(), dir, 0); err != nil || len(tree(t, dir)) != 2 {
-			t.Errorf("with room again: %v", err)
+			t.Errorf("with space again: %v", err)
 		}
 	}
 }
 
-// A draft that cannot be renamed is removed.
+// TestABackupThatGetsNoName checks that a draft that cannot be renamed is removed.
 func TestABackupThatGetsNoName(t *testing.T) {
 	t.Parallel()
 	m, _ := engine(t, false)
@@ -169,7 +169,7 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 		want := tree(t, r.Data)
 		for name, d := range faults(counted.took) {
 			if d.sync != nil {
-				continue // no file is synced by itself
+				continue // no single file is synced
 			}
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "media", "1", "old"), "old")
@@ -182,7 +182,7 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 				t.Errorf("tables %t, %s: %v, want %q and %s", tables, name, err, d.said(dir), needs)
 			}
 			if got := tree(t, dir); len(got) != 1 || got["media/1/old"] != "old" {
-				t.Errorf("tables %t, %s: it left %d files", tables, name, len(got))
+				t.Errorf("tables %t, %s: left %d files behind", tables, name, len(got))
 			}
 			r = to(dir)
 			r.Force = true
@@ -199,7 +199,8 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-// Written data may still not reach the disk.
+// TestADiskThatFailsWhenItIsSynced checks errors that a disk reports only when written data is
+// synced.
 func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
@@ -235,12 +236,13 @@ func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
 			}
 		}
 		if old != 1 {
-			t.Errorf("at %d: the old database is there %d times", call, old)
+			t.Errorf("at %d: %d copies of the old database", call, old)
 		}
 	}
 }
 
-// Old data is moved back if the new data cannot take its place.
+// TestWhatWasMovedAsideComesBack checks that old data is moved back if the new data cannot take its
+// place.
 func TestWhatWasMovedAsideComesBack(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
@@ -257,7 +259,7 @@ func TestWhatWasMovedAsideComesBack(t *testing.T) {
 	for name, stand := range obstacles {
 		write(t, filepath.Join(dir, "secret_key"), "old")
 		r.Crash = func(string) {}
-		r.Now = func() time.Time { stand(); return noon } // asked when the first is moved
+		r.Now = func() time.Time { stand(); return noon } // called when the first file is moved
 		if name == "a file of ours" {
 			r.Crash = func(step string) {
 				if step == "restore unpacked" {
@@ -266,7 +268,7 @@ func TestWhatWasMovedAsideComesBack(t *testing.T) {
 			}
 		}
 		if _, err := r.Restore(t.Context(), file); err == nil {
-			t.Errorf("%s is in the way, and it was restored", name)
+			t.Errorf("restored although %s is in the way", name)
 		}
 		got := tree(t, dir)
 		delete(got, "secret_key")
@@ -276,7 +278,8 @@ func TestWhatWasMovedAsideComesBack(t *testing.T) {
 	}
 }
 
-// There is no room to migrate the unpacked database, or on the server.
+// TestADatabaseWithoutRoom checks databases that have no space for migrations, here or on the
+// server.
 func TestADatabaseWithoutRoom(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
@@ -303,7 +306,7 @@ type coded int
 func (c coded) Error() string { return "database or disk is full" }
 func (c coded) Code() int     { return int(c) }
 
-// crowded is a server without room.
+// crowded is a server without free space.
 type crowded struct{}
 
 func (crowded) Load(_ context.Context, _ int64, _ []core.Table, source core.TableSource) ([]string, error) {

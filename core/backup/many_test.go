@@ -47,8 +47,8 @@ func many(out io.Writer, n int) error {
 	return errors.Join(err, w.Close(), z.Close())
 }
 
-// TestVeryManyEntries reads an archive of very many files in little memory. It is
-// not parallel: it measures the memory of the process.
+// TestVeryManyEntries reads an archive with very many files in little memory. It is not parallel,
+// because it measures the memory of the process.
 func TestVeryManyEntries(t *testing.T) {
 	n := fulltest.Size(20_000, 200_000)
 	r, w := io.Pipe()

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// archive makes an archive of entries, like another program.
+// archive returns an archive as another program would write it.
 func archive(t testing.TB, entries ...*tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -40,7 +40,7 @@ func archive(t testing.TB, entries ...*tar.Header) []byte {
 			t.Fatal(err)
 		}
 	}
-	_ = w.Close() // an entry may be shorter than it says
+	_ = w.Close() // an entry may be shorter than its header says
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestStrangeEntriesAreRefused(t *testing.T) {
 	}
 }
 
-// repacked returns an archive with other entries, valid for tar and zstd.
+// repacked returns an archive with changed entries that is still valid for tar and zstd.
 func repacked(t testing.TB, whole []byte, change func(name string, body []byte) (string, []byte)) []byte {
 	t.Helper()
 	from, err := zstd.NewReader(bytes.NewReader(whole))
@@ -123,7 +123,8 @@ func repacked(t testing.TB, whole []byte, change func(name string, body []byte) 
 	return out.Bytes()
 }
 
-// An archive that is valid for tar and zstd is checked against the lists of contents.
+// TestAChangedArchiveIsRefused checks that an archive that is valid for tar and zstd is compared
+// with its lists of contents.
 func TestAChangedArchiveIsRefused(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile(made(t, maker(t, keptOf(t, lists()))))
@@ -166,7 +167,8 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 	}
 }
 
-// A restore that is killed at any step is recognised by its folder, and started over.
+// TestARestoreThatDiesIsBegunAnew checks that a restore that was killed at any step is recognised
+// by its folder, and started over.
 func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	from := kept(t)
@@ -187,10 +189,10 @@ func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 			func() {
 				defer func() { _ = recover() }()
 				_, _ = r.Restore(t.Context(), file)
-				t.Errorf("%s: it did not die", step)
+				t.Errorf("%s: did not crash there", step)
 			}()
 			if _, err := os.Stat(filepath.Join(dir, backup.Unfinished)); err != nil {
-				t.Errorf("%s: nobody sees that it is not whole: %v", step, err)
+				t.Errorf("%s: not recognised as incomplete: %v", step, err)
 			}
 			r.Crash = func(string) {}
 			if _, err := r.Restore(t.Context(), file); err != nil {

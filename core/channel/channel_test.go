@@ -28,7 +28,7 @@ func TestBackoffDoublesUpToHalfAMinute(t *testing.T) {
 			}
 		}
 		if got := took(time.Minute); got != time.Minute {
-			t.Errorf("a minute was asked for, it took %s", got)
+			t.Errorf("asked to wait a minute, waited %s", got)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -41,7 +41,7 @@ func TestBackoffDoublesUpToHalfAMinute(t *testing.T) {
 func TestWatchTellsWhatLeft(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c, _, err := http.NewResponseController(w).Hijack() // no answer
+		c, _, err := http.NewResponseController(w).Hijack() // ends the connection without a response
 		if err == nil {
 			_ = c.Close()
 		}

@@ -43,7 +43,7 @@ func TestNewKey(t *testing.T) {
 	}
 }
 
-// TestKeySignsAreFair: bytes that would favour some signs are left out.
+// TestKeySignsAreFair checks that bytes that would favour some characters are skipped.
 func TestKeySignsAreFair(t *testing.T) {
 	t.Parallel()
 	random := bytes.NewReader(append(bytes.Repeat([]byte{255, 248}, 50), bytes.Repeat([]byte{0, 61, 62, 247}, 10)...))
@@ -104,7 +104,7 @@ func (s *keys) UseAPIKey(_ context.Context, _ core.UserID, _ int64, at time.Time
 	return nil
 }
 
-// gate is a guard at a clock that is moved by hand.
+// gate is a guard with a clock that the test sets.
 type gate struct {
 	*client.Guard
 	store  *keys
@@ -133,7 +133,7 @@ func request(authorization, from string) *http.Request {
 	return r
 }
 
-// try returns the status that a request gets.
+// try returns the HTTP status for a request.
 func (g *gate) try(t *testing.T, authorization, from string, scope core.Capability) int {
 	t.Helper()
 	_, err := g.Admit(request(authorization, from), scope)
@@ -172,20 +172,20 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestAdminIsTheOwners: a key with the scope is worth nothing if it is a member's.
+// TestAdminIsTheOwners checks that the admin scope has no effect on a member's key.
 func TestAdminIsTheOwners(t *testing.T) {
 	t.Parallel()
 	k := core.APIKey{Scopes: []core.Capability{core.CanAdmin}}
 	if (client.Caller{Key: k, User: core.User{Role: core.RoleMember}}).Allows(core.CanAdmin) {
-		t.Error("a member's key may do what only the owner may")
+		t.Error("a member's key has the admin capability")
 	}
 	if !(client.Caller{Key: k, User: core.User{Role: core.RoleOwner}}).Allows(core.CanAdmin) {
-		t.Error("the owner's key may not")
+		t.Error("the owner's key does not have the admin capability")
 	}
 }
 
-// TestWrongKeysAreSlowedDown: after ten within a minute nothing more is looked up,
-// but for keys that were good; other addresses do not notice.
+// TestWrongKeysAreSlowedDown checks that after ten wrong keys a minute only known good keys of that
+// address are still checked, and that other addresses are not affected.
 func TestWrongKeysAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -206,7 +206,7 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if g.store.asked != asked {
-		t.Error("a key was looked up that is refused anyway")
+		t.Error("a key that is refused anyway was looked up")
 	}
 	if got := g.try(t, good, "192.0.2.1", core.CanTalk); got != 200 {
 		t.Errorf("a good key of the same address: %d", got)
@@ -220,7 +220,7 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 	}
 }
 
-// TestRevokedKeys: a revoked key is refused immediately, and counts as wrong from then on.
+// TestRevokedKeys checks that a revoked key is refused immediately, and then counts as wrong.
 func TestRevokedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -271,9 +271,9 @@ func TestAddressBehind(t *testing.T) {
 	}
 	for _, c := range []struct{ peer, forwarded, want string }{
 		{"203.0.113.5", "", "203.0.113.5"},
-		{"203.0.113.5", "198.51.100.1", "203.0.113.5"}, // nobody we trust says so
+		{"203.0.113.5", "198.51.100.1", "203.0.113.5"}, // not sent by a trusted proxy
 		{"10.1.2.3", "198.51.100.1", "198.51.100.1"},
-		{"10.1.2.3", "198.51.100.1, 203.0.113.7", "203.0.113.7"}, // the first may be made up
+		{"10.1.2.3", "198.51.100.1, 203.0.113.7", "203.0.113.7"}, // the client may have invented the first
 		{"10.1.2.3", "198.51.100.1, 192.0.2.9", "198.51.100.1"},
 		{"10.1.2.3", "", "10.1.2.3"},
 	} {
@@ -286,7 +286,7 @@ func TestAddressBehind(t *testing.T) {
 		}
 	}
 	if _, err := client.AddressBehind([]string{"proxy"}); err == nil {
-		t.Error("a name is taken for an address")
+		t.Error("a name is accepted as an address")
 	}
 }
 
@@ -295,7 +295,7 @@ func TestReadJSON(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	for name, c := range map[string]struct {
 		body   string
-		status int // 0: it is read
+		status int // 0: it is accepted
 		want   string
 	}{
 		"an object":          {` {"a": [1, {"a": 2}], "b": {"a": 1}} `, 0, ""},
@@ -364,7 +364,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON: every accepted body is one object without duplicate keys, and nothing panics.
+// FuzzReadJSON checks that every accepted body is one object without duplicate keys, and that
+// nothing panics.
 func FuzzReadJSON(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[{"b":null}]}`, `{"a":1,"a":2}`, `[[]]`, `{"a"}`, `{]`,
 		`{"a":{}}}`, `{"":{"":[]}}`} {
@@ -379,7 +380,7 @@ func FuzzReadJSON(f *testing.F) {
 		var out map[string]any
 		if err == nil {
 			if err := client.Decode(data, &out, "", false); err != nil {
-				t.Fatalf("%q was read, but is no object: %v", body, err)
+				t.Fatalf("%q was accepted, but is not an object: %v", body, err)
 			}
 		}
 	})

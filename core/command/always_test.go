@@ -9,7 +9,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// propose has the assistant propose standing instructions in an answer to somebody.
+// propose stores a reply that proposes standing instructions, and returns the id of the message
+// that led to it.
 func (w *world) propose(a core.Address, code string, texts ...string) core.MessageID {
 	w.t.Helper()
 	turn := w.say(a, "please", true).Turn
@@ -25,7 +26,7 @@ func (w *world) propose(a core.Address, code string, texts ...string) core.Messa
 	return turn.Inputs[0]
 }
 
-// always are the texts of what somebody wants always.
+// always returns the texts of a user's standing instructions.
 func (w *world) always(a core.Address) string {
 	w.t.Helper()
 	_, u := w.identify(a)
@@ -38,15 +39,15 @@ func (w *world) always(a core.Address) string {
 	return strings.Join(out, ", ")
 }
 
-// A proposal counts once its person has said yes, where they were asked and in time; once,
-// and not at all after a no.
+// TestAProposalCountsAfterAYes checks that a proposal takes effect once, if its user approves it in
+// time and where it was asked, and not after a no.
 func TestAProposalCountsAfterAYes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, said string
 		prepare    func(w *world)
 		want       string
-		no         bool // it is no answer
+		no         bool // it is not an answer
 	}{
 		{name: "yes", said: "yes", want: "be brief, be kind"},
 		{name: "a button", said: "/yes S1", want: "be brief, be kind"},
@@ -74,10 +75,10 @@ func TestAProposalCountsAfterAYes(t *testing.T) {
 				c.prepare(w)
 			}
 			if got := w.always(w.bo); got != "" {
-				t.Errorf("before the answer Bo wants %s", got)
+				t.Errorf("before the answer Bo's instructions are %s", got)
 			}
 			if _, ok := w.ask(w.bo, c.said); ok && !strings.HasPrefix(c.said, "/") {
-				t.Error("somebody else's word counts")
+				t.Error("another user's answer counts")
 			}
 			if _, ok := w.ask(w.ada, c.said); ok == c.no {
 				t.Fatalf("an answer: %v", ok)
@@ -86,16 +87,17 @@ func TestAProposalCountsAfterAYes(t *testing.T) {
 				w.send(w.ada, c.said)
 			}
 			if got := w.always(w.ada); got != c.want {
-				t.Errorf("wants %q, not %q", got, c.want)
+				t.Errorf("instructions %q, want %q", got, c.want)
 			}
 			if _, ok := w.ask(w.ada, "yes"); ok && c.said != "/yes S2" && !strings.HasPrefix(c.name, "something") {
-				t.Error("a second yes is an answer, too")
+				t.Error("a second yes counts as an answer")
 			}
 		})
 	}
 }
 
-// A proposed instruction is marked, and is removed with the message that led to it.
+// TestWhatWasProposedRestsOnWhatWasSaid checks that a proposed instruction is marked, and is
+// removed with the message that led to it.
 func TestWhatWasProposedRestsOnWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -111,6 +113,6 @@ func TestWhatWasProposedRestsOnWhatWasSaid(t *testing.T) {
 		Effects: []core.Effect{core.Redact{Message: source, At: w.now}}})
 	must(t, err)
 	if got := w.always(w.ada); got != "" {
-		t.Errorf("wants %q", got)
+		t.Errorf("instructions %q", got)
 	}
 }

@@ -26,11 +26,11 @@ We planned the **garden** and the trip to Lyon. [#1]
 ## Decisions
 - Tomatoes go along the south wall [#1, #2]`
 
-// answers are commands in a prepared world; testdata has their answers in both languages,
+// answers lists commands in prepared worlds; testdata contains their answers in both languages,
 // with their effects.
 var answers = map[string]struct {
 	prepare  func(w *world)
-	who      string // a member if "bo"
+	who      string // "bo" is a member
 	commands []string
 }{
 	"start":   {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
@@ -143,7 +143,7 @@ var answers = map[string]struct {
 	"usage-over": {func(w *world) {
 		w.talk(w.ada, "hello")
 		w.budget = core.Budget{TokensPerDay: 100000, Reserve: 1500, Day: "2026-11-19", NextDay: w.now.Add(15 * time.Hour)}
-		w.say(w.ada, "and more", true) // its turn has reserved some
+		w.say(w.ada, "and more", true) // its turn has reserved some tokens
 		w.options.Defaults.TokensPerDay = 12000
 	}, "", []string{"/usage"}},
 	"pause":  {nil, "", []string{"/pause", "/retry", "/pause"}},
@@ -168,12 +168,12 @@ var answers = map[string]struct {
 		"/deny EFGH6789", "/pair"}},
 }
 
-// linking lets codes be made: always the same.
+// linking makes every link code the same.
 func linking(w *world) {
 	w.options.NewCode = func() (string, error) { return "CODE2222", nil }
 }
 
-// code is a valid code of another user.
+// code stores a valid link code of another user.
 func (w *world) code(a core.Address, code string) {
 	w.t.Helper()
 	_, u := w.identify(a)
@@ -183,7 +183,7 @@ func (w *world) code(a core.Address, code string) {
 	must(w.t, err)
 }
 
-// also gives somebody another address.
+// also adds an identity to a user.
 func (w *world) also(a core.Address, channel, external string) {
 	w.t.Helper()
 	_, u := w.identify(a)
@@ -244,7 +244,7 @@ func (w *world) record(who core.Address, text string) string {
 	return numbered.ReplaceAllString(b.String(), "${1}N")
 }
 
-// named replaces the placeholders of an item, a reminder, and those of another user.
+// named replaces the placeholders of ids, for the user's own rows and for another user's.
 func (w *world) named(user core.UserID, text string) string {
 	w.t.Helper()
 	items, err := w.Store.Items(w.ctx, core.ItemQuery{User: user, Status: core.ItemActive, Limit: 1})
@@ -265,7 +265,7 @@ func (w *world) named(user core.UserID, text string) string {
 	return strings.ReplaceAll(text, "BOS", "123456")
 }
 
-// numbered are ids that the store gives out as it likes.
+// numbered matches ids that the store assigns.
 var numbered = regexp.MustCompile(
 	`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder|Instruction|Task):|/thread |/done |/memory archive |/remind cancel |/remind annuler |/task cancel |/task resume |/always remove |/always retirer |number |numéro |- \*\*)[1-9][0-9]*`)
 
@@ -283,7 +283,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryCommandIsRecorded: the golden files show what each command says.
+// TestEveryCommandIsRecorded checks that the golden files cover every command.
 func TestEveryCommandIsRecorded(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -296,7 +296,7 @@ func TestEveryCommandIsRecorded(t *testing.T) {
 	}
 	for _, e := range command.Menu() {
 		if !used[e.Name] {
-			t.Errorf("no golden file has /%s", e.Name)
+			t.Errorf("no golden file contains /%s", e.Name)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestTerminalIsNoHome(t *testing.T) {
 	}
 }
 
-// TestSettingsKeepTheOthers: a command that sets one thing leaves the rest.
+// TestSettingsKeepTheOthers checks that a command that changes one setting keeps the others.
 func TestSettingsKeepTheOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -360,8 +360,7 @@ func TestSettingsKeepTheOthers(t *testing.T) {
 	}
 }
 
-// TestYesterdayIsTheDayThatWas: a zone may have skipped a date, and a day may
-// have had 23 hours.
+// TestYesterdayIsTheDayThatWas checks dates that a zone skipped and days of 23 hours.
 func TestYesterdayIsTheDayThatWas(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -370,7 +369,7 @@ func TestYesterdayIsTheDayThatWas(t *testing.T) {
 		wait time.Duration
 	}{
 		{"Pacific/Apia", time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC),
-			12 * time.Hour}, // 29 December there; the 30th never was
+			12 * time.Hour}, // 29 December there; the 30th did not exist
 		{"Europe/Paris", time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC), 24 * time.Hour},
 		{"Europe/Paris", time.Date(2026, 10, 25, 12, 0, 0, 0, time.UTC), 24 * time.Hour},
 	} {
@@ -445,7 +444,7 @@ func FuzzCommand(f *testing.F) {
 		}
 		for _, e := range out.Effects {
 			if a, is := e.(core.Approve); is && (!owner || a.CodeHash != trust.CodeHash("ABCD2345")) {
-				t.Errorf("%q lets somebody in: %+v", text, a)
+				t.Errorf("%q admits %+v", text, a)
 			}
 		}
 	})

@@ -19,7 +19,7 @@ func TestEveryCommandNamesWhatItNeeds(t *testing.T) {
 	}
 }
 
-// TestAProgramDoesWhatItsKeyMay tries every command with every set of grants.
+// TestAProgramDoesWhatItsKeyMay tries every command with every set of capabilities.
 func TestAProgramDoesWhatItsKeyMay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -42,7 +42,7 @@ func TestAProgramDoesWhatItsKeyMay(t *testing.T) {
 	}
 }
 
-// changes reports whether effects do more than tell of a refusal.
+// changes reports whether effects do more than report a refusal.
 func changes(effects []core.Effect) bool {
 	return slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(core.Tell); return !ok })
 }

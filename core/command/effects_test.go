@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// dump is everything that the store holds, as text.
+// dump returns everything in the store as text.
 func (w *world) dump() string {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "everthread.db"))
@@ -58,20 +58,20 @@ func (w *world) dumpTable(b *strings.Builder, db *sql.DB, name string) {
 
 const secret = "xylophone"
 
-// secretive is a day of which much was made: a summary, a loop, and answers to
+// secretive stores a secret and much that derives from it: a summary, a loop, and answers to
 // commands that show both.
 func secretive(w *world) {
 	w.talk(w.ada, "the password is "+secret)
 	w.summarize(w.ada, "2026-11-19", "## Summary\nIt is "+secret, "Change "+secret)
 	for _, text := range []string{"/today", "/loops", "/day 2026-11-19"} {
 		if out, _ := w.send(w.ada, text); !strings.Contains(out.Text, secret) {
-			w.t.Fatalf("%s shows nothing of it: %q", text, out.Text)
+			w.t.Fatalf("%s does not show it: %q", text, out.Text)
 		}
 	}
 }
 
-// TestForgetLeavesNothing: neither the messages nor data derived from them, the answers that
-// showed them, or the reply that requested it.
+// TestForgetLeavesNothing checks that nothing is left of the messages, of data derived from them,
+// of answers that showed them, and of the command's own reply.
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("a day", func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 		secretive(w)
 		w.send(w.ada, "/forget today yes")
 		if strings.Contains(w.dump(), secret) {
-			t.Error("something is left")
+			t.Error("something remains")
 		}
 	})
 	t.Run("both messages by replies", func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestForgetLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestForgetByNumber: a channel that knows our numbers, as the page does, says which
-// message is replied to. Numbers are a person's own.
+// TestForgetByNumber checks channels that know our message ids, as the page does: a reply names its
+// message by id, and only among the user's own.
 func TestForgetByNumber(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -118,11 +118,11 @@ func TestForgetByNumber(t *testing.T) {
 	w.send(w.ada, "/forget")
 	now, err := w.History(w.ctx, u.ID, 0, 0, 10)
 	if all := w.dump(); err != nil || !now[0].Redacted || !strings.Contains(all, "elsewhere") {
-		t.Errorf("it is left, or too much is gone: %v\n%s", err, all)
+		t.Errorf("it remains, or too much is gone: %v\n%s", err, all)
 	}
 }
 
-// TestForgetKeepsTheRest: what was said before, and other people's words, stay.
+// TestForgetKeepsTheRest checks that earlier messages and other users' messages are kept.
 func TestForgetKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -139,8 +139,8 @@ func TestForgetKeepsTheRest(t *testing.T) {
 			t.Errorf("%q is gone", text)
 		}
 	}
-	if n := strings.Count(all, "There is no limit"); n < 4 { // two answers, each a message and a part
-		t.Errorf("answers to commands are left %d times, want 4", n)
+	if n := strings.Count(all, "There is no limit"); n < 4 { // two answers, each as message and part
+		t.Errorf("%d answers to commands remain, want 4", n)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestDenyDropsWhatWasHeld(t *testing.T) {
 	_, noted := w.send(w.ada, "/deny abcd2345")
 	all := w.dump()
 	if len(noted.Released) != 0 || strings.Contains(all, "says Cléo") || !strings.Contains(all, "says Dan") {
-		t.Errorf("released %v; all that is kept:\n%s", noted.Released, all)
+		t.Errorf("released %v; still stored:\n%s", noted.Released, all)
 	}
 	again, err := w.Hold(w.ctx, core.Hold{Keep: true, Now: w.now, Event: core.Inbound{EventID: "m1", Kind: core.InMessage,
 		Address: core.Address{Channel: "telegram", Account: "42", External: "333"}}})
@@ -180,8 +180,8 @@ func TestDenyDropsWhatWasHeld(t *testing.T) {
 	}
 }
 
-// TestStopEndsAWaitingTurn: a turn that waits to be tried again is not tried, its
-// reservation is given back, and the next message gets its own turn.
+// TestStopEndsAWaitingTurn checks that a turn that waits for its retry ends, that its reservation
+// is returned, and that the next message gets a turn of its own.
 func TestStopEndsAWaitingTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -201,7 +201,7 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 		t.Errorf("the turn is %s", turn.State)
 	}
 	if _, reserved, err := w.UsageOf(w.ctx, u.ID, "2026-11-19"); err != nil || reserved != 0 {
-		t.Errorf("%d tokens stay reserved, %v", reserved, err)
+		t.Errorf("%d tokens are still reserved, %v", reserved, err)
 	}
 	refs, next, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now.Add(2*time.Hour), 10, core.Share{})
 	if err != nil || len(refs) != 0 || !next.IsZero() {
@@ -234,7 +234,7 @@ func TestRetryRunsAWaitingTurnNow(t *testing.T) {
 	}
 }
 
-// state is all that a user can see of their own.
+// state returns everything that a user can see of their own.
 func (w *world) state(a core.Address) string {
 	w.t.Helper()
 	i, u := w.identify(a)
@@ -251,13 +251,13 @@ func (w *world) state(a core.Address) string {
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v\n%+v\n%+v\n%+v", i, u, history, loops, threads, days, turns)
 }
 
-// TestAnotherUsersIds: no command finds or changes objects of another user by their ids.
+// TestAnotherUsersIds checks that no command finds or changes another user's objects by id.
 func TestAnotherUsersIds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	week(w)
 	w.send(w.ada, "/thread Recipes")
-	w.say(w.ada, "in the thread", true) // a turn of Ada's runs
+	w.say(w.ada, "in the thread", true) // one of Ada's turns is running
 	_, ada := w.identify(w.ada)
 	threads, err := w.Threads(w.ctx, ada.ID, 1)
 	must(t, err)
@@ -291,7 +291,7 @@ func TestAnotherUsersIds(t *testing.T) {
 	}
 }
 
-// TestEffectsOnAnotherUsersIds: the store refuses what no command would ask for.
+// TestEffectsOnAnotherUsersIds checks that the store refuses effects that no command would request.
 func TestEffectsOnAnotherUsersIds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")

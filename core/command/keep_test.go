@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/command"
 )
 
-// TestRememberTooMuch: a text, and a message, of more than an item holds.
+// TestRememberTooMuch checks a text and a message that exceed an item's size.
 func TestRememberTooMuch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -28,7 +28,7 @@ func TestRememberTooMuch(t *testing.T) {
 	}
 }
 
-// TestRememberAnAnswer: what a command answered is no message to keep.
+// TestRememberAnAnswer checks that commands and their answers cannot be remembered.
 func TestRememberAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -43,8 +43,8 @@ func TestRememberAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOthersNumbers: items and reminders of another person are not found, in the
-// same words as those that never were.
+// TestOthersNumbers checks that another user's items and reminders are not found, with the same
+// answer as for numbers that never existed.
 func TestOthersNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -61,7 +61,7 @@ func TestOthersNumbers(t *testing.T) {
 	}
 }
 
-// TestAnswersFail: what the store or recall cannot do is no answer.
+// TestAnswersFail checks that an error of the store or of the search is reported, not answered.
 func TestAnswersFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
@@ -89,7 +89,7 @@ func TestArchivedItemIsGone(t *testing.T) {
 	}
 }
 
-// told is one reminder that was told, with the deliveries that a test gives it.
+// told is a store of one reminder that fired, with the deliveries of the test.
 type told struct {
 	reminders
 	deliveries []core.Delivery
@@ -106,7 +106,7 @@ func (told) Reminders(context.Context, core.UserID, int) ([]core.Reminder, error
 
 type reminders = command.Reminders
 
-// TestReceiptSaysMost: of several deliveries the one that got furthest counts.
+// TestReceiptSaysMost checks that of several deliveries the one that got furthest is shown.
 func TestReceiptSaysMost(t *testing.T) {
 	t.Parallel()
 	for want, states := range map[string][]core.DeliveryState{
@@ -131,8 +131,8 @@ func TestReceiptSaysMost(t *testing.T) {
 	}
 }
 
-// TestRecurringInItsZone: what recurs keeps the clock of the zone it was set in,
-// what does not is shown by the clock of the person.
+// TestRecurringInItsZone checks that a recurring reminder is shown in the zone it was set in, and a
+// single one in the user's.
 func TestRecurringInItsZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // zones, wherever the tests run
+	_ "time/tzdata" // the zones, on every system
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 )
 
-// decide returns how a member's text is understood: a command's name, "?nearest" for an
+// decide returns how a member's text is understood: the name of a command, "?nearest" for an
 // unknown command, or "" for conversation.
 func decide(c *Commands, text string) (string, string) {
 	l, ok := parse(text)
@@ -152,7 +152,7 @@ func TestSuggestZones(t *testing.T) {
 		}
 	}
 	if got := NearZones("west"); len(got) == 0 {
-		t.Error("a name that several zones have suggests none of them")
+		t.Error("a name that several zones share suggests none")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// week is a talk on Monday with a summary, and one this morning without.
+// week is a conversation on Monday with a summary, and one this morning without.
 func week(w *world) {
 	w.later(-72*time.Hour).talk(w.ada, "tomatoes along the south wall")
 	w.talk(w.ada, "and a trip to Lyon")
@@ -16,7 +16,7 @@ func week(w *world) {
 	w.later(72*time.Hour).talk(w.ada, "good morning")
 }
 
-// states are summaries that are late, stale and failed.
+// states stores summaries that are late, stale and failed.
 func states(w *world) {
 	w.later(-48*time.Hour).talk(w.ada, "on Tuesday")
 	w.summarize(w.ada, "2026-11-17", markdown)
@@ -33,7 +33,7 @@ func states(w *world) {
 	w.talk(w.ada, "and more")
 }
 
-// hidden is a day whose summary rests on a message that was removed.
+// hidden is a day whose summary is based on a removed message.
 func hidden(w *world) {
 	w.talk(w.ada, "a secret")
 	w.summarize(w.ada, "2026-11-19", markdown, "Keep the secret")
@@ -41,7 +41,7 @@ func hidden(w *world) {
 	w.send(w.ada, "/forget")
 }
 
-// keep has memory keep a statement.
+// keep adds a memory item.
 func (w *world) keep(who core.Address, text, theme string) {
 	w.t.Helper()
 	i, u := w.identify(who)
@@ -52,8 +52,8 @@ func (w *world) keep(who core.Address, text, theme string) {
 	must(w.t, err)
 }
 
-// tainted are objects that tainted turns made or ended: 901 to 903 exist, 911 to 913 are
-// ended, and so is 914, a reminder whose time has passed.
+// tainted stores objects that tainted turns created or ended: 901 to 903 exist, 911 to 913 are
+// ended, and so is 914, a reminder that is past.
 func tainted(w *world) {
 	i, u := w.identify(w.ada)
 	act := func(effects ...core.Effect) {
@@ -75,7 +75,7 @@ func tainted(w *world) {
 		core.Taint(core.CancelReminder{Reminder: 913, At: w.now}), core.Taint(core.CancelReminder{Reminder: 914, At: w.now}))
 }
 
-// receipts are reminders that recur, the last times of which came to all ends.
+// receipts stores recurring reminders whose last deliveries are in every state.
 func receipts(w *world) {
 	i, u := w.identify(w.ada)
 	for n, state := range []core.DeliveryState{core.DeliverySent, core.DeliveryFailed, "none", "", core.DeliveryPending} {
@@ -83,7 +83,7 @@ func receipts(w *world) {
 		due, err := w.Reminders(w.ctx, u.ID, 100)
 		must(w.t, err)
 		if state == "" {
-			continue // never told
+			continue // never delivered
 		}
 		x := due[slices.IndexFunc(due, func(x core.Reminder) bool { return x.Text == fmt.Sprint("reminder ", n) })]
 		f := core.Fire{User: u.ID, Reminder: x.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
@@ -98,7 +98,7 @@ func receipts(w *world) {
 	}
 }
 
-// finish brings the delivery that waits to a state.
+// finish brings the pending delivery to a state.
 func (w *world) finish(state core.DeliveryState) {
 	w.t.Helper()
 	if state == core.DeliverySent || state == core.DeliveryFailed {
@@ -111,7 +111,7 @@ func (w *world) finish(state core.DeliveryState) {
 	}
 }
 
-// failing is a turn that waits to be tried again.
+// failing stores a turn that waits for its retry.
 func failing(w *world) {
 	turn := w.say(w.ada, "hello?", true).Turn
 	must(w.t, w.RetryTurn(w.ctx, turn, w.now.Add(time.Hour), "the model is down"))
@@ -120,7 +120,7 @@ func failing(w *world) {
 // speaks gives the gateway a voice.
 func (w *world) speaks() { w.options.Defaults.Voice = true }
 
-// mute has the last answer of each not be spoken.
+// mute makes the speech of each user's last reply fail.
 func (w *world) mute() {
 	for _, who := range []core.Address{w.ada, w.bo} {
 		_, u := w.identify(who)

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// proposeTasks has the assistant ask somebody about tasks.
+// proposeTasks stores a reply that asks a user about tasks.
 func (w *world) proposeTasks(a core.Address, s core.TaskSubject, kind core.ApprovalKind) {
 	w.t.Helper()
 	turn := w.say(a, "please", true).Turn
@@ -23,14 +23,14 @@ func (w *world) proposeTasks(a core.Address, s core.TaskSubject, kind core.Appro
 	must(w.t, err)
 }
 
-// said has a command carried out, and returns the answer.
+// said runs a command, and returns the answer.
 func (w *world) said(a core.Address, text string) string {
 	w.t.Helper()
 	out, _ := w.send(a, text)
 	return out.Text
 }
 
-// tasksOf are the tasks of somebody.
+// tasksOf returns a user's tasks.
 func (w *world) tasksOf(a core.Address) []core.Task {
 	w.t.Helper()
 	_, u := w.identify(a)
@@ -39,8 +39,8 @@ func (w *world) tasksOf(a core.Address) []core.Task {
 	return list
 }
 
-// A proposed task is set by its person's yes, and not by a no or when its time is over. It
-// keeps the mark of where it came from.
+// TestAProposedTaskIsSetByAYes checks that a proposed task is set by its user's approval, not after
+// a no or too late, and that it keeps the mark of its origin.
 func TestAProposedTaskIsSetByAYes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,7 +81,8 @@ func TestAProposedTaskIsSetByAYes(t *testing.T) {
 	}
 }
 
-// A yes resumes a paused task; after a no it stays paused, and can be resumed later.
+// TestATaskGoesOnByAYes checks that an approval resumes a paused task, and that after a no it stays
+// paused and can be resumed later.
 func TestATaskGoesOnByAYes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")

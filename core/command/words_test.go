@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// entries are all texts of a language by their names.
+// entries returns all texts of a language by name.
 func entries(language string) map[string]string {
 	out := map[string]string{}
 	w := say(language)
@@ -48,14 +48,13 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			core.DeliveryDelivered, core.DeliveryRead, core.DeliveryUnknown, core.DeliveryFailed, core.DeliveryExpired,
 			core.DeliveryParked} {
 			if w.Receipts[state] == "" {
-				t.Errorf("%s: nothing is said of the state %s", language, state)
+				t.Errorf("%s: no text for the state %s", language, state)
 			}
 		}
 	}
 }
 
-// TestMentionedCommandsExist reads every text for commands: none of a later
-// release is promised.
+// TestMentionedCommandsExist checks that every command mentioned in a text exists.
 func TestMentionedCommandsExist(t *testing.T) {
 	t.Parallel()
 	mention := regexp.MustCompile("(?:^|[ (`])/([a-z]+)")
@@ -86,7 +85,7 @@ func TestMenu(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 		if slices.Contains([]string{"pair", "approve", "deny"}, e.Name) {
-			t.Errorf("%s is the owner's and in everybody's menu", e.Name)
+			t.Errorf("%s is for the owner, but in every menu", e.Name)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // zones, wherever the tests run
+	_ "time/tzdata" // the zones, on every system
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
@@ -26,7 +26,7 @@ import (
 // morning is Thursday 19 November 2026, 09:00 in Paris.
 func morning() time.Time { return time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC) }
 
-// world is an embedded store with people in it, and commands over it.
+// world is an embedded store with users, and commands over it.
 type world struct {
 	*sqlite.Store
 	t        testing.TB
@@ -37,8 +37,8 @@ type world struct {
 	language string
 	ada, bo  core.Address // the owner and a member
 	n        int
-	quote    *core.Quote // what the next command replies to
-	budget   core.Budget // of turns that are claimed
+	quote    *core.Quote // the message that the next command replies to
+	budget   core.Budget // of claimed turns
 }
 
 func newWorld(t testing.TB, language string) *world {
@@ -68,7 +68,7 @@ func calendar() day.Calendar {
 
 func dayOf(s core.Settings, t time.Time) core.Day { return calendar().Day(s, t) }
 
-// telegram is the only channel that may be written to unasked.
+// telegram makes Telegram the only channel for unprompted messages.
 type telegram struct{}
 
 func (telegram) Capabilities(channel string) core.Capabilities {
@@ -107,7 +107,7 @@ func (w *world) event(a core.Address, text string) core.Inbound {
 		ReceivedAt: w.now, Raw: []byte(text)}
 }
 
-// say appends a message; with claim its turn is claimed.
+// say appends a message, and with claim also claims its turn.
 func (w *world) say(a core.Address, text string, claim bool) core.Appended {
 	w.t.Helper()
 	i, u := w.identify(a)
@@ -123,8 +123,8 @@ func (w *world) say(a core.Address, text string, claim bool) core.Appended {
 	return out
 }
 
-// talk stores a message and its delivered answer, both with text, and returns the answer's
-// native id.
+// talk stores a message and its delivered reply with the same text, and returns the reply's native
+// id.
 func (w *world) talk(a core.Address, text string) string {
 	w.t.Helper()
 	turn := w.say(a, text, true).Turn
@@ -138,7 +138,7 @@ func (w *world) talk(a core.Address, text string) string {
 	return w.deliver()
 }
 
-// deliver sends what waits, and returns the native id of the last part.
+// deliver sends pending deliveries, and returns the native id of the last part.
 func (w *world) deliver() (native string) {
 	w.t.Helper()
 	refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram", core.QueueDeliver + "terminal"}, w.now,
@@ -155,7 +155,7 @@ func (w *world) deliver() (native string) {
 	return native
 }
 
-// summarize stores a summary of everything that was said on a day.
+// summarize stores a summary of all messages of a day.
 func (w *world) summarize(a core.Address, label, markdown string, opened ...string) {
 	w.t.Helper()
 	_, u := w.identify(a)
@@ -199,7 +199,7 @@ func (w *world) job(u core.UserID, segment int64) core.Lease {
 	return core.Lease{}
 }
 
-// stranger holds a message of somebody unknown who got a code.
+// stranger holds a message of a stranger, who was given a code.
 func (w *world) stranger(name, external, code string) {
 	w.t.Helper()
 	a := core.Address{Channel: "telegram", Account: "42", External: external}
@@ -211,7 +211,7 @@ func (w *world) stranger(name, external, code string) {
 	must(w.t, err)
 }
 
-// ask has a command answered without storing anything.
+// ask answers a command without storing anything.
 func (w *world) ask(a core.Address, text string) (core.Outcome, bool) {
 	w.t.Helper()
 	i, u := w.identify(a)
@@ -224,12 +224,12 @@ func (w *world) ask(a core.Address, text string) (core.Outcome, bool) {
 	return out, ok
 }
 
-// send has a command answered and stored, as the gateway does it.
+// send answers and stores a command, as the gateway does.
 func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
 	w.t.Helper()
 	out, ok := w.ask(a, text)
 	if !ok || strings.TrimSpace(out.Text) == "" {
-		w.t.Fatalf("%q is no command, or has no answer: %+v", text, out)
+		w.t.Fatalf("%q is not a command, or has no answer: %+v", text, out)
 	}
 	i, u := w.identify(a)
 	e := w.event(a, text)
@@ -249,7 +249,7 @@ func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
 	return out, noted
 }
 
-// finder finds what holds all of a query, newest first.
+// finder finds messages that contain all words of a query, newest first.
 type finder struct {
 	*world
 	mode string

@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed testdata/zones.txt
-var zoneNames string // every zone of the IANA database, one a line
+var zoneNames string // every zone of the IANA database, one per line
 
 func location(t interface{ Fatal(...any) }, name string) *time.Location {
 	zone, err := time.LoadLocation(name)
@@ -94,8 +94,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestDaysOfEveryZone checks for any zone and time that t lies in its day, days tile the
-// line of time, and labels increase and are dates that exist in the zone.
+// TestDaysOfEveryZone checks for any zone and time that t lies in its day, that days are
+// contiguous, and that labels increase and are dates that exist in the zone.
 func TestDaysOfEveryZone(t *testing.T) {
 	t.Parallel()
 	var zones []*time.Location
@@ -115,7 +115,7 @@ func TestDaysOfEveryZone(t *testing.T) {
 	})
 }
 
-// tile checks the days from at on.
+// tile checks a run of days from at on.
 func tile(t *rapid.T, at time.Time, zone *time.Location, starts, finalize, post time.Duration) {
 	d := day.At(at, zone, starts, finalize, post)
 	check(t, d, at)
@@ -124,7 +124,7 @@ func tile(t *rapid.T, at time.Time, zone *time.Location, starts, finalize, post 
 		check(t, next, d.End)
 		last := day.At(d.End.Add(-1), zone, starts, finalize, post)
 		if !next.Start.Equal(d.End) || next.Label <= d.Label || last != d {
-			t.Fatalf("after %+v (ending as %+v) comes %+v", d, last, next)
+			t.Fatalf("%+v (ending as %+v) is followed by %+v", d, last, next)
 		}
 		d = next
 	}
@@ -144,7 +144,8 @@ func check(t *rapid.T, d core.Day, at time.Time) {
 	}
 }
 
-// TestEveryDayOfOddZones walks through 130 years of days where clocks did odd things.
+// TestEveryDayOfOddZones walks through 130 years of days in zones with unusual changes of the
+// clock.
 func TestEveryDayOfOddZones(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Pacific/Apia", "Pacific/Kwajalein", "America/St_Johns", "Africa/Casablanca",
@@ -161,7 +162,7 @@ func TestEveryDayOfOddZones(t *testing.T) {
 					skipped++
 				}
 				if !next.Start.Equal(d.End) || next.Label <= d.Label {
-					t.Fatalf("after %+v comes %+v", d, next)
+					t.Fatalf("%+v is followed by %+v", d, next)
 				}
 				d = next
 			}

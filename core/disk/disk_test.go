@@ -29,7 +29,7 @@ func TestNoRoomSaysWhereAndHowMuch(t *testing.T) {
 	}
 	if err := disk.NoRoom(full, dir+"/nowhere", 5); !strings.Contains(err.Error(),
 		"up to 5 bytes are needed: make room there") {
-		t.Errorf("of a folder that is gone: %v", err)
+		t.Errorf("of a missing folder: %v", err)
 	}
 	other := errors.New("it rains")
 	if err := disk.NoRoom(other, dir, 1); !errors.Is(err, other) || disk.NoRoom(nil, dir, 1) != nil {

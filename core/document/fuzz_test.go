@@ -18,10 +18,10 @@ func fuzzed(t *testing.T, name string, data []byte) {
 	n := 0
 	kind, err := read(t.Context(), Source{Name: name}, data, l, func(p Page) error {
 		if n++; p.Number != n || n > l.Pages {
-			t.Errorf("page %d comes as number %d of at most %d", p.Number, n, l.Pages)
+			t.Errorf("page %d is number %d of at most %d", p.Number, n, l.Pages)
 		}
 		if !utf8.ValidString(p.Text+p.Title) || len(p.Text) > maxPage+100 || strings.ContainsRune(p.Text, 0) {
-			t.Errorf("page %d is no text that can be stored", n)
+			t.Errorf("page %d is not storable text", n)
 		}
 		return nil
 	})
@@ -29,12 +29,12 @@ func fuzzed(t *testing.T, name string, data []byte) {
 	if err != nil && !errors.As(err, &f) {
 		t.Errorf("%s: %v is no fault of a file", kind, err)
 	}
-	if f != nil && strings.Contains(f.Error(), "panicked") && kind != XLSX { // that is read by others
+	if f != nil && strings.Contains(f.Error(), "panicked") && kind != XLSX { // a library reads it
 		t.Errorf("%s: %v", kind, f)
 	}
 }
 
-// FuzzTexts reads texts of every kind, by their names.
+// FuzzTexts reads texts of every kind, chosen by file name.
 func FuzzTexts(f *testing.F) {
 	for _, seed := range []string{"a,b\n\"c;d\",e", "# one\n```\n# two\n", "<p>a<table><tr><td>b<script>x</script>", "\xff\xfea\x00",
 		"caf\xe9", "\"", "<title>", strings.Repeat("x", 9000), "a\tb\nc\td"} {

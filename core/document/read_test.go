@@ -16,13 +16,13 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// TestMain is also the reading process: Reader starts the test binary again.
+// TestMain also runs as the reading process, for which Reader starts the test binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "read-document" {
 		os.Exit(Serve(os.Stdin, os.Stdout))
 	}
 	os.Exit(func() int {
-		// Compiling takes seconds: a plain run keeps the code for the next one.
+		// Compiling takes seconds, so a plain run keeps the code for the next one.
 		if user, err := os.UserCacheDir(); err == nil && !fulltest.Asked() {
 			machineCode = filepath.Join(user, "everthread", "test-pdfium")
 			return m.Run()
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// machineCode is the folder of PDFium's machine code, which all tests share.
+// machineCode is the folder of PDFium's machine code, shared by all tests.
 var machineCode string
 
 func reader(t testing.TB, change func(*Limits)) *Reader {
@@ -74,7 +74,6 @@ func readFile(t testing.TB, r *Reader, name string, data []byte) got {
 	return g
 }
 
-// texts returns the texts of the pages.
 func (g got) texts() []string {
 	var out []string
 	for _, p := range g.pages {
@@ -83,7 +82,7 @@ func (g got) texts() []string {
 	return out
 }
 
-// TestReaders reads files of other programs.
+// TestReaders reads files written by other programs.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)
@@ -91,7 +90,7 @@ func TestReaders(t *testing.T) {
 	for _, c := range []struct {
 		file, kind string
 		pages      int
-		want       []string // each on the page of its number, if there are as many
+		want       []string // each on the page of its number if there are as many pages
 		problem    core.DocumentProblem
 	}{
 		{"lease-chromium.pdf", PDF, 3, lease, ""},
@@ -130,7 +129,7 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestTablesKeepTheirRows reads tables of each kind that has any.
+// TestTablesKeepTheirRows reads tables of each kind that can contain any.
 func TestTablesKeepTheirRows(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)
@@ -182,7 +181,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// zipOf returns a zipped file with parts, given as pairs of a name and its content.
+// zipOf returns a zip file with parts, given as pairs of name and content.
 func zipOf(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -202,7 +201,7 @@ func zipOf(t testing.TB, parts ...string) []byte {
 	return b.Bytes()
 }
 
-// pdfOf returns a PDF of so many pages, each with its own word.
+// pdfOf returns a PDF with the given number of pages, each with its own word.
 func pdfOf(pages int, content func(page int) string) []byte {
 	var b bytes.Buffer
 	var at []int
@@ -233,7 +232,7 @@ func pdfOf(pages int, content func(page int) string) []byte {
 	return b.Bytes()
 }
 
-// TestHostileFiles reads hostile files. Each ends with its own problem, and the next file
+// TestHostileFiles checks that each hostile file ends with its own problem, and that the next file
 // is still read.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
@@ -278,11 +277,11 @@ func TestHostileFiles(t *testing.T) {
 		})
 	}
 	if g := readFile(t, r, "next.txt", []byte("still here")); len(g.pages) != 1 {
-		t.Errorf("after them nothing is read: %+v", g)
+		t.Errorf("the next file is not read: %+v", g)
 	}
 }
 
-// TestBombs ends files of a few kilobytes that are hundreds of megabytes of text.
+// TestBombs checks files of a few kilobytes that expand to hundreds of megabytes of text.
 func TestBombs(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
@@ -298,7 +297,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestLimits ends a file that takes too much time or memory.
+// TestLimits checks that reading ends when a file takes too much time or memory.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	page := strings.Repeat("word ", fulltest.Size(1000, 5000))
@@ -325,7 +324,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestProcessThatCannotStart checks that the file is not blamed.
+// TestProcessThatCannotStart checks that this is not reported as a problem of the file.
 func TestProcessThatCannotStart(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)

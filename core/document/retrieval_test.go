@@ -17,14 +17,14 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
-// asked is a question, and the place of its answer.
+// asked is a question with the file and page of its answer.
 type asked struct {
 	question, file string
 	page           int
 }
 
-// corpus makes documents of ten kinds whose pages mention the same things and places,
-// and questions that only one page answers.
+// corpus generates documents of ten kinds whose pages mention the same things and places, and
+// questions that only one page answers.
 type corpus struct {
 	rand *rand.Rand
 	used map[string]bool
@@ -41,7 +41,7 @@ var (
 		"while others waited for papers which came later than planned but in good order for all sides of this matter")
 )
 
-// fact is a sentence of a page, and a question that it answers.
+// fact returns a sentence for a page, and records a question that it answers.
 func (c *corpus) fact(file string, page int) string {
 	for {
 		thing, place := things[c.rand.IntN(len(things))], places[c.rand.IntN(len(places))]
@@ -57,7 +57,7 @@ func (c *corpus) fact(file string, page int) string {
 	}
 }
 
-// words are sentences about nothing.
+// words returns filler sentences.
 func (c *corpus) words(n int) string {
 	var out []string
 	for range n {
@@ -79,7 +79,7 @@ func (c *corpus) pages(file string) []string {
 	return out
 }
 
-// write makes a document of a kind, whose pages are those that a reader returns.
+// write returns a document of a kind, with pages as its reader returns them.
 func (c *corpus) write(t *testing.T, kind, name string) []byte {
 	pages := c.pages(name)
 	join := func(before, after string) string {
@@ -121,7 +121,7 @@ func (c *corpus) write(t *testing.T, kind, name string) []byte {
 	case "xlsx":
 		return workbook(t, pages)
 	}
-	// The others have pages by their length: filler between them makes each full.
+	// The other kinds are paged by length: filler makes each page full.
 	var b strings.Builder
 	for i, p := range pages {
 		text := p + " " + c.words(600)
@@ -165,8 +165,8 @@ func workbook(t *testing.T, pages []string) []byte {
 	return b.Bytes()
 }
 
-// TestTheRightPageIsFound asks questions about documents of ten kinds: the answering page
-// is among the first five hits for 95 of 100.
+// TestTheRightPageIsFound asks questions about documents of ten kinds: for 95 of 100 the answering
+// page is among the first five hits.
 func TestTheRightPageIsFound(t *testing.T) {
 	t.Parallel()
 	c := &corpus{rand: rand.New(rand.NewPCG(7, 7)), used: map[string]bool{}}
@@ -199,7 +199,7 @@ func TestTheRightPageIsFound(t *testing.T) {
 				right++
 				v := core.SearchResult{Hits: []core.Hit{h}}.View(time.UTC).Results[0]
 				if v.Page != a.page || v.Name != a.file || v.Attachment == "" || v.Message == 0 || !v.Foreign || v.Snippet == "" {
-					t.Errorf("%+v does not say where it stands", v)
+					t.Errorf("%+v does not say where it is", v)
 				}
 			}
 		}

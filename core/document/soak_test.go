@@ -41,8 +41,8 @@ func damaged(rnd *rand.Rand, file []byte) []byte {
 	return out
 }
 
-// Reading any damaged file ends, without a panic. The parts of a zipped document are
-// damaged before they are zipped, since nothing would unzip otherwise.
+// TestDamagedFilesAreRead checks that reading any damaged file ends without a panic. The parts of a
+// zipped document are damaged before they are zipped, because otherwise none could be unzipped.
 func TestDamagedFilesAreRead(t *testing.T) {
 	t.Parallel()
 	var files [][]byte

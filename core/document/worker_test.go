@@ -18,12 +18,12 @@ import (
 	"github.com/everthread/everthread/core/job"
 )
 
-// words counts tokens as words.
+// words counts words as tokens.
 type words struct{}
 
 func (words) Count(s string) int { return len(strings.Fields(s)) }
 
-// shelf is a store of one message with one file, in memory.
+// shelf is an in-memory store of one message with one file.
 type shelf struct {
 	job.Store
 	message  core.Message
@@ -70,7 +70,7 @@ func (s *shelf) FilePagesOf(context.Context, core.UserID, []int64) ([]core.FileP
 }
 func (s *shelf) HasFilePages(context.Context, core.UserID) (bool, error) { return true, nil }
 
-// folder holds files.
+// folder opens the files in a folder.
 type folder string
 
 func (f folder) Read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(string(f), name)) }
@@ -81,7 +81,7 @@ func (s *shelf) worker(t *testing.T, files Files) *Worker {
 		Embed: embedded{}, Meter: uncounted{}}
 }
 
-// embedded has the same configuration for all users.
+// embedded returns the same configuration for all users.
 type embedded struct{}
 
 func (embedded) Name(context.Context, core.UserID) (string, error) { return "c", nil }
@@ -124,7 +124,7 @@ func TestWorkerFaults(t *testing.T) {
 	}
 	if s = shelfOf("missing.pdf"); s.worker(t, folder("testdata")).read(t.Context(), of(0)) != nil ||
 		s.message.Attachments[1].Document.Problem != core.DocumentUnread {
-		t.Errorf("a file that is gone: %+v", s.message.Attachments[1].Document)
+		t.Errorf("a missing file: %+v", s.message.Attachments[1].Document)
 	}
 	s = shelfOf("book.epub")
 	if s.err = core.ErrNotFound; s.worker(t, folder("testdata")).read(t.Context(), of(0)) != nil ||
@@ -132,13 +132,13 @@ func TestWorkerFaults(t *testing.T) {
 		t.Errorf("redacted meanwhile: %v", s.finished)
 	}
 	if s.err = fs.ErrPermission; !errors.Is(s.worker(t, folder("testdata")).read(t.Context(), of(0)), s.err) {
-		t.Error("a store that fails is no failure of the job")
+		t.Error("an error of the store is not an error of the job")
 	}
 	s = shelfOf("book.epub")
 	w := s.worker(t, folder("testdata"))
 	w.Reader.Command = nil
 	if err := w.read(t.Context(), of(0)); err == nil {
-		t.Error("what is no fault of the file is not tried again")
+		t.Error("a failure that is not the file's fault is not retried")
 	}
 	if err := w.read(t.Context(), of(maxAttempts)); err != nil || s.message.Attachments[1].Document.Problem !=
 		core.DocumentUnread {

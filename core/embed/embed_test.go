@@ -140,7 +140,7 @@ func TestWorkThatDoesNotGetAheadGoesBack(t *testing.T) {
 	}
 }
 
-// forgetful is a store that keeps nothing.
+// forgetful is a store that drops windows and vectors.
 type forgetful struct{ *world }
 
 func (forgetful) PutWindows(context.Context, core.PutWindows) error { return nil }
@@ -162,7 +162,7 @@ func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
 			waits = append(waits, time.Until(w.queue[0].RunAt))
 			time.Sleep(waits[len(waits)-1]) // fake time: synctest
 		}
-		// 5 s doubled up to 15 minutes, less a tenth here.
+		// The delay doubles from 5 s to 15 minutes, minus a tenth in this test.
 		if waits[0] != 4500*time.Millisecond || waits[1] != 9*time.Second || waits[11] != 810*time.Second {
 			t.Errorf("waits %v", waits)
 		}

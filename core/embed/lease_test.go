@@ -126,7 +126,7 @@ func TestRebuildAsksFirst(t *testing.T) {
 		len(w.queue) != 0 {
 		t.Fatalf("counted %d, %v, %v", n, err, w.states())
 	}
-	for range 2 { // a second click changes nothing
+	for range 2 { // a second request changes nothing
 		if n, err := wk.Rebuild(t.Context(), ada, true); n != 3 || err != nil || len(w.queue) != 1 {
 			t.Fatalf("marked %d, %v, %v", n, err, w.queue)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// stored returns the bounds of the passages of windows, and the first of their values.
+// stored returns the bounds of each window's passages, and the first of their values.
 func (w *world) stored() []string {
 	var out []string
 	for _, it := range w.items {

@@ -16,7 +16,7 @@ import (
 
 const ada = core.UserID(7)
 
-// item is something that may have a vector.
+// item is a text that can have a vector.
 type item struct {
 	core.Embeddable
 	config string
@@ -27,7 +27,7 @@ type item struct {
 	passages []core.PassageVector
 }
 
-// world is a store and a queue of one user in memory.
+// world is an in-memory store and queue of one user.
 type world struct {
 	mu      sync.Mutex
 	days    [][]core.Message // by segment - 1
@@ -51,7 +51,7 @@ func newWorld() *world {
 		done: map[core.SegmentID]bool{}}
 }
 
-// say adds messages to a day; ids go on from day to day.
+// say adds messages to a day; ids continue from day to day.
 func (w *world) say(segment core.SegmentID, texts ...string) {
 	for len(w.days) < int(segment) {
 		w.days = append(w.days, nil)
@@ -258,7 +258,7 @@ func first(errs ...error) error {
 	return nil
 }
 
-// states counts things by state.
+// states counts the items by state.
 func (w *world) states() map[core.EmbeddingState]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,7 +295,7 @@ func lengths(texts []string) [][]float32 {
 	return out
 }
 
-// byThrees cuts windows of three messages, one of them shared with the window before.
+// byThrees cuts windows of three messages, each of which shares one with the window before.
 func byThrees(messages []core.Message, closed bool) (out []core.TextWindow, through core.MessageID) {
 	at := 0
 	for ; at+3 <= len(messages); at += 2 {
@@ -330,8 +330,7 @@ func each(messages []core.Message) []core.Passage {
 	return out
 }
 
-// threes makes windows of three messages, or by cut, with passages of one, or by
-// passages.
+// threes cuts windows of three messages with one passage each, or uses its functions.
 type threes struct {
 	cut      func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
 	passages func(messages []core.Message) []core.Passage
@@ -353,7 +352,7 @@ func (t threes) Passages(messages []core.Message) []core.Passage {
 	return each(messages)
 }
 
-// worker returns a worker on w with p, which logs to the observer.
+// worker returns a worker on w with p, and its log.
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
@@ -364,7 +363,7 @@ func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	}, seen
 }
 
-// run enqueues a job and runs it, and the next ones, until none is due.
+// run enqueues a job, and runs it and its successors until none is due.
 func (w *world) run(t *testing.T, wk *Worker) {
 	t.Helper()
 	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now(),
@@ -377,7 +376,7 @@ func (w *world) run(t *testing.T, wk *Worker) {
 		}
 		wk.Take(t.Context(), core.JobRef{User: ada, ID: w.queue[0].ID, Queue: core.QueueEmbed, Key: core.EmbedKey})
 	}
-	t.Error("the job does not end")
+	t.Error("the job did not end")
 }
 
 // once enqueues a job and runs it once.

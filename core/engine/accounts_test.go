@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A text may be stored in JSON, too.
+// TestATextHasSeveralForms checks that a text is also found in JSON.
 func TestATextHasSeveralForms(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

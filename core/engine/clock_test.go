@@ -9,10 +9,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// server is a database whose clock is read with delays.
+// server is a database whose clock is read with a delay.
 type server struct {
 	now    time.Time
-	delays []time.Duration // of the readings to come
+	delays []time.Duration // of the next readings
 	err    error
 }
 
@@ -28,7 +28,7 @@ func (s *server) Clock(context.Context) (time.Time, error) {
 
 func TestAClockIsPutRightByTheDatabase(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	machine := at.Add(time.Hour) // an hour fast
+	machine := at.Add(time.Hour) // an hour ahead
 	db := &server{now: at}
 	moved := 24 * time.Hour
 	c := NewClock(func() time.Time { return machine.Add(moved) }, func() time.Time { return machine }, db, zap.NewNop())
@@ -36,7 +36,7 @@ func TestAClockIsPutRightByTheDatabase(t *testing.T) {
 		t.Fatal(err, c.Known())
 	}
 	if !c.Wall().Equal(at) || !c.Now().Equal(at.Add(moved)) || c.Off() != -time.Hour {
-		t.Errorf("it is %s, off by %s, to work by %s", c.Wall(), c.Off(), c.Now())
+		t.Errorf("got %s, off by %s, clock for work %s", c.Wall(), c.Off(), c.Now())
 	}
 	db.now = at.Add(5 * time.Millisecond)
 	if err := c.Measure(t.Context()); err != nil || c.Off() != -time.Hour {
@@ -51,6 +51,6 @@ func TestAClockIsPutRightByTheDatabase(t *testing.T) {
 	}
 	db.err = errors.New("away")
 	if off := c.Off(); c.Measure(t.Context()) == nil || c.Off() != off {
-		t.Errorf("while the database is away it is off by %s", c.Off())
+		t.Errorf("while the database is away: off by %s", c.Off())
 	}
 }

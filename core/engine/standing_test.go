@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
-// wisher is somebody in an embedded store whose prompts are built as the gateway does.
+// wisher is a user of an embedded store whose prompts are built as by the gateway.
 type wisher struct {
 	t     *testing.T
 	store Store
@@ -31,7 +31,7 @@ type wisher struct {
 	reads int // of standing instructions
 }
 
-// Instructions reads and counts it.
+// Instructions reads the instructions and counts the reads.
 func (w *wisher) Instructions(ctx context.Context, user core.UserID) ([]core.Instruction, error) {
 	w.reads++
 	return w.store.Instructions(ctx, user)
@@ -67,7 +67,7 @@ func (w *wisher) must(err error) {
 	}
 }
 
-// effect makes changes, as a command does.
+// effect applies effects, as a command does.
 func (w *wisher) effect(effects ...core.Effect) {
 	w.t.Helper()
 	_, err := w.store.Note(w.t.Context(), core.Note{User: w.user.ID, Now: w.now, Effects: effects})
@@ -84,7 +84,7 @@ func (w *wisher) wants(text string) {
 	w.effect(*add)
 }
 
-// wantsNoLonger removes the first one.
+// wantsNoLonger removes the first standing instruction.
 func (w *wisher) wantsNoLonger() {
 	w.t.Helper()
 	list, err := w.store.Instructions(w.t.Context(), w.user.ID)
@@ -92,7 +92,7 @@ func (w *wisher) wantsNoLonger() {
 	w.effect(core.RemoveInstruction{Instruction: list[0].ID, At: w.now})
 }
 
-// turn is a turn with a message, answered; it returns its prompt.
+// turn completes a turn with a message, and returns its prompt.
 func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) core.Prompt {
 	w.t.Helper()
 	w.n++
@@ -131,9 +131,9 @@ func grew(before, after []core.ModelMessage) bool {
 		func(x, y core.ModelMessage) bool { return x.Role == y.Role && x.Content == y.Content })
 }
 
-// Standing instructions are in each prompt of every strategy, after the tool hints; removed
-// ones are in none. Prompts keep their beginning unless the instructions changed, and cost
-// nothing for users without any.
+// TestEveryPromptHasWhatIsWantedAlways checks that standing instructions are in each prompt of
+// every strategy, after the tool hints, and removed ones in none. Prompts keep their beginning
+// unless the instructions changed, and nothing is added for users without any.
 func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"continuous", "truncate", "long"} {
@@ -147,7 +147,7 @@ func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 				switch n {
 				case 10:
 					if w.reads != 0 {
-						t.Errorf("%d reads for somebody who never wanted anything", w.reads)
+						t.Errorf("%d reads for a user without instructions", w.reads)
 					}
 					w.wants(wish)
 					w.wants("call me Ada")
@@ -164,7 +164,7 @@ func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 				text, at := standingIn(p.Messages)
 				want := map[int][2]bool{0: {}, 1: {true, true}, 2: {false, true}, 3: {}}[n/10]
 				if got := [2]bool{strings.Contains(text, `- "`+wish+`"`), strings.Contains(text, `- "call me Ada"`)}; got != want {
-					t.Errorf("turn %d has %v of it: %q", n, got, text)
+					t.Errorf("turn %d contains %v: %q", n, got, text)
 				}
 				if n >= 10 && !strings.Contains(strings.ToLower(p.Messages[at-1].Content), "memory_") {
 					t.Errorf("turn %d: it follows %q", n, p.Messages[at-1].Content)
@@ -183,14 +183,14 @@ func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 				before = p.Messages
 			}
 			if reused < 39*80/100 {
-				t.Errorf("%d of 39 prompts went on as they began", reused)
+				t.Errorf("%d of 39 prompts kept their beginning", reused)
 			}
 		})
 	}
 }
 
-// They are in the prompt of every turn: in a plain thread, for a program with its own
-// instructions and strategy, with memory switched off, and when a message is answered again.
+// TestEveryKindOfTurnHasWhatIsWantedAlways checks a plain thread, a program with its own
+// instructions and strategy, memory switched off, and a regenerated reply.
 func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
@@ -206,7 +206,7 @@ func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
 	has("a program's turn", p.Messages)
 	_, at := standingIn(p.Messages)
 	if p.Messages[at+1].Content != "Write JSON." {
-		t.Errorf("after it stands %q", p.Messages[at+1].Content)
+		t.Errorf("it is followed by %q", p.Messages[at+1].Content)
 	}
 	w.effect(core.OpenThread{Identity: w.at.ID, Title: "apart", At: w.now})
 	plain, err := w.store.Threads(t.Context(), w.user.ID, 1)
@@ -218,7 +218,8 @@ func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
 	has("a turn without memory", w.turn("hello", plain[0].ID, nil).Messages)
 }
 
-// A helper and a program's own request, which is no conversation, have it, too.
+// TestWhatIsNoConversationHasWhatIsWantedAlways checks a helper, and a program's own request
+// outside a conversation.
 func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
@@ -248,7 +249,7 @@ func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
 	}
 	for _, ms := range ask() {
 		if text, at := standingIn(ms); at >= 0 {
-			t.Errorf("somebody who wants nothing: %q", text)
+			t.Errorf("a user without instructions: %q", text)
 		}
 	}
 	w.wants("answer in one sentence")
@@ -259,7 +260,8 @@ func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
 	}
 }
 
-// A rebuilt prompt has the instructions of its time; those removed since are blank.
+// TestAnEarlierPromptIsRebuiltWithWhatWasWantedThen checks that a rebuilt prompt has the
+// instructions of its time; those removed since are blank.
 func TestAnEarlierPromptIsRebuiltWithWhatWasWantedThen(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")

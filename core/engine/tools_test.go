@@ -17,7 +17,8 @@ import (
 	"github.com/everthread/everthread/core/task"
 )
 
-// TestOwnToolsAreWhatProvidersTake: no provider refuses a prompt for our tools.
+// TestOwnToolsAreWhatProvidersTake checks that no provider would refuse a prompt because of our
+// tools.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{},
@@ -41,8 +42,8 @@ func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 			optional = append(optional, spec.Name)
 		}
 	}
-	// OpenAI's strict mode wants every property to be required: these have some that
-	// are not, so that strict is not asked for.
+	// These tools have optional properties, so that OpenAI's strict mode, which requires every
+	// property, is not requested.
 	want := []string{"conversation_get", "conversation_search", "delegate", "file_read", "memory_add", "memory_search",
 		"reminder_set", "task_set"}
 	slices.Sort(optional)

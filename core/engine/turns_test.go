@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// tool is a tool of ours, or of a server.
+// tool is a tool, of ours or of a server.
 type tool struct{ name string }
 
 func (t tool) Spec() core.ToolSpec {
@@ -54,7 +54,7 @@ func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
 			}
 		}
 		if b.of(forgetful).Tokens() >= b.of(owner).Tokens() {
-			t.Errorf("round %d: fewer tools take no fewer tokens", round)
+			t.Errorf("round %d: fewer tools do not take fewer tokens", round)
 		}
 		outside = append(outside, []core.Tool{guarded{tool: tool{"mail"}}, tool{"weather"}}[min(round, 1)])
 	}
@@ -71,7 +71,7 @@ func TestOutsideToolsAskUnlessTheirOperatorAllowedThem(t *testing.T) {
 		{guarded{}, false, agent.Ask},
 		{guarded{readOnly: true}, true, agent.Allow},
 		{guarded{allowed: true}, false, agent.Allow},
-		{guarded{allowed: true}, true, agent.Ask}, // somebody else's words may have asked for it
+		{guarded{allowed: true}, true, agent.Ask}, // another person's words may have caused it
 	} {
 		if got := permit(c.tool, c.tainted); got != c.want {
 			t.Errorf("%+v, tainted %v: %v, want %v", c.tool, c.tainted, got, c.want)
@@ -79,7 +79,7 @@ func TestOutsideToolsAskUnlessTheirOperatorAllowedThem(t *testing.T) {
 	}
 }
 
-// books are the budget of one user.
+// books is a store with the budget of one user.
 type books struct {
 	TurnStore
 	used int
@@ -107,8 +107,8 @@ func TestADayIsOverWhenNoStepFitsIntoIt(t *testing.T) {
 		limit, used int
 		want        time.Time
 	}{
-		{0, 1 << 40, time.Time{}},   // there is no limit
-		{least - 1, 0, time.Time{}}, // the first step of a day always goes
+		{0, 1 << 40, time.Time{}},   // no limit
+		{least - 1, 0, time.Time{}}, // the first step of a day is always allowed
 		{2 * least, least, time.Time{}},
 		{2 * least, least + 1, midnight},
 	} {

@@ -64,7 +64,7 @@ func (w *world) say(i core.Identity, at time.Time, m core.NewMessage) {
 	}
 }
 
-// files of an export.
+// export returns the files of an export.
 func (w *world) export(user core.UserID, media string) map[string]string {
 	w.t.Helper()
 	var out bytes.Buffer
@@ -156,7 +156,7 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 	}
 	for name, text := range files {
 		if strings.Contains(text, "bob's words") || strings.Contains(text, "a secret") || strings.Contains(name, "..") {
-			t.Errorf("%s holds what it must not", name)
+			t.Errorf("%s contains something it must not", name)
 		}
 	}
 	if got := files["threads/"+threadOf(files)+".md"]; !strings.Contains(got, "in the thread") ||
@@ -165,8 +165,8 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 	}
 }
 
-// TestEveryTableOfWordsIsExported checks exports against the registry of tables: the
-// file that a table names has all words of the table.
+// TestEveryTableOfWordsIsExported checks exports against the registry of tables: a table's file
+// contains all words of the table.
 func TestEveryTableOfWordsIsExported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,7 +185,7 @@ func TestEveryTableOfWordsIsExported(t *testing.T) {
 		}
 		words := w.words(ada.ID, table)
 		if len(words) == 0 {
-			t.Errorf("%s has no words here: fill it, so that its export can be looked at", table.Name)
+			t.Errorf("%s has no rows with words: fill must add some to check its export", table.Name)
 		}
 		for _, word := range words {
 			if !strings.Contains(text, word) {
@@ -195,7 +195,7 @@ func TestEveryTableOfWordsIsExported(t *testing.T) {
 	}
 }
 
-// fill writes words into every exported table.
+// fill writes a row with words into every exported table.
 func (w *world) fill(at core.Identity) {
 	w.t.Helper()
 	w.say(at, noon, core.NewMessage{Text: "a heffalump came", ForwardedFrom: "Pooh", Quote: &core.Quote{Text: "a woozle"}})
@@ -223,7 +223,7 @@ func (w *world) fill(at core.Identity) {
 	}
 }
 
-// document sends a file and stores its text.
+// document stores a sent file and its text.
 func (w *world) document(at core.Identity) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -248,8 +248,8 @@ func (w *world) document(at core.Identity) {
 	}
 }
 
-// words returns the contents of the columns of words in a user's rows of a table, with
-// strings of JSON one by one, encoded as in JSON.
+// words returns the columns of words in a user's rows of a table; strings within JSON are listed
+// individually, encoded as in JSON.
 func (w *world) words(user core.UserID, table sqlstore.Table) (out []string) {
 	w.t.Helper()
 	owner := table.Owner

@@ -18,12 +18,12 @@ import (
 	"github.com/everthread/everthread/core/export"
 )
 
-// smallDisk has room for left more bytes, or fails otherwise.
+// smallDisk fails once `left` more bytes are written, or as its other fields say.
 type smallDisk struct {
 	disk.File
 	left        int
 	took        int
-	silent      bool // it drops bytes without room, and reports no error
+	silent      bool // it drops bytes beyond its size, and reports no error
 	sync, close error
 }
 
@@ -45,7 +45,7 @@ func (d *smallDisk) Write(p []byte) (int, error) {
 func (d *smallDisk) Sync() error  { return errors.Join(d.File.Sync(), d.sync) }
 func (d *smallDisk) Close() error { return errors.Join(d.File.Close(), d.close) }
 
-// saver writes exports of a user with a message and a file.
+// saver returns a saver, and a user with a message and a file.
 func saver(t *testing.T) (*export.Saver, core.UserID) {
 	w := newWorld(t)
 	ada, at := w.person("Ada")
@@ -129,11 +129,12 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 	}
 	s.Disk = nil
 	if err := s.Save(t.Context(), file, user, nil); err != nil || !whole(t, file) {
-		t.Errorf("with room again: %v", err)
+		t.Errorf("with space again: %v", err)
 	}
 }
 
-// A killed export has no name, and the next one removes it.
+// TestAnExportThatDiesIsClearedAway checks that a killed export gets no name, and that the next one
+// removes it.
 func TestAnExportThatDiesIsClearedAway(t *testing.T) {
 	t.Parallel()
 	s, user := saver(t)
@@ -158,10 +159,10 @@ func TestAnExportThatDiesIsClearedAway(t *testing.T) {
 		func() {
 			defer func() { _ = recover() }()
 			_ = s.Save(t.Context(), file, user, nil)
-			t.Error("it did not die")
+			t.Error("did not crash")
 		}()
 		if got := strings.Fields(names(t, dir)); len(got) != 2 || strings.Contains(fmt.Sprint(got), "zip") {
-			t.Errorf("it left %v", got)
+			t.Errorf("left behind %v", got)
 		}
 	}
 	s.Crash = func(string) {}
@@ -180,9 +181,9 @@ func TestAnExportThatDiesIsClearedAway(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if err := s.Save(t.Context(), filepath.Join(dir, "none", "b.zip"), user, nil); err == nil {
-		t.Error("into no folder")
+		t.Error("into a missing folder: no error")
 	}
-	s.Crash = func(string) { _ = os.Mkdir(filepath.Join(dir, "c.zip"), 0o700) } // while it was written
+	s.Crash = func(string) { _ = os.Mkdir(filepath.Join(dir, "c.zip"), 0o700) } // during the export
 	if err := s.Save(t.Context(), filepath.Join(dir, "c.zip"), user, nil); err == nil ||
 		strings.Count(names(t, dir), "partial") != 1 {
 		t.Errorf("the name is taken: %v, there are %s", err, names(t, dir))

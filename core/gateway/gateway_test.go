@@ -26,8 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a gateway over an embedded store, with a channel and a model that the
-// test plays.
+// world is a gateway over an embedded store, with a channel and a model that the test controls.
 type world struct {
 	t     *testing.T
 	store *sqlite.Store
@@ -76,13 +75,13 @@ func (w *world) start(change func(*gateway.Options)) {
 	w.stop = sync.OnceFunc(func() { cancel(); must(w.t, <-done) })
 }
 
-// noFiles are no attachments.
+// noFiles is a store without attachments.
 type noFiles struct{}
 
 func (noFiles) Read(string) ([]byte, error) { return nil, os.ErrNotExist }
 func (noFiles) Remove([]string) error       { return nil }
 
-// worker leases for a process that never yields.
+// worker returns a worker of a process that never yields.
 func worker(s job.Store) *job.Worker {
 	return &job.Worker{Store: s, Name: "test", Lease: 2 * time.Second, Now: time.Now, Rand: func() float64 { return 0 },
 		Log: zap.NewNop()}
@@ -92,7 +91,7 @@ func (w *world) address() core.Address {
 	return core.Address{Channel: "line", Account: "1", External: "7"}
 }
 
-// say has Ada write a message and returns its event.
+// say receives a message of Ada and returns its event.
 func (w *world) say(text string) core.Inbound {
 	w.n++
 	in := core.Inbound{Address: w.address(), EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage,
@@ -106,7 +105,7 @@ func (w *world) receive(in ...core.Inbound) {
 	must(w.t, w.gw.Receive(w.t.Context(), in...))
 }
 
-// sent waits for the n-th part that the person got.
+// sent waits for the n-th part that was sent, and returns its text.
 func (w *world) sent(n int) string {
 	w.t.Helper()
 	return w.line.wait(w.t, n)
@@ -119,14 +118,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// line is a channel whose service the test plays.
+// line is a channel whose service the test controls.
 type line struct {
 	mu    sync.Mutex
 	parts []core.Part
 	fail  []error       // for the next sends, in order
-	most  int           // bytes of a part; 0: no limit
+	most  int           // bytes in a part; 0: no limit
 	rate  float64       // messages a second; 0: no limit
-	held  chan struct{} // sends wait until it is closed; nil: they do not
+	held  chan struct{} // sends wait until it is closed, unless it is nil
 	more  chan struct{}
 }
 
@@ -140,14 +139,14 @@ func (l *line) Capabilities() core.Capabilities {
 	return core.Capabilities{Push: true, MaxText: l.most, RatePerChat: l.rate}
 }
 
-// limit bounds parts to so many bytes from now on.
+// limit bounds the bytes of later parts.
 func (l *line) limit(most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.most = most
 }
 
-// plain is every channel, none with a limit.
+// plain returns the same properties for every channel, without a limit.
 type plain struct{}
 
 func (plain) Capabilities(string) core.Capabilities { return core.Capabilities{} }
@@ -179,7 +178,7 @@ func (l *line) failNext(errs ...error) {
 	l.fail = append(l.fail, errs...)
 }
 
-// failures is how many sends are still to fail.
+// failures returns the number of sends that are still to fail.
 func (l *line) failures() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +198,7 @@ func (l *line) wait(t *testing.T, n int) string {
 		select {
 		case <-l.more:
 		case <-deadline:
-			t.Fatalf("part %d never came", n)
+			t.Fatalf("part %d was not sent", n)
 		}
 	}
 }
@@ -210,19 +209,19 @@ func (l *line) count() int {
 	return len(l.parts)
 }
 
-// brain is prompt and model in one: it answers with what script makes of the
-// texts of the turn's inputs.
+// brain builds prompts and is the model: script makes the answer from the texts of the turn's
+// inputs.
 type brain struct {
 	mu     sync.Mutex
 	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
 	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
 	calls  int
-	// effects and question come with every answer.
+	// effects and question are part of every answer.
 	effects  []core.Effect
 	question *core.Question
 }
 
-// called waits until the model was asked n times.
+// called waits until the model has been called n times.
 func (b *brain) called(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -233,7 +232,7 @@ func (b *brain) called(t *testing.T, n int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the model was asked %d times, not %d", calls, n)
+			t.Fatalf("the model was called %d times, want %d", calls, n)
 		}
 	}
 }
@@ -290,7 +289,7 @@ var errDown = &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer"
 
 func TestDeliveriesWaitUntilTheGatewayRuns(t *testing.T) {
 	t.Parallel()
-	g := gateway.New(gateway.Options{Log: zap.NewNop()}) // whatever it read, it would break
+	g := gateway.New(gateway.Options{Log: zap.NewNop()}) // reading would break it
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := g.Deliver(ctx, "line"); err != nil {

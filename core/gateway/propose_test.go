@@ -12,8 +12,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// A turn that proposes standing instructions asks below its answer, with buttons, and
-// stores what a yes is for. Nothing holds by the proposal itself.
+// TestAProposalIsAskedBelowTheAnswer checks that a turn that proposes standing instructions asks
+// below its answer, with buttons, and stores the subject of an approval. The proposal itself
+// changes nothing.
 func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -47,16 +48,17 @@ func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 	var s core.StandingSubject
 	must(t, json.Unmarshal([]byte(all[0].Subject), &s))
 	if fmt.Sprint(s.Texts) != "[answer in `one` sentence be kind]" || s.Source != ms[0].ID || all[0].Message != ms[1].ID {
-		t.Errorf("a yes is for %+v, asked by %d", s, all[0].Message)
+		t.Errorf("approval of %+v, asked by %d", s, all[0].Message)
 	}
 	list, err := w.store.Instructions(t.Context(), u.ID)
 	must(t, err)
 	if len(list) > 0 {
-		t.Errorf("held without a yes: %+v", list)
+		t.Errorf("in force without approval: %+v", list)
 	}
 }
 
-// Where a call waits for a yes, too, each question has a name to answer it by.
+// TestTwoQuestionsOfATurnAreToldApart checks that each question can be answered by its code if a
+// tool call is asked about as well.
 func TestTwoQuestionsOfATurnAreToldApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

@@ -175,7 +175,7 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	}
 	fails(core.ModelRejected)
 	ask(3)
-	if got := w.sent(4); !strings.Contains(got, "didn't accept") { // and the owner is told once only
+	if got := w.sent(4); !strings.Contains(got, "didn't accept") { // and the owner is notified only once
 		t.Errorf("a refusal: %q", got)
 	}
 }
@@ -193,7 +193,7 @@ func TestATemporaryErrorIsTriedAgain(t *testing.T) {
 func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
-	w := newWorld(t, func(o *gateway.Options) { // with a clock that is fast, as a part that is unknown waits
+	w := newWorld(t, func(o *gateway.Options) { // its clock is fast, because a part in an unknown state waits
 		o.Now = func() time.Time { return begin.Add(10 * time.Since(begin)) }
 		o.Jobs.Now, o.Jobs.Lease, o.Settings.GiveUpAfter = o.Now, time.Minute, time.Minute
 	})
@@ -223,8 +223,8 @@ func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
 	}
 }
 
-// streamer is a line that shows answers while they are written. It keeps how many
-// parts had been sent when it first did.
+// streamer is a line that streams answers. It reports how many parts had been sent when a stream
+// began.
 type streamer struct {
 	*line
 	after chan int
@@ -261,7 +261,7 @@ func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
 			t.Errorf("a preview was shown after %d answers", sent)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("no preview was shown once the first answer was there")
+		t.Error("no preview was shown after the first answer")
 	}
 	goOn <- struct{}{}
 	if got := s.wait(t, 2); got != "re: two" {
@@ -287,8 +287,8 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	}
 }
 
-// Replies that are ready while the one before them is being sent take no more of the
-// address's rate than one each, and neither does a claim that came to nothing.
+// TestAReplyThatWaitsKeepsItsSlot checks that replies that are ready while an earlier one is being
+// sent take only one slot each of the address's rate, and that a failed claim takes none.
 func TestAReplyThatWaitsKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Store = &forestalled{Store: o.Store} })
@@ -303,12 +303,12 @@ func TestAReplyThatWaitsKeepsItsSlot(t *testing.T) {
 	close(held)
 	for n, want := range []string{"re: one", "re: two", "re: three"} {
 		if got := w.sent(n + 1); got != want {
-			t.Errorf("part %d is %q, not %q", n+1, got, want)
+			t.Errorf("part %d is %q, want %q", n+1, got, want)
 		}
 	}
 }
 
-// forestalled is a store where the first delivery that is claimed is claimed already.
+// forestalled is a store whose first delivery to be claimed has already been claimed.
 type forestalled struct {
 	gateway.Store
 	claimed atomic.Bool
@@ -321,12 +321,12 @@ func (f *forestalled) ClaimDelivery(ctx context.Context, ref core.JobRef, c core
 	return f.Store.ClaimDelivery(ctx, ref, c)
 }
 
-// Work that was committed although the connection broke before the answer continues long
-// before its lease expires.
+// TestAClaimWhoseAnswerWasLostIsTakenUpAgain checks that work that was committed although the
+// connection broke before the confirmation continues long before its lease expires.
 func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[string]string{"append": "re: hello",
-		"commit": "re: hello\n\n(may be a repeat)"} { // as after a crash: it was about to be sent
+		"commit": "re: hello\n\n(may be a repeat)"} { // as after a crash while it was sent
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			s := &cut{op: op}
@@ -354,7 +354,7 @@ func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 			if !s.done.Load() {
-				t.Error("nothing was cut")
+				t.Error("no confirmation was lost")
 			}
 		})
 	}
@@ -362,7 +362,7 @@ func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
 
 var errCut = errors.New("the connection was cut")
 
-// cut is a store whose answer to the first op that claims is lost.
+// cut is a store that loses the response to the first op with a claim.
 type cut struct {
 	gateway.Store
 	op   string
@@ -432,7 +432,7 @@ func waitFor(t *testing.T, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("it never happened")
+			t.Fatal("timed out")
 		}
 	}
 }

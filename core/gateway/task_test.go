@@ -10,23 +10,20 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// chores describes tasks in texts that a test can find.
+// chores describes tasks in texts that a test can recognise.
 type chores struct{}
 
-// Late reports no.
 func (chores) Late(*core.Turn, time.Time) bool { return false }
 
-// Failed returns the cause.
 func (chores) Failed(_ context.Context, _ core.User, _ *core.Turn, cause core.RunCause, _ string,
 	_ time.Time) (core.Outcome, error) {
 	return core.Outcome{Text: "failed: " + string(cause)}, nil
 }
 
-// When says the expression.
 func (chores) When(k core.Task, _ string) string { return "by " + k.Cron }
 
-// An answer names a task that its turn set, and how to undo it. A task that a tainted turn
-// proposes is asked about and not set.
+// TestTasksOfATurnAreToldOrAskedAbout checks that an answer names a task that its turn set, and how
+// to undo it, and that a task proposed by a tainted turn is not set without approval.
 func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -58,6 +55,6 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	}
 	must(t, json.Unmarshal([]byte(all[0].Subject), &s))
 	if len(s.Tasks) != 1 || s.Tasks[0].Text != "mail Eve" || !s.Tasks[0].Tainted || s.Source == 0 {
-		t.Errorf("a yes is for %+v", s)
+		t.Errorf("approval of %+v", s)
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// firstAnswer is how long it may take from a downloaded archive to the first answer.
+// firstAnswer bounds the time from a downloaded archive to the first reply.
 const firstAnswer = 3 * time.Minute
 
-// Whoever downloaded an archive gets an answer by the lines of docs/install.md alone, in
-// the order in which they stand there, and by `everthread chat` in a second terminal.
+// TestAnArchiveAnswersByTheDocumentsAlone follows only the commands of docs/install.md, in their
+// order, and gets a reply through `everthread chat` in a second terminal.
 func TestAnArchiveAnswersByTheDocumentsAlone(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("the lines are those of Linux")
+		t.Skip("the commands are those for Linux")
 	}
 	dir := t.TempDir()
 	const named = "everthread-0.1.0-linux-amd64"
@@ -41,7 +41,7 @@ func TestAnArchiveAnswersByTheDocumentsAlone(t *testing.T) {
 	begin := time.Now()
 	lines := block(t, root+"/docs/install.md", "## Archive")
 	if lines[len(lines)-1] != "everthread" {
-		t.Fatalf("the last line is to start it: %q", lines)
+		t.Fatalf("the last line does not start the program: %q", lines)
 	}
 	steps := strings.Join(lines[:len(lines)-1], "\n")
 	steps = strings.ReplaceAll(strings.ReplaceAll(steps, named, name), "/usr/local/bin", bin)
@@ -87,7 +87,7 @@ func block(t *testing.T, path, heading string) []string {
 	_, rest, _ = strings.Cut(rest, "```sh\n")
 	lines, _, closed := strings.Cut(rest, "\n```")
 	if !found || !closed {
-		t.Fatalf("%s has no commands below %q", path, heading)
+		t.Fatalf("%s has no block of commands below %q", path, heading)
 	}
 	return strings.Split(lines, "\n")
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// box is a machine of the test's own, with systemd.
+// box is a systemd machine for one test.
 type box struct {
 	t          *testing.T
 	stage, out string
@@ -23,7 +23,7 @@ func newBox(t *testing.T) *box {
 	return &box{t, t.TempDir(), t.TempDir()}
 }
 
-// put puts a file onto the machine. It belongs to root.
+// put writes a file, owned by root, to the machine.
 func (b *box) put(path, text string, mode os.FileMode) {
 	b.t.Helper()
 	to := filepath.Join(b.stage, path)
@@ -32,7 +32,7 @@ func (b *box) put(path, text string, mode os.FileMode) {
 	must(b.t, os.Chmod(to, mode))
 }
 
-// install puts the program somewhere.
+// install copies the program to a path.
 func (b *box) install(path string) {
 	b.t.Helper()
 	text, err := os.ReadFile(program(b.t))
@@ -40,7 +40,7 @@ func (b *box) install(path string) {
 	b.put(path, string(text), 0o755)
 }
 
-// boot starts the machine and has it run a script; it returns what that printed.
+// boot starts the machine, which runs a script, and returns the output.
 func (b *box) boot(script string) string {
 	b.t.Helper()
 	b.put("everthread-box/check", script, 0o755)
@@ -59,7 +59,7 @@ func (b *box) boot(script string) string {
 	return said
 }
 
-// left is a file that the script left.
+// left returns the contents of a file that the script left, or "".
 func (b *box) left(name string) string {
 	text, err := os.ReadFile(filepath.Join(b.out, name))
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *box) left(name string) string {
 	return string(text)
 }
 
-// newGroup makes a control group for a machine: systemd keeps its own below it.
+// newGroup creates a control group for a machine; systemd creates its own below it.
 func newGroup(t *testing.T) string {
 	t.Helper()
 	base := "/sys/fs/cgroup/systemd"
@@ -78,20 +78,20 @@ func newGroup(t *testing.T) string {
 	dir, err := os.MkdirTemp(base, "everthread-test-")
 	must(t, err)
 	t.Cleanup(func() {
-		for range 100 { // those that were killed are gone in a moment
+		for range 100 { // killed processes disappear after a moment
 			removeGroups(dir)
 			if _, err := os.Stat(dir); err != nil {
 				return
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		t.Errorf("%s cannot be removed", dir)
+		t.Errorf("%s was not removed", dir)
 	})
 	return dir
 }
 
 func removeGroups(dir string) {
-	entries, _ := os.ReadDir(dir) // none: it is gone
+	entries, _ := os.ReadDir(dir) // no entries: it is gone
 	for _, e := range entries {
 		if e.IsDir() {
 			removeGroups(filepath.Join(dir, e.Name()))
@@ -100,7 +100,7 @@ func removeGroups(dir string) {
 	_ = os.Remove(dir)
 }
 
-// served is a script that checks a service which was just started.
+// served begins a script that checks a service that was just started.
 const served = `
 wait_for() { for n in $(seq 300); do "$@" && return; sleep 0.1; done; return 1; }
 ready() { [ "$(curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/readyz)" = 200 ]; }

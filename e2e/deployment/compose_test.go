@@ -17,9 +17,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// docker is what these tests have in place of Docker: `docker compose [-f FILE] up -d`
-// loads the file as Compose does, refuses what the engine refuses, and writes down
-// what would be started.
+// docker replaces Docker in these tests: `docker compose [-f FILE] up -d` loads the file as Compose
+// does, refuses what the engine refuses, and records what it would start.
 func docker(args []string) int {
 	rest := strings.Join(args, " ")
 	var files []string
@@ -48,8 +47,8 @@ func docker(args []string) int {
 	return 0
 }
 
-// load reads a Compose file, that of the working directory by default, with the
-// environment and .env.
+// load reads Compose files, by default that of the working directory, with the environment and
+// .env.
 func load(files []string) (*types.Project, error) {
 	options, err := cli.NewProjectOptions(files, cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithConfigFileEnv,
 		cli.WithDefaultConfigPath)
@@ -59,7 +58,7 @@ func load(files []string) (*types.Project, error) {
 	return options.LoadProject(context.Background())
 }
 
-// refusals is what Compose refuses only when it makes the containers.
+// refusals returns the errors that Compose reports only when it creates the containers.
 func refusals(p *types.Project) error {
 	var errs []error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -92,8 +91,8 @@ func refusals(p *types.Project) error {
 	return errors.Join(errs...)
 }
 
-// refusedFile is why a secret or a configuration of a service is refused: what is no
-// file is copied into the container, which a read-only one does not let.
+// refusedFile returns why a secret or a configuration of a service is refused: one that is not a
+// file is copied into the container, which fails if that is read-only.
 func refusedFile(p *types.Project, s types.ServiceConfig, f types.FileObjectConfig, name string) error {
 	if f.File != "" {
 		_, err := os.Stat(f.File)
@@ -108,10 +107,10 @@ func refusedFile(p *types.Project, s types.ServiceConfig, f types.FileObjectConf
 	return nil
 }
 
-// host is a machine that has nothing but Docker and the usual small programs.
+// host is a machine with only Docker and the usual small programs.
 type host struct {
 	t      *testing.T
-	dir    string // what the clone has of these files
+	dir    string // the files of the clone
 	bin    string
 	record string
 }
@@ -131,7 +130,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// sh runs lines of shell in the clone, under a umask that is usual.
+// sh runs lines of shell in the clone, with a usual umask.
 func (h *host) sh(lines string, env ...string) (string, error) {
 	return run(h.dir, append([]string{"PATH=" + h.bin, "HOME=" + h.bin, "DOCKER_RECORD=" + h.record}, env...),
 		filepath.Join(h.bin, "sh"), "-ec", "umask 022\n"+lines)
@@ -144,7 +143,7 @@ func (h *host) mustSh(lines string, env ...string) {
 	}
 }
 
-// started is the gateway as Compose would start it, and the database.
+// started returns the gateway and the database as Compose would start them.
 func (h *host) started() (gateway, postgres types.ServiceConfig) {
 	h.t.Helper()
 	text, err := os.ReadFile(h.record)
@@ -154,7 +153,7 @@ func (h *host) started() (gateway, postgres types.ServiceConfig) {
 	return p.Services["gateway"], p.Services["postgres"]
 }
 
-// steps is the block of a Markdown file that holds a command.
+// steps returns the block of a Markdown file that contains a command.
 func steps(t *testing.T, file, command string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))
@@ -168,7 +167,7 @@ func steps(t *testing.T, file, command string) string {
 	return ""
 }
 
-// environ is the environment of a service.
+// environ returns the environment of a service.
 func environ(s types.ServiceConfig) map[string]string {
 	out := map[string]string{}
 	for name, value := range s.Environment {
@@ -179,7 +178,7 @@ func environ(s types.ServiceConfig) map[string]string {
 	return out
 }
 
-// asStarted runs the program as a service does, in a folder of this machine.
+// asStarted runs the program as a service does, in a folder of the host.
 func asStarted(t *testing.T, s types.ServiceConfig, folder string, args ...string) (string, error) {
 	t.Helper()
 	var env []string
@@ -193,7 +192,7 @@ func TestTheStepsOfTheReadmeStartAndKeepTheirKeys(t *testing.T) {
 	t.Parallel()
 	h, lines := newHost(t), steps(t, "README.md", "docker compose up")
 	if n := len(strings.Split(strings.TrimSpace(lines), "\n")); n > 2 {
-		t.Errorf("these are %d lines, not two:\n%s", n, lines)
+		t.Errorf("got %d lines, want two:\n%s", n, lines)
 	}
 	if out, err := h.sh("docker compose up -d"); err == nil || !strings.Contains(out, "deploy/env.sh") {
 		t.Errorf("without .env: %v\n%s", err, out)
@@ -201,7 +200,7 @@ func TestTheStepsOfTheReadmeStartAndKeepTheirKeys(t *testing.T) {
 	h.mustSh(lines)
 	gateway, postgres := h.started()
 	first := environ(gateway)
-	h.mustSh(lines) // after a restart of the machine, say
+	h.mustSh(lines) // as after a restart of the machine
 	gateway, _ = h.started()
 	for _, key := range []string{"EVERTHREAD_SECRET_KEY", "PGPASSWORD"} {
 		if again := environ(gateway)[key]; len(again) != 64 || again != first[key] {
@@ -209,7 +208,7 @@ func TestTheStepsOfTheReadmeStartAndKeepTheirKeys(t *testing.T) {
 		}
 	}
 	if environ(postgres)["POSTGRES_PASSWORD"] != first["PGPASSWORD"] {
-		t.Error("the database and the gateway have two passwords")
+		t.Error("the database and the gateway have different passwords")
 	}
 	if m := mode(t, filepath.Join(h.dir, ".env")); m != 0o600 {
 		t.Errorf(".env is %s", m)
@@ -219,7 +218,7 @@ func TestTheStepsOfTheReadmeStartAndKeepTheirKeys(t *testing.T) {
 	}
 	for _, secret := range []string{".env", "config/everthread.yaml"} {
 		if _, err := run(root, os.Environ(), "git", "check-ignore", "--no-index", secret); err != nil {
-			t.Errorf("git would take %s: %v", secret, err)
+			t.Errorf("git does not ignore %s: %v", secret, err)
 		}
 	}
 }
@@ -258,7 +257,7 @@ func TestEveryKeyReachesTheGateway(t *testing.T) {
 		t.Fatalf("%s of the gateway is %q, not a folder of the clone", gateway.WorkingDir, config)
 	}
 	if m := mode(t, config); m&0o005 != 0o005 {
-		t.Errorf("the gateway's user cannot look into config: %s", m)
+		t.Errorf("the gateway's user cannot read config: %s", m)
 	}
 	if out, err := asStarted(t, gateway, config, "config", "check"); err != nil {
 		t.Errorf("the program does not take that: %v\n%s", err, out)
@@ -281,7 +280,7 @@ func TestKeysAreAddedAndNeverReplaced(t *testing.T) {
 	said := map[string]string{}
 	for how, way := range ways {
 		for name, c := range map[string]struct{ old, want string }{
-			"nothing":     {"", ""}, // script and program write the same
+			"nothing":     {"", ""}, // the script and the program write the same
 			"other lines": {"# mine\nEVERTHREAD_LLM_MODEL=x", "# mine\nEVERTHREAD_LLM_MODEL=x\n" + password + key},
 			"one of them": {"export POSTGRES_PASSWORD = 'mine'\n", "export POSTGRES_PASSWORD = 'mine'\n" + key},
 			"one that is empty": {"EVERTHREAD_SECRET_KEY=\nPOSTGRES_PASSWORD=mine\n",
@@ -320,7 +319,7 @@ func TestKeysAreAddedAndNeverReplaced(t *testing.T) {
 	}
 	if out, err := run(t.TempDir(), []string{"LANG=C"}, program(t), "init", "--compose"); err == nil ||
 		!strings.Contains(out, "docker-compose.yml") {
-		t.Errorf("where there is no docker-compose.yml: %v\n%s", err, out)
+		t.Errorf("without docker-compose.yml: %v\n%s", err, out)
 	}
 }
 
@@ -345,7 +344,8 @@ func TestComposeFilesOfTheWizardStart(t *testing.T) {
 	}
 }
 
-// The password is given by itself, so that it may have any characters.
+// TestTheGatewayReachesTheDatabaseOfCompose passes the password separately, so that it may contain
+// any characters.
 func TestTheGatewayReachesTheDatabaseOfCompose(t *testing.T) {
 	t.Parallel()
 	dsn := os.Getenv("TEST_POSTGRES_DSN")

@@ -21,13 +21,13 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// entry is what an image says of a path.
+// entry describes a path of an image.
 type entry struct {
-	Mode fs.FileMode // with the type
+	Mode fs.FileMode // including the type
 	User int
 }
 
-// picture is an image: its files, below a folder, and how a container begins.
+// picture is an image: its files, below a folder, and its container configuration.
 type picture struct {
 	Folder     string
 	Entries    map[string]entry
@@ -40,8 +40,8 @@ type picture struct {
 	Health     []string
 }
 
-// stage is a stage of a Dockerfile that is being built. The absolute paths that its
-// steps write are below a folder.
+// stage is a stage of a Dockerfile during the build. The absolute paths that its steps write are
+// below a folder.
 type stage struct {
 	t      *testing.T
 	image  picture
@@ -51,7 +51,7 @@ type stage struct {
 	others map[string]*stage
 }
 
-// at is where a path of the stage is on this machine.
+// at returns where a path of the stage is on the host.
 func (s *stage) at(name string) string {
 	if !path.IsAbs(name) {
 		name = path.Join(s.image.Dir, name)
@@ -59,8 +59,8 @@ func (s *stage) at(name string) string {
 	return filepath.Join(s.image.Folder, name)
 }
 
-// build does the steps of the Dockerfile in a clone, as far as that goes without an
-// engine: the base is this machine.
+// build runs the steps of the Dockerfile in a clone, as far as possible without an engine: the host
+// serves as the base image.
 func build(t *testing.T, clone string) *picture {
 	t.Helper()
 	f, err := os.Open(filepath.Join(clone, "Dockerfile"))
@@ -92,7 +92,7 @@ func build(t *testing.T, clone string) *picture {
 	return &last.image
 }
 
-// suits checks that a base image has the Go that the module wants.
+// suits checks that a base image has the Go version of the module.
 func (s *stage) suits(base string) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.clone, "go.mod"))
@@ -100,11 +100,11 @@ func (s *stage) suits(base string) {
 	_, wanted, _ := strings.Cut(string(text), "\ngo ")
 	wanted = strings.Join(strings.SplitN(strings.Fields(wanted)[0], ".", 3)[:2], ".")
 	if !strings.HasPrefix(base, "golang:"+wanted+"-") {
-		s.t.Errorf("the base is %s, and go.mod wants Go %s", base, wanted)
+		s.t.Errorf("the base image is %s, but go.mod requires Go %s", base, wanted)
 	}
 }
 
-// do does one step.
+// do runs one step.
 func (s *stage) do(command instructions.Command) {
 	s.t.Helper()
 	switch c := command.(type) {
@@ -136,12 +136,11 @@ func (s *stage) do(command instructions.Command) {
 	case *instructions.CmdCommand:
 		s.image.Cmd = c.CmdLine
 	default:
-		s.t.Fatalf("what is %s? Teach it to this test", command.Name())
+		s.t.Fatalf("this test does not know the instruction %s", command.Name())
 	}
 }
 
-// run runs a line of shell. /out is the only folder that the steps write to beside
-// their own.
+// run runs a line of shell. /out is the only folder outside their own that the steps write to.
 func (s *stage) run(c *instructions.RunCommand) {
 	s.t.Helper()
 	line := strings.ReplaceAll(strings.Join(c.CmdLine, " "), "/out", s.at("/out"))
@@ -151,7 +150,7 @@ func (s *stage) run(c *instructions.RunCommand) {
 	}
 }
 
-// copy copies from the clone, but for what .dockerignore names, or from another stage.
+// copy copies from the clone, without the files named in .dockerignore, or from another stage.
 func (s *stage) copy(c *instructions.CopyCommand) {
 	s.t.Helper()
 	from := func(name string) string { return filepath.Join(s.clone, name) }
@@ -160,7 +159,7 @@ func (s *stage) copy(c *instructions.CopyCommand) {
 	}
 	for _, source := range c.SourcePaths {
 		to := c.DestPath
-		if strings.HasSuffix(to, "/") { // a file goes into it
+		if strings.HasSuffix(to, "/") { // the file goes into a folder
 			to = path.Join(to, path.Base(source))
 		}
 		root := from(source)
@@ -183,7 +182,7 @@ func (s *stage) copy(c *instructions.CopyCommand) {
 
 // put puts a file or a folder into the stage.
 func (s *stage) put(from, to string, d fs.DirEntry, c *instructions.CopyCommand) error {
-	info, err := os.Stat(from) // zones are links to each other in places
+	info, err := os.Stat(from) // some time zones are links to others
 	if err != nil {
 		return err
 	}
@@ -207,7 +206,7 @@ func (s *stage) put(from, to string, d fs.DirEntry, c *instructions.CopyCommand)
 	if d.IsDir() {
 		err = os.MkdirAll(s.at(to), 0o755)
 	} else if err = os.MkdirAll(filepath.Dir(s.at(to)), 0o755); err == nil {
-		if err = os.Link(from, s.at(to)); err != nil { // another file system
+		if err = os.Link(from, s.at(to)); err != nil { // on another file system
 			err = copied(from, s.at(to), info.Mode())
 		}
 	}
@@ -228,16 +227,15 @@ func copied(from, to string, mode fs.FileMode) error {
 	return os.WriteFile(to, text, mode.Perm())
 }
 
-// zones are the paths below the folder of time zones: an image has those of where
-// it was made.
+// withoutZones returns the image without its time zone files, which depend on the
+// host that built it.
 func (p picture) withoutZones() picture {
 	p.Entries = maps.Clone(p.Entries)
 	maps.DeleteFunc(p.Entries, func(name string, _ entry) bool { return strings.HasPrefix(name, "/usr/share/zoneinfo/") })
 	p.Folder = ""
 	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v string) bool {
-		return strings.HasPrefix(v,
-			"PATH=")
-	}) // an engine sets it if nobody does
+		return strings.HasPrefix(v, "PATH=") // the engine's default
+	})
 	return p
 }
 
@@ -249,7 +247,7 @@ func TestTheDockerfileMakesTheImageOfARelease(t *testing.T) {
 	}
 	for how, p := range map[string]*picture{"Dockerfile": made, "release": released} {
 		if _, ok := p.Entries["/usr/share/zoneinfo/Europe/Paris"]; !ok {
-			t.Errorf("%s: no zones", how)
+			t.Errorf("%s: no time zones", how)
 		}
 		info, err := buildinfo.ReadFile(filepath.Join(p.Folder, p.Entrypoint[0]))
 		must(t, err)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// image is the image of a release, as ARCHIVE:REFERENCE: the one that
-// EVERTHREAD_TEST_IMAGE names, else one that is made as a release makes it.
+// image returns a release's image as ARCHIVE:REFERENCE: that of EVERTHREAD_TEST_IMAGE, or else one
+// that is built as for a release.
 func image(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("EVERTHREAD_TEST_IMAGE"); given != "" {
@@ -42,7 +42,7 @@ func image(t *testing.T) string {
 	return filepath.Join(dir, "image.tar") + ":test"
 }
 
-// unpacked is an image as skopeo and umoci read it.
+// unpacked reads an image with skopeo and umoci.
 func unpacked(t *testing.T, archive string) *picture {
 	t.Helper()
 	for _, tool := range []string{"skopeo", "umoci"} {
@@ -95,9 +95,8 @@ func unpacked(t *testing.T, archive string) *picture {
 	return p
 }
 
-// begins starts a container of an image, as far as that goes without an engine, and
-// has its own check say that it is well. Only root can do so in the image's folder,
-// as its user.
+// begins starts a container of an image, as far as possible without an engine, and runs its health
+// check. Only root can do so in the image's folder, as the image's user.
 func begins(t *testing.T, p *picture) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -117,7 +116,7 @@ func begins(t *testing.T, p *picture) {
 		return cmd
 	}
 	if os.Getuid() == 0 {
-		for name, e := range p.Entries { // nobody owns files while a Dockerfile is read
+		for name, e := range p.Entries { // reading a Dockerfile assigns no owners
 			must(t, os.Lchown(filepath.Join(p.Folder, name), e.User, e.User))
 			must(t, os.Chmod(filepath.Join(p.Folder, name), e.Mode))
 		}
@@ -132,7 +131,7 @@ func begins(t *testing.T, p *picture) {
 	defer func() {
 		_ = gateway.Process.Signal(syscall.SIGTERM)
 		if err := gateway.Wait(); err != nil || t.Failed() {
-			t.Errorf("it ended with %v\n%s", err, said.String())
+			t.Errorf("the program ended with %v\n%s", err, said.String())
 		}
 	}()
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) { // a process has no event to wait for
@@ -146,7 +145,7 @@ func begins(t *testing.T, p *picture) {
 			break
 		}
 		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("it is not well: %v, /readyz %d\n%s", err, ready, out)
+			t.Fatalf("the container is not healthy: %v, /readyz %d\n%s", err, ready, out)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(p.Folder, p.Dir, "everthread.db")); err != nil {

@@ -1,7 +1,6 @@
-// Package deployment tries what an operator starts from: the Compose file with the
-// steps of the README, the Dockerfile, the systemd units, the rules of Prometheus.
-// It is a module of its own, so that none of its dependencies becomes one of the
-// gateway's.
+// Package deployment tests an operator's starting points: the Compose file with the steps of the
+// README, the Dockerfile, the systemd units, the Prometheus rules. It is a module of its own, to
+// keep its dependencies out of the gateway's.
 package deployment
 
 import (
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "docker" {
 		os.Exit(docker(os.Args[1:]))
 	}
-	built.dir, _ = os.MkdirTemp("", "everthread-deployment") // if not, nothing can be built in it
+	built.dir, _ = os.MkdirTemp("", "everthread-deployment") // if this fails, nothing can be built there
 	code := m.Run()
 	_ = os.RemoveAll(built.dir)
 	os.Exit(code)
@@ -36,7 +35,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// built is the program, built when it is first wanted.
+// built is the program, built on first use.
 var built struct {
 	once sync.Once
 	dir  string
@@ -58,8 +57,8 @@ func program(t *testing.T) string {
 	return path
 }
 
-// checkout copies files of the repository into a new folder, as a clone has them;
-// no path: all.
+// checkout copies files of the repository into a new folder, as in a fresh clone; without paths,
+// all of them.
 func checkout(t *testing.T, paths ...string) string {
 	t.Helper()
 	list := exec.Command("git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"},
@@ -77,7 +76,7 @@ func checkout(t *testing.T, paths ...string) string {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	info, err := os.Stat(from)
-	if os.IsNotExist(err) { // removed, and not committed yet
+	if os.IsNotExist(err) { // removed, but not committed yet
 		return
 	}
 	must(t, err)
@@ -87,7 +86,7 @@ func copyFile(t *testing.T, from, to string) {
 	must(t, os.WriteFile(to, text, info.Mode().Perm()))
 }
 
-// run runs a command and returns all that it prints.
+// run runs a command and returns its output.
 func run(dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = dir, env

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// promtool is the program that checks rules as Prometheus reads them.
+// promtool returns the path of the program that checks rules as Prometheus reads them.
 func promtool(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("EVERTHREAD_TEST_PROMTOOL")
@@ -26,7 +26,7 @@ func promtool(t *testing.T) string {
 	return path
 }
 
-// scraped is what a process exports that has nothing to do.
+// scraped returns the metrics of an idle process.
 func scraped(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,19 +55,19 @@ func scraped(t *testing.T) string {
 			return string(body)
 		}
 	}
-	t.Fatal("it exports nothing")
+	t.Fatal("the process exports nothing")
 	return ""
 }
 
-// panel is a panel of Grafana, or a variable: what it asks for.
+// panel is a Grafana panel or variable, with its queries.
 type panel struct {
 	Title   string
 	Targets []struct{ Expr string }
 	Panels  []panel
 }
 
-// dashboard are the expressions of the dashboard, by panel, and what the picker of
-// processes asks for.
+// dashboard returns the expressions of the dashboard, by panel, and the query of the process
+// picker.
 func dashboard(t *testing.T) (exprs map[string][]string, picker string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy/grafana-dashboard.json"))
@@ -97,11 +97,11 @@ func dashboard(t *testing.T) (exprs map[string][]string, picker string) {
 	return exprs, picker
 }
 
-// selector is a metric in an expression, with what it is selected by.
+// selector matches a metric in an expression, with its label selector.
 var selector = regexp.MustCompile(`\b((?:everthread|process|go)_\w+)(?:\{([^}]*)\})?`)
 
-// exported checks that a process exports what an expression asks for: the metric, and
-// of the values that are selected one that it has.
+// exported checks that a process exports the metrics of an expression, with at least one of the
+// selected label values.
 func exported(t *testing.T, where, expr, series string) {
 	t.Helper()
 	for _, found := range selector.FindAllStringSubmatch(expr, -1) {
@@ -163,7 +163,7 @@ func TestTheRulesAlert(t *testing.T) {
 		copyFile(t, filepath.Join(root, name), filepath.Join(dir, filepath.Base(name)))
 	}
 	exprs, _ := dashboard(t)
-	var panels strings.Builder // as rules, which is how promtool reads expressions
+	var panels strings.Builder // as rules, because promtool reads expressions only there
 	panels.WriteString("groups:\n  - name: panels\n    rules:\n")
 	for title, all := range exprs {
 		for _, expr := range all {

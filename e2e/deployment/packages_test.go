@@ -16,7 +16,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// needs skips a test where a program is missing.
+// needs skips the test if a program is missing.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -26,7 +26,7 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// done runs a command that has to succeed and returns what it printed.
+// done runs a command that must succeed, and returns its output.
 func done(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	out, err := run(dir, append(os.Environ(), env...), name, args...)
@@ -36,8 +36,9 @@ func done(t *testing.T, dir string, env []string, name string, args ...string) s
 	return out
 }
 
-// The Debian package puts program, unit and completion where Debian wants them, runs from
-// there, starts nothing by itself, and leaves what is the operator's when it goes.
+// TestTheDebianPackageInstallsAndLeaves checks that the Debian package installs program, unit and
+// completion where Debian wants them, works from there, starts nothing by itself, and keeps the
+// operator's files when it is removed.
 func TestTheDebianPackageInstallsAndLeaves(t *testing.T) {
 	t.Parallel()
 	needs(t, "dpkg", "fakeroot")
@@ -73,14 +74,14 @@ func TestTheDebianPackageInstallsAndLeaves(t *testing.T) {
 	must(t, os.WriteFile(own, []byte("log: {level: info}\n"), 0o600))
 	dpkg("--purge", "everthread")
 	if _, err := os.Stat(own); err != nil {
-		t.Errorf("the operator's configuration went with the package: %v", err)
+		t.Errorf("the operator's configuration was removed with the package: %v", err)
 	}
 	if _, err := os.Stat(in("usr/bin/everthread")); !os.IsNotExist(err) {
 		t.Errorf("the program is left behind: %v", err)
 	}
 }
 
-// formula loads a formula as Homebrew does, as far as it says what to download.
+// formula loads the parts of a Homebrew formula that say what to download.
 const formula = `
 class Formula
   %i[desc homepage version license].each { |name| define_singleton_method(name) { |*a| } }
@@ -134,25 +135,25 @@ func TestTheFormulaNamesTheArchivesOfARelease(t *testing.T) {
 	for line := range strings.Lines(sums) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		if !strings.Contains(string(notes), "| `"+name+"` | `"+sum+"` |") {
-			t.Errorf("the notes have no sum of %s", name)
+			t.Errorf("the notes have no checksum of %s", name)
 		}
 	}
 	if !strings.Contains(string(notes), "The first release.") {
 		t.Error("the notes do not say what changed")
 	}
-	// A version that the changelog does not know is not released.
+	// A version that is missing from the changelog is not released.
 	if out, err := run(root, os.Environ(), pack, "describe", filepath.Join(dir, "x"), "deploy/package/notes.md.tmpl", "7.7.7",
 		"CHANGELOG.md", filepath.Join(dir, "SHA256SUMS")); err == nil || !strings.Contains(out, `"## 7.7.7"`) {
-		t.Errorf("a release without a word about it: %v %s", err, out)
+		t.Errorf("a release without an entry in the changelog: %v %s", err, out)
 	}
 }
 
-// `go install` takes the program from a module proxy: what the module lacks is missed
-// here, and the program knows its version.
+// TestGoInstallMakesTheProgram runs `go install` with a module proxy: files that are missing from
+// the module fail it, and the program knows its version.
 func TestGoInstallMakesTheProgram(t *testing.T) {
 	t.Parallel()
 	const path = "github.com/everthread/everthread"
-	version := fmt.Sprintf("v0.0.0-test.%d", time.Now().Unix()) // go remembers what files a version has
+	version := fmt.Sprintf("v0.0.0-test.%d", time.Now().Unix()) // go caches a version's files
 	proxy, bin := t.TempDir(), t.TempDir()
 	at := filepath.Join(proxy, path, "@v")
 	must(t, os.MkdirAll(at, 0o755))
@@ -166,7 +167,7 @@ func TestGoInstallMakesTheProgram(t *testing.T) {
 
 	cache := strings.TrimSpace(done(t, root, nil, "go", "env", "GOMODCACHE"))
 	others := strings.TrimSpace(done(t, root, nil, "go", "env", "GOPROXY"))
-	t.Cleanup(func() { // it is nobody's dependency
+	t.Cleanup(func() { // nothing depends on it
 		for _, dir := range []string{path + "@" + version, "cache/download/" + path} {
 			dir = filepath.Join(cache, dir)
 			_, _ = run("/", os.Environ(), "chmod", "-R", "u+w", dir)
@@ -181,6 +182,6 @@ func TestGoInstallMakesTheProgram(t *testing.T) {
 		t.Fatalf("go install made %v", entries)
 	}
 	if out := done(t, bin, nil, filepath.Join(bin, "everthread"), "version"); !strings.Contains(out, "everthread "+version[1:]+" ") {
-		t.Errorf("it says it is %s", out)
+		t.Errorf("the program reports version %s", out)
 	}
 }

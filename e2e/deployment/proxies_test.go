@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-// free is an address where nobody listens.
+// free returns an address where nothing listens.
 func free(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,12 +44,12 @@ func start(t *testing.T, cmd *exec.Cmd) io.Reader {
 	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // a proxy that was told to stop may say so by its code
+		_ = cmd.Wait() // a stopped proxy may exit with an error
 	})
 	return out
 }
 
-// example is the block of a language in a page of the docs.
+// example returns the block of a language on a page of the docs.
 func example(t *testing.T, page, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", page))
@@ -62,7 +62,7 @@ func example(t *testing.T, page, language string) string {
 	return block
 }
 
-// replaced puts what a test can have in the place of what an example names.
+// replaced replaces names of an example with those of the test.
 func replaced(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -74,7 +74,7 @@ func replaced(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// gateway starts the program behind public and returns its address and the path that signs in.
+// gateway starts the program behind public, and returns its address and the sign-in path.
 func gateway(t *testing.T, public string) (address, signIn string) {
 	t.Helper()
 	address = free(t)
@@ -86,7 +86,7 @@ func gateway(t *testing.T, public string) (address, signIn string) {
 	for lines.Scan() {
 		var line struct{ URL string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.URL != "" {
-			go func() { // nothing waits for the rest of its log
+			go func() { // discards the rest of its log
 				for lines.Scan() {
 				}
 			}()
@@ -111,13 +111,13 @@ func reachable(t *testing.T, address string) {
 			return
 		}
 		if time.Since(begin) > 10*time.Second {
-			t.Fatalf("nobody listens: %v", err)
+			t.Fatalf("the proxy does not listen: %v", err)
 		}
 	}
 }
 
-// works signs in through a proxy, sends a message with a file of 5 MB, and reads the answer on
-// a page that is open.
+// works signs in through a proxy, sends a message with a file of 5 MB, and reads the reply on the
+// open page.
 func works(t *testing.T, public, signIn string) {
 	jar, err := cookiejar.New(nil)
 	must(t, err)
@@ -166,13 +166,13 @@ func works(t *testing.T, public, signIn string) {
 		}
 	}
 	if err := events.Err(); err != nil || !strings.Contains(events.Text(), "Demo model") {
-		t.Errorf("the open page hears no answer: %v", err)
+		t.Errorf("the open page got no reply: %v", err)
 	}
 	metrics, err := client.Get(public + "/metrics")
 	must(t, err)
 	must(t, metrics.Body.Close())
 	if metrics.StatusCode == http.StatusOK {
-		t.Error("strangers read the metrics through the proxy")
+		t.Error("the metrics are readable through the proxy")
 	}
 }
 
@@ -213,7 +213,7 @@ func TestNginxStandsInFront(t *testing.T) {
 	works(t, "https://"+front, signIn)
 }
 
-// certificate writes a certificate of a test, and its key.
+// certificate writes a test's certificate and its key.
 func certificate(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

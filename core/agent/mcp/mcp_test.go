@@ -26,7 +26,7 @@ type words struct{}
 
 func (words) Count(text string) int { return len(strings.Fields(text)) }
 
-// programOf is the test binary as a server of a kind.
+// programOf returns the test binary as a server of a kind.
 func programOf(t *testing.T, name, kind string) Server {
 	t.Helper()
 	exe, err := os.Executable()
@@ -61,7 +61,7 @@ func await(t *testing.T, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("%s does not come", what)
+			t.Fatalf("%s did not appear", what)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestACrashInACallIsOneErrorAndTheServerComesBack(t *testing.T) {
 	}
 	if _, err := call(t.Context(), t, c, "lab_echo", `{}`); err == nil ||
 		!strings.Contains(err.Error(), "cannot be reached now") {
-		t.Errorf("while it is away: %v", err)
+		t.Errorf("while the server is away: %v", err)
 	}
 	await(t, "the server again", up(c))
 	if got, err := call(t.Context(), t, c, "lab_echo", `{"text":"hello"}`); got != "you said hello" || err != nil {
@@ -251,7 +251,7 @@ func TestFloodsAreCut(t *testing.T) {
 				!strings.HasSuffix(got, "xlast") || !strings.Contains(got, "bytes of tool output left out") {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
-			for range 3 { // what was read does not add up over messages
+			for range 3 { // the read output does not accumulate over messages
 				if _, err := call(t.Context(), t, c, "lab_flood", `{"bytes":"2000000"}`); err != nil {
 					t.Error(err)
 				}
@@ -283,9 +283,9 @@ func TestAnHTTPServerThatRestartsIsFoundAgain(t *testing.T) {
 	t.Cleanup(s.Close)
 	c, _ := start(t, Options{Servers: []Server{{Name: "lab", URL: s.URL}}})
 	await(t, "the server", up(c))
-	renew() // knows nothing of the session
+	renew() // the new server does not know the session
 	if _, err := call(t.Context(), t, c, "lab_echo", `{}`); err == nil {
-		t.Error("the session is known still")
+		t.Error("the session is still known")
 	}
 	await(t, "the server again", func() bool {
 		got, err := call(t.Context(), t, c, "lab_echo", `{"text":"back"}`)
@@ -306,7 +306,7 @@ func TestTheListIsThatOfTheFirstTime(t *testing.T) {
 		t.Errorf("tools %s, log %v", names(c), logs.All())
 	}
 	if _, err := call(t.Context(), t, c, "lab_echo", `{}`); err == nil || !strings.Contains(err.Error(), "echo") {
-		t.Errorf("a tool that is gone: %v", err)
+		t.Errorf("a removed tool: %v", err)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestSchemasOfAnotherKindAreRefused(t *testing.T) {
 
 func TestDescriptionsStayWithinTheirTokens(t *testing.T) {
 	t.Parallel()
-	// Each description takes 12 tokens, and 1 each for the name and the schema, 2 for the words.
+	// Each description takes 12 tokens, the name and the schema 1 each, the words 2.
 	c, logs := start(t, Options{SchemaTokens: 16 * 3, Servers: []Server{programOf(t, "lab", "good")}})
 	await(t, "the server", up(c))
 	if got := names(c); got != "lab_crash lab_echo lab_environment" {
@@ -418,6 +418,6 @@ func TestTextsAreCutAtRunes(t *testing.T) {
 		t.Errorf("middle %q", got)
 	}
 	if cut("short", 5) != "short" || middle("short", 5) != "short" {
-		t.Error("short texts stay")
+		t.Error("a short text was changed")
 	}
 }

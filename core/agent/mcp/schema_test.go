@@ -20,7 +20,7 @@ func read(t testing.TB, text string) any {
 	return v
 }
 
-// Any schema of a server becomes one that providers accept.
+// TestSchemasOfServersAreTidied checks that schemas of servers become ones that providers accept.
 func TestSchemasOfServersAreTidied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, given, want string }{
@@ -73,7 +73,7 @@ func TestASchemaThatNamesItselfEnds(t *testing.T) {
 	}
 	long := `{"properties":{"a":{"description":"` + strings.Repeat("x", longestSchema) + `"}}}`
 	if _, err := schemaOf(read(t, long)); err == nil {
-		t.Error("a schema without end is taken")
+		t.Error("an endless schema is accepted")
 	}
 }
 

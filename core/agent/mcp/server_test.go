@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// mode is the variable that makes the test binary a server, and of which kind.
+// mode is the environment variable that makes the test binary a server of the given kind.
 const mode = "MCP_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve is a program that speaks MCP, or fails to, on its standard input and output.
+// serve runs a program that speaks MCP, or fails to, on its standard input and output.
 func serve(kind string) int {
 	switch kind {
 	case "dead":
@@ -34,15 +34,15 @@ func serve(kind string) int {
 	case "mute":
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
 		return 0
-	case "stubborn": // ends neither with its input nor when asked
+	case "stubborn": // ends neither with its input nor on request
 		_ = newServer(kind).Run(context.Background(), &sdk.StdioTransport{})
-		time.Sleep(time.Minute) // until it is killed
+		time.Sleep(time.Minute) // until the process is killed
 		return 0
 	case "garbage":
 		fmt.Println("Welcome to the server!")
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
 		return 0
-	case "once": // the second start has another list
+	case "once": // after a restart the list differs
 		if path := os.Getenv("MCP_TEST_FILE"); path != "" {
 			if _, err := os.Stat(path); err == nil {
 				kind = "changed"
@@ -57,13 +57,13 @@ func serve(kind string) int {
 	return 0
 }
 
-// object is a schema with one text.
+// object returns a schema with one text property.
 func object(name string) map[string]any {
 	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
 		"properties": map[string]any{name: map[string]any{"type": "string"}}}
 }
 
-// handler answers a call with its arguments.
+// handler runs a call.
 type handler func(ctx context.Context, arguments map[string]any) (*sdk.CallToolResult, error)
 
 func textResult(s string) *sdk.CallToolResult {
@@ -155,7 +155,7 @@ func addOdd(add func(string, any, handler)) {
 	add("badrequireds", map[string]any{"type": "object", "properties": map[string]any{}, "required": []any{1}}, ok)
 }
 
-// streamable serves s over HTTP to the requests that good accepts.
+// streamable serves s over HTTP, for requests that good accepts.
 func streamable(t *testing.T, s *sdk.Server, good func(r *http.Request) bool) http.Handler {
 	t.Cleanup(func() {
 		for session := range s.Sessions() {

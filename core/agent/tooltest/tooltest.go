@@ -1,15 +1,15 @@
-// Package tooltest checks descriptions of tools against the rules that providers of models
-// publish for schemas.
+// Package tooltest checks descriptions of tools against the published schema rules of model
+// providers.
 //
-// All require a JSON schema whose root is an object. OpenAI requires names of letters,
-// digits, _ and -, up to 64; descriptions of at most 1,024 characters; a type beside every
-// enum, which its values have; items in every array; and no composition at the root.
-// Anthropic allows no oneOf, anyOf or allOf at the root and no $ref anywhere, and requires
-// names of properties of letters, digits, _, . and -, up to 64.
+// All require a JSON schema whose root is an object. OpenAI requires names of letters, digits, _
+// and -, up to 64; descriptions of at most 1,024 characters; a type beside every enum, matching its
+// values; items in every array; and no composition at the root. Anthropic allows no oneOf, anyOf or
+// allOf at the root and no $ref anywhere, and requires property names of letters, digits, _, . and
+// -, up to 64.
 //
-// OpenAI's strict mode is not checked: it also requires every property to be required and
-// objects to be closed, and most of our parameters are optional. A server that is strict by
-// itself accepts the rest.
+// OpenAI's strict mode is not checked: it also requires every property to be required and objects
+// to be closed, and most of our parameters are optional. Servers that are strict by default accept
+// the rest.
 package tooltest
 
 import (
@@ -28,7 +28,7 @@ var (
 	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
 
-// Bounds of OpenAI.
+// Limits of OpenAI.
 const (
 	longestDescription = 1024
 	deepest            = 10
@@ -43,7 +43,7 @@ func Check(t testing.TB, spec core.ToolSpec) {
 	}
 }
 
-// Faults lists the reasons for which providers would refuse a tool.
+// Faults lists the reasons why providers would refuse a tool.
 func Faults(spec core.ToolSpec) []string {
 	c := &checker{}
 	if !toolName.MatchString(spec.Name) {
@@ -75,7 +75,7 @@ func (c *checker) fault(path, format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf("at %q ", path)+fmt.Sprintf(format, args...))
 }
 
-// schema checks a schema and those in it.
+// schema checks a schema and the schemas in it.
 func (c *checker) schema(path string, s map[string]any, depth int) {
 	if depth > deepest {
 		c.fault(path, "it is nested too deep")
@@ -147,7 +147,7 @@ func (c *checker) properties(path string, s map[string]any, depth int) {
 	}
 }
 
-// onlyDescribed reports whether a schema accepts anything.
+// onlyDescribed reports whether a schema accepts any value.
 func onlyDescribed(s map[string]any) bool {
 	for key := range s {
 		if !slices.Contains([]string{"description", "title", "default", "examples"}, key) {
@@ -174,7 +174,7 @@ func (c *checker) inner(path string, s map[string]any, depth int) {
 	}
 }
 
-// typesOf reads a type, or a list of them.
+// typesOf returns a type, or a list of types, as a list.
 func typesOf(v any) []string {
 	switch v := v.(type) {
 	case string:

@@ -36,7 +36,7 @@ func unmigrated(t *testing.T, url string) *postgres.Store {
 	return s
 }
 
-// TestAway: while the server is away calls fail, and afterwards they work, wake-ups too.
+// TestAway checks that calls fail while the server is away and work afterwards, including wake-ups.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, server(t))
@@ -67,7 +67,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// heard waits until a notification of another connection comes through.
+// heard waits until a notification of another connection arrives.
 func heard(t *testing.T, s *postgres.Store, wakes <-chan string) {
 	late := time.After(20 * time.Second)
 	for {
@@ -86,7 +86,7 @@ func heard(t *testing.T, s *postgres.Store, wakes <-chan string) {
 	}
 }
 
-// TestSilent: a server that stops answering is an error before long.
+// TestSilent checks that a server that stops answering causes an error before long.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, server(t))
@@ -128,7 +128,7 @@ func enqueue(ctx context.Context, s *postgres.Store, u core.UserID) error {
 	return s.Enqueue(ctx, core.NewJob{User: u, Queue: "q", Key: "k"})
 }
 
-// proxy stands between a store and its server.
+// proxy is a TCP proxy between a store and its server.
 type proxy struct {
 	t      *testing.T
 	server string
@@ -183,7 +183,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// copy passes bytes on, or swallows them while the proxy is silent.
+// copy forwards bytes, or discards them while the proxy is silent.
 func (p *proxy) copy(to io.WriteCloser, from io.ReadCloser) {
 	defer to.Close()
 	defer from.Close()
@@ -205,7 +205,7 @@ func (p *proxy) copy(to io.WriteCloser, from io.ReadCloser) {
 	}
 }
 
-// cut ends all connections and takes no new ones.
+// cut closes all connections and refuses new ones.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// citus is the URL of the coordinator of the Citus to test with.
+// citus returns the URL of the Citus coordinator to test with.
 func citus(t testing.TB) string {
 	dsn := os.Getenv("TEST_CITUS_DSN")
 	if dsn == "" {
@@ -21,7 +21,7 @@ func citus(t testing.TB) string {
 	return dsn + "&citus.shard_count=4&citus.enable_unsafe_triggers=on"
 }
 
-// scattered finds a migrated, empty schema for a test, distributed by user.
+// scattered returns a function that opens stores on a migrated, empty schema, distributed by user.
 func scattered(t testing.TB) func() storetest.Store { return databaseOf(t, &spread, citus(t)) }
 
 func TestCitusContract(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCitusHalfDistributed(t *testing.T) {
 	if _, astray, err := o.Distributed(t.Context()); err != nil || !slices.Equal(astray, []string{"loops"}) {
 		t.Errorf("got %v, %v, want loops", astray, err)
 	}
-	for range 2 { // it is harmless twice
+	for range 2 { // it is harmless to repeat
 		if err := o.Distribute(t.Context()); err != nil {
 			t.Fatal(err)
 		}

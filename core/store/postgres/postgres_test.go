@@ -11,7 +11,7 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	server(t) // or skip all of it at once
+	server(t) // or skip everything at once
 	few := fulltest.Size(4, 1)
 	if few > 1 {
 		t.Logf("one case of %d is run, as SQLite's store runs them all; EVERTHREAD_TEST_ALL=1 does here too", few)
@@ -24,7 +24,8 @@ func TestWakeBetween(t *testing.T) {
 	storetest.TestWakeBetween(t, database)
 }
 
-// database finds a migrated, empty schema for a test, in the database of TEST_POSTGRES_DSN.
+// database returns a function that opens stores on a migrated, empty schema in the database of
+// TEST_POSTGRES_DSN.
 func database(t testing.TB) func() storetest.Store { return databaseOf(t, &migrated, server(t)) }
 
 func databaseOf(t testing.TB, from *spaces, dsn string) func() storetest.Store {
@@ -33,7 +34,7 @@ func databaseOf(t testing.TB, from *spaces, dsn string) func() storetest.Store {
 	return func() storetest.Store { return beside{opened(t, url), s.db} }
 }
 
-// beside is a store whose tables are looked at through another pool.
+// beside is a store whose tables are inspected through another pool.
 type beside struct {
 	*postgres.Store
 	db *sql.DB
@@ -41,11 +42,11 @@ type beside struct {
 
 func (b beside) DB() *sql.DB { return b.db }
 
-// opened is a migrated store that is closed with the test.
+// opened returns a migrated store that is closed with the test.
 func opened(t testing.TB, url string) *postgres.Store {
 	conns := 6
 	if _, ok := t.(*testing.B); ok {
-		conns = 0 // as many as in use
+		conns = 0 // the number in use
 	}
 	return openedWith(t, postgres.Options{URL: url, Conns: conns})
 }

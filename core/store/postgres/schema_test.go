@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// server is the URL of the PostgreSQL to test with.
+// server returns the URL of the PostgreSQL server to test with.
 func server(t testing.TB) string {
 	dsn := os.Getenv("TEST_POSTGRES_DSN")
 	if dsn == "" {
@@ -24,7 +24,7 @@ func server(t testing.TB) string {
 	return dsn
 }
 
-// schema makes an empty schema that goes with the test, and returns its URL.
+// schema creates an empty schema that is dropped with the test, and returns its URL.
 func schema(t testing.TB, dsn string) string {
 	s, err := newSpace(dsn)
 	if err != nil {
@@ -38,13 +38,13 @@ func schema(t testing.TB, dsn string) string {
 	return s.through(t, dsn)
 }
 
-// space is a schema of the database to test with.
+// space is a schema in the database to test with.
 type space struct {
 	conn    *pgx.Conn
-	db      *sql.DB // for what tests look at: it lasts, so that what they ask again is planned already
+	db      *sql.DB // for inspection by tests: it is reused, so that repeated queries are already planned
 	name    string
-	objects string // of a schema that was just migrated
-	empty   string // makes it so again
+	objects string // those of a freshly migrated schema
+	empty   string // statements that empty it
 }
 
 func newSpace(dsn string) (*space, error) {
@@ -68,7 +68,7 @@ func (s *space) drop() error {
 	return err
 }
 
-// through is the URL of the schema.
+// through returns the URL of the schema.
 func (s *space) through(t testing.TB, dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -77,17 +77,17 @@ func (s *space) through(t testing.TB, dsn string) string {
 	q := u.Query()
 	q.Set("search_path", s.name+",public")
 	if _, ok := t.(*testing.T); ok {
-		q.Set("synchronous_commit", "off") // tests need no durability, benchmarks measure it
+		q.Set("synchronous_commit", "off") // tests need no durability; benchmarks measure it
 	}
 	u.RawQuery = q.Encode()
 	return u.String()
 }
 
-// spaces are migrated, empty schemas that no test uses now: making one takes longer
-// than most tests, and emptying it does not.
+// spaces holds migrated, empty schemas that no test uses: creating one takes longer than most
+// tests, and emptying one does not.
 type spaces struct {
 	mu     sync.Mutex
-	spread bool // over the nodes of Citus
+	spread bool // distributed over the nodes of Citus
 	idle   []*space
 }
 
@@ -104,7 +104,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// take returns a migrated, empty schema, which comes back after the test.
+// take returns a migrated, empty schema that is given back after the test.
 func (p *spaces) take(t testing.TB, dsn string) *space {
 	p.mu.Lock()
 	var s *space
@@ -135,8 +135,8 @@ func (p *spaces) take(t testing.TB, dsn string) *space {
 	return s
 }
 
-// back empties a schema for the next test. One in which a test has made tables or
-// triggers, or has filled large ones, is dropped.
+// back empties a schema for the next test. It drops one in which a test has created tables or
+// triggers, or filled large tables.
 func (p *spaces) back(s *space) error {
 	objects, large, err := s.look()
 	if err != nil || large || objects != s.objects {
@@ -151,7 +151,7 @@ func (p *spaces) back(s *space) error {
 	return nil
 }
 
-// look lists what a schema consists of, and says whether it takes more than 32 MiB.
+// look lists a schema's objects, and reports whether they take more than 32 MiB.
 func (s *space) look() (objects string, large bool, err error) {
 	err = s.conn.QueryRow(context.Background(),
 		`WITH c AS (SELECT oid FROM pg_class WHERE relnamespace = $1::text::regnamespace)
@@ -163,7 +163,7 @@ func (s *space) look() (objects string, large bool, err error) {
 	return objects, large, err
 }
 
-// remember notes what a schema that was just migrated consists of, and how it gets so again.
+// remember records the objects of a freshly migrated schema, and the statements that empty it.
 func (s *space) remember() (err error) {
 	if s.objects, _, err = s.look(); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s *space) remember() (err error) {
 	}
 	for _, table := range tables {
 		s.empty += fmt.Sprintf("DELETE FROM %s;\n", table)
-		var first *string // what the migrations themselves have stored
+		var first *string // the rows that the migrations store
 		if err := s.conn.QueryRow(ctx, `SELECT json_agg(t)::text FROM `+table+` t`).Scan(&first); err != nil {
 			return err
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// TestTripsOfATurn holds how often each step of a turn waits for the server: what is known
-// beforehand is not asked, and what is written is sent together.
+// TestTripsOfATurn bounds the round trips of each step of a turn: what is known is not queried, and
+// writes are sent together.
 func TestTripsOfATurn(t *testing.T) {
 	t.Parallel()
 	server(t)
@@ -15,7 +15,7 @@ func TestTripsOfATurn(t *testing.T) {
 	t.Run("in a rush", func(t *testing.T) { storetest.Rush(t, database, analyzer(t), trips(t)) })
 }
 
-// trips returns what counts the trips of a step.
+// trips returns a function that counts the round trips of a step.
 func trips(t *testing.T) func(s storetest.Store, step string, run func()) {
 	most := map[string]int64{"Append": 2, "Commit": 1, "FinishPart": 1}
 	return func(s storetest.Store, step string, run func()) {

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
-// TestTend: what was committed gets into the database itself while the store is open.
+// TestTend checks that commits reach the database file itself while the store is open.
 func TestTend(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(dir)

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// TestPagesOfATurn holds how many pages each commit of a turn of short messages writes to
-// the log, which is most of what it costs: an index more is a page more.
+// TestPagesOfATurn bounds the number of pages that each commit of a turn of short messages writes
+// to the log. They are most of its cost: one more index is one more page.
 func TestPagesOfATurn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// TestCommitsTogether: those who wait for the one writer share commits, and an
-// error or a cancelled context of one leaves the others untouched.
+// TestCommitsTogether checks that callers who wait for the single writer share commits, and that an
+// error or a cancelled context of one does not affect the others.
 func TestCommitsTogether(t *testing.T) {
 	t.Parallel()
 	s := database(t)()
@@ -62,7 +62,7 @@ func TestCommitsTogether(t *testing.T) {
 	}
 	for n, want := range stored {
 		if found[int64(n)] != want {
-			t.Errorf("job %d: stored %v, said %v", n, found[int64(n)], want)
+			t.Errorf("job %d: stored %v, but the call returned %v", n, found[int64(n)], want)
 		}
 	}
 	before := s.Commits()
@@ -74,7 +74,7 @@ func TestCommitsTogether(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond) // that they wait for the writer is no event
+	time.Sleep(50 * time.Millisecond) // nothing reports that they wait for the writer
 	release()
 	wg.Wait()
 	if n := s.Commits() - before; n >= all {
@@ -83,8 +83,8 @@ func TestCommitsTogether(t *testing.T) {
 	storetest.Check(t, s.DB())
 }
 
-// holdWriter has a transaction last until the returned function is called, so that
-// others wait for the writer however many processors there are.
+// holdWriter keeps a transaction open until release is called, so that others wait for the writer,
+// however many processors there are.
 func holdWriter(t *testing.T, s storetest.Store, user core.UserID) (release func()) {
 	t.Helper()
 	held, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -105,7 +105,8 @@ func holdWriter(t *testing.T, s storetest.Store, user core.UserID) (release func
 	}
 }
 
-// TestFailedCommit: a COMMIT that fails tells everybody, and nothing is stored.
+// TestFailedCommit checks that a failed COMMIT is reported to every caller, and that nothing is
+// stored.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
 	s := database(t)()
@@ -145,7 +146,7 @@ func TestFailedCommit(t *testing.T) {
 	}
 	for n, err := range failed {
 		if stored[int64(n+1)] != (err == nil) {
-			t.Errorf("job %d: stored %v, said %v", n, stored[int64(n+1)], err)
+			t.Errorf("job %d: stored %v, but the call returned %v", n, stored[int64(n+1)], err)
 		}
 		if n%10 == 0 && err == nil {
 			t.Errorf("job %d: got no error", n)
@@ -156,8 +157,8 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// TestLocked: a writer waits for another process's transaction, and who gives up
-// waiting has written nothing.
+// TestLocked checks that a writer waits for another process's transaction, and that a caller who
+// gives up has written nothing.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	stores := database(t)
@@ -179,13 +180,13 @@ func TestLocked(t *testing.T) {
 	<-ctx.Done()
 	if err := s.Enqueue(ctx, core.NewJob{User: u.ID, Queue: "q", Key: "b", Ref: 2}); !errors.Is(err,
 		context.DeadlineExceeded) {
-		t.Errorf("got %v, want it to give up", err)
+		t.Errorf("got %v, want an error after waiting", err)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-first; err != nil {
-		t.Errorf("the one that waits: %v", err)
+		t.Errorf("the waiting writer: %v", err)
 	}
 	refs, _, err := other.Due(t.Context(), []string{"q"}, time.Now(), 10, core.Share{})
 	if err != nil || len(refs) != 1 || refs[0].Ref != 1 {
@@ -193,7 +194,7 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestCancelledReads: a read that is cancelled half-way spoils no connection.
+// TestCancelledReads checks that a read that is cancelled half-way leaves its connection usable.
 func TestCancelledReads(t *testing.T) {
 	t.Parallel()
 	s := database(t)()

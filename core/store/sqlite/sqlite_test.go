@@ -12,7 +12,7 @@ func TestContract(t *testing.T) {
 	storetest.Test(t, database, 1)
 }
 
-// database makes a database file that goes with the test.
+// database returns a function that opens stores on a database that is removed with the test.
 func database(t testing.TB) func() storetest.Store {
 	dir := t.TempDir()
 	return func() storetest.Store { return sqlitetest.Open(t, dir) }

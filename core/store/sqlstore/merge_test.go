@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// thread draws a thread: turns of one to four messages, some without a turn.
+// thread generates a thread: turns of one to four messages, and some messages without a turn.
 func thread(first int64) *rapid.Generator[[]placed] {
 	return rapid.Custom(func(t *rapid.T) []placed {
 		var out []placed
@@ -52,7 +52,7 @@ func TestInterleave(t *testing.T) {
 		for i := 1; i < len(got); i++ {
 			a, b := got[i-1], got[i]
 			if b.next <= a.next || b.next < b.position {
-				t.Fatalf("%v stands after %v", b, a)
+				t.Fatalf("%v is after %v", b, a)
 			}
 		}
 		for i := range got {
@@ -136,12 +136,13 @@ func FuzzRenumber(f *testing.F) {
 	})
 }
 
-// odd reports whether a reference has numbers that are not written as we write them.
+// odd reports whether a reference contains numbers in a form that the store never writes.
 func odd(ref string) bool {
 	return slices.ContainsFunc(number.FindAllString(ref, -1), func(n string) bool { return n[0] == '0' || len(n) > 9 })
 }
 
-// What a merge copies and clears away afterwards is what the tables say of it.
+// TestAMergeKnowsEveryTable checks that the tables' rules for merges match the copied and the
+// cleaned tables.
 func TestAMergeKnowsEveryTable(t *testing.T) {
 	var copied, cleaned []string
 	for _, c := range copyings() {
@@ -151,17 +152,17 @@ func TestAMergeKnowsEveryTable(t *testing.T) {
 		cleaned = append(cleaned, c.table)
 	}
 	beside := map[string]string{"delivery_parts": "deliveries", "events": "events",
-		"event_ids": "events"} // copied with, moved instead of copied
+		"event_ids": "events"} // copied with the messages; moved instead of copied
 	for _, table := range Tables() {
 		with := cmp.Or(beside[table.Name], table.Name)
 		if table.Merge == MergeCopied && !slices.Contains(copied, with) {
 			t.Errorf("%s is not copied", table.Name)
 		}
 		if table.Merge == MergeCopied && with != "events" && !slices.Contains(cleaned, table.Name) {
-			t.Errorf("%s is copied, and what it was copied from is not cleared away", table.Name)
+			t.Errorf("%s is copied, but its source rows are not removed", table.Name)
 		}
 		if table.Merge != MergeCopied && slices.Contains(copied, table.Name) {
-			t.Errorf("%s is copied, and Tables says %q", table.Name, table.Merge)
+			t.Errorf("%s is copied, but Tables says %q", table.Name, table.Merge)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func answerCases() []testCase {
 	}
 }
 
-// again has a message answered once more, and returns the turn that does.
+// again regenerates the reply to a message and returns the claimed turn.
 func (b *bench) again(id core.MessageID, text *string) *core.Turn {
 	b.t.Helper()
 	b.now = b.now.Add(time.Minute)
@@ -28,7 +28,7 @@ func (b *bench) again(id core.MessageID, text *string) *core.Turn {
 	return b.take()
 }
 
-// answered is the only message with more than one answer.
+// answered returns the only message with more than one answer.
 func (b *bench) answered() core.Answered {
 	b.t.Helper()
 	all, err := b.Answers(b.ctx, b.user.ID, b.newest())
@@ -39,7 +39,7 @@ func (b *bench) answered() core.Answered {
 	return all[0]
 }
 
-// wantSaid checks what the conversation has.
+// wantSaid checks the texts of the chat messages, in order of time.
 func (b *bench) wantSaid(want ...string) {
 	b.t.Helper()
 	ms, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: b.user.ID, Limit: 100})
@@ -54,7 +54,7 @@ func (b *bench) wantSaid(want ...string) {
 	equal(b, "said", strings.Join(got, " / "), strings.Join(want, " / "))
 }
 
-// shown lists what people see, and with all the answers that were not chosen, too.
+// shown lists the timeline's texts; all includes the answers that were not chosen.
 func (b *bench) shown(all bool) (texts []string) {
 	b.t.Helper()
 	ms, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: b.user.ID, Answers: all, Limit: 100})
@@ -113,7 +113,7 @@ func testResend(b *bench) {
 	revisions, err := b.Revisions(b.ctx, b.user.ID, question)
 	b.must(err)
 	equal(b, "revisions", len(revisions), 1)
-	equal(b, "what it said", revisions[0].Text, "a ridle?")
+	equal(b, "earlier text", revisions[0].Text, "a ridle?")
 	equal(b, "shown in place", strings.Join(b.shown(false), " / "), "a riddle? / a badger")
 }
 

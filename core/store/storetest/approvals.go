@@ -20,7 +20,7 @@ func approvalCases() []testCase {
 	}
 }
 
-// ask stores a question below a notice.
+// ask stores a question with a notice and returns its approval.
 func (b *bench) ask(code, subject string) core.Approval {
 	b.t.Helper()
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
@@ -48,11 +48,11 @@ func testApproval(b *bench) {
 	open, newest, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
 	b.must(err)
 	equal(b, "open", len(open), 1)
-	equal(b, "nothing was said since", newest <= a.Message, true)
+	equal(b, "nothing newer", newest <= a.Message, true)
 	_, said := b.exchange("by the way", "well")
 	_, newest, err = b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
 	b.must(err)
-	equal(b, "something was said since", newest, said)
+	equal(b, "newer message", newest, said)
 	elsewhere := b.identity(b.user.ID, "Ada", "112")
 	v := b.second("Vera", "222")
 	equal(b, "from another app", b.decide(a, elsewhere.ID, b.now), false)
@@ -111,7 +111,7 @@ func testApprovalRedacted(b *bench) {
 	equal(b, "answered after", b.decide(a, b.at.ID, b.now), false)
 }
 
-// askAccount stores a question about an account change.
+// askAccount stores a question about a change to the account.
 func (b *bench) askAccount(code string) core.Approval {
 	b.t.Helper()
 	b.effects(core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID,
@@ -121,7 +121,7 @@ func (b *bench) askAccount(code string) core.Approval {
 	return open[len(open)-1]
 }
 
-// uses reports whether a yes could be used up.
+// uses reports whether an approval could be used.
 func (b *bench) uses(a core.Approval) bool {
 	b.t.Helper()
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
@@ -192,8 +192,8 @@ func testAlso(b *bench) {
 	equal(b, "the key has a number", k.ID > 0, true)
 	u, _, err = b.SignsIn(b.ctx, "link", b.now)
 	b.must(err)
-	equal(b, "whom the link signs in", u.ID, v.user.ID)
-	equal(b, "what Vera is told", v.texts()[0], "a link was made")
+	equal(b, "user of the link", u.ID, v.user.ID)
+	equal(b, "Vera's notice", v.texts()[0], "a link was made")
 	sent, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: v.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "deliveries to Vera", len(sent), 1)
@@ -205,6 +205,6 @@ func testAlso(b *bench) {
 		equal(b, "through what", rows[0].ViaID, int64(7))
 	}
 	if err := change(v.user.ID); !errors.Is(err, core.ErrRefused) {
-		b.t.Errorf("with a yes that was used: %v", err)
+		b.t.Errorf("with a used approval: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func auditCases() []testCase {
 	}
 }
 
-// rows are what was done with the account, the oldest first, as words.
+// rows returns the account's audit entries, oldest first, as text.
 func (b *bench) rows() string {
 	b.t.Helper()
 	all, err := b.Audit(b.ctx, core.AuditQuery{User: b.user.ID, Limit: 1000})
@@ -36,7 +36,7 @@ func (b *bench) rows() string {
 	return strings.Join(out, "; ")
 }
 
-// acting is the context of somebody.
+// acting returns a context with an actor.
 func (b *bench) acting(via core.Via, id int64) context.Context {
 	return core.WithActor(b.ctx, core.Actor{Via: via, ID: id, At: b.now})
 }
@@ -106,7 +106,7 @@ func testAuditQuestions(b *bench) {
 	equal(b, "expired twice", n, 0)
 	equal(b, "rows", b.rows(), want+"; gateway:0 question expired question mail")
 	if dump := Dump(b.t, b.DB()); strings.Count(dump, "ghostly") != 1 { // the question itself
-		b.t.Errorf("the audit holds words: %s", dump)
+		b.t.Errorf("the audit contains message text: %s", dump)
 	}
 }
 
@@ -117,13 +117,13 @@ func testAuditCalls(b *bench) {
 			At: b.now, Result: result}))
 	}
 	want := "gateway:0 call begun turn mail; gateway:0 call done turn mail"
-	equal(b, "of a turn of nobody", b.rows(), want)
+	equal(b, "of a turn without an actor", b.rows(), want)
 	for n, by := range []core.Actor{{Via: core.ViaIdentity, ID: int64(t.Identity)}, {Via: core.ViaKey, ID: 7}} {
 		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, By: by, Step: 1, Index: n, Tool: "mail", At: b.now,
 			Result: core.ResultDone}))
 		want += fmt.Sprintf("; %s:%d call done turn mail", by.Via, by.ID)
 	}
-	equal(b, "of turns that came through somebody", b.rows(), want)
+	equal(b, "of turns with an actor", b.rows(), want)
 }
 
 func testAuditPages(b *bench) {

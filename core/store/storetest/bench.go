@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// BenchTurn measures the path of one message in small stores, and, if large, in large ones;
-// the first of them once more at the end.
+// BenchTurn measures the path of one message in small stores, and with large also in large ones.
+// The first size is repeated at the end.
 func BenchTurn(b *testing.B, open Open, large bool) {
 	for _, there := range []struct{ history, others int }{
 		{1000, 0}, {1000, 10_000}, {100_000, 0}, {1_000_000, 0}, {1000, 100_000}, {1000, 0},
@@ -25,8 +25,8 @@ func BenchTurn(b *testing.B, open Open, large bool) {
 	}
 }
 
-// benchTurn measures Append with a claim, Window, Commit with a claim, FinishPart. history is
-// how many messages there are before, others how many users beside, of ten messages each.
+// benchTurn measures Append with a claim, Window, Commit with a claim, and FinishPart. history is
+// the number of earlier messages; others is the number of other users, with ten messages each.
 func benchTurn(b *testing.B, open Open, history, others int) {
 	w := newBench(b, open)
 	w.user, w.at = w.filled(history)
@@ -54,14 +54,14 @@ func benchTurn(b *testing.B, open Open, history, others int) {
 	b.ReportMetric(float64(w.Commits()-before)/float64(turns), "commits/turn")
 }
 
-// Road takes a message through Append, Commit and FinishPart, and
-// runs each step through the caller's function.
+// Road takes a message through Append, Commit and FinishPart, and passes each step to the caller's
+// function to run.
 func Road(tb testing.TB, open Open, step func(s Store, name string, run func())) {
 	newBench(tb, open).road(step, func() {}, func() {})
 }
 
-// Rush is Road for a person who writes again before the end of the answer is stored, while the
-// index of a is kept up to date.
+// Rush is Road for a user who sends another message before the reply is stored, with the index of a
+// kept up to date.
 func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name string, run func())) {
 	w := newBench(tb, open)
 	w.Analyze(a)
@@ -69,7 +69,7 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 		n, err := w.Index(w.ctx, 100, core.Share{})
 		w.must(err)
 		if n == 0 {
-			tb.Error("nothing was to be indexed")
+			tb.Error("there was nothing to index")
 		}
 	}
 	w.road(step, index, func() {
@@ -78,7 +78,7 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 	})
 }
 
-// road is Road, with something that happens once the message and once the reply is stored.
+// road is Road; it calls appended once the message is stored, and committed once the reply is.
 func (b *bench) road(step func(s Store, name string, run func()), appended, committed func()) {
 	b.user, b.at = b.filled(1000)
 	b.epochFrom(b.turn("first"), "1")
@@ -99,8 +99,8 @@ func (b *bench) road(step func(s Store, name string, run func()), appended, comm
 	step(b.Store, "FinishPart", func() { b.sent(out.Delivery) })
 }
 
-// BenchTogether measures the turns of many users at once, of 10 messages of talk
-// each in turn, while the index is brought up to date every so often; 0: never.
+// BenchTogether measures concurrent turns of many users, each with 10 messages of talk, while the
+// index is updated at the interval every; 0 means never.
 func BenchTogether(b *testing.B, open Open, a core.Analyzer, users int, every time.Duration) {
 	w := newBench(b, open)
 	w.Analyze(a)
@@ -135,7 +135,7 @@ func BenchTogether(b *testing.B, open Open, a core.Analyzer, users int, every ti
 	b.ReportMetric(float64(behind)/float64(users), "behind/user")
 }
 
-// indexEvery brings the index up to date as the gateway does while it is busy.
+// indexEvery updates the index at an interval, as a busy gateway does.
 func (b *bench) indexEvery(ctx context.Context, every time.Duration) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
@@ -151,7 +151,7 @@ func (b *bench) indexEvery(ctx context.Context, every time.Duration) {
 	}
 }
 
-// filled makes a user with a history, and returns them with their address.
+// filled creates a user with a history, and returns them with their identity.
 func (b *bench) filled(history int) (core.User, core.Identity) {
 	b.t.Helper()
 	fill(b.t, b.DB(), 1_000_000, 1_000_000, history, b.now)
@@ -168,9 +168,8 @@ type Prompter struct {
 	Build func(t core.Turn, w core.Window, now time.Time) (*core.Epoch, error)
 }
 
-// BenchWindow measures reading the data for a prompt, and building the prompt:
-// when a new epoch begins, and in one that continues with 150 messages, with and
-// without the process's cache.
+// BenchWindow measures reading the data for a prompt and building the prompt, for a new epoch and
+// for one that continues with 150 messages, with and without the process's cache.
 func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 	w := newBench(b, open)
 	w.user, w.at = w.filled(history)
@@ -199,7 +198,7 @@ func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 	})
 }
 
-// firstOf answers a turn that begins an epoch.
+// firstOf completes a turn that begins an epoch.
 func (b *bench) firstOf(t *core.Turn, p Prompter) {
 	b.t.Helper()
 	epoch, err := b.built(b.Store, t, p)
@@ -212,7 +211,8 @@ func (b *bench) firstOf(t *core.Turn, p Prompter) {
 	b.sent(out.Delivery)
 }
 
-// built reads a window and builds its prompt; the epoch is a new one, or nil.
+// built reads a window and builds its prompt. It returns the new epoch, or nil if the current one
+// continues.
 func (b *bench) built(s Store, t *core.Turn, p Prompter) (*core.Epoch, error) {
 	win, err := s.Window(b.ctx, t, p.Query(*t, b.now))
 	if err != nil {
@@ -234,8 +234,8 @@ func (b *bench) benchWindow(bb *testing.B, s Store, t *core.Turn, p Prompter) {
 	bb.ReportMetric(float64(took[len(took)*95/100].Microseconds()), "p95-µs")
 }
 
-// BenchReceive measures Identify and Append of a message whose turn begins with it,
-// for a user with so many messages, and reports the median.
+// BenchReceive reports the median time of Identify and Append for a message that starts a turn, for
+// a user with a history of the given length.
 func BenchReceive(b *testing.B, open Open, history int) {
 	w := newBench(b, open)
 	w.user, w.at = w.filled(history)

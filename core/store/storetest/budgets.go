@@ -20,10 +20,10 @@ func testBudget(b *bench) {
 	b.must(err)
 	equal(b, "used", used, 0)
 	equal(b, "reserved", reserved, 600)
-	equal(b, "more than there is", b.reserve(600, 1000), false)
+	equal(b, "more than is left", b.reserve(600, 1000), false)
 	ok, err := b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 600})
 	b.must(err)
-	equal(b, "more of the turn than there is", ok, false)
+	equal(b, "more of the turn than is left", ok, false)
 	ok, err = b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 300})
 	b.must(err)
 	equal(b, "more of the turn", ok, true)
@@ -42,7 +42,7 @@ func testBudget(b *bench) {
 	a.Budget.Least = 200
 	little := one(b, b.Append, a).Turn
 	if little == nil || little.Reserved != 200 {
-		b.t.Fatalf("got %+v, want a turn with the least", little)
+		b.t.Fatalf("got %+v, want a turn with the minimum", little)
 	}
 	_, err = b.Commit(b.ctx, b.reply(little, "ok"), nil)
 	b.must(err)
@@ -101,13 +101,13 @@ func testJobBudget(b *bench) {
 	b.exchange("one", "1")
 	l := b.summaryJob(b.segment())
 	day := dayOf(b.now).Label
-	for _, n := range []int{5000, 300, 400} { // the first call of a day may be over
+	for _, n := range []int{5000, 300, 400} { // the first call of a day may exceed the budget
 		ok, err := b.Reserve(b.ctx, b.user.ID, l, day, n, 1000)
 		b.must(err)
 		equal(b, "reserved", ok, true)
 		_, reserved, err := b.UsageOf(b.ctx, b.user.ID, day)
 		b.must(err)
-		equal(b, "in place of what it had", reserved, n)
+		equal(b, "replaces the reservation", reserved, n)
 	}
 	b.must(b.RetryJob(b.ctx, b.user.ID, l, b.now, ""))
 	_, reserved, err := b.UsageOf(b.ctx, b.user.ID, day)
@@ -115,14 +115,14 @@ func testJobBudget(b *bench) {
 	equal(b, "given back", reserved, 0)
 	j, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
-	equal(b, "failures after it was put off", j.Failures, 0)
+	equal(b, "failures after it was postponed", j.Failures, 0)
 	b.must(b.RetryJob(b.ctx, b.user.ID, j.Lease, b.now, "broken"))
 	j, err = b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
 	equal(b, "failures", j.Failures, 1)
 	equal(b, "attempts", j.Lease.Attempt, 3)
 	if _, err := b.Reserve(b.ctx, b.user.ID, l, day, 1, 1000); !errors.Is(err, core.ErrFenced) {
-		b.t.Errorf("an old lease reserves: got %v, want ErrFenced", err)
+		b.t.Errorf("with an old lease: got %v, want ErrFenced", err)
 	}
 }
 
@@ -152,8 +152,7 @@ func testRate(b *bench) {
 	equal(b, "inputs", len(t.Inputs), 2)
 }
 
-// testReserveCalls: however many calls ask at once, they are never given more
-// than there is.
+// testReserveCalls checks that concurrent calls never reserve more than the budget.
 func testReserveCalls(b *bench) {
 	day := dayOf(b.now).Label
 	var given atomic.Int64
@@ -215,11 +214,11 @@ func testTakeEgress(b *bench) {
 	b.must(err)
 	_, err = b.TakeEgress(b.ctx, 999, day, core.Egress{Calls: 1}, most)
 	if !errors.Is(err, core.ErrNotFound) {
-		b.t.Errorf("of nobody: %v", err)
+		b.t.Errorf("of no user: %v", err)
 	}
 }
 
-// grant asks for tokens of the day.
+// grant asks for tokens of the day, and returns how many were granted.
 func (b *bench) grant(worker string, used, want int) int {
 	b.t.Helper()
 	n, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: worker, Used: used, Want: want, PerDay: 20_000,
@@ -228,8 +227,7 @@ func (b *bench) grant(worker string, used, want int) int {
 	return n
 }
 
-// testGrants: however many processes ask at once, they are never given more
-// together than there is.
+// testGrants checks that concurrent processes are never granted more than the day's total.
 func testGrants(b *bench) {
 	var wg sync.WaitGroup
 	var sum atomic.Int64
@@ -256,13 +254,13 @@ func testGrantLapses(b *bench) {
 	equal(b, "nothing is left", b.grant("two", 0, 5), 0)
 	equal(b, "kept", b.grant("one", 4_000, 0), 20_000)
 	b.now = b.now.Add(time.Minute)
-	equal(b, "what one had not used", b.grant("two", 0, 30_000), 16_000)
+	equal(b, "unused by the first", b.grant("two", 0, 30_000), 16_000)
 	equal(b, "one comes back, and used more", b.grant("one", 4_500, 100), 4_500)
 	equal(b, "two gives back", b.grant("two", 1_000, 0), 16_000)
 	_, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: "two", Used: 1_000, PerDay: 20_000,
 		Now: b.now, Until: b.now})
 	b.must(err)
-	equal(b, "what is left after that", b.grant("three", 0, 30_000), 14_500)
+	equal(b, "left after that", b.grant("three", 0, 30_000), 14_500)
 	equal(b, "another day", one(b, b.Grant, core.Grant{Day: "2026-11-20", Worker: "one", Want: 7, PerDay: 20_000,
 		Now: b.now, Until: b.now.Add(time.Minute)}), 7)
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// counts is the condition of messages counted by a segment.
+// counts is the condition for messages that a segment counts.
 const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND (m.body <> '' OR m.redacted = 1))`
 
 // merged excludes merged users, whose rows are removed page by page.
 const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.role = 'none')`
 
-// input is the condition of messages that are inputs of their turn.
+// input returns the condition for messages that are inputs of their turn.
 func input(m string) string {
 	return strings.ReplaceAll(`EXISTS (SELECT 1 FROM turns ti WHERE ti.user_id = @.user_id AND ti.id = @.turn_id
 		AND ',' || SUBSTR(ti.inputs, 2, LENGTH(ti.inputs) - 2) || ',' LIKE '%,' || @.id || ',%')`, "@", m)
 }
 
-// opened is what tokens are for.
+// opened selects the user and row behind every token.
 const opened = `SELECT 'session' AS kind, hash, user_id, id FROM sessions UNION ALL SELECT 'key', hash, user_id, id FROM api_keys
 	UNION ALL SELECT kind, hash, user_id, 0 FROM codes`
 
-// pageInvariants are those of what long prompts show.
+// pageInvariants returns the invariants of the pages of long prompts.
 func pageInvariants() map[string]string {
 	return map[string]string{
 		"pages do not overlap": `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
@@ -37,7 +37,7 @@ func pageInvariants() map[string]string {
 	}
 }
 
-// invariants returns queries that find nothing in a sound database.
+// invariants returns queries that select nothing in a sound database.
 func invariants() map[string]string {
 	all := workInvariants()
 	maps.Copy(all, threadInvariants())
@@ -45,7 +45,7 @@ func invariants() map[string]string {
 	return all
 }
 
-// threadInvariants are those of conversations, their days and their messages.
+// threadInvariants returns the invariants of conversations, their days and their messages.
 func threadInvariants() map[string]string {
 	return map[string]string{
 		"every user has one continuous thread": `SELECT id FROM users u WHERE id > 0
@@ -78,7 +78,7 @@ func threadInvariants() map[string]string {
 	}
 }
 
-// workInvariants are those of jobs, turns and deliveries.
+// workInvariants returns the invariants of jobs, turns and deliveries.
 func workInvariants() map[string]string {
 	return map[string]string{
 		"a key has at most one head":     `SELECT user_id, key FROM jobs WHERE state IN ('ready', 'running') GROUP BY user_id, key HAVING COUNT(*) > 1`,
@@ -105,7 +105,7 @@ func workInvariants() map[string]string {
 	}
 }
 
-// userInvariants are those of people and of what lets them in.
+// userInvariants returns the invariants of users and of their credentials.
 func userInvariants() map[string]string {
 	return map[string]string{
 		"rows belong to users": everyUser(),
@@ -143,8 +143,8 @@ func everyUser() string {
 	return strings.Join(all, " UNION ALL ")
 }
 
-// Check fails the test for every invariant that the tables violate. It tests all of
-// them in one query, and reads rows only of violated ones.
+// Check fails the test for every violated invariant. It evaluates all of them in one query, and
+// reads rows only for those that are violated.
 func Check(t testing.TB, db *sql.DB) {
 	t.Helper()
 	all := rules()
@@ -153,7 +153,7 @@ func Check(t testing.TB, db *sql.DB) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		t.Errorf("broken: %s: %s", name, strings.Join(lines(t, rows), "; "))
+		t.Errorf("invariant violated: %s: %s", name, strings.Join(lines(t, rows), "; "))
 	}
 }
 
@@ -168,7 +168,7 @@ func rules() map[string]string {
 		var words []string
 		for _, column := range table.Plain {
 			if table.Name != "heads" && !slices.Contains([]string{"digest", "hash", "key", "config", "cron", "index_version"},
-				column) { // tests write them as they like, and heads hold words of the gateway
+				column) { // tests write them freely, and heads hold the gateway's words
 				words = append(words, `CAST(`+column+` AS text) LIKE '% %'`)
 			}
 		}
@@ -180,11 +180,11 @@ func rules() map[string]string {
 	return all
 }
 
-// broken returns the names of the queries that find something.
+// broken returns the names of the queries that select rows.
 func broken(t testing.TB, db *sql.DB, queries map[string]string) []string {
 	t.Helper()
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(queries)) { // always the same statement, which is planned once
+	for _, name := range slices.Sorted(maps.Keys(queries)) { // in a stable order, so that the statement is planned once
 		all = append(all, `SELECT '`+strings.ReplaceAll(name, "'", "''")+`' AS name WHERE EXISTS (`+queries[name]+`)`)
 	}
 	conn, err := db.Conn(t.Context())
@@ -204,15 +204,15 @@ func broken(t testing.TB, db *sql.DB, queries map[string]string) []string {
 	return names
 }
 
-// gathered has the connection read copies of the tables until it is called back, where
-// they are spread over servers: what compares the rows of all users cannot be asked there.
+// gathered makes a connection read local copies of tables that are distributed over servers, until
+// back is called: queries that compare the rows of all users cannot run there.
 func gathered(t testing.TB, conn *sql.Conn) (back func()) {
 	t.Helper()
 	var spread bool
 	err := conn.QueryRowContext(t.Context(),
 		`SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('users'))`).Scan(&spread)
 	if err != nil || !spread {
-		return func() {} // there is no pg_dist_partition where nothing is spread
+		return func() {} // without the extension there is no pg_dist_partition
 	}
 	var copies, drops []string
 	for _, table := range sqlstore.Tables() {
@@ -275,7 +275,7 @@ func lines(t testing.TB, rows *sql.Rows) []string {
 	return out
 }
 
-// unchanged fails the test for every row that differs from a Dump.
+// unchanged fails the test for every row that is not in a Dump taken before.
 func (b *bench) unchanged(before string) {
 	b.t.Helper()
 	was := map[string]bool{}

@@ -26,7 +26,7 @@ func clientCases() []testCase {
 	}
 }
 
-// wantIn compares what a thread says.
+// wantIn checks the texts of a thread.
 func (b *bench) wantIn(thread core.ThreadID, want ...string) {
 	b.t.Helper()
 	h, err := b.History(b.ctx, b.user.ID, thread, 0, 1000)
@@ -48,7 +48,7 @@ func (b *bench) sayIn(thread core.ThreadID, texts ...string) core.Appended {
 	return one(b, b.Append, a)
 }
 
-// results is an Append of results of a client's tool.
+// results returns an Append of results of a client's tool.
 func (b *bench) results(claim bool, texts ...string) core.Append {
 	a := b.batch(claim, texts...)
 	for i := range a.Messages {
@@ -89,7 +89,7 @@ func testAppendThread(b *bench) {
 	equal(b, "mode", t.Mode, core.ModeThread)
 	equal(b, "segment", t.Segment, 0)
 	equal(b, "address", t.Address, b.at.Address)
-	second := b.turn("here again") // both threads are answered at once
+	second := b.turn("here again") // both threads are answered concurrently
 	b.sent(b.answer(t, "yes").Delivery)
 	_, err := b.Commit(b.ctx, b.reply(second, "sure"), nil)
 	b.must(err)
@@ -165,7 +165,7 @@ func testToolInputs(b *bench) {
 	waiting := one(b, b.Append, b.results(false, "snow"))
 	equal(b, "again", b.answer(t, "dry").Again, true)
 	b.now = b.now.Add(time.Second)
-	equal(b, "what waited", b.take().Inputs[0], waiting.Messages[0])
+	equal(b, "waiting message", b.take().Inputs[0], waiting.Messages[0])
 	b.indexAll()
 	for _, term := range []string{"rain", "sun", "snow"} {
 		equal(b, "found "+term, len(b.find(core.DocMessage, term)), 0)
@@ -271,8 +271,8 @@ func testToolMerge(b *bench) {
 	equal(b, "messages", b.segment().Messages, 3)
 	b.now = b.now.Add(time.Second)
 	got := b.take()
-	equal(b, "what ran", b.message(got.Inputs[0]).Text, "wind")
+	equal(b, "message of the running turn", b.message(got.Inputs[0]).Text, "wind")
 	equal(b, "inputs", len(got.Inputs), len(running.Inputs))
 	b.sent(b.answer(got, "cold").Delivery)
-	equal(b, "what waited", b.message(b.take().Inputs[0]).Text, "snow")
+	equal(b, "waiting message", b.message(b.take().Inputs[0]).Text, "snow")
 }

@@ -22,7 +22,7 @@ func dayCases() []testCase {
 	}
 }
 
-// segment is today's.
+// segment returns today's segment.
 func (b *bench) segment() core.Segment {
 	b.t.Helper()
 	g, err := b.Day(b.ctx, b.user.ID, dayOf(b.now).Label)

@@ -58,7 +58,7 @@ func testParts(b *bench) {
 	}
 }
 
-// testFinishAgain repeats a write whose confirmation was lost.
+// testFinishAgain repeats writes whose confirmation was lost.
 func testFinishAgain(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2", "3").Delivery
 	sent := core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n"}}
@@ -164,7 +164,7 @@ func testAddresses(b *bench) {
 	equal(b, "delivering", other.delivering(), false)
 }
 
-// delivering reports whether a delivery to the identity's address is under way or waits.
+// delivering reports whether a delivery to the identity's address is pending or in progress.
 func (b *bench) delivering() bool {
 	b.t.Helper()
 	busy, err := b.Delivering(b.ctx, b.user.ID, b.at.Address)
@@ -216,7 +216,7 @@ func testParked(b *bench) {
 	equal(b, "due before the reply", len(b.due(deliveries)), 0)
 	reply := b.answer(out.Turn, "4").Delivery
 	if reply == nil {
-		b.t.Fatal("the reply was not claimed: something stands before it")
+		b.t.Fatal("the reply was not claimed: another delivery is before it")
 	}
 	b.sent(reply)
 	for _, want := range []string{"2", "3"} {

@@ -25,7 +25,7 @@ func documentCases() []testCase {
 	}
 }
 
-// sendDocument has the bench's person send a file that is here and to be read.
+// sendDocument sends, as the bench's user, a stored file that is still to be read.
 func (b *bench) sendDocument(text string) (core.MessageID, *core.Turn) {
 	b.t.Helper()
 	a := b.batch(true, text)
@@ -40,14 +40,14 @@ func (b *bench) reading() *core.Job {
 	b.t.Helper()
 	refs := b.due(core.QueueDocument)
 	if len(refs) == 0 {
-		b.t.Fatal("no document waits to be read")
+		b.t.Fatal("no document is waiting to be read")
 	}
 	j, err := b.Claim(b.ctx, refs[0], b.claim())
 	b.must(err)
 	return j
 }
 
-// read stores pages with these texts and ends the job.
+// readDocument stores pages with these texts and ends the job.
 func (b *bench) readDocument(j *core.Job, texts ...string) core.PutFilePages {
 	b.t.Helper()
 	p := core.PutFilePages{User: b.user.ID, File: core.FileRef{Message: core.MessageID(j.Ref), Part: 1}, First: true,
@@ -63,7 +63,7 @@ func (b *bench) readDocument(j *core.Job, texts ...string) core.PutFilePages {
 	return p
 }
 
-// pagesIn are the texts of a file's pages.
+// pagesIn returns the numbers and texts of a file's pages.
 func (b *bench) pagesIn(m core.MessageID) string {
 	b.t.Helper()
 	list, err := b.FilePages(b.ctx, b.user.ID, core.FileRef{Message: m, Part: 1}, 1, 100)
@@ -198,7 +198,7 @@ func testDocumentMerged(b *bench) {
 	equal(b, "found", len(b.find(core.DocFile, "heron")), 1)
 	equal(b, "near", len(b.nearest(core.VectorFile, vector(3))), 1)
 	j := b.reading()
-	equal(b, "what waits", j.Ref, int64(late+shift))
+	equal(b, "waiting document", j.Ref, int64(late+shift))
 	b.readDocument(j, "the owl")
 	equal(b, "read after it", b.pagesIn(late+shift), "1 the owl")
 	b.gone(v.user.ID)
@@ -215,7 +215,7 @@ func testDocumentSplit(b *bench) {
 	p.sent(p.answer(t, "oh").Delivery)
 	b.now = p.now
 	b.carryMove(b.split(p.at))
-	n := p.whose()
+	n := p.holder()
 	equal(b, "pages here", b.pagesIn(stays), "1 the heron")
 	equal(b, "gone from here", b.pagesIn(goes), "")
 	b.wantFound("gone from the index", core.DocFile, "wren")

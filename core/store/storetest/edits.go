@@ -22,14 +22,14 @@ func editCases() []testCase {
 	}
 }
 
-// edit offers an edit event.
+// edit applies an edit event.
 func (b *bench) edit(target, event, text string) error {
 	return b.Edit(b.ctx, b.user.ID, b.at.ID, core.Inbound{Address: b.at.Address, EventID: event, Kind: core.InEdit,
 		Target: target, Text: text, Raw: []byte(text)},
 		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 7}, b.now)
 }
 
-// native is what the service calls the bench's last message.
+// native returns the native id of the bench's last message.
 func (b *bench) native() string {
 	e, _ := b.inbound("")
 	b.n--
@@ -101,7 +101,7 @@ func testEditOther(b *bench) {
 	equal(b, "text", b.message(id).Text, "mine")
 }
 
-// missing are the words that stand in no table.
+// missing fails the test for every row that contains one of the words.
 func (b *bench) missing(words ...string) {
 	b.t.Helper()
 	for line := range strings.Lines(Dump(b.t, b.DB())) {

@@ -11,9 +11,9 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// many is how many messages a large database holds: a million if
-// EVERTHREAD_TEST_MILLION is set, else a fifth of that if all tests are asked for, and
-// fewer under the race detector, which finds no race in loading rows.
+// many returns how many messages a large database holds: a million if EVERTHREAD_TEST_MILLION is
+// set, a fifth of that if all tests are enabled, and fewer under the race detector, which finds no
+// races in loading rows.
 func many() int {
 	if raced {
 		return 20_000
@@ -24,18 +24,18 @@ func many() int {
 	return fulltest.Size(20_000, 200_000)
 }
 
-// Ids of what fill makes, far from each other.
+// Ids of the rows that fill creates, far apart.
 const (
 	fillIdentity = 2
 	fillSegments = 10_000_000
 	fillTurns    = 20_000_000
 	fillSent     = 30_000_000
 	fillLast     = 50_000_000
-	fillDay      = 1440 // messages a day, one a minute
+	fillDay      = 1440 // one message a minute
 )
 
-// fill gives users first to last n messages each, question and answer, until
-// `until`, with all that belongs to them; every day is final and covered.
+// fill gives each user from first to last n messages, questions and answers in turn, up to the time
+// until, with all rows that belong to them; every day is final and covered.
 func fill(t testing.TB, db *sql.DB, first, last, n int, until time.Time) {
 	t.Helper()
 	from := until.Add(-time.Duration(n)*time.Minute - 24*time.Hour).UnixMilli()
@@ -79,14 +79,14 @@ func fill(t testing.TB, db *sql.DB, first, last, n int, until time.Time) {
 		}
 	}
 	if _, err := db.Exec(`SELECT sqlite_version()`); err == nil {
-		return // statistics would make SQLite prepare statements again and again, so nobody gathers them
+		return // statistics would make SQLite prepare statements repeatedly, so they are not collected
 	}
 	if _, err := db.Exec(`ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// fillRange names the rows u.i from first to last and k.i from 1 to n.
+// fillRange returns a WITH clause of rows u.i from first to last and k.i from 1 to n.
 func fillRange(first, last, n int) string {
 	return fmt.Sprintf(`WITH RECURSIVE u(i) AS (SELECT CAST(%d AS bigint) UNION ALL SELECT i + 1 FROM u WHERE i < %d),
 		k(i) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT i + 1 FROM k WHERE i < %d)`, first, last, n)

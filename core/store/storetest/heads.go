@@ -16,10 +16,10 @@ func headCases() []testCase {
 	}
 }
 
-// ours is what the gateway says to all.
+// ours is a shared part of the prompt.
 const ours = "Numbers such as [#1] name messages."
 
-// headed answers a turn whose epoch has parts that are shared, and some that are not.
+// headed completes a turn whose epoch has shared and unshared parts.
 func (b *bench) headed(word string) core.Epoch {
 	b.t.Helper()
 	t := b.turn("about " + word)
@@ -37,8 +37,8 @@ func (b *bench) headed(word string) core.Epoch {
 	return e
 }
 
-// headsAre fails unless the store returns an epoch as it was, also to a process that has
-// not read it yet.
+// headsAre checks that the store returns an epoch's head unchanged, also from a process without a
+// cache.
 func (b *bench) headsAre(want core.Epoch) {
 	b.t.Helper()
 	for _, s := range []Store{b.Store, b.open()} {
@@ -50,7 +50,7 @@ func (b *bench) headsAre(want core.Epoch) {
 	}
 }
 
-// holding counts rows whose column holds a text.
+// holding counts the rows whose column contains a text.
 func (b *bench) holding(table, column, text string) (n int) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT COUNT(*) FROM `+table+` WHERE `+column+` LIKE $1`, "%"+text+"%").Scan(&n))
@@ -69,18 +69,18 @@ func testHeadsShared(b *bench) {
 	}
 	v.must(second(v.DeleteUser(v.ctx, v.user.ID)))
 	if left := Dump(b.t, b.DB()); strings.Contains(left, "woozles") {
-		b.t.Errorf("words are left of who was deleted:\n%s", left)
+		b.t.Errorf("words of a deleted user remain:\n%s", left)
 	}
 	b.headsAre(mine)
 	turn := b.turn("and on")
 	w, err := b.open().Window(b.ctx, turn, b.ongoing())
 	b.must(err)
 	if w.Epoch == nil || !reflect.DeepEqual(w.Epoch.Head, mine.Head) {
-		b.t.Errorf("the window goes on with %+v", w.Epoch)
+		b.t.Errorf("the window continues %+v", w.Epoch)
 	}
 }
 
-// earlier has a process of an earlier version be there, or not any more.
+// earlier starts or ends the lease of a process of an earlier version.
 func (b *bench) earlier(there bool) {
 	b.t.Helper()
 	b.must(b.Leave(b.ctx, "old"))

@@ -32,7 +32,7 @@ func importCases() []testCase {
 	}
 }
 
-// line is a message of an archive, at a time before now.
+// line returns a message of an archive, sent the given time before now.
 func (b *bench) line(before time.Duration, role core.Role, text string) core.ImportMessage {
 	at := b.now.Add(-before)
 	return core.ImportMessage{Key: text, Channel: "archive", NewMessage: core.NewMessage{Role: role, Kind: core.KindChat,
@@ -103,7 +103,7 @@ func testRemains(b *bench) {
 		Remains(ctx context.Context, user core.UserID) ([]string, error)
 	})
 	if !ok {
-		b.t.Fatal("the store does not tell what remains")
+		b.t.Fatal("the store does not report what remains")
 	}
 	u, i := b.person("Platypus", core.RoleMember, "222")
 	b.as(u, i).exchange("hello", "hi")
@@ -120,7 +120,7 @@ func testRemains(b *bench) {
 	equal(b, "after", strings.Join(after, " "), "")
 }
 
-// thread is what the model would see, as texts.
+// ordered returns the texts of the prompt's order.
 func (b *bench) ordered() string {
 	b.t.Helper()
 	rows, err := b.DB().Query(`SELECT body FROM messages WHERE user_id = $1 AND position > 0 ORDER BY position`, b.user.ID)
@@ -153,8 +153,8 @@ func testImport(b *bench) {
 	equal(b, "order", b.ordered(), "old older reply this morning hello hi go on yes")
 }
 
-// testImportMoment brings batches whose messages were all sent at one moment, with
-// what the batch before returned and without; the last ones come between two others.
+// testImportMoment imports batches of messages that were all sent at the same moment, with and
+// without the result of the previous batch; the last batches belong between earlier ones.
 func testImportMoment(b *bench) {
 	var want []string
 	var taken core.Taken

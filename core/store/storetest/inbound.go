@@ -52,7 +52,7 @@ func testKnown(b *bench) {
 		equal(b, "known", ok, true)
 		want.LastUsed, want.Window = i.LastUsed, i.Window
 		if !reflect.DeepEqual(i, want) || !reflect.DeepEqual(u, who) {
-			b.t.Errorf("known is %+v, %+v, want %+v, %+v", i, u, want, who)
+			b.t.Errorf("identified %+v, %+v, want %+v, %+v", i, u, want, who)
 		}
 		a := b.batch(false, "hello")
 		a.As = as
@@ -82,7 +82,7 @@ func testKnown(b *bench) {
 	_, _, err := b.Identify(b.ctx, b.at.Address)
 	equal(b, "unlinked", errors.Is(err, core.ErrNotFound), true)
 	_, _, _, ok = b.Known(b.at.Address)
-	equal(b, "who was unlinked is known", ok, false)
+	equal(b, "unlinked identity is known", ok, false)
 	b.wantTexts("hello", "hello")
 }
 
@@ -204,7 +204,7 @@ func testUnknownIdentity(b *bench) {
 	equal(b, "afterwards", len(one(b, b.Append, a).Messages), 1)
 }
 
-// stranger is an event of an address that is nobody's.
+// stranger returns an event from an address that belongs to no user.
 func (b *bench) stranger(text string) core.Inbound {
 	b.n++
 	e, _ := b.inbound(text)
@@ -294,11 +294,11 @@ func testHeldChanged(b *bench) {
 	held, err := b.Approved(b.ctx, 10)
 	b.must(err)
 	if len(held) != 1 || held[0].Text != "my flute" {
-		b.t.Errorf("got %+v, want the edited one", held)
+		b.t.Errorf("got %+v, want the edited event", held)
 	}
 }
 
-// member makes a user named as their address.
+// member creates a member named after their identity.
 func (b *bench) member(ctx context.Context, i core.Identity) (core.User, error) {
 	return b.AddUserAt(ctx, core.User{Name: i.Name, Role: core.RoleMember, CreatedAt: b.now}, i)
 }

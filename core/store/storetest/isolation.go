@@ -35,10 +35,10 @@ type theirs struct {
 	named    core.Thread
 }
 
-// victim is a user with something of everything, whose ids nobody else has.
+// victim fills the bench's user with one row of every kind, whose ids no other user has.
 func (b *bench) victim() (*bench, theirs) {
 	var x theirs
-	for range 40 { // ids are counted per user: move theirs out of ours
+	for range 40 { // ids are counted per user: skip those of the attacker
 		b.notice("filler", b.now.Add(time.Hour))
 	}
 	b.at = b.identity(b.user.ID, "Ada", "113")
@@ -117,7 +117,7 @@ func testForeignReads(b *bench) {
 	b.foreignRecall(me, x)
 }
 
-// foreignLists asks for lists of what is another user's.
+// foreignLists reads lists with another user's ids.
 func (b *bench) foreignLists(me core.UserID, x theirs) {
 	b.t.Helper()
 	none := func(what string, n int, err error) {
@@ -151,7 +151,7 @@ func (b *bench) foreignLists(me core.UserID, x theirs) {
 	none("usage", used+reserved, err)
 }
 
-// foreignWeb reads what the web page would show of another user.
+// foreignWeb reads the web page's data with another user's ids.
 func (b *bench) foreignWeb(me core.UserID, x theirs) {
 	b.t.Helper()
 	for _, q := range []core.TimelineQuery{{Thread: x.thread}, {Before: x.message}, {After: x.message}} {
@@ -174,7 +174,7 @@ func (b *bench) foreignWeb(me core.UserID, x theirs) {
 	equal(b, "found", len(ss)+len(ks)+len(sent)+len(rs)+len(running)+len(us), 0)
 }
 
-// foreignRecall reads what another user could find.
+// foreignRecall searches for another user's messages, summaries and items.
 func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	b.t.Helper()
 	counted := func(what string, n int, err error) {
@@ -234,7 +234,7 @@ func testForeignWrites(b *bench) {
 	u, i := b.person("Mallory", core.RoleMember, "666")
 	m := b.as(u, i)
 	me := u.ID
-	b.now = b.now.Add(time.Hour) // every lease lapsed
+	b.now = b.now.Add(time.Hour) // all leases have expired
 	before := Dump(b.t, b.DB())
 	note := func(e core.Effect) error {
 		_, err := b.Note(b.ctx, core.Note{User: me, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now})
@@ -331,7 +331,7 @@ func testForeignTasks(b *bench) {
 	_, x := b.victim()
 	u, i := b.person("Mallory", core.RoleMember, "666")
 	b.now = b.now.Add(time.Hour)
-	before := second2(b.DueTasks(b.ctx, b.now, 10))
+	before := valueOf(b.DueTasks(b.ctx, b.now, 10))
 	note := func(e core.Effect) error {
 		return second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now}))
 	}
@@ -347,5 +347,5 @@ func testForeignTasks(b *bench) {
 	}
 	b.must(note(core.PauseTask{Task: x.task.ID, At: b.now}))
 	equal(b, "due before", len(before), 1)
-	equal(b, "due after", len(second2(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "due after", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
 }

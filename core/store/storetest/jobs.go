@@ -28,12 +28,12 @@ func jobCases() []testCase {
 	}
 }
 
-// job is a job of the bench's person.
+// job returns a job of the bench's user.
 func (b *bench) job(key string, ref int64) core.NewJob {
 	return core.NewJob{User: b.user.ID, Queue: "q", Key: key, Ref: ref, Payload: json.RawMessage(`{"n":1}`), RunAt: b.now}
 }
 
-// takeJob claims the one job of queue q that is due.
+// takeJob claims the only due job of queue q.
 func (b *bench) takeJob() *core.Job {
 	b.t.Helper()
 	j, err := b.Claim(b.ctx, b.only("q"), b.claim())
@@ -189,13 +189,13 @@ func testShares(b *bench) {
 	b.must(b.Enqueue(b.ctx, later))
 	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10, foreign)
 	b.must(err)
-	equal(b, "what is next is not of another", next.IsZero(), true)
+	equal(b, "next of another share", next.IsZero(), true)
 	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10, mine)
 	b.must(err)
-	equal(b, "what is next", next.Equal(later.RunAt), true)
+	equal(b, "next", next.Equal(later.RunAt), true)
 }
 
-// shares are the parts of two processes: the one of the bench's person, and the other.
+// shares returns the shares of two processes: the one with the bench's user, and the other.
 func (b *bench) shares() (mine, foreign core.Share) {
 	n := int(b.user.ID % 2)
 	return core.Share{N: n, Of: 2, Grace: time.Second}, core.Share{N: 1 - n, Of: 2, Grace: time.Second}
@@ -230,24 +230,24 @@ func testMembers(b *bench) {
 
 	join("a", false, 0, "a", "b")
 	join("b", true, 0, "a")
-	equal(b, "what a leaving process does", len(b.due("q")), 0)
+	equal(b, "due for a leaving process", len(b.due("q")), 0)
 	b.must(b.Leave(b.ctx, "b"))
 	equal(b, "taken over from one that left", claim("a").Lease.Attempt, 3)
 	b.must(b.Leave(b.ctx, "a"))
 	join("c", false, 0, "c")
 }
 
-// testKeptLeases: what was claimed as it was stored is taken over like any job, from a process
-// that died, one that left and one that does not answer, and what follows waits behind it.
+// testAbandon abandons turns and deliveries that were claimed when they were stored: they are
+// retried like any job.
 func testAbandon(b *bench) {
 	me, worker := b.user.ID, b.claim().Worker
 	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
 	j := b.takeJob()
-	lost := b.turn("its claim is lost") // in the row of the turn
+	lost := b.turn("its claim is lost") // claimed in the row of the turn
 	b.must(b.Abandon(b.ctx, me, "another", b.now))
-	equal(b, "due of another's", len(b.due(turns)), 0)
+	equal(b, "due after another worker's", len(b.due(turns)), 0)
 	b.must(b.Abandon(b.ctx, me, worker, b.now.Add(-time.Second)))
-	equal(b, "due that was claimed later", len(b.due(turns)), 0)
+	equal(b, "due though claimed later", len(b.due(turns)), 0)
 	b.must(b.Abandon(b.ctx, me, worker, b.now))
 	t := b.take()
 	equal(b, "turn", t.ID, lost.ID)
@@ -258,7 +258,7 @@ func testAbandon(b *bench) {
 	equal(b, "delivery", again.ID, d.ID)
 	equal(b, "part", again.Parts[0].State, core.DeliveryUnknown)
 	b.sent(again)
-	b.must(b.Finish(b.ctx, me, j.Lease, "")) // what is neither is still held
+	b.must(b.Finish(b.ctx, me, j.Lease, "")) // a job of another kind stays claimed
 }
 
 func testKeptLeases(b *bench) {
@@ -310,7 +310,7 @@ func testKeptLeases(b *bench) {
 	b.must(b.Extend(b.ctx, b.user.ID, running.Lease, b.now.Add(time.Hour)))
 	equal(b, "due meanwhile", len(b.due(turns)), 0)
 	b.answer(running, "one")
-	b.answer(b.take(), "two") // behind the delivery of the first
+	b.answer(b.take(), "two") // waits for the delivery of the first
 	jobs(2)
 	_, err = b.DB().Exec(`INSERT INTO leases (name, worker, fence, until) VALUES ('process:old', 'old', 1, ` +
 		itoa(int(b.now.Add(time.Hour).UnixMilli())) + `)`)
@@ -339,7 +339,7 @@ func testWakes(b *bench) {
 	b.wantWake(wakes, core.WakeTopic(deliveries, b.user.ID))
 }
 
-// wantWake waits for a topic.
+// wantWake waits for a wake-up of a topic.
 func (b *bench) wantWake(wakes <-chan string, topic string) {
 	b.t.Helper()
 	late := time.After(5 * time.Second)
@@ -358,8 +358,8 @@ func (b *bench) wantWake(wakes <-chan string, topic string) {
 	}
 }
 
-// TestWakeBetween checks that a wake-up of one store reaches another on the
-// same database, for engines that have that.
+// TestWakeBetween checks that a wake-up from one store reaches another on the same database, for
+// engines that support it.
 func TestWakeBetween(t *testing.T, open Open) {
 	b := newBench(t, open)
 	other := b.open()
@@ -367,8 +367,8 @@ func TestWakeBetween(t *testing.T, open Open) {
 	ctx, cancel := contextWithCancel(t)
 	go func() { ended <- other.Listen(ctx) }()
 	wakes := other.Wakes(ctx)
-	for n, heard := 0, false; !heard; n++ { // until the other one listens
-		b.must(b.Enqueue(b.ctx, b.job(fmt.Sprint("k", n), 1))) // what waits behind another job wakes nobody
+	for n, heard := 0, false; !heard; n++ { // until the other store listens
+		b.must(b.Enqueue(b.ctx, b.job(fmt.Sprint("k", n), 1))) // a job behind another one wakes nobody
 		select {
 		case topic := <-wakes:
 			heard = topic == core.WakeTopic("q", b.user.ID)

@@ -138,7 +138,7 @@ func testPeople(b *bench) {
 	b.must(err)
 	equal(b, "last used first", ids[0].ID, second.ID)
 	_, err = b.User(b.ctx, 0)
-	equal(b, "strangers are nobody", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "strangers are no user", errors.Is(err, core.ErrNotFound), true)
 	th, err := b.Thread(b.ctx, u.ID, 0)
 	b.must(err)
 	equal(b, "mode", th.Mode, core.ModeContinuous)
@@ -377,7 +377,7 @@ func testJournal(b *bench) {
 	equal(b, "after the turn", ok, false)
 }
 
-// sweep keeps raw payloads for an hour.
+// sweep removes raw payloads older than an hour, and returns the number.
 func (b *bench) sweep() int {
 	b.t.Helper()
 	n, err := b.Sweep(b.ctx, b.now.Add(-time.Hour), b.now)

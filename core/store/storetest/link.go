@@ -20,7 +20,7 @@ func linkCases() []testCase {
 	}
 }
 
-// linkCode stores a code of the bench's person.
+// linkCode stores a link code of the bench's user.
 func (b *bench) linkCode(hash string) {
 	b.t.Helper()
 	b.effects(core.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now,
@@ -51,7 +51,7 @@ func testLinkStranger(b *bench) {
 	use := b.stranger("")
 	use.Address, use.Name, use.EventID = e.Address, "Ada", "use"
 	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now}))
-	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now})) // a repeat
+	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now})) // a repeated event
 	_, _, err := b.Identify(b.ctx, e.Address)
 	equal(b, "before the yes", errors.Is(err, core.ErrNotFound), true)
 	subject := core.LinkSubject{Hash: "A", Address: address("901"), Name: "Ada"}
@@ -160,7 +160,7 @@ func testUnlink(b *bench) {
 	q, a := b.exchange("one", "1")
 	b.effects(core.Unlink{Identity: b.at.ID, At: b.now})
 	_, _, err := b.Identify(b.ctx, b.at.Address)
-	equal(b, "nobody", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "no user", errors.Is(err, core.ErrNotFound), true)
 	list, err := b.Identities(b.ctx, b.user.ID)
 	b.must(err)
 	equal(b, "identities", len(list), 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// testMachine runs random histories of people, workers and crashes.
+// testMachine runs random histories of users, workers and crashes.
 func testMachine(t *testing.T, open Open) {
 	for seed := range fulltest.Size[uint64](1, 6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -28,26 +28,26 @@ func testMachine(t *testing.T, open Open) {
 	}
 }
 
-// machine simulates people who write, and workers who answer and crash.
+// machine simulates users who write, and workers who answer and crash.
 type machine struct {
 	b       *bench
 	r       *rand.Rand
 	people  []*bench
 	workers []*worker
-	said    map[core.UserID][]string // texts in the order of their arrival
-	gone    map[string]bool          // texts that were redacted
+	said    map[core.UserID][]string // texts in order of arrival
+	gone    map[string]bool          // redacted texts
 	natives map[core.UserID][]string
 	sends   []send
 }
 
-// worker is a worker with the work it holds.
+// worker is a worker with the turn or delivery that it holds.
 type worker struct {
 	store    Store
 	turn     *core.Turn
 	delivery *core.Delivery
 }
 
-// send is one part that was given to the service.
+// send is one part that was passed to the service.
 type send struct {
 	user      core.UserID
 	delivery  core.DeliveryID
@@ -87,7 +87,7 @@ func (m *machine) step() {
 	case n < 30:
 		m.disturb(p)
 	case n < 33:
-		*w = worker{store: w.store} // it dies: what it held lapses
+		*w = worker{store: w.store} // it dies; its leases expire
 	case n < 36:
 		m.b.now = m.b.now.Add(time.Duration(m.r.IntN(90)) * time.Second)
 	default:
@@ -96,7 +96,7 @@ func (m *machine) step() {
 	}
 }
 
-// write sends one to three messages, sometimes twice.
+// write sends one to three messages, sometimes repeatedly.
 func (m *machine) write(p *bench, w *worker) {
 	var texts []string
 	for range 1 + m.r.IntN(3) {
@@ -107,7 +107,7 @@ func (m *machine) write(p *bench, w *worker) {
 	if m.r.IntN(4) == 0 {
 		a.RunAt = p.now.Add(700 * time.Millisecond)
 	}
-	if m.r.IntN(6) == 0 { // a client's tool was called, and this is its result
+	if m.r.IntN(6) == 0 { // the result of a client's tool call
 		last := &a.Messages[len(a.Messages)-1]
 		last.Role, last.ToolCallID, last.ToolName = core.RoleTool, "c", "theirs"
 	}
@@ -146,7 +146,7 @@ func (m *machine) disturb(p *bench) {
 	}
 }
 
-// work lets a worker do one step of its work.
+// work makes a worker do one step of its work.
 func (m *machine) work(w *worker) {
 	b := *m.b
 	b.Store = w.store
@@ -176,7 +176,7 @@ func (m *machine) find(b *bench, w *worker) {
 	b.must(err)
 }
 
-// answer ends a worker's turn: with a reply, a failure or another try.
+// answer ends a worker's turn with a reply, a failure or a retry.
 func (m *machine) answer(b *bench, w *worker) {
 	t := w.turn
 	w.turn = nil
@@ -203,20 +203,19 @@ func (m *machine) answer(b *bench, w *worker) {
 	}
 }
 
-// deliver sends one part, and stores what became of it unless the worker dies
-// in between.
+// deliver sends one part, and stores the result unless the worker dies before that.
 func (m *machine) deliver(b *bench, w *worker) {
 	d := w.delivery
 	n := slices.IndexFunc(d.Parts, func(p core.DeliveryPart) bool {
 		return p.State == core.DeliverySending || p.State == core.DeliveryUnknown
 	})
 	if n < 0 || b.now.After(d.Lease.Until) {
-		w.delivery = nil // who has lost the lease must not send
+		w.delivery = nil // a worker without the lease must not send
 		return
 	}
 	m.sends = append(m.sends, send{user: d.User, delivery: d.ID, n: n, address: d.To.String()})
 	if m.r.IntN(12) == 0 {
-		w.delivery = nil // it dies between the service's yes and ours
+		w.delivery = nil // it dies before it stores the service's confirmation
 		return
 	}
 	r := core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprintf("s%d", len(m.sends))}}
@@ -235,7 +234,7 @@ func (m *machine) deliver(b *bench, w *worker) {
 	}
 }
 
-// settle lets healthy workers finish everything.
+// settle runs healthy workers until everything is finished.
 func (m *machine) settle() {
 	for _, w := range m.workers {
 		*w = worker{store: w.store}
@@ -253,14 +252,14 @@ func (m *machine) settle() {
 		if m.idle() {
 			return
 		}
-		for _, p := range m.people { // failures give inputs back
+		for _, p := range m.people { // failures return inputs
 			p.now = m.b.now
 			if log, err := p.Backlog(p.ctx, p.user.ID, 0); err == nil && log.Pending > 0 && !log.Turn {
 				p.effects(core.RetryTurn{At: p.now})
 			}
 		}
 	}
-	m.b.t.Fatal("the machine does not come to rest")
+	m.b.t.Fatal("the machine does not settle")
 }
 
 func (m *machine) idle() bool {
@@ -390,7 +389,7 @@ func testTogether(t *testing.T, open Open) {
 	Check(t, b.DB())
 }
 
-// carry answers a turn; its delivery is left to others if it was not claimed.
+// carry commits a reply to a turn; an unclaimed delivery is left to others.
 func (b *bench) carry(t *core.Turn) {
 	c := b.claim()
 	out, err := b.Commit(b.ctx, b.reply(t, "ok"), &c)

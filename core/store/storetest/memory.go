@@ -37,7 +37,7 @@ func memoryCases() []testCase {
 
 const config = "demo:1024"
 
-// vector points mostly along one axis.
+// vector returns a vector that points mostly along one axis.
 func vector(axis int) []float32 {
 	v := make([]float32, core.VectorSize)
 	v[axis], v[(axis+1)%core.VectorSize] = 1, 0.1
@@ -56,7 +56,7 @@ func (b *bench) intoWindow() []core.Message {
 	return messages
 }
 
-// pending reads what waits for a vector.
+// pending reads the texts that have no vector yet.
 func (b *bench) pending() []core.Embeddable {
 	b.t.Helper()
 	got, err := b.PendingEmbeddings(b.ctx, b.user.ID, config, 10)
@@ -77,16 +77,16 @@ func (b *bench) nearest(kind core.VectorKind, v []float32) []core.Neighbour {
 
 func testVectors(b *bench) {
 	q, a := b.exchange("the heron", "nice")
-	due := second2(b.EmbeddingDue(b.ctx, 0, false, "", 10))
+	due := valueOf(b.EmbeddingDue(b.ctx, 0, false, "", 10))
 	if !slices.Contains(due, b.user.ID) {
 		b.t.Errorf("due: got %v", due)
 	}
-	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))), "[]")
+	equal(b, "due with embeddings of their own", fmt.Sprint(valueOf(b.EmbeddingDue(b.ctx, 0, true, "", 10))), "[]")
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
 		Effects: []core.Effect{core.SetSettings{
 			Settings: core.Settings{Embeddings: core.OwnEmbeddings{Provider: "ollama"}}}}})
 	b.must(err)
-	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))),
+	equal(b, "due with embeddings of their own", fmt.Sprint(valueOf(b.EmbeddingDue(b.ctx, 0, true, "", 10))),
 		fmt.Sprint([]core.UserID{b.user.ID}))
 	b.intoWindow()
 	p := b.pending()
@@ -112,7 +112,7 @@ func testVectors(b *bench) {
 	other.put1(other.pending()[0], vector(3))
 	equal(b, "of the other", len(other.nearest(core.VectorWindow, vector(3))), 1)
 	b.must(second(b.DeleteUser(b.ctx, u.ID)))
-	equal(b, "of one who was deleted", len(other.nearest(core.VectorWindow, vector(3))), 0)
+	equal(b, "of a deleted user", len(other.nearest(core.VectorWindow, vector(3))), 0)
 	equal(b, "mine", len(b.nearest(core.VectorWindow, vector(3))), 1)
 }
 
@@ -155,7 +155,7 @@ func testVectorConfig(b *bench) {
 	b.put1(b.pending()[0], vector(1))
 	equal(b, "of another configuration", len(one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: core.VectorWindow,
 		Config: "other", Vector: vector(1), K: 5})), 0)
-	counts := second2(b.EmbeddingCounts(b.ctx, b.user.ID, "other"))
+	counts := valueOf(b.EmbeddingCounts(b.ctx, b.user.ID, "other"))
 	equal(b, "stale", counts["stale"], 1)
 	n, err := b.Reembed(b.ctx, b.user.ID, "other", true, b.now)
 	b.must(err)
@@ -176,7 +176,7 @@ func testVectorError(b *bench) {
 	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
 		Error: "too long"}}, b.now))
 	equal(b, "pending", len(b.pending()), 0)
-	equal(b, "errors", second2(b.EmbeddingCounts(b.ctx, b.user.ID, config))[string(core.EmbeddingError)], 1)
+	equal(b, "errors", valueOf(b.EmbeddingCounts(b.ctx, b.user.ID, config))[string(core.EmbeddingError)], 1)
 	equal(b, "found", len(b.nearest(core.VectorWindow, vector(1))), 0)
 }
 
@@ -201,7 +201,7 @@ func testWindowsGoOn(b *bench) {
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config,
 		Now: b.now})) // read before the day ended
 	if _, _, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100); err != nil || !closed {
-		b.t.Errorf("got %v, %v; a day that ended meanwhile is not cut to its end", closed, err)
+		b.t.Errorf("got %v, %v; the rest of a day that ended meanwhile has no window", closed, err)
 	}
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Closed: true,
 		Config: config, Now: b.now}))
@@ -210,7 +210,7 @@ func testWindowsGoOn(b *bench) {
 	}
 }
 
-// item adds an item of a source.
+// item adds an item with a source message.
 func (b *bench) item(content string, source core.MessageID) core.ItemID {
 	b.t.Helper()
 	id := core.ItemID(one(b, b.NewID, b.user.ID))
@@ -231,13 +231,13 @@ func testItem(b *bench) {
 		b.t.Errorf("got %+v", got)
 	}
 	b.wantFound("item", core.DocItem, "herons", int64(id))
-	themes := second2(b.Themes(b.ctx, b.user.ID, 10))
+	themes := valueOf(b.Themes(b.ctx, b.user.ID, 10))
 	if len(themes) != 1 || themes[0].Active != 2 || themes[0].Name != "Birds" {
 		b.t.Errorf("got %+v", themes)
 	}
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
-	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
+	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
 	active := one(b, b.Items, core.ItemQuery{User: b.user.ID, Theme: "birds",
 		Types: []core.ItemType{core.ItemFact, core.ItemOther}, Since: start(), Status: core.ItemActive, Limit: 10})
 	equal(b, "active items", len(active), 1)
@@ -255,13 +255,13 @@ func testSameItem(b *bench) {
 	id := b.item("likes herons", 0)
 	b.item("likes herons", 0)
 	equal(b, "items", len(one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})), 1)
-	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
+	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
 	same, err := b.SameItem(b.ctx, b.user.ID, "likes herons")
 	b.must(err)
 	equal(b, "the same", same.ID, id)
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
 	if _, err := b.SameItem(b.ctx, b.user.ID, "likes herons"); !errors.Is(err, core.ErrNotFound) {
-		b.t.Errorf("got %v, want ErrNotFound of an archived one", err)
+		b.t.Errorf("got %v, want ErrNotFound for an archived item", err)
 	}
 	b.item("likes herons", 0)
 	equal(b, "items", len(one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})), 2)
@@ -278,7 +278,7 @@ func testItemRedacted(b *bench) {
 	if _, err := b.Item(b.ctx, b.user.ID, id); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound", err)
 	}
-	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
+	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
 }
 
 func testItemEdited(b *bench) {
@@ -293,7 +293,7 @@ func testItemEdited(b *bench) {
 			core.EditItem{Item: id, Content: content, Digest: content, Embed: config, At: b.now}}}))
 	}
 	b.must(edit("likes marimbas"))
-	b.must(edit("likes marimbas")) // says the same: nothing happens
+	b.must(edit("likes marimbas")) // the same text: nothing changes
 	b.wantFound("by the earlier wording", core.DocItem, "xylophones")
 	b.wantFound("by the new one", core.DocItem, "marimbas", int64(id))
 	equal(b, "near", len(b.nearest(core.VectorItem, vector(int(id%7)))), 1)
@@ -302,9 +302,9 @@ func testItemEdited(b *bench) {
 		got.History[0].Until.UnixMilli() != b.now.UnixMilli() || got.Embedding != core.EmbeddingPending {
 		b.t.Errorf("got %+v", got)
 	}
-	equal(b, "the same", second2(b.SameItem(b.ctx, b.user.ID, "likes marimbas")).ID, id)
+	equal(b, "the same", valueOf(b.SameItem(b.ctx, b.user.ID, "likes marimbas")).ID, id)
 	if err := edit("fears geese"); !errors.Is(err, core.ErrExists) {
-		b.t.Errorf("like another: got %v, want ErrExists", err)
+		b.t.Errorf("edited to equal another: got %v, want ErrExists", err)
 	}
 	for n := range core.MaxWordings + 5 {
 		b.must(edit(fmt.Sprint("likes instrument ", n)))
@@ -325,11 +325,11 @@ func testItemDeleted(b *bench) {
 	b.effects(core.DeleteItem{Item: id, At: b.now})
 	b.missing("xylophone")
 	b.wantFound("item", core.DocItem, "xylophone")
-	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
+	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
 	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
 		Effects: []core.Effect{core.DeleteItem{Item: id, At: b.now}}}))
 	if !errors.Is(err, core.ErrNotFound) {
-		b.t.Errorf("once more: got %v, want ErrNotFound", err)
+		b.t.Errorf("again: got %v, want ErrNotFound", err)
 	}
 }
 
@@ -345,7 +345,7 @@ func testItemRestored(b *bench) {
 	b.effects(core.RestoreItem{Item: id, At: b.now})
 	b.effects(core.RestoreItem{Item: id, At: b.now})
 	equal(b, "status", restored(b, id).Status, core.ItemActive)
-	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
+	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
 	b.item("likes herons", 0)
 	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
@@ -353,7 +353,7 @@ func testItemRestored(b *bench) {
 	if !errors.Is(err, core.ErrExists) {
 		b.t.Errorf("got %v, want ErrExists", err)
 	}
-	equal(b, "active still", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
+	equal(b, "active still", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
 }
 
 func restored(b *bench, id core.ItemID) core.Item {
@@ -391,10 +391,10 @@ func testLoopEffects(b *bench) {
 	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa"}, At: b.now})
 	b.now = b.now.Add(time.Hour)
 	b.effects(core.MentionLoop{Loop: id, At: b.now})
-	loops := second2(b.Loops(b.ctx, b.user.ID, 10))
+	loops := valueOf(b.Loops(b.ctx, b.user.ID, 10))
 	if len(loops) != 1 || !loops[0].Mentioned.Equal(b.now) || !loops[0].OpenedAt.Equal(b.message(q).SentAt) {
 		b.t.Errorf("got %+v", loops)
 	}
 	b.effects(core.CloseLoop{Loop: id, At: b.now})
-	equal(b, "open", len(second2(b.Loops(b.ctx, b.user.ID, 10))), 0)
+	equal(b, "open", len(valueOf(b.Loops(b.ctx, b.user.ID, 10))), 0)
 }

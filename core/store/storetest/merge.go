@@ -28,7 +28,7 @@ func mergeCases() []testCase {
 	}
 }
 
-// testMergeAsked: between the asking and the first step nothing is answered.
+// testMergeAsked checks that no message is answered between the request and the first step.
 func testMergeAsked(b *bench) {
 	v := b.second("Vera", "222")
 	v.exchange("before", "ok")
@@ -61,14 +61,14 @@ func testMergeDropped(b *bench) {
 	v.wantTexts("waits", "goes on")
 }
 
-// ask asks for a merge of the bench's person into another.
+// merge requests a merge of the bench's user into another.
 func (b *bench) merge(into core.UserID) core.MoveID {
 	b.t.Helper()
 	return one(b, b.Ask, core.Move{Kind: core.MoveMerge, From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
 }
 
-// carry runs steps of a move until its phase is one of those given; without any, to its end.
-// It checks the tables after each step.
+// carryMove runs steps of a move until it reaches one of the phases, or without any, its end. It
+// checks the tables at every change of phase.
 func (b *bench) carryMove(id core.MoveID, until ...core.MovePhase) core.Move {
 	b.t.Helper()
 	seen := core.MovePhase("")
@@ -96,7 +96,7 @@ func (b *bench) carryMove(id core.MoveID, until ...core.MovePhase) core.Move {
 	return core.Move{}
 }
 
-// owner is the bench of the target user: with one exchange and a day.
+// second returns the bench of a new member.
 func (b *bench) second(name, external string) *bench {
 	u, i := b.person(name, core.RoleMember, external)
 	return b.as(u, i)
@@ -129,7 +129,7 @@ func testMerge(b *bench) {
 	ada.mergedRest(x, shift, ids, at)
 }
 
-// mergedRest looks for all else that a victim had.
+// mergedRest checks the other rows that came from a victim.
 func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Identity) {
 	b.t.Helper()
 	loops, err := b.Loops(b.ctx, b.user.ID, 10)
@@ -144,7 +144,7 @@ func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Id
 	equal(b, "reminder's source", r.Source, x.message+shift)
 	equal(b, "marks", [3]bool{loops[0].Tainted, item.Tainted, r.Tainted}, [3]bool{true, true, true})
 	n := b.nearest(core.VectorWindow, vector(7))
-	equal(b, "vectors", len(n), 0) // the day was joined with one that is not in windows yet
+	equal(b, "vectors", len(n), 0) // the day was joined with one that has no windows yet
 	d, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	equal(b, "deliveries", len(d), 42)
@@ -170,20 +170,20 @@ func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Id
 	equal(b, "dead jobs", len(dead), 1)
 }
 
-// lastID is the user's last id.
+// lastID returns the user's last id.
 func (b *bench) lastID(user core.UserID) (n int64) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT last_id FROM users WHERE id = $1`, user).Scan(&n))
 	return n
 }
 
-// gone fails for every row that still names a user.
+// gone fails the test for every row that still names a user.
 func (b *bench) gone(user core.UserID) {
 	b.t.Helper()
 	for line := range strings.Lines(Dump(b.t, b.DB())) {
 		if strings.Contains(line, fmt.Sprintf(" user_id=%d ", user)) && !strings.HasPrefix(line, "moves:") ||
 			strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
-			b.t.Errorf("is left: %s", line)
+			b.t.Errorf("left behind: %s", line)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func testMergeOthers(b *bench) {
 	}
 }
 
-// rowsOf are all rows that name a user.
+// rowsOf returns all rows that name a user, as text.
 func (b *bench) rowsOf(user core.UserID) string {
 	var out strings.Builder
 	for line := range strings.Lines(Dump(b.t, b.DB())) {
@@ -227,7 +227,7 @@ func testMergeOrder(b *bench) {
 		who.exchange(q, a)
 		want = append(want, q, a)
 	}
-	// They talk at once: turns overlap, and their messages do not mix.
+	// Both users write concurrently: their turns overlap, and their messages stay apart.
 	b.now = start().Add(time.Hour)
 	v.now = b.now
 	t1, t2 := b.turn("at once a"), v.turn("at once v")
@@ -272,7 +272,7 @@ func testMergeDays(b *bench) {
 	b.now = b.now.Add(48 * time.Hour)
 }
 
-// lastMessage is the user's last number.
+// lastMessage returns the user's last message id.
 func (b *bench) lastMessage() (n core.MessageID) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT last_message FROM users WHERE id = $1`, b.user.ID).Scan(&n))
@@ -285,7 +285,7 @@ func testMergeOwner(b *bench) {
 	b.exchange("the owner's", "ok")
 	m := b.carryMove(b.merge(v.user.ID), core.MoveTold)
 	equal(b, "into", m.Into, b.user.ID)
-	equal(b, "told where it was asked", m.Identity, b.at.ID)
+	equal(b, "reported to the requesting identity", m.Identity, b.at.ID)
 	b.carryMove(m.ID)
 	u, err := b.User(b.ctx, b.user.ID)
 	b.must(err)
@@ -308,7 +308,7 @@ func testMergeRunning(b *bench) {
 	equal(b, "inputs", len(got.Inputs), 1)
 	text, ok, err := b.Lookup(b.ctx, b.user.ID, got.ID, 0, 0)
 	b.must(err)
-	equal(b, "what it called", ok && text == "called", true)
+	equal(b, "tool call", ok && text == "called", true)
 	b.sent(b.answer(got, "once").Delivery)
 	b.sent(b.answer(b.take(), "twice").Delivery)
 	equal(b, "due", len(b.due(turns)), 0)
@@ -340,7 +340,7 @@ func testMergeSending(b *bench) {
 	v.now = v.now.Add(10 * time.Second)
 	b.now = v.now
 	id := v.merge(b.user.ID)
-	b.now = b.now.Add(10 * time.Second) // it waits no longer to be told
+	b.now = b.now.Add(10 * time.Second) // it no longer waits for deliveries
 	for range 100 {
 		m, _, err := b.Store.Carry(b.ctx, id, b.now)
 		b.must(err)
@@ -351,7 +351,7 @@ func testMergeSending(b *bench) {
 	v.sent(out.Delivery)
 	b.carryMove(id)
 	d := b.takeDelivery()
-	equal(b, "what waited", d.Born, fmt.Sprintf("%d-%d", v.user.ID, waiting))
+	equal(b, "waiting turn", d.Born, fmt.Sprintf("%d-%d", v.user.ID, waiting))
 	b.sent(d)
 	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
 	b.must(err)

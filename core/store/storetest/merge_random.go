@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// testMergeRandom merges people with random histories, splits them again, and
-// looks that everything was said once and in its order.
+// testMergeRandom merges users with random histories, splits them again, and checks that every
+// message exists once and in order.
 func testMergeRandom(b *bench) {
 	for seed := range fulltest.Size[uint64](1, 5) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -42,13 +42,13 @@ func testMergeRandom(b *bench) {
 		mine, hers := ada.texts(), v.texts()
 		ada.carryMove(v.merge(ada.user.ID))
 		b.inOrder(ada.texts(), mine, hers)
-		ada.carryMove(ada.split(v.whose().at))
-		ada.same(mine)
-		v.whose().same(hers)
+		ada.carryMove(ada.split(v.holder().at))
+		ada.wantConversation(mine)
+		v.holder().wantConversation(hers)
 	}
 }
 
-// latest is the later of two clocks.
+// latest returns the later of two clocks.
 func (b *bench) latest(x, y *bench) time.Time {
 	if x.now.After(y.now) {
 		return x.now
@@ -56,7 +56,7 @@ func (b *bench) latest(x, y *bench) time.Time {
 	return y.now
 }
 
-// carryAll answers what waits for a person.
+// carryAll completes a user's due turns.
 func (b *bench) carryAll(who *bench) {
 	b.t.Helper()
 	for _, ref := range who.due(turns) {
@@ -69,7 +69,7 @@ func (b *bench) carryAll(who *bench) {
 	}
 }
 
-// inOrder fails unless all is there once, and each list in its order.
+// inOrder fails the test unless got consists of the lists, each in its order.
 func (b *bench) inOrder(got []string, lists ...[]string) {
 	b.t.Helper()
 	total := 0
@@ -86,9 +86,9 @@ func (b *bench) inOrder(got []string, lists ...[]string) {
 	equal(b, "messages", len(got), total)
 }
 
-// same fails unless a person's conversation is what it was, but for entries of
+// wantConversation fails the test if a user's conversation changed, except for entries of
 // summaries, which are rewritten.
-func (b *bench) same(want []string) {
+func (b *bench) wantConversation(want []string) {
 	b.t.Helper()
 	entry := func(s string) bool { return s == "so far" || s == "" }
 	got := slices.DeleteFunc(b.texts(), entry)

@@ -10,14 +10,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Migrator is a store that is not migrated yet.
+// Migrator is a store before migration.
 type Migrator interface {
 	Migrate(ctx context.Context) error
 	DB() *sql.DB
 }
 
-// TestMigrate checks that migrating is harmless twice and refuses a schema that
-// is newer than the program. open returns a store on an empty database.
+// TestMigrate checks that migrating twice is harmless, and that a schema newer than the program is
+// refused. open returns a store on an empty database.
 func TestMigrate(t *testing.T, open func() Migrator) {
 	s := open()
 	for range 2 {
@@ -45,7 +45,7 @@ func TestMigrate(t *testing.T, open func() Migrator) {
 	}
 }
 
-// TestMigrateTogether checks that stores may migrate one database at the same time.
+// TestMigrateTogether checks that stores can migrate one database concurrently.
 func TestMigrateTogether(t *testing.T, stores ...Migrator) {
 	var wg sync.WaitGroup
 	for _, s := range stores {

@@ -11,15 +11,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// TestMergeSpeed merges two users of n messages each while somebody else writes,
-// and reports the total, the longest transaction and how long the other waited.
+// TestMergeSpeed merges two users of n messages each while a third user writes. It reports the
+// total time, the longest transaction and the third user's longest wait.
 func TestMergeSpeed(t *testing.T, open Open, n int) {
 	if raced {
 		n = min(n, 300)
 	}
 	b := newBench(t, open)
 	fill(t, b.DB(), 11, 12, n, start())
-	b.must(b.spread(12))
+	b.must(b.interleave(12))
 	other := b.second("Oscar", "333")
 	ctx, stop := context.WithCancel(b.ctx)
 	var waits []time.Duration
@@ -68,8 +68,8 @@ func TestMergeSpeed(t *testing.T, open Open, n int) {
 	equal(b, "messages", count, 2*n)
 }
 
-// spread puts what a user said between what another said; one turn of 25 overlaps.
-func (b *bench) spread(user core.UserID) error {
+// interleave places a user's messages between those of another; one turn in 25 overlaps.
+func (b *bench) interleave(user core.UserID) error {
 	const by = `CASE WHEN id % 2 = 1 THEN 70000000 ELSE 40000000 END + CASE WHEN id % 50 IN (1, 2) THEN 30000000 ELSE 0 END`
 	_, err := b.DB().Exec(`UPDATE messages SET position = -position - `+by+`, shown = shown + `+by+` WHERE user_id = $1`,
 		user)

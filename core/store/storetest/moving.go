@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// hold keeps events of the bench's person, as the gateway does while they are moved.
+// hold holds events of the bench's user, as the gateway does during a move.
 func (b *bench) hold(events ...core.Inbound) {
 	b.t.Helper()
 	for _, e := range events {
@@ -17,8 +17,8 @@ func (b *bench) hold(events ...core.Inbound) {
 	}
 }
 
-// letIn receives what was held, and returns its texts in their order.
-func (b *bench) letIn(who *bench) (texts []string) {
+// admitHeld receives the held events, and returns their texts in order.
+func (b *bench) admitHeld(who *bench) (texts []string) {
 	b.t.Helper()
 	held, err := b.Approved(b.ctx, 100)
 	b.must(err)
@@ -41,15 +41,15 @@ func testMoveHeld(b *bench) {
 	first := v.batch(false, "one", "two", "three")
 	v.hold(first.Events...)
 	b.carryMove(id, core.MoveTold)
-	who := v.whose()
+	who := v.holder()
 	last := who.batch(true, "four")
 	_, err := who.Append(b.ctx, last)
-	equal(b, "what is new waits", isMoving(err), true)
+	equal(b, "a new message waits", isMoving(err), true)
 	_, err = who.Note(b.ctx, core.Note{User: who.user.ID, Identity: who.at.ID, Event: &last.Events[0], Now: b.now})
 	equal(b, "a command waits", isMoving(err), true)
 	who.hold(last.Events[0])
 	b.exchange("elsewhere", "at once")
-	equal(b, "order", fmt.Sprint(b.letIn(who)), "[one two three four]")
+	equal(b, "order", fmt.Sprint(b.admitHeld(who)), "[one two three four]")
 	b.carryMove(id)
 	equal(b, "after it", one(b, who.Append, who.batch(false, "five")).Duplicates, 0)
 	var got []string
@@ -102,9 +102,9 @@ func testMoveAsked(b *bench) {
 	merge, split := v.merge(b.user.ID), p.split(p.at)
 	b.carryMove(merge)
 	b.carryMove(split)
-	equal(b, "who has the phone", p.whose().user.ID != b.user.ID, true)
-	equal(b, "who has the home", v.whose().user.ID, b.user.ID)
-	p.whose().wantTexts("on the phone", "ok")
+	equal(b, "user of the phone", p.holder().user.ID != b.user.ID, true)
+	equal(b, "user of the home", v.holder().user.ID, b.user.ID)
+	p.holder().wantTexts("on the phone", "ok")
 	b.wantTexts("at home", "ok")
 }
 
@@ -124,10 +124,10 @@ func testMoveReminders(b *bench) {
 	list, err = b.DueReminders(b.ctx, b.now, 10)
 	b.must(err)
 	equal(b, "due after it", len(list), 1)
-	equal(b, "whose", list[0].User, p.whose().user.ID)
+	equal(b, "whose", list[0].User, p.holder().user.ID)
 }
 
-// sendFile has a person send a file that was kept in a folder.
+// sendFile sends a stored file as the bench's user.
 func (b *bench) sendFile(path string) {
 	a := b.batch(true, "a file")
 	a.Messages[0].Attachments = []core.Attachment{{Kind: "photo", Path: path}}
@@ -148,9 +148,9 @@ func testMoveFolders(b *bench) {
 	b.now = v.now
 	v.sendFile(folder(v) + "/1.jpg")
 	b.carryMove(x.merge(v.user.ID))
-	x.whose().sendFile(folder(v) + "/2.jpg")
-	b.carryMove(v.split(x.whose().at))
-	other := x.whose()
+	x.holder().sendFile(folder(v) + "/2.jpg")
+	b.carryMove(v.split(x.holder().at))
+	other := x.holder()
 	files, err := b.DeleteUser(b.ctx, v.user.ID)
 	b.must(err)
 	equal(b, "only their file goes", fmt.Sprint(files), fmt.Sprintf("[%s/1.jpg]", folder(v)))
@@ -181,7 +181,7 @@ func testMoveEdits(b *bench) {
 	_, err = b.Note(b.ctx, redact)
 	equal(b, "a redaction waits", isMoving(err), true)
 	b.carryMove(id)
-	who := v.whose()
+	who := v.holder()
 	b.must(b.Edit(b.ctx, who.user.ID, who.at.ID, e, m, b.now))
 	n, err := b.Referred(b.ctx, who.user.ID, who.at.ID, redacted)
 	b.must(err)

@@ -12,11 +12,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// latent is how many directions the vectors of a cloud really differ in.
+// latent is the number of directions in which the vectors of a cloud differ.
 const latent = 64
 
-// cloud makes up vectors as embeddings of texts are: far from zero in common,
-// of few directions, around topics, with some noise.
+// cloud makes up vectors that resemble embeddings of texts: a common offset from zero, few
+// directions, clusters around topics, and some noise.
 type cloud struct {
 	r      *rand.Rand
 	mean   []float32
@@ -44,7 +44,7 @@ func (c *cloud) noise(n int, size float64) []float32 {
 	return v
 }
 
-// vector is of a text on one of the topics; some come up often.
+// vector returns a vector near one of the topics, some of which are more frequent.
 func (c *cloud) vector() []float32 {
 	v := c.noise(core.VectorSize, 1)
 	at := c.noise(latent, 0.7)
@@ -64,8 +64,7 @@ func (c *cloud) vector() []float32 {
 	return v
 }
 
-// BenchNearest measures the search among n vectors of a user, and how many of
-// the 20 nearest are found.
+// BenchNearest measures the search among n vectors of a user, and its recall of the 20 nearest.
 func BenchNearest(b *testing.B, open Open, n int) {
 	w := &bench{open: open(b), t: b, ctx: b.Context(), now: start()}
 	w.Store = w.open()
@@ -77,7 +76,7 @@ func BenchNearest(b *testing.B, open Open, n int) {
 	if _, err := w.User(w.ctx, searcher); errors.Is(err, core.ErrNotFound) {
 		w.putCloud(vectors)
 	}
-	const k = 50 // as many as a search asks for
+	const k = 50 // as many as a search requests
 	found, asked := 0, 0
 	w.times(b, 300, func(int) time.Duration {
 		v := c.vector()
@@ -99,7 +98,7 @@ func BenchNearest(b *testing.B, open Open, n int) {
 	b.ReportMetric(float64(found)/float64(asked), "recall@20")
 }
 
-// nearest returns the ids of the nearest vectors, which are of length 1.
+// nearest returns the ids of the k nearest vectors; all vectors have length 1.
 func nearest(all [][]float32, v []float32, k int) []int64 {
 	type scored struct {
 		id  int64
@@ -126,7 +125,7 @@ func nearest(all [][]float32, v []float32, k int) []int64 {
 	return ids
 }
 
-// putCloud gives the searcher vectors, with ids from 1.
+// putCloud stores vectors for the searcher, with ids from 1.
 func (b *bench) putCloud(vectors [][]float32) {
 	b.exec(`INSERT INTO users (id, name, role, created_at) VALUES ($1, 'talker', 'member', 0)`, searcher)
 	b.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) ` + fillRange(searcher,

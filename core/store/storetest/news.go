@@ -10,9 +10,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// tell commits a reply whose prompt told of all changes, some of them in a note
-// before its first input.
-func (b *bench) tell(r core.Reply, n core.News) {
+// replyWithNews commits a reply whose prompt reported all changes, and n in a note before its first
+// input.
+func (b *bench) replyWithNews(r core.Reply, n core.News) {
 	b.t.Helper()
 	w, err := b.Window(b.ctx, r.Turn, b.ongoing())
 	b.must(err)
@@ -34,8 +34,8 @@ func (b *bench) commit(r core.Reply) {
 	}
 }
 
-// wantNews holds what a turn reads as changed, twice: the second time with what
-// the process knows.
+// wantNews checks the changes that a turn reads: first from the tables, then with the process's
+// cache.
 func (b *bench) wantNews(t *core.Turn, want string) {
 	b.t.Helper()
 	for range 2 {
@@ -63,7 +63,7 @@ func testNews(b *bench) {
 	t := b.turn("first")
 	r := b.reply(t, "1")
 	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f"}
-	b.tell(r, core.News{})
+	b.replyWithNews(r, core.News{})
 	t = b.turn("second")
 	b.wantNews(t, "")
 	b.effects(core.CloseLoop{Loop: id, At: b.now}, core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
@@ -73,7 +73,7 @@ func testNews(b *bench) {
 	t = b.turn("third")
 	b.wantNews(t, "open the window, closed the door, birds 1")
 	b.effects(core.ArchiveItem{Item: item, At: b.now})
-	b.tell(b.reply(t, "told"), core.News{})
+	b.replyWithNews(b.reply(t, "told"), core.News{})
 	t = b.turn("fourth")
 	b.wantNews(t, "")
 	r = b.reply(t, "failed")
@@ -89,7 +89,7 @@ func testNoteOfTurn(b *bench) {
 	b.epochFrom(b.turn("first"), "1")
 	t := b.turn("one", "two")
 	n := core.News{Text: "- Loop 1 is closed", Loops: []core.LoopID{1}, Segment: 4, Version: 2, Zone: "Europe/Paris"}
-	b.tell(b.reply(t, "ok"), n)
+	b.replyWithNews(b.reply(t, "ok"), n)
 	if d := cmp.Diff(&n, b.message(t.Inputs[0]).News); d != "" || b.message(t.Inputs[1]).News != nil {
 		b.t.Error(d)
 	}
@@ -97,7 +97,7 @@ func testNoteOfTurn(b *bench) {
 	w, err := b.Window(b.ctx, next.Turn, b.ongoing())
 	b.must(err)
 	if w.Messages[2].News == nil || w.Messages[2].News.Text != n.Text {
-		b.t.Errorf("the window has %+v", w.Messages[2])
+		b.t.Errorf("the window contains %+v", w.Messages[2])
 	}
 	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
 	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(t.Inputs[0]).News); d != "" {
@@ -106,7 +106,7 @@ func testNoteOfTurn(b *bench) {
 	next.News = &core.TurnNews{Message: next.Turn.Inputs[0], News: n, Edits: w.Edits}
 	b.commit(next)
 	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(next.Turn.Inputs[0]).News); d != "" {
-		b.t.Errorf("something was redacted since the prompt was built: %s", d)
+		b.t.Errorf("no redaction since the prompt was built: %s", d)
 	}
 	gone := b.reply(b.turn("gone"), "too late")
 	b.effects(core.Redact{Message: gone.Turn.Inputs[0], At: b.now})
@@ -125,18 +125,19 @@ func testNewsOfDay(b *bench) {
 	r := b.reply(t, "1")
 	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f",
 		Head: []core.HeadPart{{Name: "last", Segment: yesterday.ID}}}
-	b.tell(r, core.News{})
+	b.replyWithNews(r, core.News{})
 	q2, a2 := b.exchange("two", "2")
 	b.summary(b.segment(), false, "today", q2, a2)
 	t = b.turn("second")
 	b.wantNews(t, "")
 	b.summary(yesterday, true, "yesterday", q, a)
 	b.wantNews(t, "2026-11-19 yesterday")
-	b.tell(b.reply(t, "well"), core.News{Text: "yesterday", Segment: yesterday.ID, Version: 1})
+	b.replyWithNews(b.reply(t, "well"), core.News{Text: "yesterday", Segment: yesterday.ID, Version: 1})
 	b.wantNews(b.turn("third"), "")
 }
 
-// testClosedLoopStays: a summary repeats what the one before it said.
+// testClosedLoopStays checks that a repeated summary does not reopen a closed loop, and that a new
+// message does.
 func testClosedLoopStays(b *bench) {
 	q, _ := b.exchange("the door is broken", "oh")
 	open := func(q core.MessageID) []core.Loop {

@@ -2,5 +2,5 @@
 
 package storetest
 
-// raced is true under the race detector.
+// raced reports whether the race detector is on.
 const raced = false

@@ -26,7 +26,7 @@ func pageCases() []testCase {
 	}
 }
 
-// compressing claims a compression job of the bench's person.
+// compressing claims a compression job of the bench's user.
 func (b *bench) compressing() core.Lease {
 	b.t.Helper()
 	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueCompress, Key: core.CompressKey,
@@ -43,7 +43,7 @@ func (b *bench) continuous() core.ThreadID {
 	return t.ID
 }
 
-// pageOf is a page of some messages, whose forms say so.
+// pageOf returns a page of some messages, with a form for each tier.
 func (b *bench) pageOf(text string, ids ...core.MessageID) core.Page {
 	b.t.Helper()
 	first, last := b.message(ids[0]), b.message(ids[len(ids)-1])
@@ -78,7 +78,8 @@ func (b *bench) pageList() core.PageList {
 	return list
 }
 
-// longWindow is a fresh window of the next turn with pages, as texts.
+// longWindow reads a new epoch's window of the next turn, and returns the texts of its pages and
+// messages.
 func (b *bench) longWindow(tokens int) (pages, messages []string, w core.Window) {
 	b.t.Helper()
 	t := b.turn("now")
@@ -144,7 +145,7 @@ func testPagesOfEpoch(b *bench) {
 	b.sent(out.Delivery)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 1)
 	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierKernel}})
-	for range 2 { // the second from what the process remembers
+	for range 2 { // the second from the process's cache
 		b.now = b.now.Add(time.Second)
 		t := b.turn("three")
 		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f",
@@ -194,7 +195,7 @@ func testPageEdited(b *bench) {
 	equal(b, "pages", len(all), 2)
 	gone, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{old})
 	b.must(err)
-	equal(b, "what an earlier prompt showed", len(gone), 0)
+	equal(b, "forms that an earlier prompt showed", len(gone), 0)
 	equal(b, "stale", all[1].Stale, false)
 	equal(b, "tier", all[1].Tier, core.TierPoints)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
@@ -280,7 +281,7 @@ func testRawFrom(b *bench) {
 	equal(b, "weight of none", weight(1<<62), 0)
 }
 
-// testCompressed: who has a prompt that goes on is told that a new one would be shorter.
+// testCompressed checks that a continuing prompt is told how much a new one would save.
 func testCompressed(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	t := b.turn("two")
@@ -305,8 +306,8 @@ func testCompressed(b *bench) {
 	equal(b, "after", compressed(), 1)
 }
 
-// testPagesOfBefore: what an earlier build made of messages is made again, and
-// stands in the prompts that showed it until then.
+// testPagesOfBefore checks that pages of an earlier build are replaced, and that prompts that show
+// them can read them until then.
 func testPagesOfBefore(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
@@ -320,7 +321,7 @@ func testPagesOfBefore(b *bench) {
 	wantList(b, "pages", pages, "")
 	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: p.ID, Tier: core.TierOlder}})
 	b.must(err)
-	equal(b, "what an earlier prompt showed", got[0].Forms[core.TierOlder].Text, "p1 1")
+	equal(b, "form that an earlier prompt showed", got[0].Forms[core.TierOlder].Text, "p1 1")
 	p = b.pageOf("p1", u1, a1)
 	p.ID = b.pages()[0].ID
 	b.putPages(core.PutPages{Pages: []core.Page{p}})
@@ -355,14 +356,14 @@ func testPagesImport(b *bench) {
 	b.bring(b.line(24*time.Hour, core.RoleUser, "in between"))
 	equal(b, "pages", len(b.pages()), 1)
 	if edits() == before {
-		b.t.Error("an epoch that shows the page goes on")
+		b.t.Error("an epoch that shows the page continues")
 	}
 	before = edits()
 	b.bring(b.line(24*time.Hour, core.RoleUser, "in between"))
 	equal(b, "edits by nothing new", edits(), before)
 }
 
-// numbered is the number of the message that says something.
+// numbered returns the id of the message with a text.
 func (b *bench) numbered(text string) (id core.MessageID) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT id FROM messages WHERE user_id = $1 AND body = $2`, b.user.ID, text).Scan(&id))

@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// testPassages: passages of a window come and go with its vector.
+// testPassages checks that passages of a window are stored and removed with its vector.
 func testPassages(b *bench) {
 	q, a := b.exchange("the heron", "nice")
 	target := b.native()
@@ -36,20 +36,19 @@ func testPassages(b *bench) {
 	equal(b, "after a redaction", passages(), "[]")
 }
 
-// testEmbeddingFaults: what fails as a whole and what fails by itself, and what is
-// tried again.
+// testEmbeddingFaults checks failures of all embeddings and of a single text, and what is retried.
 func testEmbeddingFaults(b *bench) {
 	b.exchange("the heron", "nice")
 	b.intoWindow()
 	due := func(tried string) bool {
-		return slices.Contains(second2(b.EmbeddingDue(b.ctx, 0, false, tried, 1000)), b.user.ID)
+		return slices.Contains(valueOf(b.EmbeddingDue(b.ctx, 0, false, tried, 1000)), b.user.ID)
 	}
-	faults := func() string { return fmt.Sprint(second2(b.EmbeddingFaults(b.ctx, b.user.ID))) }
+	faults := func() string { return fmt.Sprint(valueOf(b.EmbeddingFaults(b.ctx, b.user.ID))) }
 	b.must(b.FailEmbeddings(b.ctx, b.user.ID, "key 1", "the key is refused", b.now))
 	equal(b, "pending", len(b.pending()), 0)
-	equal(b, "counts", fmt.Sprint(second2(b.EmbeddingCounts(b.ctx, b.user.ID, config))), "map[error:1]")
+	equal(b, "counts", fmt.Sprint(valueOf(b.EmbeddingCounts(b.ctx, b.user.ID, config))), "map[error:1]")
 	equal(b, "faults", faults(), "[{the key is refused 1}]")
-	all := second2(b.EmbeddingFaults(b.ctx, 0))
+	all := valueOf(b.EmbeddingFaults(b.ctx, 0))
 	equal(b, "faults of all", slices.Contains(all, core.EmbeddingFault{Reason: "the key is refused", Count: 1}), true)
 	b.exec(`UPDATE segments SET unwindowed = 0`)
 	equal(b, "due with the same key", due("key 1"), false)

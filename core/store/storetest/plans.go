@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// statements holds the distinct statements of a suite, with arguments of each.
+// statements holds the distinct statements of a suite, each with arguments.
 type statements struct {
 	mu  sync.Mutex
 	all map[string][]any
@@ -28,20 +28,19 @@ func (s *statements) note(query string, args []any) {
 	}
 }
 
-// rare lists statements of whole-user work that may read everything a user has, or
-// of tables that stay small.
+// rare lists parts of statements that may read all rows of a user, or of tables that stay small.
 func rare() []string {
 	return []string{
-		`FROM epochs WHERE whole = 1`,                        // those of an earlier version, until they are moved
+		`FROM epochs WHERE whole = 1`,                        // epochs of an earlier version, until they are moved
 		`GROUP BY queue, state`,                              // statistics over the queue, which is short
 		`user_id = 0 AND (channel, account, external) IN`,    // deletes a user's traces as a stranger
 		`FROM codes WHERE `,                                  // few
-		`lease_until = 0 WHERE state = 'running' AND worker`, // as many as run
+		`lease_until = 0 WHERE state = 'running' AND worker`, // as many as are running
 		`DELETE FROM rates`,                                  // swept
 		`FROM users WHERE id > 0`,                            // the owner's list of users
 		`FROM users WHERE role = 'owner'`,                    // the first start
 		`FROM agent_keys ORDER BY`,                           // one or two of a few users
-		`ORDER BY id DESC LIMIT $3) newest`,                  // as many as a minute may have
+		`ORDER BY id DESC LIMIT $3) newest`,                  // as many as a minute allows
 		`extra LIKE '%"path":%'`,                             // deletes a user
 		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
 		`m.user_id = $1 AND m.id > $2 AND m.kind = 'notice'`, // notices since a redacted message
@@ -50,14 +49,14 @@ func rare() []string {
 		`turn_id = $4 AND extra <> '{}'`,
 		`FROM turns t
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT`, // likewise
-		`FROM deliveries WHERE user_id = $2 ORDER BY id DESC LIMIT`,                    // as many as are wanted, in their order
+		`FROM deliveries WHERE user_id = $2 ORDER BY id DESC LIMIT`,                    // as many as requested, in order
 		`state = 'held' AND payload IS NOT NULL`,                                       // held events are few and swept
 		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT`, // all vectors are made again
-		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // so is the index
+		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // and so is the index
 		`SELECT id, content FROM items WHERE user_id = $1`,
-		`SELECT id, segment_id, tokens, channel, role FROM messages`,                 // the directory, what is new of it
+		`SELECT id, segment_id, tokens, channel, role FROM messages`,                 // new entries of the directory
 		`COUNT(*) FROM embeddings WHERE user_id`,                                     // doctor and the settings page
-		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,                        // how many that is
+		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,                        // a count of the same rows
 		`WHERE embedding MATCH $1 AND k = $2`,                                        // k vectors are sorted
 		`FROM themes WHERE user_id = $1 `,                                            // few
 		`FROM loops WHERE user_id = $1 AND state = 'closed'`,                         // a summary opens loops
@@ -66,22 +65,22 @@ func rare() []string {
 		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`,                      // deletes a user
 		`extra <> '{}' AND role = 'tool'`,                                            // tools' results of a redacted message
 		`user_id = $1 AND id > $2 AND kind = 'reminder'`,                             // reminders since a redacted message
-		`AND position > 0 ORDER BY position`,                                         // the order of a thread that is merged
-		`user_id <> $1 AND extra <> '{}'`,                                            // who was moved is deleted
+		`AND position > 0 ORDER BY position`,                                         // the order of a merged thread
+		`user_id <> $1 AND extra <> '{}'`,                                            // the deletion of a user who was moved
 		` moves SET `, `FROM moves WHERE `, `UPDATE codes SET `, `DELETE FROM tries`, // few
-		`GROUP BY segment_id`,                                          // a page of messages that are moved
+		`GROUP BY segment_id`,                                          // a page of moved messages
 		`DISTINCT queue FROM jobs`, `created_at FROM agent_keys WHERE`, // few of a user
-		`FROM move_segments`, `DISTINCT thread_id FROM messages`, // days of a user who is moved; what waits for an answer
-		`UPDATE usage SET reserved = 0`,                                                                       // days of a user who is moved
+		`FROM move_segments`, `DISTINCT thread_id FROM messages`, // days of a moved user; tool calls without a result
+		`UPDATE usage SET reserved = 0`,                                                                       // days of a moved user
 		`t.state = 'running' ORDER BY t.id`, `SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`, // few run
-		`WHERE state = 'running' AND lease_until > 0`, // few run, and it is looked for all every half minute
-		`j.run_at <= $2)`,                // deliveries under way
+		`WHERE state = 'running' AND lease_until > 0`, // few run, and all are looked for every half minute
+		`j.run_at <= $2)`,                // deliveries in progress
 		`_vectors v ON v.id = ($1 << 28`, // each by its rowid, which SQLite calls a scan
-		`name FROM threads o WHERE`,      // threads of a user who is merged
+		`name FROM threads o WHERE`,      // threads of a merged user
 	}
 }
 
-// deletion matches what deletes a user table by table.
+// deletion matches statements that delete a user, table by table.
 var deletion = regexp.MustCompile(
 	`^DELETE FROM \w+ WHERE (\([\w, ]+\) IN \(SELECT [\w, ]+ FROM \w+ WHERE )?user_id = \$1\)?$`)
 
@@ -98,7 +97,7 @@ func testPlans(t *testing.T, open Open, s *statements) {
 	defer conn.Close()
 	explain, check := `EXPLAIN QUERY PLAN `, checkSQLite
 	if _, err := conn.ExecContext(t.Context(),
-		`SET enable_seqscan = off`); err == nil { // a scan that is left is one that no index can spare
+		`SET enable_seqscan = off`); err == nil { // a scan that remains is one for which no index exists
 		explain, check = `EXPLAIN `, checkPostgres
 	}
 	for query, args := range s.all {
@@ -114,14 +113,14 @@ func testPlans(t *testing.T, open Open, s *statements) {
 	}
 }
 
-// proof matches what looks whether a text is left anywhere of what a user has.
+// proof matches statements that check whether any of a user's rows still hold a text.
 var proof = regexp.MustCompile(`^SELECT (\w+, \w+ FROM \w+ WHERE user_id = \$1$|COUNT\(\*\) AS remains )`)
 
-// paged matches what moves a page of a user's rows, whose last id was looked for
-// before: how many that are no planner knows.
+// paged matches statements that move a page of a user's rows, up to an id that was read before: no
+// planner can know how many rows that is.
 var paged = regexp.MustCompile(`id > \$\d AND (\w+\.)?(\w+_)?id <= \$\d`)
 
-// gathering matches what has an index take in many documents at once.
+// gathering matches statements that make an index take in many documents in one batch.
 var gathering = regexp.MustCompile(`^SET LOCAL gin_pending|^SELECT gin_clean_pending`)
 
 func excused(query string) bool {
@@ -185,7 +184,7 @@ func growing() string {
 // virtual matches a search of the full-text index or of vectors by a condition.
 var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE INDEX \d+:.`)
 
-// few are partial indexes and limited reads that hold or read few rows of a user.
+// few matches partial indexes and limited reads, which hold or read few rows of a user.
 var few = regexp.MustCompile(
 	`_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|tasks_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
@@ -216,11 +215,11 @@ func checkSQLite(plan []string) string {
 	return ""
 }
 
-// tooMany is how many rows a step may be expected to read.
+// tooMany is the number of rows above which a planned step is an error.
 const tooMany = 3000
 
-// checkPostgres returns what is wrong with a plan, or "". A step below a
-// limit is not read to its end.
+// checkPostgres returns what is wrong with a plan, or "". A step below a limit is not read to its
+// end.
 func checkPostgres(plan []string) string {
 	limited := false
 	for _, line := range plan {

@@ -14,7 +14,6 @@ import (
 // words is a plain analyzer: lower case, split at spaces.
 type words struct{ version string }
 
-// Version names it.
 func (w words) Version() string { return "words:" + w.version }
 
 // Index counts words; version 2 cuts them after five letters.
@@ -48,7 +47,7 @@ func recallCases() []testCase {
 	}
 }
 
-// find returns the messages that hold a term.
+// find returns the ids of the documents that contain a term.
 func (b *bench) find(kind core.DocKind, term string) []int64 {
 	b.t.Helper()
 	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: kind, Terms: []string{term}, Limit: 1000})
@@ -161,7 +160,7 @@ func testReindex(b *bench) {
 	}
 }
 
-// meanwhile is an analyzer that does something when it first meets a text.
+// meanwhile is an analyzer that calls do when it first indexes a given text.
 type meanwhile struct {
 	words
 	text string
@@ -169,7 +168,6 @@ type meanwhile struct {
 	do   func()
 }
 
-// Index counts words.
 func (m meanwhile) Index(text string) map[string]int {
 	if text == m.text {
 		m.once.Do(m.do)
@@ -269,16 +267,16 @@ func testFindSummaries(b *bench) {
 	b.summary(b.segment(), false, "saw a heron", q)
 	b.wantFound("older version", core.DocSummary, "bird")
 	b.wantFound("newer version", core.DocSummary, "heron", int64(g.ID))
-	got := second2(b.SummariesOf(b.ctx, b.user.ID, []core.SegmentID{g.ID, g.ID + 1}))
+	got := valueOf(b.SummariesOf(b.ctx, b.user.ID, []core.SegmentID{g.ID, g.ID + 1}))
 	if len(got) != 1 || got[0].Version != 2 {
 		b.t.Errorf("got %+v, want version 2", got)
 	}
 	b.effects(core.Redact{Message: q, At: b.now})
 	b.wantFound("hidden", core.DocSummary, "heron")
-	equal(b, "summaries to show", len(second2(b.SummariesOf(b.ctx, b.user.ID, []core.SegmentID{g.ID}))), 0)
+	equal(b, "summaries to show", len(valueOf(b.SummariesOf(b.ctx, b.user.ID, []core.SegmentID{g.ID}))), 0)
 }
 
-func second2[T any](v T, _ error) T { return v }
+func valueOf[T any](v T, _ error) T { return v }
 
 func testDirectory(b *bench) {
 	q, a := b.exchange("one", "two")
@@ -325,7 +323,7 @@ func testDirectories(b *bench) {
 	}
 }
 
-// complete reports whether messages are in order, and add up to the tokens of all.
+// complete reports whether the messages are in order and their tokens add up to the total.
 func complete(d *core.Directory) bool {
 	left := d.Tokens
 	for _, m := range d.Messages {

@@ -27,7 +27,7 @@ func receiptCases() []testCase {
 	}
 }
 
-// receipt stores what a service says of a part.
+// receipt stores a status that a service reported for a part.
 func (b *bench) receipt(event string, target string, s core.Status) {
 	b.t.Helper()
 	e, _ := b.inbound("")
@@ -45,7 +45,7 @@ func (b *bench) part(id core.DeliveryID, n int) core.DeliveryPart {
 			return d.Parts[n]
 		}
 	}
-	b.t.Fatalf("delivery %d is gone", id)
+	b.t.Fatalf("there is no delivery %d", id)
 	return core.DeliveryPart{}
 }
 
@@ -66,7 +66,7 @@ func testReceipts(b *bench) {
 		{"e2", "w1", core.DeliveryRead, core.DeliveryRead, core.DeliverySent},
 		{"e3", "w1", core.DeliveryDelivered, core.DeliveryRead, core.DeliverySent},
 		{"e4", "w2", core.DeliveryDelivered, core.DeliveryDelivered, core.DeliveryDelivered},
-		{"e4", "w2", core.DeliveryRead, core.DeliveryDelivered, core.DeliveryDelivered}, // a repeat of an event
+		{"e4", "w2", core.DeliveryRead, core.DeliveryDelivered, core.DeliveryDelivered}, // a repeated event
 		{"e5", "w2", core.DeliveryRead, core.DeliveryRead, core.DeliveryRead},
 		{"e6", "w2", core.DeliveryFailed, core.DeliveryRead, core.DeliveryRead},
 	} {
@@ -88,7 +88,7 @@ func testSettledByKey(b *bench) {
 	b.receipt("e1", "w1", core.Status{State: core.DeliveryDelivered, Key: d.Parts[0].Part.Key})
 	equal(b, "first", b.part(d.ID, 0).State, core.DeliveryDelivered)
 	equal(b, "native id", b.part(d.ID, 0).NativeID, "w1")
-	d = b.takeDelivery() // at once: it need not be waited for any more
+	d = b.takeDelivery() // at once: the receipt ends the wait
 	equal(b, "second", d.Parts[1].State, core.DeliverySending)
 	b.finish(d, 1, sentAs("w2"))
 	equal(b, "delivery", b.state(d.ID), core.DeliverySent)
@@ -270,23 +270,23 @@ func testStates(b *bench) {
 
 func testAgentKeys(b *bench) {
 	seal := func(id int64) (string, error) { return "sealed " + itoa(int(id)), nil }
-	mine := one2(b)(b.AddAgentKey(b.ctx, core.AgentKey{User: b.user.ID, Name: "mine", CreatedAt: b.now}, seal))
+	mine := mustKey(b)(b.AddAgentKey(b.ctx, core.AgentKey{User: b.user.ID, Name: "mine", CreatedAt: b.now}, seal))
 	u, _ := b.person("Bob", core.RoleMember, "888")
-	theirs := one2(b)(b.AddAgentKey(b.ctx, core.AgentKey{User: u.ID, Name: "theirs", CreatedAt: b.now}, seal))
+	theirs := mustKey(b)(b.AddAgentKey(b.ctx, core.AgentKey{User: u.ID, Name: "theirs", CreatedAt: b.now}, seal))
 	equal(b, "unique", mine.ID == theirs.ID, false)
 	equal(b, "sealed with its id", mine.Sealed, "sealed "+itoa(int(mine.ID)))
 	err := b.RemoveAgentKey(b.ctx, u.ID, mine.ID)
-	equal(b, "not theirs", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "of another user", errors.Is(err, core.ErrNotFound), true)
 	_, err = b.AddAgentKey(b.ctx, core.AgentKey{User: 99999, CreatedAt: b.now}, seal)
-	equal(b, "nobody's", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "of no user", errors.Is(err, core.ErrNotFound), true)
 	b.must(b.RemoveAgentKey(b.ctx, b.user.ID, mine.ID))
 	keys, err := b.AgentKeys(b.ctx)
 	b.must(err)
 	equal(b, "left", len(keys) == 1 && keys[0].ID == theirs.ID && keys[0].CreatedAt.Equal(b.now), true)
 }
 
-// one2 fails the test on an error.
-func one2(b *bench) func(k core.AgentKey, err error) core.AgentKey {
+// mustKey returns a function that fails the test on an error.
+func mustKey(b *bench) func(k core.AgentKey, err error) core.AgentKey {
 	return func(k core.AgentKey, err error) core.AgentKey { b.t.Helper(); b.must(err); return k }
 }
 

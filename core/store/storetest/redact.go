@@ -57,7 +57,7 @@ func testRedact(b *bench) {
 	equal(b, "loops", len(loops), 1)
 	b.headShowing(b.segment(), loops[0], word)
 	if n := strings.Count(Dump(b.t, b.DB()), word); n < 10 {
-		b.t.Fatalf("the word stands in %d places before, the test proves little", n)
+		b.t.Fatalf("the word was in only %d places before, too few for this test", n)
 	}
 
 	b.effects(core.Redact{Message: secret, At: b.now})
@@ -70,12 +70,12 @@ func testRedact(b *bench) {
 	equal(b, "stale", g.Stale, true)
 	equal(b, "summary jobs", len(b.due(core.QueueSummarize)), 1)
 	if n := b.message(b.newest()[1]).News; n == nil || n.Zone != "Europe/Paris" {
-		b.t.Errorf("of the news there is %+v, want the zone", n)
+		b.t.Errorf("got news %+v, want the zone", n)
 	}
 	b.effects(core.Redact{Message: secret, At: b.now})
 }
 
-// newest returns the newest messages that a person wrote, the newest first.
+// newest returns the ids of the user's messages, newest first.
 func (b *bench) newest() (ids []core.MessageID) {
 	b.t.Helper()
 	all, err := b.History(b.ctx, b.user.ID, 0, 0, 50)
@@ -104,10 +104,10 @@ func (b *bench) headShowing(g core.Segment, l core.Loop, word string) {
 	r := b.reply(t, "sure")
 	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "last", Text: "They own a " + word,
 		Segment: g.ID, Version: 1}, {Name: "loops", Text: "tune the " + word, Loops: []core.LoopID{l.ID}}}}
-	b.tell(r, core.News{})
-	b.tell(b.reply(b.turn("and"), "well"), core.News{Text: "tune the " + word, Loops: []core.LoopID{9999, l.ID},
+	b.replyWithNews(r, core.News{})
+	b.replyWithNews(b.reply(b.turn("and"), "well"), core.News{Text: "tune the " + word, Loops: []core.LoopID{9999, l.ID},
 		Zone: "Europe/Paris"})
-	b.tell(b.reply(b.turn("on"), "well"), core.News{Text: "They own a " + word, Segment: g.ID})
+	b.replyWithNews(b.reply(b.turn("on"), "well"), core.News{Text: "They own a " + word, Segment: g.ID})
 }
 
 func testRedactRunning(b *bench) {
@@ -198,7 +198,7 @@ func testRedactOtherDay(b *bench) {
 	equal(b, "hidden", fmt.Sprint(g.Hidden, g.Stale, g.SummaryVersion), "false false 1")
 }
 
-// testRedactDuringTurn redacts what a turn is answering, and what its prompt shows.
+// testRedactDuringTurn redacts an input of a running turn, and a message that its prompt shows.
 func testRedactDuringTurn(b *bench) {
 	word := "xylophone"
 	t := b.turn("an old " + word)

@@ -16,7 +16,7 @@ func reminderCases() []testCase {
 	}
 }
 
-// remind sets a reminder for an hour from now.
+// remind sets a reminder that is due in an hour.
 func (b *bench) remind(text, cron string, source core.MessageID) core.Reminder {
 	b.t.Helper()
 	id := core.ReminderID(one(b, b.NewID, b.user.ID))
@@ -37,23 +37,23 @@ func (b *bench) fire(r core.Reminder, next time.Time) (core.MessageID, error) {
 
 func testFire(b *bench) {
 	r := b.remind("water the plants", "", 0)
-	equal(b, "due too early", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
-	equal(b, "listed", len(second2(b.Reminders(b.ctx, b.user.ID, 10))), 1)
+	equal(b, "due too early", len(valueOf(b.DueReminders(b.ctx, b.now, 10))), 0)
+	equal(b, "listed", len(valueOf(b.Reminders(b.ctx, b.user.ID, 10))), 1)
 	b.now = b.now.Add(2 * time.Hour)
-	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 1)
+	equal(b, "due", len(valueOf(b.DueReminders(b.ctx, b.now, 10))), 1)
 	id, err := b.fire(r, time.Time{})
 	b.must(err)
 	if _, err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("fired twice: got %v, want ErrChanged", err)
 	}
-	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
-	done := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	equal(b, "due", len(valueOf(b.DueReminders(b.ctx, b.now, 10))), 0)
+	done := valueOf(b.Reminder(b.ctx, b.user.ID, r.ID))
 	equal(b, "state", done.State, core.ReminderDone)
 	equal(b, "message", done.Message, id)
 	b.sent(b.takeDelivery())
-	ds := second2(b.DeliveriesOf(b.ctx, b.user.ID, id))
+	ds := valueOf(b.DeliveriesOf(b.ctx, b.user.ID, id))
 	if len(ds) != 1 || ds[0].State != core.DeliverySent {
-		b.t.Errorf("got %+v, want one that was sent", ds)
+		b.t.Errorf("got %+v, want one sent", ds)
 	}
 	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
 		Effects: []core.Effect{core.CancelReminder{Reminder: r.ID, At: b.now}}, Now: b.now}))
@@ -67,7 +67,7 @@ func testRecurring(b *bench) {
 	b.now = b.now.Add(90 * time.Minute)
 	next := start().Add(2 * time.Hour)
 	b.must(second(b.fire(r, next)))
-	again := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	again := valueOf(b.Reminder(b.ctx, b.user.ID, r.ID))
 	if again.State != core.ReminderActive || !again.DueAt.Equal(next) || !again.FiredAt.Equal(b.now) {
 		b.t.Errorf("got %+v", again)
 	}
@@ -83,7 +83,7 @@ func testSnoozed(b *bench) {
 	until := b.now.Add(3 * time.Hour)
 	b.effects(core.SnoozeReminder{Reminder: r.ID, Until: until, At: b.now})
 	b.now = b.now.Add(2 * time.Hour)
-	equal(b, "due before its new time", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
+	equal(b, "due before its new time", len(valueOf(b.DueReminders(b.ctx, b.now, 10))), 0)
 	if _, err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("fired at its old time: got %v, want ErrChanged", err)
 	}
@@ -92,14 +92,14 @@ func testSnoozed(b *bench) {
 			Effects: []core.Effect{core.SnoozeReminder{Reminder: r.ID, Until: until, At: b.now}}}))
 	}
 	if err := snooze(b.now); !errors.Is(err, core.ErrRefused) {
-		b.t.Errorf("put off to now: got %v, want ErrRefused", err)
+		b.t.Errorf("postponed to now: got %v, want ErrRefused", err)
 	}
 	b.now = until
-	put := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	put := valueOf(b.Reminder(b.ctx, b.user.ID, r.ID))
 	equal(b, "due at", put.DueAt.UnixMilli(), until.UnixMilli())
 	b.must(second(b.fire(put, time.Time{})))
 	if err := snooze(b.now.Add(time.Hour)); !errors.Is(err, core.ErrNotFound) {
-		b.t.Errorf("put off when it was done: got %v, want ErrNotFound", err)
+		b.t.Errorf("postponed when done: got %v, want ErrNotFound", err)
 	}
 }
 

@@ -11,25 +11,26 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Searches is what BenchSearch measures.
+// Searches describes the data and the queries that BenchSearch measures.
 type Searches struct {
 	Analyzer core.Analyzer
 	// Terms returns the terms of a query, as the search makes them.
 	Terms func(query string) []string
-	// Mine is how many messages the user has who searches; Users others have Each.
+	// Mine is the number of messages of the searching user; Users is the number of other users,
+	// with Each messages.
 	Mine, Users, Each int
 
 	queries []string
 }
 
-// talkSeed makes the searching user's messages; the queries are words of the first of them.
+// talkSeed seeds the searching user's messages; the queries are words of the first of them.
 const talkSeed = 1
 
-// searcher is the user who searches; the others come after.
+// searcher is the searching user; other users have higher ids.
 const searcher = 1_000_000
 
-// BenchSearch measures what a search reads: the directory, and the postings of 2
-// to 8 words. "first" is the first search of a process, "warm" those after it.
+// BenchSearch measures the reads of a search: the directory, and the postings of 2 to 8 words.
+// "first" is a process's first search, "warm" a later one.
 func BenchSearch(b *testing.B, open Open, s Searches) {
 	w := &bench{open: open(b), t: b, ctx: b.Context(), now: start()}
 	w.Store = w.analyzed(s)
@@ -57,14 +58,14 @@ func BenchSearch(b *testing.B, open Open, s Searches) {
 	})
 }
 
-// analyzed opens a store that indexes.
+// analyzed opens a store with a full-text index.
 func (b *bench) analyzed(s Searches) Store {
 	store := b.open()
 	store.Analyze(s.Analyzer)
 	return store
 }
 
-// times runs f, at most `most` times, and reports how long it says that it took.
+// times calls f at most `most` times, and reports the durations that it returns.
 func (b *bench) times(bb *testing.B, most int, f func(n int) time.Duration) {
 	var took []time.Duration
 	for n := range min(bb.N, most) {
@@ -76,7 +77,7 @@ func (b *bench) times(bb *testing.B, most int, f func(n int) time.Duration) {
 	bb.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 }
 
-// search reads what the n-th search reads.
+// search reads everything that the n-th search reads.
 func (b *bench) search(store Store, s Searches, n int) {
 	if _, err := store.Directory(b.ctx, searcher); err != nil {
 		b.t.Fatal(err)
@@ -89,7 +90,7 @@ func (b *bench) search(store Store, s Searches, n int) {
 	}
 }
 
-// talk fills a store and indexes it.
+// talk fills and indexes the store.
 func (b *bench) talk(s Searches) {
 	begin := time.Now()
 	t := newTalk(talkSeed)
@@ -110,7 +111,7 @@ func (b *bench) talk(s Searches) {
 	}
 }
 
-// aDay is how many messages of talk there are a day.
+// aDay is the number of messages of talk a day.
 const aDay = 60
 
 // talkOf writes n messages of a new user.

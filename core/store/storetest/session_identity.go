@@ -6,7 +6,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// testUnlinkSessions: unlinking ends what was signed in through the identity.
+// testUnlinkSessions checks that unlinking an identity ends the sessions that were signed in
+// through it.
 func testUnlinkSessions(b *bench) {
 	phone := b.identity(b.user.ID, "Ada", "112")
 	through := func(a core.Address, hash string) {
@@ -15,7 +16,7 @@ func testUnlinkSessions(b *bench) {
 		u, until, err := b.SignsIn(b.ctx, hash, b.now)
 		b.must(err)
 		equal(b, "until when", until.Equal(b.now.Add(15*time.Minute)), true)
-		equal(b, "whom the code signs in", u.ID, b.user.ID)
+		equal(b, "user of the code", u.ID, b.user.ID)
 		_, err = b.SignIn(b.ctx, hash, b.session(hash), b.now)
 		b.must(err)
 	}

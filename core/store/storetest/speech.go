@@ -21,7 +21,7 @@ func speechCases() []testCase {
 	}
 }
 
-// voiced commits an answer that is to be spoken.
+// voiced commits a reply that is to be spoken.
 func (b *bench) voiced(question, answer string) core.MessageID {
 	b.t.Helper()
 	t := b.turn(question)
@@ -34,13 +34,13 @@ func (b *bench) voiced(question, answer string) core.MessageID {
 	return out.Messages[len(out.Messages)-1]
 }
 
-// speaking claims the job that speaks the next answer, with what came of it.
+// speaking claims the job of the next reply to be spoken, with its result.
 func (b *bench) speaking(at core.Address) (*core.Job, core.Spoken) {
 	b.t.Helper()
 	refs := b.due(core.QueueSpeak)
 	refs = slices.DeleteFunc(refs, func(r core.JobRef) bool { return r.User != b.user.ID })
 	if len(refs) == 0 {
-		b.t.Fatal("no answer waits to be spoken")
+		b.t.Fatal("no reply is waiting to be spoken")
 	}
 	j, err := b.Claim(b.ctx, refs[0], b.claim())
 	b.must(err)
@@ -84,7 +84,7 @@ func testNotSpoken(b *bench) {
 	r := b.reply(t, "never")
 	r.Speak, r.State, r.Messages, r.Deliveries = true, core.TurnStopped, nil, nil
 	b.must(second(b.Commit(b.ctx, r, nil)))
-	equal(b, "jobs of a turn that was stopped", len(b.due(core.QueueSpeak)), 0)
+	equal(b, "jobs of a stopped turn", len(b.due(core.QueueSpeak)), 0)
 }
 
 func testUnspoken(b *bench) {

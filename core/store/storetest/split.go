@@ -25,7 +25,7 @@ func splitCases() []testCase {
 	}
 }
 
-// split asks for the split of an identity.
+// split requests the split of an identity.
 func (b *bench) split(i core.Identity) core.MoveID {
 	b.t.Helper()
 	b.effects(core.Split{Identity: i.ID, At: b.now})
@@ -34,13 +34,13 @@ func (b *bench) split(i core.Identity) core.MoveID {
 	return list[len(list)-1].ID
 }
 
-// through is the bench with another address of the same person before it.
+// through returns the bench with another identity of the same user.
 func (b *bench) through(external string) *bench {
 	return b.as(b.user, b.identity(b.user.ID, "Phone", external))
 }
 
-// whose is who is at the bench's address now.
-func (b *bench) whose() *bench {
+// holder returns the bench of the user to whom the bench's address belongs now.
+func (b *bench) holder() *bench {
 	b.t.Helper()
 	i, u, err := b.Identify(b.ctx, b.at.Address)
 	b.must(err)
@@ -63,7 +63,7 @@ func testSplit(b *bench) {
 	b.intoWindow()
 	p.now = b.now
 	b.carryMove(b.split(p.at))
-	n := p.whose()
+	n := p.holder()
 	equal(b, "another user", n.user.ID != b.user.ID, true)
 	n.wantTexts("on the phone", "oh")
 	b.wantTexts("at home", "yes", "at home again", "welcome", "")
@@ -117,10 +117,10 @@ func testMergeSplit(b *bench) {
 	b.now = v.now
 	mine, hers := b.texts(), v.texts()
 	b.carryMove(v.merge(b.user.ID))
-	back := v.whose()
+	back := v.holder()
 	b.carryMove(b.split(back.at))
 	b.wantTexts(mine...)
-	v.whose().wantTexts(hers...)
+	v.holder().wantTexts(hers...)
 }
 
 func testSplitRunning(b *bench) {
@@ -132,7 +132,7 @@ func testSplitRunning(b *bench) {
 	b.now = p.now
 	b.say(false, "home?")
 	b.carryMove(b.split(p.at))
-	n := p.whose()
+	n := p.holder()
 	n.now = b.now.Add(time.Second)
 	b.now = n.now
 	for _, ref := range b.due(turns) {
@@ -141,7 +141,7 @@ func testSplitRunning(b *bench) {
 		if got.User == n.user.ID {
 			_, ok, err := n.Lookup(b.ctx, n.user.ID, got.ID, 0, 0)
 			b.must(err)
-			equal(b, "what it called", ok, true)
+			equal(b, "tool call", ok, true)
 		}
 		b.sent(b.answer(got, "answer").Delivery)
 	}
@@ -157,8 +157,8 @@ func testSplitGone(b *bench) {
 	equal(b, "users", len(must2(b.Users(b.ctx))), 1)
 }
 
-// testMoveCrash carries a merge and a split by two processes in turn, each of which
-// dies after its step.
+// testMoveCrash runs a merge and a split in two alternating processes, each of which dies after its
+// step.
 func testMoveCrash(b *bench) {
 	v, _ := b.second("Vera", "222").victim()
 	b.exchange("mine", "yours")
@@ -166,7 +166,7 @@ func testMoveCrash(b *bench) {
 	second := b.open()
 	for _, id := range []core.MoveID{v.merge(b.user.ID), 0} {
 		if id == 0 {
-			id = b.split(v.whose().at)
+			id = b.split(v.holder().at)
 		}
 		for n := 0; ; n++ {
 			s := b.Store
@@ -191,5 +191,5 @@ func testMoveCrash(b *bench) {
 	for _, want := range []string{"mine", "yours"} {
 		equal(b, want, slices.Contains(all, want), true)
 	}
-	equal(b, "split", slices.Contains(v.whose().texts(), "secret"), true)
+	equal(b, "split", slices.Contains(v.holder().texts(), "secret"), true)
 }

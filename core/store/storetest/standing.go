@@ -21,13 +21,13 @@ func standingCases() []testCase {
 	}
 }
 
-// always is an effect that adds an instruction of 10 tokens.
+// always returns an effect that adds an instruction of 10 tokens.
 func (b *bench) always(text string) core.AddInstruction {
 	return core.AddInstruction{Instruction: core.Instruction{Text: text, Tokens: 10}, Digest: "digest of " + text,
 		Max: 3, MaxTokens: 35, At: b.now}
 }
 
-// wants lists the texts of what holds always.
+// wants lists the texts of the standing instructions.
 func (b *bench) wants() string {
 	b.t.Helper()
 	list, err := b.Instructions(b.ctx, b.user.ID)
@@ -39,7 +39,7 @@ func (b *bench) wants() string {
 	return strings.Join(out, ", ")
 }
 
-// changed is how many changes of standing instructions the user has.
+// changed returns the user's count of changes to standing instructions.
 func (b *bench) changed() int64 {
 	b.t.Helper()
 	u, err := b.User(b.ctx, b.user.ID)
@@ -91,11 +91,11 @@ func (b *bench) standingHead(texts ...string) *core.Turn {
 	}
 	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "policy", Text: "- \"be brief\""},
 		{Name: core.PartStanding, Text: strings.Join(lines, "\n"), Tokens: 12}}}
-	b.tell(r, core.News{})
+	b.replyWithNews(r, core.News{})
 	return t
 }
 
-// head is the text of the standing part of an epoch.
+// head returns the text of an epoch's standing part.
 func (b *bench) head(t *core.Turn) string {
 	b.t.Helper()
 	e, err := b.Epoch(b.ctx, b.user.ID, t.ID)
@@ -157,7 +157,7 @@ func testStandingMerged(b *bench) {
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
 	equal(b, "source", list[2].Source, 1+shift)
-	equal(b, "what it names", b.message(list[2].Source).Text, "hers")
+	equal(b, "source", b.message(list[2].Source).Text, "hers")
 	equal(b, "counted", b.changed() > before, true)
 	b.gone(v.user.ID)
 }
@@ -173,7 +173,7 @@ func testStandingSplit(b *bench) {
 	b.effects(here, there, b.always("page"))
 	b.now = p.now
 	b.carryMove(b.split(p.at))
-	n := p.whose()
+	n := p.holder()
 	equal(b, "wants here", b.wants(), "here, page")
 	equal(b, "wants there", n.wants(), "there")
 	equal(b, "counted", n.changed() > 0 && b.changed() > 0, true)
@@ -183,15 +183,15 @@ func testStandingCounted(b *bench) {
 	other := b.second("Oscar", "333")
 	equal(b, "before", b.changed(), 0)
 	b.effects(b.always("one"))
-	b.effects(b.always("one")) // it is there: no change
+	b.effects(b.always("one")) // it exists: no change
 	equal(b, "after one", b.changed(), 1)
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
 	_, err = other.Note(b.ctx, core.Note{User: other.user.ID, Now: b.now,
 		Effects: []core.Effect{core.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
-	equal(b, "somebody else's", errors.Is(err, core.ErrNotFound), true)
-	equal(b, "seen by somebody else", other.wants(), "")
+	equal(b, "another user's", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "seen by another user", other.wants(), "")
 	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
 	equal(b, "after two", b.changed(), 2)
-	equal(b, "of somebody else", other.changed(), 0)
+	equal(b, "of another user", other.changed(), 0)
 }

@@ -1,6 +1,6 @@
-// Package storetest is the conformance suite of core.Store, which every engine
-// passes. Each case is named as a sentence of the contract, and after each one
-// Check verifies the invariants of the raw tables.
+// Package storetest is the conformance suite of core.Store, which every engine passes. Each case is
+// named as a sentence of the contract, and after each one Check verifies the invariants of the raw
+// tables.
 package storetest
 
 import (
@@ -30,8 +30,8 @@ type Store interface {
 	Listen(ctx context.Context) error
 }
 
-// Open creates an empty, migrated database that is removed with the test, and returns
-// a function that opens stores on it, which are closed with the test.
+// Open creates an empty, migrated database that is removed with the test, and returns a function
+// that opens stores on it, which are closed with the test.
 type Open func(t testing.TB) (store func() Store)
 
 // testCase is one case; its name is a sentence of the contract.
@@ -99,10 +99,10 @@ func testContract(t *testing.T, open Open, of int) {
 	t.Run("together", func(t *testing.T) { t.Parallel(); testTogether(t, open) })
 }
 
-// start is the moment at which every test begins.
+// start returns the time at which every test begins.
 func start() time.Time { return time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC) }
 
-// bench is a store with a person in it.
+// bench is a store with a user.
 type bench struct {
 	Store
 	open func() Store // another store on the same database
@@ -121,21 +121,21 @@ func newBench(t testing.TB, open Open) *bench {
 	return b
 }
 
-// person creates a user with one telegram identity.
+// person creates a user with one Telegram identity.
 func (b *bench) person(name string, role core.UserRole, external string) (core.User, core.Identity) {
 	b.t.Helper()
 	u := one(b, b.AddUser, core.User{Name: name, Role: role, CreatedAt: b.now})
 	return u, b.identity(u.ID, name, external)
 }
 
-// identity gives a user another address.
+// identity adds an identity to a user.
 func (b *bench) identity(user core.UserID, name, external string) core.Identity {
 	b.t.Helper()
 	return one(b, b.AddIdentity, core.Identity{User: user, Name: name, LastUsed: b.now,
 		Address: core.Address{Channel: "telegram", Account: "42", External: external}})
 }
 
-// as returns the bench for another person.
+// as returns the bench for another user.
 func (b *bench) as(u core.User, i core.Identity) *bench {
 	other := *b
 	other.user, other.at, other.n = u, i, 1000*int(i.User)+100*int(i.ID)
@@ -165,7 +165,7 @@ func equal[T comparable](b *bench, what string, got, want T) {
 	}
 }
 
-// inbound is a message of the bench's person with its event.
+// inbound returns a message of the bench's user with its event.
 func (b *bench) inbound(text string) (core.Inbound, core.NewMessage) {
 	b.n++
 	id := fmt.Sprintf("m%d-%d", b.at.User, b.n)
@@ -255,7 +255,7 @@ func (b *bench) sent(d *core.Delivery) {
 	}
 }
 
-// exchange runs a whole turn.
+// exchange runs a complete turn, and returns the ids of its input and its reply.
 func (b *bench) exchange(question, answer string) (core.MessageID, core.MessageID) {
 	b.t.Helper()
 	t := b.turn(question)
@@ -278,7 +278,7 @@ func (b *bench) due(queues ...string) []core.JobRef {
 	return refs
 }
 
-// only returns the one job that is due of a queue.
+// only returns the only due job of a queue.
 func (b *bench) only(queue string) core.JobRef {
 	b.t.Helper()
 	refs := b.due(queue)
@@ -288,7 +288,7 @@ func (b *bench) only(queue string) core.JobRef {
 	return refs[0]
 }
 
-// take claims the one turn that is due.
+// take claims the only due turn.
 func (b *bench) take() *core.Turn {
 	b.t.Helper()
 	turn, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
@@ -296,7 +296,7 @@ func (b *bench) take() *core.Turn {
 	return turn
 }
 
-// takeDelivery claims the one delivery that is due.
+// takeDelivery claims the only due delivery.
 func (b *bench) takeDelivery() *core.Delivery {
 	b.t.Helper()
 	d, err := b.ClaimDelivery(b.ctx, b.only(deliveries), b.claim())

@@ -28,7 +28,7 @@ func summaryCases() []testCase {
 	}
 }
 
-// summaryJob claims a summary job of a segment, queued if there is none.
+// summaryJob claims a summary job of a segment, and queues it first if necessary.
 func (b *bench) summaryJob(g core.Segment) core.Lease {
 	b.t.Helper()
 	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
@@ -38,7 +38,7 @@ func (b *bench) summaryJob(g core.Segment) core.Lease {
 	return j.Lease
 }
 
-// put is a summary of a segment as it is now.
+// put returns a summary of a segment in its current state.
 func (b *bench) put(g core.Segment, final bool, text string, covers ...core.MessageID) core.PutSummary {
 	b.t.Helper()
 	p := core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Markdown: text, Tokens: 3,
@@ -59,7 +59,8 @@ func (b *bench) summary(g core.Segment, final bool, text string, covers ...core.
 	b.must(b.PutSummary(b.ctx, b.put(g, final, text, covers...)))
 }
 
-// testCoveredOnce: a day may have hundreds of summaries and thousands of messages.
+// testCoveredOnce checks that a message is not marked as covered again: a day can have hundreds of
+// summaries and thousands of messages.
 func testCoveredOnce(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	b.summary(b.segment(), false, "so far", u1, a1)
@@ -99,7 +100,7 @@ func sameLoop(text string, open []core.Loop) (core.LoopID, bool) {
 	return 0, false
 }
 
-// postOf posts a segment's summary to the bench's person and confirms it.
+// postOf posts a segment's summary to the bench's user and confirms it.
 func (b *bench) postOf(g core.Segment, text string) {
 	b.t.Helper()
 	b.must(b.PutPost(b.ctx, b.post(g, text)))
@@ -213,7 +214,8 @@ func testLoops(b *bench) {
 	equal(b, "open", len(list), 1)
 }
 
-// testLoopDates: a summary of long ago is written today.
+// testLoopDates checks that loops of a summary bear the dates of their messages, not that of the
+// summary.
 func testLoopDates(b *bench) {
 	first, answer := b.exchange("one", "1")
 	begin := b.message(first).SentAt

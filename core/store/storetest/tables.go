@@ -19,10 +19,10 @@ func tableCases() []testCase {
 	}
 }
 
-// column is a column of the schema, as the database describes it.
+// column is a column of the schema as described by the database.
 type column struct{ table, name, kind string }
 
-// unclassified matches tables of the indexes and of what keeps the schema.
+// unclassified matches the tables of indexes and of the schema's own tools.
 var unclassified = regexp.MustCompile(`^(message|summary|item|file)_terms|^(window|item|file)_vectors|^goose_|^sqlite_`)
 
 // schema reads the columns of all tables from the database itself.
@@ -70,15 +70,15 @@ func testClassified(b *bench) {
 		text := slices.Contains(slices.Concat(t.Words, t.Sealed, t.Plain), c.name)
 		switch {
 		case !known:
-			b.t.Errorf("the table %s is in the schema and not in sqlstore.Tables", c.table)
+			b.t.Errorf("the table %s is in the schema but not in sqlstore.Tables", c.table)
 		case t.Owner == "" && c.name == "user_id":
-			b.t.Errorf("%s has rows of users and names no owner", c.table)
+			b.t.Errorf("%s has rows of users but names no owner", c.table)
 		case c.text() && !text:
-			b.t.Errorf("%s.%s is %s and nobody says whether it holds words of people", c.table, c.name, c.kind)
+			b.t.Errorf("%s.%s is %s, and not classified as holding users' words or not", c.table, c.name, c.kind)
 		case !text && !refers && c.names() && c.name != t.Owner:
-			b.t.Errorf("%s.%s names a row and nobody says of which table", c.table, c.name)
+			b.t.Errorf("%s.%s names a row, but Refs does not say of which table", c.table, c.name)
 		case t.Page > 0 && !text && !refers && c.name != t.Owner && c.name != "id" && !slices.Contains(t.Numbers, c.name):
-			b.t.Errorf("%s.%s would get lost in a merge: the columns of tables with a Page are all named", c.table, c.name)
+			b.t.Errorf("%s.%s would be lost in a merge: a table with a Page must list all columns", c.table, c.name)
 		}
 	}
 	for _, t := range sqlstore.Tables() {
@@ -88,32 +88,32 @@ func testClassified(b *bench) {
 		}
 		for _, name := range append(names, t.Owner, t.Row) {
 			if name != "" && !there[t.Name+"."+name] {
-				b.t.Errorf("%s.%s is classified and not in the schema", t.Name, name)
+				b.t.Errorf("%s.%s is classified but not in the schema", t.Name, name)
 			}
 		}
 		if !there[t.Name] {
-			b.t.Errorf("%s is classified and not in the schema", t.Name)
+			b.t.Errorf("%s is classified but not in the schema", t.Name)
 		}
 		if (t.Owner == "") != (t.Merge == "") {
-			b.t.Errorf("%s: what becomes of it in a merge is %q", t.Name, t.Merge)
+			b.t.Errorf("%s: its rule for merges is %q", t.Name, t.Merge)
 		}
 		if (len(t.Words) == 0) != (t.Forget == "") {
-			b.t.Errorf("%s: what becomes of its words when a message is forgotten is %q", t.Name, t.Forget)
+			b.t.Errorf("%s: its rule for forgotten messages is %q", t.Name, t.Forget)
 		}
 		if (len(t.Words) == 0) != (t.Export == "") {
-			b.t.Errorf("%s: the words' place in an export is %q", t.Name, t.Export)
+			b.t.Errorf("%s: its place in an export is %q", t.Name, t.Export)
 		}
 		for column, of := range t.Refs {
 			if t.Page > 0 && (of == "threads" || of == "segments") {
-				b.t.Errorf("%s.%s names one of %s, whose numbers a merge does not just shift: it needs a copying of its own",
+				b.t.Errorf("%s.%s names one of %s, whose ids a merge does not just shift: it needs its own copying",
 					t.Name, column, of)
 			}
 		}
 	}
 }
 
-// fillRow stores a row with a word of its own in every column of text of a table.
-// Columns of message are of this message, all other numbers are 7.
+// fillRow stores a row of a table with a distinct word in every text column. Message ids are
+// message, all other numbers are 7.
 func (b *bench) fillRow(t sqlstore.Table, columns []column, user core.UserID, message core.MessageID) {
 	b.t.Helper()
 	var names, values []string
@@ -140,7 +140,7 @@ func (b *bench) fillRow(t sqlstore.Table, columns []column, user core.UserID, me
 	b.must(err)
 }
 
-// columns are those of each table.
+// columns returns the columns of each table.
 func (b *bench) columns() map[string][]column {
 	b.t.Helper()
 	out := map[string][]column{}
@@ -150,8 +150,8 @@ func (b *bench) columns() map[string][]column {
 	return out
 }
 
-// testForgotten writes a row that names a message into every table that says what
-// becomes of it when the message is forgotten.
+// testForgotten writes a row that names a message into every table with a rule for forgotten
+// messages.
 func testForgotten(b *bench) {
 	u, i := b.person("Grace", core.RoleMember, "4713")
 	g := b.as(u, i)
@@ -170,7 +170,7 @@ func testForgotten(b *bench) {
 			"file ")
 	}) // scrubbed later
 	if len(traces) > 0 {
-		b.t.Errorf("left of a forgotten message: %v", traces)
+		b.t.Errorf("traces of a forgotten message: %v", traces)
 	}
 	_, err = b.DeleteUser(b.ctx, u.ID)
 	b.must(err)
@@ -210,7 +210,7 @@ func testLedByUsers(b *bench) {
 	}
 }
 
-// testEveryColumn writes a row with a word of its own into every table of a user.
+// testEveryColumn writes a row with distinct words into every table of a user.
 func testEveryColumn(b *bench) {
 	u := one(b, b.AddUser, core.User{Name: "Grace", Role: core.RoleMember, CreatedAt: b.now})
 	columns := b.columns()
@@ -230,7 +230,7 @@ func testEveryColumn(b *bench) {
 		delete(want, t.Where)
 	}
 	for where := range want {
-		b.t.Errorf("%s is not traced", where)
+		b.t.Errorf("%s is not among the traces", where)
 	}
 	_, err = b.DeleteUser(b.ctx, u.ID)
 	b.must(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// wantUndoable holds what can be taken back under a number.
+// wantUndoable checks what can be undone under a number.
 func (b *bench) wantUndoable(id int64, want core.Undoable) {
 	b.t.Helper()
 	got, err := b.Undoable(b.ctx, b.user.ID, id, b.now)
@@ -20,8 +20,8 @@ func (b *bench) wantUndoable(id int64, want core.Undoable) {
 	equal(b, "undoable", got, want)
 }
 
-// testTainted: what was made from words of others keeps its mark, wherever it is
-// read, and can be taken back once.
+// testTainted checks that the mark of what others' words influenced is kept wherever it is read,
+// and that it can be undone once.
 func testTainted(b *bench) {
 	t := b.turn("what does it say?")
 	r := b.reply(t, "it says: pay")
@@ -70,13 +70,13 @@ func testUndo(b *bench) {
 		b.wantUndoable(x.ID, core.Undoable{})
 		if _, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
 			Effects: []core.Effect{core.Undo{X: x, At: b.now}}, Now: b.now}); !errors.Is(err, core.ErrRefused) {
-			b.t.Errorf("%s was taken back twice: %v", x.Text, err)
+			b.t.Errorf("%s was undone twice: %v", x.Text, err)
 		}
 	}
 	add.Item.ID, open.Loop.ID, set.Reminder.ID = core.ItemID(id()), core.LoopID(id()), core.ReminderID(id())
 	b.effects(add, open, set)
 	for _, n := range []int64{int64(add.Item.ID), int64(open.Loop.ID), int64(set.Reminder.ID)} {
-		b.wantUndoable(n, core.Undoable{}) // it is the person's own
+		b.wantUndoable(n, core.Undoable{}) // the user's own words
 	}
 	b.effects(core.Taint(core.ArchiveItem{Item: add.Item.ID, At: b.now}),
 		core.Taint(core.CloseLoop{Loop: open.Loop.ID, At: b.now}),
@@ -96,11 +96,11 @@ func testUndo(b *bench) {
 	i, err = b.Item(b.ctx, b.user.ID, add.Item.ID)
 	b.must(err)
 	if len(ls) != 1 || ls[0].Tainted || len(rs) != 1 || rs[0].Tainted || i.Status != core.ItemActive || i.Tainted {
-		b.t.Errorf("what is there again: %+v, %+v, %+v", ls, rs, i)
+		b.t.Errorf("restored: %+v, %+v, %+v", ls, rs, i)
 	}
 	b.effects(core.Taint(core.CancelReminder{Reminder: set.Reminder.ID, At: b.now}))
 	b.now = b.now.Add(2 * time.Hour)
-	b.wantUndoable(int64(set.Reminder.ID), core.Undoable{}) // its time is over
+	b.wantUndoable(int64(set.Reminder.ID), core.Undoable{}) // no longer due
 	other, _ := b.person("Eve", core.RoleMember, "667")
 	_, err = b.Undoable(b.ctx, other.ID, loop, b.now)
 	b.notFound("somebody else's", err)

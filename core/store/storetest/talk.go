@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Size of the vocabulary, and how many of its words are in every other sentence.
+// Size of the vocabulary, and the number of words that occur in every other sentence.
 const (
 	vocabulary = 30_000
 	commonest  = 60
 )
 
-// talk makes up messages as people write them: words by Zipf's law, endings that
-// stem to one word, now and then an identifier.
+// talk makes up messages that resemble real ones: words by Zipf's law, endings that stem to the
+// same word, and occasional identifiers.
 type talk struct {
 	r     *rand.Rand
-	picks *rand.Rand // of queries, so that what is said does not depend on them
+	picks *rand.Rand // of queries, so that messages do not depend on them
 	words []string
-	upTo  []float64 // the share of a word and all before it
+	upTo  []float64 // the cumulative share of a word and all before it
 }
 
 func newTalk(seed uint64) *talk {
@@ -38,7 +38,7 @@ func newTalk(seed uint64) *talk {
 	return t
 }
 
-// word is the i-th word of the vocabulary: the commonest are the shortest.
+// word returns the i-th word of the vocabulary: the commonest are the shortest.
 func word(i int) string {
 	var b strings.Builder
 	for {
@@ -53,7 +53,7 @@ func word(i int) string {
 // rank draws a word.
 func (t *talk) rank() int { return sort.SearchFloat64s(t.upTo[:vocabulary-1], t.r.Float64()) }
 
-// message is 5 to 60 words, most of them few.
+// message returns 5 to 60 words, mostly few.
 func (t *talk) message() string {
 	n := 5 + int(55*t.r.Float64()*t.r.Float64()*t.r.Float64())
 	out := make([]string, n)
@@ -66,7 +66,7 @@ func (t *talk) message() string {
 	return strings.Join(out, " ") + "."
 }
 
-// queries are n times 2 to 8 words of what t says next, without those that are everywhere.
+// queries returns n queries of 2 to 8 words from t's next messages, without the commonest words.
 func (t *talk) queries(n int) []string {
 	out := make([]string, n)
 	for i := range out {

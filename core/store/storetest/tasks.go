@@ -22,7 +22,7 @@ func taskCases() []testCase {
 	}
 }
 
-// task sets a task for an hour from now.
+// task sets a task that is due in an hour.
 func (b *bench) task(text, cron string, source core.MessageID) core.Task {
 	b.t.Helper()
 	id := core.TaskID(one(b, b.NewID, b.user.ID))
@@ -42,7 +42,7 @@ func (b *bench) fires(k core.Task, next time.Time) core.FireTask {
 		Budget: core.Budget{Reserve: 100, Least: 60, Day: dayOf(b.now).Label, TokensPerDay: 1000, TaskTokensPerDay: 250}}
 }
 
-// took returns the tokens that tasks have used today, and those reserved for them.
+// took returns the tokens that tasks have used and reserved today, and all that are reserved.
 func (b *bench) took() (tokens, reserved, all int) {
 	b.t.Helper()
 	b.must(b.DB().QueryRow(`SELECT task_tokens, task_reserved, reserved FROM usage WHERE user_id = `+
@@ -50,27 +50,27 @@ func (b *bench) took() (tokens, reserved, all int) {
 	days, err := b.UsageDays(b.ctx, b.user.ID, dayOf(b.now).Label, dayOf(b.now).Label)
 	b.must(err)
 	for _, d := range days {
-		equal(b, "what tasks took of the day", d.Tasks, tokens)
+		equal(b, "tokens of tasks", d.Tasks, tokens)
 	}
 	return tokens, reserved, all
 }
 
 func testTaskRuns(b *bench) {
 	k := b.task("tell the news", "0 * * * *", 0)
-	equal(b, "due too early", len(second2(b.DueTasks(b.ctx, b.now, 10))), 0)
+	equal(b, "due too early", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 0)
 	b.now = b.now.Add(61 * time.Minute)
-	equal(b, "due", len(second2(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
 	f := b.fires(k, k.DueAt.Add(time.Hour))
 	b.must(b.FireTask(b.ctx, f))
 	if err := b.FireTask(b.ctx, f); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("fired twice: got %v, want ErrChanged", err)
 	}
-	equal(b, "due", len(second2(b.DueTasks(b.ctx, b.now, 10))), 0)
+	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 0)
 	tokens, reserved, all := b.took()
 	equal(b, "before the turn", [3]int{tokens, reserved, all}, [3]int{0, 100, 100})
 	turn := b.take()
 	equal(b, "the turn's task", turn.Task, k.ID)
-	equal(b, "when it was due", turn.Due.Equal(k.DueAt), true)
+	equal(b, "due", turn.Due.Equal(k.DueAt), true)
 	equal(b, "reserved", turn.Reserved, 100)
 	m := b.message(turn.Inputs[0])
 	if m.Task == nil || !m.Task.Due.Equal(k.DueAt) || m.Text != k.Text {
@@ -88,7 +88,7 @@ func testTaskRuns(b *bench) {
 	b.must(err)
 	tokens, reserved, all = b.took()
 	equal(b, "after the turn", [3]int{tokens, reserved, all}, [3]int{90, 0, 0})
-	again := second2(b.Task(b.ctx, b.user.ID, k.ID))
+	again := valueOf(b.Task(b.ctx, b.user.ID, k.ID))
 	equal(b, "state", again.State, core.TaskActive)
 	equal(b, "last", again.Last.State, core.RunDone)
 	equal(b, "turn", again.Last.Turn, turn.ID)
@@ -114,7 +114,7 @@ func testTaskTokens(b *bench) {
 	if err := b.FireTask(b.ctx, f); !errors.Is(err, core.ErrRefused) {
 		b.t.Errorf("more than the day has: got %v, want ErrRefused", err)
 	}
-	equal(b, "still due", len(second2(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "still due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
 	_, reserved, all := b.took()
 	equal(b, "reserved", [2]int{reserved, all}, [2]int{200, 200})
 	for range 2 {
@@ -133,7 +133,7 @@ func testTaskSkipped(b *bench) {
 	b.must(b.FireTask(b.ctx, f))
 	b.sent(b.takeDelivery())
 	equal(b, "turns", len(b.due(turns)), 0)
-	again := second2(b.Task(b.ctx, b.user.ID, k.ID))
+	again := valueOf(b.Task(b.ctx, b.user.ID, k.ID))
 	equal(b, "last", again.Last.State, core.RunSkipped)
 	equal(b, "cause", again.Last.Cause, core.CauseLate)
 	equal(b, "passed over", again.Last.Passed, 3)
@@ -157,7 +157,7 @@ func testTaskFails(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	b.failRun(k, k.DueAt.Add(time.Hour))
 	equal(b, "turns", len(b.due(turns)), 0)
-	k = second2(b.Task(b.ctx, b.user.ID, k.ID))
+	k = valueOf(b.Task(b.ctx, b.user.ID, k.ID))
 	equal(b, "failures", k.Failures, 1)
 	equal(b, "last", k.Last.State, core.RunFailed)
 	equal(b, "cause", k.Last.Cause, core.CauseModel)
@@ -168,7 +168,7 @@ func testTaskFails(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	b.sent(b.answer(b.take(), "done").Delivery)
-	equal(b, "failures in a row", second2(b.Task(b.ctx, b.user.ID, k.ID)).Failures, 0)
+	equal(b, "failures in a row", valueOf(b.Task(b.ctx, b.user.ID, k.ID)).Failures, 0)
 }
 
 func testTaskAlone(b *bench) {
@@ -186,22 +186,22 @@ func testTaskAlone(b *bench) {
 	equal(b, "the last turn's task", last.Task, core.TaskID(0))
 	b.answer(last, "yes")
 	b.wantTexts("hello", "hi", "tell the news", "the news", "and again", "yes")
-	equal(b, "state", second2(b.Task(b.ctx, b.user.ID, k.ID)).State, core.TaskDone)
+	equal(b, "state", valueOf(b.Task(b.ctx, b.user.ID, k.ID)).State, core.TaskDone)
 }
 
 func testTaskPaused(b *bench) {
 	k := b.task("tell the news", "0 * * * *", 0)
 	b.effects(core.PauseTask{Task: k.ID, At: b.now})
 	b.now = b.now.Add(2 * time.Hour)
-	equal(b, "due", len(second2(b.DueTasks(b.ctx, b.now, 10))), 0)
-	equal(b, "listed", len(second2(b.Tasks(b.ctx, b.user.ID, 10))), 1)
+	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 0)
+	equal(b, "listed", len(valueOf(b.Tasks(b.ctx, b.user.ID, 10))), 1)
 	b.effects(core.ResumeTask{Task: k.ID, Due: b.now, At: b.now})
-	equal(b, "due", len(second2(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
 	b.effects(core.CancelTask{Task: k.ID, At: b.now})
-	equal(b, "listed", len(second2(b.Tasks(b.ctx, b.user.ID, 10))), 0)
+	equal(b, "listed", len(valueOf(b.Tasks(b.ctx, b.user.ID, 10))), 0)
 	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
 		Effects: []core.Effect{core.ResumeTask{Task: k.ID, Due: b.now, At: b.now}}}))
-	equal(b, "resumed when it was cancelled", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "resumed after cancellation", errors.Is(err, core.ErrNotFound), true)
 	full := core.SetTask{Task: core.Task{Text: "one more", DueAt: b.now, Zone: "UTC"}, Max: 1, At: b.now}
 	b.effects(full)
 	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{full}}))
@@ -214,7 +214,7 @@ func testTaskRedacted(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	b.sent(b.answer(b.take(), "nothing new").Delivery)
-	k = second2(b.Task(b.ctx, b.user.ID, k.ID))
+	k = valueOf(b.Task(b.ctx, b.user.ID, k.ID))
 	b.now = b.now.Add(time.Hour)
 	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour)))) // its turn has not begun
 	b.effects(core.Redact{Message: q, At: b.now})
@@ -246,7 +246,7 @@ func testTaskStopped(b *bench) {
 	b.effects(core.StopTurn{})
 	_, reserved, all := b.took()
 	equal(b, "reserved", [2]int{reserved, all}, [2]int{0, 0})
-	equal(b, "last", second2(b.Task(b.ctx, b.user.ID, k.ID)).Last.State, core.RunStopped)
+	equal(b, "last", valueOf(b.Task(b.ctx, b.user.ID, k.ID)).Last.State, core.RunStopped)
 }
 
 func testTaskMerged(b *bench) {
@@ -271,5 +271,5 @@ func testTaskMerged(b *bench) {
 	ran, _, err := b.Turn(b.ctx, b.user.ID, got.Last.Turn)
 	b.must(err)
 	equal(b, "the run's turn", ran.Task, got.ID)
-	equal(b, "theirs", len(second2(b.Tasks(b.ctx, p.user.ID, 10))), 0)
+	equal(b, "theirs", len(valueOf(b.Tasks(b.ctx, p.user.ID, 10))), 0)
 }

@@ -31,7 +31,7 @@ func timelineCases() []testCase {
 	}
 }
 
-// timeline reads a page as texts.
+// timeline reads a page, and returns its texts as well.
 func (b *bench) timeline(q core.TimelineQuery) (texts []string, more bool, ms []core.Message) {
 	b.t.Helper()
 	q.User = b.user.ID
@@ -246,7 +246,7 @@ func testUsageDays(b *bench) {
 	equal(b, "none", days(b.user.ID, "2026-12-01", "2026-12-31"), "")
 }
 
-// wantChanges waits until all of some users were named, and nobody else.
+// wantChanges waits for a change of each of the users, and fails the test on any other.
 func (b *bench) wantChanges(changes <-chan core.UserID, users ...core.UserID) {
 	b.t.Helper()
 	late := time.After(5 * time.Second)
@@ -258,11 +258,11 @@ func (b *bench) wantChanges(changes <-chan core.UserID, users ...core.UserID) {
 		select {
 		case got := <-changes:
 			if !slices.Contains(users, got) {
-				b.t.Fatalf("user %d is named", got)
+				b.t.Fatalf("got a change of user %d", got)
 			}
 			delete(left, got)
 		case <-late:
-			b.t.Fatalf("users %v are not named", left)
+			b.t.Fatalf("got no change of users %v", left)
 		}
 	}
 }
@@ -281,7 +281,7 @@ func testChanged(b *bench) {
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
 		Effects: []core.Effect{core.CloseLoop{Loop: 77, At: b.now}}})
 	b.notFound("fails", err)
-	bob.say(false, "last") // nobody was named for what failed, nor for strangers
+	bob.say(false, "last") // failed writes and strangers were not reported
 	b.drain(changes, u.ID)
 	var wg sync.WaitGroup
 	for _, who := range []*bench{b, bob} {
@@ -300,7 +300,7 @@ func testChanged(b *bench) {
 	b.say(false, "nobody listens")
 }
 
-// drain reads changes until one is of user, of whom they all must be.
+// drain reads pending changes after one of user; all must be of user.
 func (b *bench) drain(changes <-chan core.UserID, user core.UserID) {
 	b.t.Helper()
 	b.wantChanges(changes, user)

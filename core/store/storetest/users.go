@@ -16,35 +16,35 @@ func userCases() []testCase {
 	return []testCase{{"every statement of a turn names its user", testTurnNamesUser}}
 }
 
-// testTurnNamesUser records the statements of turns.
+// testTurnNamesUser checks that every statement of a turn names its user.
 func testTurnNamesUser(b *bench) {
 	ran := &statements{all: map[string][]any{}}
 	s := b.open()
 	s.Trace(ran.note)
 	b.takeTurns(s)
 	if len(ran.all) < 30 {
-		b.t.Errorf("recorded %d statements, want all of some turns", len(ran.all))
+		b.t.Errorf("recorded %d statements, want those of several turns", len(ran.all))
 	}
 	for query := range ran.all {
 		if tables := nameless(query); len(tables) > 0 {
-			b.t.Errorf("no parameter says whose rows of %v are meant: %s", tables, query)
+			b.t.Errorf("no parameter names the user of the rows of %v: %s", tables, query)
 		}
 	}
 }
 
-// TestTurnOnOneServer takes turns on a store that fails at a statement for several servers.
-// strict opens it on the database of open.
+// TestTurnOnOneServer takes turns on a store that fails on a statement that involves several
+// servers. strict opens it on the database of open.
 func TestTurnOnOneServer(t *testing.T, open Open, strict func(t testing.TB) Store) {
 	b := newBench(t, open)
 	b.takeTurns(strict(t))
 	Check(t, b.DB())
 }
 
-// takeTurns runs turns on s in all ways that a turn can take.
+// takeTurns runs turns on s in every way that a turn can end.
 func (b *bench) takeTurns(s Store) {
 	on := *b
 	on.Store = s
-	for range 2 { // the second goes on with what the first began
+	for range 2 { // the second continues what the first began
 		_, _, err := s.Identify(b.ctx, b.at.Address)
 		b.must(err)
 		on.takeTurn(on.turn("hello"))
@@ -89,12 +89,12 @@ var (
 	given   = ` ?(\+ 0 )?= (\$\d|0\b|CAST\(\$\d)`
 	bare    = regexp.MustCompile(`(^|[ (])user_id` + given)
 	stored  = regexp.MustCompile(`INTO \w+ \((user_id|id)\b[^)]*\) ((VALUES \(|SELECT )(CAST\()?\$\d|SELECT (d\.)?user_id)`)
-	// rehomed matches what would change whose a row is.
+	// rehomed matches statements that give rows to another user.
 	rehomed = regexp.MustCompile(`^UPDATE (\w+) .*?SET ([^=]*=[^=]*, )*user_id =`)
 )
 
-// nameless lists the tables of rows of users that a statement touches without a parameter
-// that says whose.
+// nameless lists the tables of users' rows that a statement touches without a parameter for the
+// user.
 func nameless(query string) (tables []string) {
 	query = strings.Join(strings.Fields(query), " ")
 	unnamed := 0
@@ -115,7 +115,7 @@ func nameless(query string) (tables []string) {
 			named = regexp.MustCompile(`users( SET .*)? WHERE (users\.)?id` + given).MatchString(query)
 		default:
 			named = regexp.MustCompile(`\b` + cmp.Or(alias, table) + `\.` + column + given).MatchString(query)
-			if !named { // each of these has a condition of its own
+			if !named { // each needs a condition of its own
 				unnamed++
 				named = table != "users" && len(bare.FindAllString(query, -1)) >= unnamed
 			}
@@ -133,14 +133,14 @@ func ofUsers(table string) bool {
 		func(t sqlstore.Table) bool { return t.Name == table && t.Owner != "" && !t.Shared })
 }
 
-// testUsersNamed checks every statement that the suite ran. If it ran completely, no
-// exception is superfluous.
+// testUsersNamed checks every statement that the suite ran. With whole, it also fails for
+// exceptions that no statement needs.
 func testUsersNamed(t *testing.T, s *statements, whole bool) {
 	used := map[string]bool{}
 	for query := range s.all {
 		flat := strings.Join(strings.Fields(query), " ")
 		if m := rehomed.FindStringSubmatch(flat); m != nil && ofUsers(m[1]) {
-			t.Errorf("it changes whose a row is: %s", query)
+			t.Errorf("it changes the owner of a row: %s", query)
 		}
 		tables := nameless(query)
 		if len(tables) == 0 {
@@ -153,25 +153,25 @@ func testUsersNamed(t *testing.T, s *statements, whole bool) {
 			}
 		}
 		if !excused {
-			t.Errorf("no parameter says whose rows of %v are meant: %s", tables, query)
+			t.Errorf("no parameter names the user of the rows of %v: %s", tables, query)
 		}
 	}
 	for part := range everybodys() {
 		if whole && !used[part] {
-			t.Errorf("no statement without a user says %q", part)
+			t.Errorf("no statement without a user contains %q", part)
 		}
 	}
 }
 
-// everybodys are parts of the statements that are of no one user, with the reason. None
-// belongs to a turn; those of the clock ask all servers.
+// everybodys returns parts of statements that belong to no single user, with the reason. None
+// belongs to a turn; those of the clock query all servers.
 func everybodys() map[string]string {
 	const (
-		clock   = "what is due for anybody"
-		owner   = "the owner asks about all"
-		swept   = "what is over goes, of every user"
+		clock   = "due for any user"
+		owner   = "the owner asks about all users"
+		swept   = "expired rows of every user are deleted"
 		started = "a process starts or ends"
-		indexes = "who is to be indexed"
+		indexes = "users to be indexed"
 	)
 	return map[string]string{
 		`queue, key, ref FROM jobs WHERE queue =`:             clock,
@@ -206,9 +206,9 @@ func everybodys() map[string]string {
 		`FROM jobs WHERE state = 'dead' ORDER BY run_at`:      owner,
 		`FROM codes WHERE kind = $1 AND (expires_at`:          owner,
 		`FROM usage g JOIN users u ON u.id = g.user_id`:       owner,
-		`FROM epochs WHERE whole = 1`:                         "what an earlier version left",
+		`FROM epochs WHERE whole = 1`:                         "rows of an earlier version",
 		`FROM audit WHERE at >= $1`:                           owner,
 		`UPDATE users SET moving = 0 WHERE id IN ($1, $2)`:    "a move ends for both",
-		`FROM messages WHERE user_id <> $1 AND extra <> '{}'`: "whether anybody else has files of who is deleted",
+		`FROM messages WHERE user_id <> $1 AND extra <> '{}'`: "whether another user has files of a deleted one",
 	}
 }

@@ -38,13 +38,13 @@ func (b *bench) link(hash string) {
 	b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
 }
 
-// session is one that a browser asks for.
+// session returns a new session of a browser.
 func (b *bench) session(hash string) core.Session {
 	return core.Session{Hash: hash, Browser: "secret browser", CreatedAt: b.now, UsedAt: b.now,
 		Expires: b.now.Add(30 * 24 * time.Hour)}
 }
 
-// signIn signs the bench's person in with a new link.
+// signIn signs the bench's user in with a new link.
 func (b *bench) signIn(hash string) core.Session {
 	b.t.Helper()
 	b.link("link " + hash)
@@ -53,7 +53,7 @@ func (b *bench) signIn(hash string) core.Session {
 	return s
 }
 
-// refused fails unless a link is refused.
+// refused fails the test unless a link is refused.
 func (b *bench) refused(link string) {
 	b.t.Helper()
 	if s, err := b.SignIn(b.ctx, link, b.session("refused "+link), b.now); !errors.Is(err, core.ErrRefused) ||
@@ -62,7 +62,7 @@ func (b *bench) refused(link string) {
 	}
 }
 
-// notFound fails unless err is core.ErrNotFound.
+// notFound fails the test unless err is core.ErrNotFound.
 func (b *bench) notFound(what string, err error) {
 	b.t.Helper()
 	if !errors.Is(err, core.ErrNotFound) {
@@ -85,7 +85,7 @@ func testSignIn(b *bench) {
 	want.User, want.ID = b.user.ID, got.ID
 	equal(b, "session", got, want)
 	b.refused("A")
-	b.refused("D") // links an address
+	b.refused("D") // it links an address
 	b.refused("E")
 	second, err := b.SignIn(b.ctx, "C", b.session("c"), b.now)
 	b.must(err)
@@ -94,7 +94,7 @@ func testSignIn(b *bench) {
 	b.refused("B")
 }
 
-// testSignInFree looks whose rows are locked.
+// testSignInFree checks that pairing codes and sessions do not lock the strangers' row.
 func testSignInFree(b *bench) {
 	var mine, strangers atomic.Int64
 	s := b.open()
@@ -316,7 +316,7 @@ func testMergeWeb(b *bench) {
 	b.gone(v.user.ID)
 }
 
-// named is a client's thread.
+// named returns a client's thread.
 func (b *bench) named(name string) core.Thread {
 	b.t.Helper()
 	h, err := b.ThreadNamed(b.ctx, b.user.ID, name, b.now)
@@ -350,7 +350,7 @@ func testSplitWeb(b *bench) {
 	b.link("B")
 	one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Hash: "k", CreatedAt: b.now})
 	b.carryMove(b.split(p.at))
-	n := p.whose()
+	n := p.holder()
 	equal(b, "another user", n.user.ID != b.user.ID, true)
 	equal(b, "named", b.named("of the phone").ID, empty.ID)
 	equal(b, "named by both", b.named("of both").ID, both.ID)
@@ -398,7 +398,7 @@ func testMergeUsage(b *bench) {
 	b.carryMove(v.merge(b.user.ID), core.MoveTold)
 	left, err := b.TakeEgress(b.ctx, b.user.ID, day, core.Egress{Calls: 9, Bytes: 90}, core.Egress{Calls: 3, Bytes: 30})
 	b.must(err)
-	equal(b, "what may still go out", left, out)
+	equal(b, "parts left to send", left, out)
 	got, err := b.UsageDays(b.ctx, 0, day, day)
 	b.must(err)
 	if want := []core.UsageDay{{User: b.user.ID, Day: day, Usage: core.Usage{Prompt: 3}}}; !slices.Equal(got, want) {

@@ -75,14 +75,14 @@ func testUncovered(b *bench) {
 	uncovered(4)
 }
 
-// ongoing is a query that continues epochs of the last hour.
+// ongoing returns a query that continues epochs of the last hour.
 func (b *bench) ongoing() core.WindowQuery {
 	q := query()
 	q.Stale, q.Budgets = b.now.Add(-time.Hour), "f"
 	return q
 }
 
-// epochFrom answers a turn and begins an epoch with its first input.
+// epochFrom completes a turn and begins an epoch with its first input.
 func (b *bench) epochFrom(t *core.Turn, text string) {
 	b.t.Helper()
 	w, err := b.Window(b.ctx, t, query())
@@ -97,7 +97,7 @@ func (b *bench) epochFrom(t *core.Turn, text string) {
 	}
 }
 
-// window reads what an ongoing epoch shows, and whether one goes on.
+// window reads the texts that the current epoch shows, and reports whether it continues.
 func (b *bench) window(t *core.Turn) (texts []string, goes bool) {
 	b.t.Helper()
 	w, err := b.Window(b.ctx, t, b.ongoing())
@@ -133,7 +133,8 @@ func testEpoch(b *bench) {
 	equal(b, "edited", got[2], "FIRST")
 }
 
-// testEpochDropped: what an epoch left out uncovered is counted in each of its turns.
+// testEpochDropped checks that each turn of an epoch counts the uncovered messages that the epoch
+// left out.
 func testEpochDropped(b *bench) {
 	q, a := b.exchange("before", "it")
 	more, _ := b.exchange("more", "of it")
@@ -150,7 +151,7 @@ func testEpochDropped(b *bench) {
 	b.sent(out.Delivery)
 	for _, want := range []int{4, 1, 1} {
 		t := b.turn("next")
-		for range 2 { // the second time with what the process read before
+		for range 2 { // the second time from the cache
 			w, err := b.Window(b.ctx, t, b.ongoing())
 			b.must(err)
 			equal(b, "dropped", w.UncoveredBefore, want)
@@ -218,18 +219,19 @@ func testEpochShared(b *bench) {
 	}
 }
 
-// known is a process that stores messages, and whose windows are compared with those of
-// one that has to read them.
+// known is a process that stores messages; its windows are compared with those of a process that
+// has to read them.
 type known struct {
-	*bench // whose clock is that of the process
+	*bench // shares the process's clock
 	warm   bench
 	reads  int
 }
 
 func (k *known) pass() { k.warm.now = k.warm.now.Add(time.Second) }
 
-// same compares the windows of a turn; most is how many statements the one may take.
-func (k *known) same(t *core.Turn, most int) {
+// compare compares the windows of a turn; most is the number of statements that the cached one may
+// take.
+func (k *known) compare(t *core.Turn, most int) {
 	k.t.Helper()
 	before := k.reads
 	got, err := k.warm.Window(k.ctx, t, k.ongoing())
@@ -246,22 +248,22 @@ func (k *known) same(t *core.Turn, most int) {
 	}
 }
 
-// commit answers a turn.
+// commit commits a reply to a turn.
 func (k *known) commit(t *core.Turn, text string) {
 	k.t.Helper()
 	_, err := k.warm.Commit(k.ctx, k.warm.reply(t, text), nil)
 	k.must(err)
 }
 
-// testWindowKnown: what a process puts together of what it stored is what the tables
-// hold, whatever was said and by whom.
+// testWindowKnown checks that a window from the process's cache equals the one in the tables,
+// whichever process stored what.
 func testWindowKnown(b *bench) {
 	k := &known{bench: b, warm: *b}
 	k.warm.Store = b.open()
 	k.warm.Trace(func(string, []any) { k.reads++ })
 	k.warm.epochFrom(k.warm.turn("first"), "1")
 	second := k.warm.turn("second")
-	k.same(second, 2) // the first of an epoch is read
+	k.compare(second, 2) // an epoch's first window is read
 	k.warm.sent(k.warm.answer(second, "2").Delivery)
 	k.oddMessages()
 	k.files()
@@ -282,7 +284,7 @@ func (k *known) oddMessages() {
 		a := k.warm.batch(true, "said")
 		change(&a.Messages[0])
 		t := one(&k.warm, k.warm.Append, a).Turn
-		k.same(t, 0)
+		k.compare(t, 0)
 		r := k.warm.reply(t, "it is")
 		call := core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: k.now, Tokens: 1,
 			ToolCalls: []core.ToolCall{{ID: "c1", Name: "time_now", Arguments: "{}"}}}
@@ -309,7 +311,7 @@ func (k *known) files() {
 		k.must(err)
 		f.Lease = j.Lease
 		k.must(k.warm.SetAttachment(k.ctx, f))
-		k.same(t, 9)
+		k.compare(t, 9)
 		k.commit(t, "heard")
 	}
 }
@@ -318,7 +320,7 @@ func (k *known) others() {
 	k.warm.say(false, "waits")
 	k.pass()
 	t := k.warm.take()
-	k.same(t, 1) // what waited for its turn is read
+	k.compare(t, 1) // a message that waited for its turn is read
 	k.commit(t, "so it does")
 	own := k.warm.Store
 	k.warm.Store = k.open()
@@ -327,8 +329,8 @@ func (k *known) others() {
 	k.warm.Store = own
 	k.pass()
 	t = k.warm.turn("here again")
-	k.same(t, 1) // and what another process stored
-	k.same(t, 2) // a second attempt
+	k.compare(t, 1) // and one stored by another process
+	k.compare(t, 2) // a retry
 	k.commit(t, "yes")
 }
 
@@ -337,17 +339,17 @@ func (k *known) changes() {
 	again := k.warm.turn("is changed")
 	k.must(k.warm.edit(k.warm.native(), "e1", "was changed"))
 	again.Again = true
-	k.same(again, 9)
+	k.compare(again, 9)
 	k.warm.epochFrom(again, "so it was")
 	k.pass()
 	between := k.warm.turn("between")
-	k.same(between, 9)
+	k.compare(between, 9)
 	k.commit(between, "both")
 	k.pass()
 	later := k.warm.turn("is tried later")
 	k.must(k.warm.RetryTurn(k.ctx, later, k.warm.now, "the model is away"))
 	k.must(k.warm.edit(k.warm.native(), "e2", "was changed again"))
-	k.same(k.warm.take(), 9)
+	k.compare(k.warm.take(), 9)
 }
 
 func testHistory(b *bench) {

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
-// Open opens the migrated database below dir until the test ends, and creates an empty one if there
-// is none. Only benchmarks get durability, which they measure.
+// Open opens the database below dir until the test ends; it creates an empty, migrated one first if
+// there is none. Only benchmarks get durability, because they measure it.
 func Open(t testing.TB, dir string) *sqlite.Store {
 	t.Helper()
 	s, err := open(t.Context(), dir)
@@ -52,8 +52,8 @@ func open(ctx context.Context, dir string) (*sqlite.Store, error) {
 	return s, s.Migrate(ctx)
 }
 
-// empty returns the file of an empty, migrated database. It is made once, as that takes longer than
-// most tests.
+// empty returns the file of an empty, migrated database. It is made once, because that takes longer
+// than most tests.
 var empty = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "everthread")
 	if err != nil {
