@@ -98,10 +98,7 @@ type Channel struct {
 	twin        time.Time // last sign of another copy of this gateway
 }
 
-var (
-	mxid        = regexp.MustCompile(`^@[^:\s]+:[^\s]+$`)
-	networkForm = regexp.MustCompile(`^[a-z0-9_]+$`)
-)
+var mxid = regexp.MustCompile(`^@[^:\s]+:[^\s]+$`)
 
 // New checks opts and returns the channel. It does not use the network.
 func New(opts Options) (*Channel, error) {

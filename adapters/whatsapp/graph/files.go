@@ -101,7 +101,7 @@ func (a *API) Fetch(ctx context.Context, path, digest string, timeout time.Durat
 		return nil, "", err
 	}
 	data, err := a.Download(ctx, info.URL, max)
-	if err == nil && !(Matches(data, digest) && Matches(data, info.SHA256)) {
+	if err == nil && (!Matches(data, digest) || !Matches(data, info.SHA256)) {
 		err = &core.Permanent{Err: errors.New("the received file is not the one that was sent")}
 	}
 	return data, info.MIME, err
