@@ -198,7 +198,8 @@ func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *cor
 	}
 	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
 	var permanent *core.Permanent
-	if _, ok := errors.AsType[*trust.OverCap](err); ok || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+	_, over := errors.AsType[*trust.OverCap](err)
+	if over || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
 		return "", err
 	}
 	if err != nil && ctx.Err() == nil {
