@@ -331,10 +331,7 @@ func (t *tx) reembedMessage(m core.Message) error {
 	ids, err := list(t, column[int64],
 		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`,
 		t.user, m.Segment, m.ID)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		if err = t.exec(
 			`UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`, t.user, id); err != nil {
 			return err

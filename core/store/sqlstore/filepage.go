@@ -105,10 +105,7 @@ func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
 	ids, err := list(t, column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
 		t.user, m, first, last)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.loseFilePage(id)
 	}
 	return err
@@ -158,26 +155,16 @@ func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
 }
 
 // copyFilePages copies pages with their terms and vectors.
-func (p pair) copyFilePages(m *move, g keyRange) error {
-	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
-		return err
-	}
-	docs, err := list(p, scanPageDoc,
+func (p *pair) copyFilePages(m *move, g keyRange) {
+	tableOf("file_pages").copyPage(p, m, g)
+	for _, d := range listOf(p, scanPageDoc,
 		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
 		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
-		g.args(m.From, g.after[0], g.through[0])...)
-	for _, d := range docs {
-		if err != nil {
-			return err
-		}
-		if err = p.into.index(core.DocFile, g.numbers.other(d.id), d.body); err == nil {
-			err = p.into.send()
-		}
+		g.args(m.From, g.after[0], g.through[0])...) {
+		p.try(func() error { return p.into.index(core.DocFile, g.numbers.other(d.id), d.body) })
+		p.try(p.into.send)
 	}
-	if err != nil {
-		return err
-	}
-	return p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
+	p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
 }
 
 func scanPageDoc(r scanner) (d doc, err error) {
@@ -188,16 +175,12 @@ func scanPageDoc(r scanner) (d doc, err error) {
 }
 
 // partFilePages removes the transferred pages of a split.
-func (p pair) partFilePages(m *move, g keyRange) error {
-	ids, err := list(p, column[int64],
+func (p *pair) partFilePages(m *move, g keyRange) {
+	for _, id := range listOf(p, column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
-		g.args(m.From, g.after[0], g.through[0])...)
-	for _, id := range ids {
-		if err == nil {
-			err = p.from.loseFilePage(id)
-		}
+		g.args(m.From, g.after[0], g.through[0])...) {
+		p.try(func() error { return p.from.loseFilePage(id) })
 	}
-	return err
 }
 
 // pagesAtOnce is how many pages of documents one transaction indexes again.

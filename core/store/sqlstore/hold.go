@@ -72,10 +72,7 @@ func (t *tx) changeHeld(h core.Hold) error {
 	held, err := list(t, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
 		e.Address.Channel, e.Address.Account, e.Address.External)
-	for _, old := range held {
-		if err != nil {
-			return err
-		}
+	for old := range until(&err, held) {
 		if old.NativeID != e.Target {
 			continue
 		}
@@ -124,10 +121,7 @@ func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 	var out []core.Inbound
 	err := s.view(ctx, "read what was held", func(q querier) error {
 		list, err := approvedAt(q)
-		for _, a := range list {
-			if err != nil {
-				return err
-			}
+		for a := range until(&err, list) {
 			var still bool
 			err = q.row(`SELECT moving = 2 FROM users WHERE id = $1`, a.user).Scan(&still)
 			if err != nil || still {

@@ -126,10 +126,7 @@ func (t *tx) removeItem(e core.DeleteItem) error {
 func (t *tx) redactItems(m core.Message) error {
 	items, err := list(t, scanItem, selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
 		m.ID)
-	for _, i := range items {
-		if err != nil {
-			return err
-		}
+	for i := range until(&err, items) {
 		err = t.deleteItem(i, m.SentAt)
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func cleanings() (out []copying) {
 			n--
 		}
 		c := copying{table: left[n].Name, key: left[n].Key, page: cleanPage}
-		c.rows = func(p pair, m *move, g keyRange) error { return p.cleanPage(m, c, g) }
+		c.rows = func(p *pair, m *move, g keyRange) { p.cleanPage(m, c, g) }
 		out = append(out, c)
 		left = slices.Delete(left, n, n+1)
 	}
@@ -35,60 +35,32 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 	if m.Kind == core.MoveSplit {
 		return s.cleanSplit(ctx, m)
 	}
-	return s.paged(ctx, m, cleanings(), renumbering{}, func(p pair, m *move) error {
+	return s.paged(ctx, m, cleanings(), renumbering{}, func(p *pair, m *move) {
 		m.next(phaseLet)
-		return p.forgetUser(m)
+		p.forgetUser(m)
 	})
 }
 
 // cleanPage removes a page of rows with their terms and vectors.
-func (p pair) cleanPage(m *move, c copying, g keyRange) error {
+func (p *pair) cleanPage(m *move, c copying, g keyRange) {
 	kind, indexed := map[string]core.DocKind{"messages": core.DocMessage, "summaries": core.DocSummary,
 		"items": core.DocItem, "file_pages": core.DocFile}[c.table]
 	if indexed {
-		if err := p.execAll(p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0]))); err != nil {
-			return err
-		}
+		p.execAll(p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0])))
 	}
 	vectors, embedded := map[string]core.VectorKind{"windows": core.VectorWindow, "items": core.VectorItem,
 		"file_pages": core.VectorFile}[c.table]
 	if embedded {
-		if err := p.cleanVectors(m.From, vectors, g); err != nil {
-			return err
-		}
+		p.try(func() error { return p.dropVectors(vectors, m.From, ` AND id <= $3`, g.through[0]) })
+		p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, m.From, string(vectors), g.through[0])
 	}
 	columns := strings.Count(c.key, ",") + 1
-	return p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`,
+	p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`,
 		append([]any{m.From}, g.through...)...)
 }
 
-// cleanVectors removes the vectors of a page.
-func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g keyRange) error {
-	ids, err := list(p, column[int64],
-		`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
-	for _, id := range ids {
-		if err == nil {
-			err = p.execAll(p.s.dialect.Vector.Drop(kind, user, id)...)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
-}
-
 // forgetUser removes the last rows of the source user.
-func (p pair) forgetUser(m *move) error {
-	if err := p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into); err != nil {
-		return err
-	}
-	for _, t := range Tables() {
-		if t.Owner == "" {
-			continue
-		}
-		if err := p.exec(t.deleteAll(), m.From); err != nil {
-			return err
-		}
-	}
-	return p.exec(`DELETE FROM users WHERE id = $1`, m.From)
+func (p *pair) forgetUser(m *move) {
+	p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into)
+	p.try(func() error { return p.deleteRows(m.From) })
 }

@@ -193,14 +193,49 @@ func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration
 }
 
 // pair is one transaction of both users of a move, which are locked in the order of their ids.
+// After its first error, err, it does nothing.
 type pair struct {
 	*tx
 	from, into *tx
+	err        error
+}
+
+// try runs f, unless something failed before.
+func (p *pair) try(f func() error) {
+	if p.err == nil {
+		p.err = f()
+	}
+}
+
+func (p *pair) exec(query string, args ...any) { p.execOn(p.tx, query, args...) }
+
+// execOn is exec for a statement of one of the users.
+func (p *pair) execOn(t *tx, query string, args ...any) {
+	p.try(func() error { return t.exec(query, args...) })
+}
+
+func (p *pair) execAll(statements ...Statement) {
+	p.try(func() error { return p.tx.execAll(statements...) })
+}
+
+func (p *pair) execEach(queries []string, args ...any) {
+	p.try(func() error { return p.tx.execEach(queries, args...) })
+}
+
+// get reads the only column of a row into v.
+func (p *pair) get(v any, query string, args ...any) {
+	p.try(func() error { return p.row(query, args...).Scan(v) })
+}
+
+// listOf is list for a pair.
+func listOf[T any](p *pair, scan func(scanner) (T, error), query string, args ...any) (out []T) {
+	p.try(func() (err error) { out, err = list(p.tx, scan, query, args...); return err })
+	return out
 }
 
 // step runs f in one transaction of both users and stores the move as f leaves it.
 // core.ErrChanged if another process has advanced the move since it was read.
-func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
+func (s *Store) step(ctx context.Context, m move, f func(p *pair, m *move)) error {
 	merged := m.Kind == core.MoveMerge && m.Phase == phaseLet // the source user is gone
 	first := m.From
 	if merged {
@@ -209,27 +244,25 @@ func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error)
 		first = min(m.From, m.Into)
 	}
 	return s.updateFrozen(ctx, "step", first, func(t *tx) error {
-		p := pair{tx: t, from: t, into: t}
+		p := &pair{tx: t, from: t, into: t}
 		if m.From != t.user && !merged {
 			p.from = t.forUser(m.From)
 		}
 		if m.Into != t.user {
 			p.into = t.forUser(m.Into)
 		}
-		if err := p.hold(m); err != nil {
-			return err
+		p.try(func() error { return p.hold(m) })
+		if next := m; p.err == nil {
+			f(p, &next)
+			p.end(next)
 		}
-		next := m
-		if err := f(p, &next); err != nil {
-			return err
-		}
-		return p.end(next)
+		return p.err
 	})
 }
 
 // hold locks the user that is not locked yet. core.ErrChanged if the move has changed since m
 // was read.
-func (p pair) hold(m move) error {
+func (p *pair) hold(m move) error {
 	for _, t := range []*tx{p.from, p.into} {
 		if t == p.tx {
 			continue
@@ -249,18 +282,16 @@ func (p pair) hold(m move) error {
 }
 
 // end stores the progress of the move.
-func (p pair) end(m move) error {
-	err := p.exec(
+func (p *pair) end(m move) {
+	p.exec(
 		`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
 		m.ID, m.From, m.Into, string(m.Phase), m.cursor, text(m.plan), m.Rows, m.Total)
 	for _, t := range []*tx{p.from, p.into} {
-		if err != nil || t == p.tx {
-			continue
+		if t != p.tx {
+			p.try(t.flushAll)
+			p.wake = append(p.wake, t.wake...)
 		}
-		err = t.flushAll()
-		p.wake = append(p.wake, t.wake...)
 	}
-	return err
 }
 
 // next moves to a phase.

@@ -31,24 +31,19 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 		m.plan.Let = ms(now)
 	}
 	waits := false
-	err := s.step(ctx, m, func(p pair, next *move) error {
+	err := s.step(ctx, m, func(p *pair, next *move) {
 		for _, t := range []*tx{p.from, p.into} {
-			held, err := t.hasHeld()
-			if err != nil {
-				return err
-			}
+			var held bool
+			p.try(func() (err error) { held, err = t.hasHeld(); return err })
 			waits = waits || held && now.Before(at(m.plan.Let).Add(moveLetFor))
 		}
 		if waits {
-			return nil
+			return
 		}
 		next.next(core.MoveDone)
-		return p.exec(`UPDATE users SET moving = 0 WHERE id IN ($1, $2) AND moving = $3`, m.From, m.Into, letting)
+		p.exec(`UPDATE users SET moving = 0 WHERE id IN ($1, $2) AND moving = $3`, m.From, m.Into, letting)
 	})
-	if waits {
-		return moveWaits, err
-	}
-	return 0, err
+	return waiting(waits), err
 }
 
 // hasHeld reports whether events are held for the user.

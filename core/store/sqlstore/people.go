@@ -157,15 +157,7 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if err := t.deleteIndex(); err != nil {
 			return err
 		}
-		for _, table := range Tables() {
-			if table.Owner == "" {
-				continue
-			}
-			if err := t.exec(table.deleteAll(), t.user); err != nil {
-				return err
-			}
-		}
-		if err := t.exec(`DELETE FROM users WHERE id = $1`, t.user); err != nil {
+		if err := t.deleteRows(t.user); err != nil {
 			return err
 		}
 		if err := t.auditAs(0, core.AuditRow{What: core.AuditUserDeleted, Object: "user",
@@ -181,24 +173,37 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 
 // deleteIndex removes a user's vectors and terms.
 func (t *tx) deleteIndex() error {
-	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem, core.VectorFile} {
-		ids, err := list(t, column[int64],
-			`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2`, t.user, string(kind))
-		for _, id := range ids {
-			if err == nil {
-				err = t.execAll(t.s.dialect.Vector.Drop(kind, t.user, id)...)
-			}
-		}
-		if err != nil {
-			return err
+	var err error
+	for kind := range until(&err, []core.VectorKind{core.VectorWindow, core.VectorItem, core.VectorFile}) {
+		err = t.dropVectors(kind, t.user, "")
+	}
+	for kind := range until(&err, DocKinds()) {
+		err = t.execAll(t.s.dialect.Terms.DropUser(kind, t.user))
+	}
+	return err
+}
+
+// dropVectors removes the vectors of a kind that match where; args are its arguments, from $3 on.
+func (t *tx) dropVectors(kind core.VectorKind, user core.UserID, where string, args ...any) error {
+	ids, err := list(t, column[int64], `SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2`+where,
+		append([]any{user, string(kind)}, args...)...)
+	for id := range until(&err, ids) {
+		err = t.execAll(t.s.dialect.Vector.Drop(kind, user, id)...)
+	}
+	return err
+}
+
+// deleteRows deletes all rows of a user.
+func (t *tx) deleteRows(user core.UserID) (err error) {
+	for table := range until(&err, Tables()) {
+		if table.Owner != "" {
+			err = t.exec(table.deleteAll(), user)
 		}
 	}
-	for _, kind := range DocKinds() {
-		if err := t.execAll(t.s.dialect.Terms.DropUser(kind, t.user)); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	return nil
+	return t.exec(`DELETE FROM users WHERE id = $1`, user)
 }
 
 // files lists the attachments of all of a user's messages.

@@ -105,10 +105,7 @@ func (t *tx) redactTools(m core.Message, turn core.Turn) error {
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
 		t.user, m.Thread, m.Position, m.Turn)
 	open := map[string]bool{} // calls of a client's tools, whose results come later
-	for _, s := range steps {
-		if err != nil {
-			return err
-		}
+	for s := range until(&err, steps) {
 		if slices.Contains(turn.Inputs, s.ID) {
 			continue
 		}
@@ -145,10 +142,7 @@ func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
 	results, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`,
 		t.user, m.ID, m.Thread)
-	for _, s := range results {
-		if err != nil {
-			return err
-		}
+	for s := range until(&err, results) {
 		if calls[s.ToolCallID] {
 			err = t.redactResult(s)
 		}
@@ -318,10 +312,7 @@ func (t *tx) redactEpochs(m core.Message) error {
 	t.scrubbed[m.Segment] = true
 	ids, err := list(t, column[core.TurnID], `SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user,
 		m.Thread)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.redactEpoch(id, m, loops)
 	}
 	return err
@@ -378,10 +369,7 @@ func (t *tx) loopsOf(m core.MessageID) ([]core.LoopID, error) {
 
 func (t *tx) redactLoops(m core.Message) error {
 	ids, err := t.loopsOf(m.ID)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, t.user, id)
 	}
 	return err
@@ -391,10 +379,7 @@ func (t *tx) redactLoops(m core.Message) error {
 func (t *tx) redactDeliveries(m core.Message) error {
 	ids, err := list(t, column[core.DeliveryID],
 		`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.execEach([]string{
 			`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
 			`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`}, t.user, id)

@@ -99,10 +99,7 @@ func (t *tx) snoozeReminder(e core.SnoozeReminder) error {
 func (t *tx) redactReminders(m core.Message) error {
 	made, err := list(t, scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
-	for _, r := range made {
-		if err != nil {
-			return err
-		}
+	for r := range until(&err, made) {
 		if err = t.exec(`DELETE FROM reminders WHERE user_id = $1 AND id = $2`, t.user, r.ID); err == nil {
 			err = t.redactReminded(r)
 		}
@@ -113,10 +110,7 @@ func (t *tx) redactReminders(m core.Message) error {
 func (t *tx) redactReminded(r core.Reminder) error {
 	said, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
-	for _, m := range said {
-		if err != nil {
-			return err
-		}
+	for m := range until(&err, said) {
 		if !strings.Contains(m.Text, r.Text) {
 			continue
 		}

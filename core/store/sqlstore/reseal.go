@@ -49,10 +49,7 @@ type resealer struct {
 func (r *resealer) each(query string, f func(a, b, c string) error) error {
 	rows, err := r.tx.QueryContext(r.ctx, query) //nolint:rowserrcheck // collect looks
 	list, err := collect(rows, err, func(row scanner) (v [3]string, err error) { return v, row.Scan(&v[0], &v[1], &v[2]) })
-	for _, v := range list {
-		if err != nil {
-			return err
-		}
+	for v := range until(&err, list) {
 		err = f(v[0], v[1], v[2])
 	}
 	return err

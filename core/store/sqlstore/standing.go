@@ -103,10 +103,7 @@ func (t *tx) dropInstructions(gone ...core.Instruction) error {
 	rows, err := t.rows(`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+
 		core.PartStanding+`"%'`, t.user, first)
 	epochs, err := collect(rows, err, func(r scanner) (e core.Epoch, err error) { return e, r.Scan(asJSON(&e)) })
-	for _, e := range epochs {
-		if err != nil {
-			return err
-		}
+	for e := range until(&err, epochs) {
 		if withoutLines(&e, func(line string) bool { return lines[line] }) {
 			err = t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, e.ID, text(e))
 		}
@@ -153,8 +150,8 @@ func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
 }
 
 // copyInstructions copies standing instructions that the target user does not have.
-func (p pair) copyInstructions(m *move, g keyRange) error {
-	return p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
+func (p *pair) copyInstructions(m *move, g keyRange) {
+	p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
 		SELECT CAST($2 AS bigint), id + $3, body, digest, tokens, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END, noted, created_at
 		FROM standing WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("standing", 7)+` ON CONFLICT DO NOTHING`,
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
