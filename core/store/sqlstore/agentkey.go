@@ -30,10 +30,8 @@ func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 
 // AgentKeys lists the keys of all users; see core.AgentKeyStore.
 func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
-	rows, err := s.one(ctx).rows(`SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
-	return collect(rows, err, func(r scanner) (k core.AgentKey, err error) {
-		return k, r.Scan(&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt))
-	})
+	scan := fields(func(k *core.AgentKey) []any { return []any{&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt)} })
+	return list(s.one(ctx), scan, `SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
 }
 
 // RemoveAgentKey removes a user's key; see core.AgentKeyStore.

@@ -77,12 +77,5 @@ func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) er
 }
 
 func (t *tx) revokeKey(id int64) error {
-	if err := t.dropTokens(tokenKey, "api_keys", ` AND id = $2`, id); err != nil {
-		return err
-	}
-	err := t.execOr(core.ErrNotFound, `DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-	if err != nil {
-		return err
-	}
-	return t.did(core.AuditKeyRevoked, "key", id)
+	return t.endBearer(tokenKey, "api_keys", id, core.AuditKeyRevoked, "key")
 }

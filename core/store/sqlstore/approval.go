@@ -44,19 +44,15 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 		if thread, err = threadThere(q, user, thread); err != nil {
 			return err
 		}
-		rows, err := q.rows(
+		last, err := list(q, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Role, &m.Kind} }),
 			`SELECT id, role, kind FROM messages WHERE user_id = $1 AND thread_id = $2 ORDER BY shown DESC, id DESC LIMIT 20`,
 			user, thread)
-		return each(rows, err, func(r scanner) error {
-			var id core.MessageID
-			var role core.Role
-			var kind core.MessageKind
-			err := r.Scan(&id, &role, &kind)
-			if role == core.RoleAssistant && kind == core.KindChat {
-				newest = max(newest, id)
+		for _, m := range last {
+			if m.Role == core.RoleAssistant && m.Kind == core.KindChat {
+				newest = max(newest, m.ID)
 			}
-			return err
-		})
+		}
+		return err
 	})
 	return open, newest, err
 }

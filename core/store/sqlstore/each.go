@@ -20,3 +20,10 @@ func fields[T any](dest func(v *T) []any) func(scanner) (T, error) {
 		return v, err
 	}
 }
+
+// addTo appends the rows of a query to out.
+func addTo[T any](out *[]T, q reader, scan func(scanner) (T, error), query string, args ...any) error {
+	got, err := list(q, scan, query, args...)
+	*out = append(*out, got...)
+	return err
+}

@@ -64,13 +64,11 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 				return err
 			}
 		}
-		for _, page := range p.Pages {
-			if err := t.putFilePage(page, m.Segment != 0, p); err != nil {
-				return err
-			}
+		for page := range until(&err, p.Pages) {
+			err = t.putFilePage(page, m.Segment != 0, p)
 		}
-		if p.Config == "" || len(p.Pages) == 0 || m.Segment == 0 {
-			return nil
+		if err != nil || p.Config == "" || len(p.Pages) == 0 || m.Segment == 0 {
+			return err
 		}
 		return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
 	})
@@ -112,14 +110,17 @@ func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
 }
 
 func (t *tx) loseFilePage(id int64) error {
-	if err := t.unindex(core.DocFile, id); err != nil {
-		return err
-	}
-	if err := t.execAll(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)...); err != nil {
+	if err := t.lose(core.DocFile, core.VectorFile, id); err != nil {
 		return err
 	}
 	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
 		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`}, t.user, id)
+}
+
+// lose removes a document and its vector from the indexes.
+func (t *tx) lose(kind core.DocKind, vector core.VectorKind, id int64) error {
+	return t.execAll(append([]Statement{t.s.dialect.Terms.Drop(kind, t.user, id)},
+		t.s.dialect.Vector.Drop(vector, t.user, id)...)...)
 }
 
 // manyParts is greater than the number of attachments of any message.

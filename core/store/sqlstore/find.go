@@ -29,21 +29,16 @@ func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) 
 func (s *Store) usersNamed(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
 	err error) {
 	wanted, _ := strconv.ParseInt(strings.TrimPrefix(words, "#"), 10, 64)
-	rows, err := s.one(ctx).rows(`SELECT id, name FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
-	found, err := collect(rows, err, func(row scanner) (core.UserID, error) {
-		var u core.User
-		err := row.Scan(&u.ID, &u.Name)
-		if u.ID != core.UserID(wanted) && !strings.Contains(strings.ToLower(u.Name), words) {
-			return 0, err
-		}
-		return u.ID, err
-	})
+	found, err := list(s.one(ctx), fields(func(u *core.User) []any { return []any{&u.ID, &u.Name} }),
+		`SELECT id, name FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
 	if err != nil {
 		return nil, 0, err
 	}
-	found = slices.DeleteFunc(found, func(id core.UserID) bool { return id == 0 })
-	for _, id := range found[min(offset, len(found)):min(offset+limit, len(found))] {
-		u, err := s.User(ctx, id)
+	found = slices.DeleteFunc(found, func(u core.User) bool {
+		return u.ID != core.UserID(wanted) && !strings.Contains(strings.ToLower(u.Name), words)
+	})
+	for _, named := range found[min(offset, len(found)):min(offset+limit, len(found))] {
+		u, err := s.User(ctx, named.ID)
 		if errors.Is(err, core.ErrNotFound) {
 			continue // deleted meanwhile
 		}

@@ -93,11 +93,10 @@ func (t *tx) pushOut(h core.Hold) error {
 	if h.Origin == "" {
 		return nil
 	}
-	rows, err := t.rows(
+	type code struct{ hash, external string }
+	there, err := list(t, fields(func(c *code) []any { return []any{&c.hash, &c.external} }),
 		`SELECT hash, external FROM codes WHERE user_id = 0 AND kind = $1 AND channel = $2 AND account = $3 AND substr(external, length(external) - length(CAST($4 AS text)) + 1) = CAST($4 AS text)
 		ORDER BY created_at DESC, hash`, string(h.Code.Kind), h.Code.Address.Channel, h.Code.Address.Account, h.Origin)
-	type code struct{ hash, external string }
-	there, err := collect(rows, err, func(r scanner) (c code, err error) { return c, r.Scan(&c.hash, &c.external) })
 	for n, c := range there {
 		if err == nil && n >= h.MaxOrigin-1 && c.external != h.Code.Address.External {
 			err = t.dropCodes(0, h.Code.Kind, ` AND hash = $3`, c.hash)
@@ -127,12 +126,9 @@ func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 			if err != nil || still {
 				continue
 			}
-			rows, e := q.rows(`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3
+			err = addTo(&out, q, scanHeld, `SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3
 				AND state = 'held' AND payload IS NOT NULL ORDER BY received_at LIMIT $4`, a.Channel, a.Account, a.External,
 				limit-len(out))
-			var held []core.Inbound
-			held, err = collect(rows, e, scanHeld)
-			out = append(out, held...)
 		}
 		return err
 	})
@@ -147,11 +143,9 @@ type approvedAddress struct {
 
 // approvedAt lists addresses of users for which events are held.
 func approvedAt(q querier) ([]approvedAddress, error) {
-	rows, err := q.rows(`SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
+	scan := fields(func(a *approvedAddress) []any { return []any{&a.Channel, &a.Account, &a.External, &a.user} })
+	return list(q, scan, `SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
 		(SELECT channel, account, external FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL)`)
-	return collect(rows, err, func(r scanner) (a approvedAddress, err error) {
-		return a, r.Scan(&a.Channel, &a.Account, &a.External, &a.user)
-	})
 }
 
 func scanHeld(row scanner) (core.Inbound, error) {

@@ -69,17 +69,15 @@ func (in *importing) findDay(day core.Day) (*importedDay, error) {
 // closeDays stores the days. The summary of one that is over waits behind those of current days,
 // and is never posted.
 func (in *importing) closeDays() error {
-	for _, label := range slices.Sorted(maps.Keys(in.days)) {
-		d := in.days[label]
+	var err error
+	for label := range until(&err, slices.Sorted(maps.Keys(in.days))) {
 		store := in.addTo
-		if d.fresh {
+		if in.days[label].fresh {
 			store = in.open
 		}
-		if err := store(d); err != nil {
-			return err
-		}
+		err = store(in.days[label])
 	}
-	return nil
+	return err
 }
 
 func (in *importing) open(d *importedDay) error {
@@ -141,11 +139,8 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 		}
 		stored = true
 		for n, v := range versions {
-			err := t.exec(
-				`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens,
-				text(v.Covers), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
-			if err != nil {
+			v.User, v.Segment, v.Version, v.Label, v.Tainted = t.user, g.ID, n+1, label, true
+			if err := t.exec(putSummary, summaryRow(v)...); err != nil {
 				return err
 			}
 		}

@@ -28,13 +28,10 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 		return 0, wrap("list what is not indexed", err)
 	}
 	total, err := s.indexAll(ctx, ids)
-	for _, query := range []string{
+	for query := range until(&err, []string{
 		`SELECT id FROM users WHERE index_version < $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
 		`SELECT id FROM users WHERE index_version > $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
-	} {
-		if err != nil {
-			return total, err
-		}
+	}) {
 		if ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.analyze.Version()); err != nil {
 			return total, wrap("list what is not indexed", err)
 		}
@@ -110,7 +107,7 @@ type doc struct {
 	terms []string
 }
 
-func scanDoc(r Row) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
+func scanDoc(r scanner) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
 
 func (p *progress) read(user core.UserID) Statement {
 	return Statement{
@@ -148,9 +145,8 @@ func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, e
 // covers.
 func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (through int64, err error) {
 	through = min(after+indexPage, last)
-	rows, err := s.one(ctx).rows(`SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+
-		` ORDER BY id`, p.user, after, through)
-	p.docs, err = collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
+	p.docs, err = list(s.one(ctx), scanDoc, `SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+
+		indexed+` ORDER BY id`, p.user, after, through)
 	for i := range p.docs {
 		p.docs[i].kind, p.docs[i].terms = core.DocMessage, s.analyzed(p.docs[i].body)
 	}
@@ -204,10 +200,11 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 			return n, err
 		}
 	}
-	for _, d := range p.docs {
-		if err := t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms)); err != nil {
-			return n, err
-		}
+	for d := range until(&err, p.docs) {
+		err = t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms))
+	}
+	if err != nil {
+		return n, err
 	}
 	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5,
 			unindexed = CASE WHEN last_message > $2 THEN 1 ELSE 0 END WHERE id = $1`,
@@ -220,12 +217,9 @@ func (t *tx) indexRest() (n int, err error) {
 		core.DocSummary: `SELECT g.id, s.body FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,
 		core.DocItem:    `SELECT id, content FROM items WHERE user_id = $1`,
 	} {
-		rows, err := t.rows(query, t.user)
-		docs, err := collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
-		for _, d := range docs {
-			if err == nil {
-				err = t.index(kind, d.id, d.body)
-			}
+		docs, err := list(t, scanDoc, query, t.user)
+		for d := range until(&err, docs) {
+			err = t.index(kind, d.id, d.body)
 		}
 		if n += len(docs); err != nil {
 			return n, err

@@ -28,8 +28,13 @@ func (s *Store) Acquire(ctx context.Context, name, worker string, now, until tim
 
 // Release ends a lease.
 func (s *Store) Release(ctx context.Context, name, worker string) error {
-	return s.writeShared(ctx, "release lease", func(q querier) error {
-		_, err := q.exec(`UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
+	return s.execShared(ctx, "release lease", `UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
+}
+
+// execShared runs one statement in a transaction of no user.
+func (s *Store) execShared(ctx context.Context, op, query string, args ...any) error {
+	return s.writeShared(ctx, op, func(q querier) error {
+		_, err := q.exec(query, args...)
 		return err
 	})
 }
@@ -70,12 +75,9 @@ func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst
 
 // Push blocks the limiter of key until `until`.
 func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
-	return s.writeShared(ctx, "push rate", func(q querier) error {
-		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
-			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`,
-			key, until.UnixMicro())
-		return err
-	})
+	return s.execShared(ctx, "push rate", `INSERT INTO rates (key, at) VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`,
+		key, until.UnixMicro())
 }
 
 // SetAttachment stores a fetched attachment; see core.MediaStore.
@@ -164,21 +166,20 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 		}
 		total = int64(len(late))
 		for _, step := range []struct {
-			query string
-			args  []any
+			query  string
+			before int64
 		}{
-			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
+			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, ms(raw)},
 			{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE expires_at > 0 AND expires_at <= $1)`,
-				[]any{ms(now)}},
-			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`,
-				[]any{ms(now)}},
-			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
-			{`DELETE FROM sessions WHERE expires_at <= $1`, []any{ms(now)}},
-			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},
-			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
-			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
+				ms(now)},
+			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`, ms(now)},
+			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, ms(now)},
+			{`DELETE FROM sessions WHERE expires_at <= $1`, ms(now)},
+			{`DELETE FROM tries WHERE until <= $1`, ms(now)},
+			{`DELETE FROM rates WHERE at < $1`, now.UnixMicro()},
+			{`DELETE FROM once WHERE at < $1`, ms(raw)},
 		} {
-			n, err := q.count(step.query, step.args...)
+			n, err := q.count(step.query, step.before)
 			if err != nil {
 				return err
 			}

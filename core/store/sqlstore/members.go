@@ -73,14 +73,13 @@ func expireMembers(q querier, m core.Membership) (freed int, err error) {
 	for _, prefix := range []string{memberPrefix, leavingPrefix} {
 		gone, err := list(q, column[string],
 			`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now))
+		for worker := range until(&err, gone) {
+			var n int
+			n, err = endLeases(q, worker)
+			freed += n
+		}
 		if err != nil {
 			return freed, err
-		}
-		for _, worker := range gone {
-			n, err := endLeases(q, worker)
-			if freed += n; err != nil {
-				return freed, err
-			}
 		}
 	}
 	return freed, nil

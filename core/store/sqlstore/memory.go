@@ -104,7 +104,7 @@ func (t *tx) editItem(e core.EditItem) error {
 	if err != nil {
 		return err
 	}
-	if err := t.loseItem(e.Item); err != nil {
+	if err := t.lose(core.DocItem, core.VectorItem, int64(e.Item)); err != nil {
 		return err
 	}
 	if err := t.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2 AND $3 = ''`, t.user, e.Item,
@@ -149,20 +149,13 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 			return err
 		}
 	}
-	if err := t.loseItem(i.ID); err != nil {
+	if err := t.lose(core.DocItem, core.VectorItem, int64(i.ID)); err != nil {
 		return err
 	}
 	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
 		`DELETE FROM items WHERE user_id = $1 AND id = $2`}, t.user, i.ID)
 }
 
-// loseItem removes an item from the indexes.
-func (t *tx) loseItem(id core.ItemID) error {
-	if err := t.unindex(core.DocItem, int64(id)); err != nil {
-		return err
-	}
-	return t.execAll(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id))...)
-}
 
 // selectItems reads items with the state of their vectors.
 const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at, i.tainted, i.history, i.noted,
@@ -187,22 +180,17 @@ func itemByID(q reader, user core.UserID, id core.ItemID) (core.Item, error) {
 
 // Themes lists themes, those with most active items first.
 func (s *Store) Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error) {
-	return themes(s.one(ctx), user, limit)
-}
-
-func themes(q reader, user core.UserID, limit int) ([]core.Theme, error) {
-	return themesWhere(q, `ORDER BY active DESC, slug LIMIT $2`, user, limit)
+	return themesWhere(s.one(ctx), `ORDER BY active DESC, slug LIMIT $2`, user, limit)
 }
 
 // themesWhere lists a user's themes; args are the arguments of where, from $2 on.
 func themesWhere(q reader, where string, user core.UserID, args ...any) ([]core.Theme, error) {
-	rows, err := q.rows(
+	scan := fields(func(h *core.Theme) []any {
+		return []any{&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, asTime(&h.CreatedAt), asTime(&h.UpdatedAt), &h.Tainted}
+	})
+	return list(q, scan,
 		`SELECT user_id, slug, name, description, active, created_at, updated_at, tainted FROM themes WHERE user_id = $1 `+
 			where, append([]any{user}, args...)...)
-	return collect(rows, err, func(r scanner) (h core.Theme, err error) {
-		return h, r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, asTime(&h.CreatedAt), asTime(&h.UpdatedAt),
-			&h.Tainted)
-	})
 }
 
 // Item returns an item, or ErrNotFound.
@@ -225,16 +213,12 @@ func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error
 			append(args, q.Limit, q.Skip)...)
 	}
 	var out []core.Item
-	err := s.view(ctx, "read items", func(r querier) error {
-		for _, id := range q.IDs {
-			got, err := list(r, scanItem, selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1),
+	err := s.view(ctx, "read items", func(r querier) (err error) {
+		for id := range until(&err, q.IDs) {
+			err = addTo(&out, r, scanItem, selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1),
 				append(slices.Clone(args), id)...)
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
 		}
-		return nil
+		return err
 	})
 	slices.SortFunc(out, func(a, b core.Item) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
@@ -300,17 +284,15 @@ func (t *tx) openLoop(e core.OpenLoop) error {
 
 // newestOf returns the time of the newest of the messages; now if there is none.
 func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
-	newest := int64(0)
-	for _, r := range core.NewIDSet(ids...).Ranges() {
+	newest, err := int64(0), error(nil)
+	for r := range until(&err, core.NewIDSet(ids...).Ranges()) {
 		var sent int64
-		if err := t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user,
-			r[0], r[1]).Scan(&sent); err != nil {
-			return now, err
-		}
+		err = t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user,
+			r[0], r[1]).Scan(&sent)
 		newest = max(newest, sent)
 	}
-	if newest == 0 || newest > ms(now) {
-		return now, nil
+	if err != nil || newest == 0 || newest > ms(now) {
+		return now, err
 	}
 	return at(newest), nil
 }

@@ -66,12 +66,10 @@ func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserR
 
 // dropMove ends a move that has become pointless, and resumes users that were paused for it.
 func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
-	err := s.writeShared(ctx, "drop a move", func(q querier) error {
-		_, err := q.exec(`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
-		return err
-	})
-	for _, user := range []core.UserID{m.From, m.Into} {
-		if err == nil && user > 0 {
+	err := s.execShared(ctx, "drop a move",
+		`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
+	for user := range until(&err, []core.UserID{m.From, m.Into}) {
+		if user > 0 {
 			err = s.unpause(ctx, user, now)
 		}
 	}
@@ -158,7 +156,7 @@ func (p *pair) halt(m *move, now time.Time) {
 	}
 	p.exec(`UPDATE threads SET last_position = $3, edits = edits + 1 WHERE user_id = $1 AND id = $2`, m.Into,
 		m.plan.Thread, last)
-	p.haltTurns(m, now)
+	p.haltTurns(m)
 	p.haltJobs(m.From, now)
 	p.try(func() error { return p.into.setMoving(paused) })
 	p.try(func() error { return p.from.setMoving(frozen) })
@@ -197,7 +195,7 @@ func (p *pair) restand(user core.UserID, t core.Turn, last int64) int64 {
 // haltTurns stops the running turns of the source user. They run again after the move, with
 // their journal. If both continuous threads have a running turn, the inputs of the source
 // user's become pending instead.
-func (p *pair) haltTurns(m *move, now time.Time) {
+func (p *pair) haltTurns(m *move) {
 	for _, t := range p.runningTurns(m.From, 0) {
 		p.wake = append(p.wake, core.TurnTopic(m.From, t.ID))
 		if t.Thread != m.plan.Was || m.plan.Answers == 0 {

@@ -106,11 +106,9 @@ func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Su
 }
 
 func (p *pair) putVersion(m *move, r renumbering, v core.Summary, id core.SegmentID, version int) {
-	p.exec(
-		`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, m.Into, id, version, v.Label,
-		r.text(v.Markdown), v.Tokens, text(v.Covers.Shift(core.MessageID(r.message))), v.Model, text(v.Usage),
-		flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt), flag(v.Tainted))
+	v.User, v.Segment, v.Version = m.Into, id, version
+	v.Markdown, v.Covers = r.text(v.Markdown), v.Covers.Shift(core.MessageID(r.message))
+	p.exec(putSummary, summaryRow(v)...)
 }
 
 // remember stores the new id of a day.
@@ -218,8 +216,7 @@ func (p *pair) earlier(m *move, there, came core.MessageID) core.MessageID {
 // segmentsOf reads the new ids of the days of a move.
 func (s *Store) segmentsOf(ctx context.Context, m move) (map[core.SegmentID]day, error) {
 	out := map[core.SegmentID]day{}
-	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`,
-		m.From)
+	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`, m.From)
 	return out, each(rows, err, func(r scanner) error {
 		var id core.SegmentID
 		var d day

@@ -106,11 +106,11 @@ func (t *tx) askMove(m core.Move) (id core.MoveID, err error) {
 
 // Moves lists unfinished moves.
 func (s *Store) Moves(ctx context.Context, limit int) ([]core.Move, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+moveColumns+` FROM moves WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
-	return collect(rows, err, func(r scanner) (core.Move, error) {
+	scan := func(r scanner) (core.Move, error) {
 		m, err := scanMove(r)
 		return m.Move, err
-	})
+	}
+	return list(s.one(ctx), scan, `SELECT `+moveColumns+` FROM moves WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
 }
 
 // Move returns a move, or ErrNotFound.
@@ -126,10 +126,8 @@ func (s *Store) moveByID(ctx context.Context, id core.MoveID) (move, error) {
 
 // Told ends MoveTold; see core.MoveStore.
 func (s *Store) Told(ctx context.Context, id core.MoveID) error {
-	return s.writeShared(ctx, "told of a move", func(q querier) error {
-		_, err := q.exec(`UPDATE moves SET phase = 'clean', cursor = '' WHERE id = $1 AND phase = 'told'`, id)
-		return err
-	})
+	return s.execShared(ctx, "told of a move",
+		`UPDATE moves SET phase = 'clean', cursor = '' WHERE id = $1 AND phase = 'told'`, id)
 }
 
 // Carry runs the next step of a move; see core.MoveStore.

@@ -202,10 +202,10 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 		if err == nil {
 			err = t.refer(n.Identity, n.Event.NativeID, id)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = t.used(n.Identity, n.Now, n.Window)
 		}
-		if err := t.used(n.Identity, n.Now, n.Window); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -151,13 +151,11 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if files, err = t.files(); err != nil {
 			return err
 		}
-		if err := t.deleteAsStranger(); err != nil {
-			return err
+		remove := []func() error{t.deleteAsStranger, t.deleteIndex, func() error { return t.deleteRows(t.user) }}
+		for step := range until(&err, remove) {
+			err = step()
 		}
-		if err := t.deleteIndex(); err != nil {
-			return err
-		}
-		if err := t.deleteRows(t.user); err != nil {
+		if err != nil {
 			return err
 		}
 		if err := t.auditAs(0, core.AuditRow{What: core.AuditUserDeleted, Object: "user",
@@ -209,17 +207,15 @@ func (t *tx) deleteRows(user core.UserID) (err error) {
 // files lists the attachments of all of a user's messages.
 func (t *tx) files() ([]string, error) {
 	var out []string
-	rows, err := t.rows(`SELECT extra FROM messages WHERE user_id = $1 AND extra LIKE '%"path":%'`, t.user)
-	err = each(rows, err, func(r scanner) error {
-		var x extra
-		err := r.Scan(asJSON(&x))
+	all, err := list(t, fields(func(x *extra) []any { return []any{asJSON(x)} }),
+		`SELECT extra FROM messages WHERE user_id = $1 AND extra LIKE '%"path":%'`, t.user)
+	for _, x := range all {
 		for _, f := range x.Files {
 			if f.Path != "" {
 				out = append(out, f.Path)
 			}
 		}
-		return err
-	})
+	}
 	return out, err
 }
 
@@ -242,36 +238,28 @@ func (t *tx) folders(files []string) ([]string, error) {
 		}
 	}
 	var free []string
-	for _, name := range names {
+	for name := range until(&err, names) {
 		var taken bool
-		err := t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
-			`%"path":"`+name+`/%`).Scan(&taken)
-		if err != nil {
-			return nil, err
-		}
-		if !taken {
+		if err = t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
+			`%"path":"`+name+`/%`).Scan(&taken); !taken {
 			free = append(free, name)
 		}
 	}
-	return free, nil
+	return free, err
 }
 
 // mergedInto lists the users merged into t's user, and reports whether any move ever involved
 // that user.
 func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
-	rows, err := t.rows(
+	done, err := list(t, fields(func(m *core.Move) []any { return []any{&m.From, &m.Into, &m.Kind} }),
 		`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)
 	became := map[core.UserID][]core.UserID{}
-	err = each(rows, err, func(r scanner) error {
-		var from, into core.UserID
-		var kind core.MoveKind
-		err := r.Scan(&from, &into, &kind)
-		moved = moved || from == t.user || into == t.user
-		if kind == core.MoveMerge {
-			became[into] = append(append(became[into], became[from]...), from)
+	for _, m := range done {
+		moved = moved || m.From == t.user || m.Into == t.user
+		if m.Kind == core.MoveMerge {
+			became[m.Into] = append(append(became[m.Into], became[m.From]...), m.From)
 		}
-		return err
-	})
+	}
 	return became[t.user], moved, err
 }
 

@@ -20,20 +20,15 @@ func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error)
 		}
 		return wrap("look for remains", err)
 	}
-	for _, table := range Tables() {
-		if table.Owner == "" {
-			continue
-		}
-		if err := count(table.Name, `SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`,
-			user); err != nil {
-			return nil, err
+	var err error
+	for table := range until(&err, Tables()) {
+		if table.Owner != "" {
+			err = count(table.Name, `SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`, user)
 		}
 	}
-	for _, kind := range DocKinds() {
+	for kind := range until(&err, DocKinds()) {
 		st := s.dialect.Terms.Count(kind, user)
-		if err := count("index of "+string(kind), st.Query, st.Args...); err != nil {
-			return nil, err
-		}
+		err = count("index of "+string(kind), st.Query, st.Args...)
 	}
-	return out, nil
+	return out, err
 }

@@ -166,12 +166,17 @@ func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) erro
 
 // endSession signs a browser out.
 func (t *tx) endSession(id int64) error {
-	if err := t.dropTokens(tokenSession, "sessions", ` AND id = $2`, id); err != nil {
+	return t.endBearer(tokenSession, "sessions", id, core.AuditSignOut, "session")
+}
+
+// endBearer removes a session or key from its table, with its token.
+func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object string) error {
+	if err := t.dropTokens(kind, table, ` AND id = $2`, id); err != nil {
 		return err
 	}
-	err := t.execOr(core.ErrNotFound, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
+	err := t.execOr(core.ErrNotFound, `DELETE FROM `+table+` WHERE user_id = $1 AND id = $2`, t.user, id)
 	if err != nil {
 		return err
 	}
-	return t.did(core.AuditSignOut, "session", id)
+	return t.did(what, object, id)
 }

@@ -100,9 +100,8 @@ func (t *tx) dropInstructions(gone ...core.Instruction) error {
 	if err := t.standingChanged(); err != nil {
 		return err
 	}
-	rows, err := t.rows(`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+
-		core.PartStanding+`"%'`, t.user, first)
-	epochs, err := collect(rows, err, func(r scanner) (e core.Epoch, err error) { return e, r.Scan(asJSON(&e)) })
+	epochs, err := list(t, fields(func(e *core.Epoch) []any { return []any{asJSON(e)} }),
+		`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+core.PartStanding+`"%'`, t.user, first)
 	for e := range until(&err, epochs) {
 		if withoutLines(&e, func(line string) bool { return lines[line] }) {
 			err = t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, e.ID, text(e))

@@ -26,23 +26,19 @@ func (s *Store) DuePosts(ctx context.Context, now time.Time, limit int) ([]core.
 func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit int,
 	wheres ...string) ([]core.Segment, error) {
 	var out []core.Segment
-	err := s.view(ctx, op, func(q querier) error {
-		for _, where := range wheres {
+	err := s.view(ctx, op, func(q querier) (err error) {
+		for where := range until(&err, wheres) {
 			order := "finalize_at"
 			if strings.Contains(where, "post_at") {
 				order = "post_at DESC"
 			}
-			got, err := list(q, scanSegment,
+			err = addTo(&out, q, scanSegment,
 				`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
 				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+
 					` LIMIT $2`, ms(now), limit)
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
 		}
-		return nil
+		return err
 	})
 	return out, err
 }
@@ -103,12 +99,8 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	g.SummaryVersion++
 	m := p.Summary
-	err := t.exec(
-		`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, t.user, g.ID, g.SummaryVersion, g.Day.Label,
-		m.Markdown, m.Tokens, text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final),
-		ms(p.Now), flag(m.Tainted))
-	if err != nil {
+	m.User, m.Segment, m.Version, m.Label, m.Final, m.CreatedAt = t.user, g.ID, g.SummaryVersion, g.Day.Label, p.Final, p.Now
+	if err := t.exec(putSummary, summaryRow(m)...); err != nil {
 		return err
 	}
 	if err := t.cover(g.ID, m.Covers); err != nil {
@@ -117,7 +109,7 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	if err := t.index(core.DocSummary, int64(g.ID), m.Markdown); err != nil {
 		return err
 	}
-	if _, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
+	if _, err := t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
 		return err
 	}
 	if g.Day.Label != p.Day { // today's messages are in the prompt themselves
@@ -132,19 +124,13 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
 	ids, err := list(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
-	if err != nil {
-		return err
-	}
 	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
-	for _, r := range core.NewIDSet(ids...).Ranges() {
-		err := t.exec(
+	for r := range until(&err, core.NewIDSet(ids...).Ranges()) {
+		err = t.exec(
 			`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`,
 			t.user, g, r[0], r[1])
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {

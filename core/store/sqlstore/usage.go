@@ -150,8 +150,7 @@ func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through s
 	if user != 0 {
 		query, args = columns+`g.user_id = $3 AND g.day >= $1 AND g.day <= $2`+used, append(args, user)
 	}
-	rows, err := s.one(ctx).rows(query, args...)
-	return collect(rows, err, func(r scanner) (d core.UsageDay, err error) {
-		return d, r.Scan(&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Tasks, &d.Turns)
-	})
+	return list(s.one(ctx), fields(func(d *core.UsageDay) []any {
+		return []any{&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Tasks, &d.Turns}
+	}), query, args...)
 }
