@@ -42,8 +42,7 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 		left, err := t.unread(p)
 		for w := range until(&err, p.Windows) {
 			id := t.nextID()
-			if err = t.exec(
-				`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
+			if err = t.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
 				t.user, id, p.Segment, w.First, w.Last, w.Tokens); err == nil {
 				err = t.embed(core.VectorWindow, id, p.Config, p.Now)
 			}
@@ -53,8 +52,7 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 		}
 		// A day that has ended since it was read must still be cut to its end.
 		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END,
-			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`,
-			t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
+			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
 	})
 }
 
@@ -150,8 +148,7 @@ func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) err
 	} else if len(v.Vector) != core.VectorSize {
 		return fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize)
 	}
-	n, err := t.count(
-		`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
+	n, err := t.count(`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
 		t.user, string(v.Kind), v.ID, v.Revision, string(state), v.Error, config, ms(now))
 	if err != nil || n == 0 {
 		return err
@@ -174,16 +171,14 @@ func (t *tx) putPassages(v core.EmbeddingResult) error {
 	if err != nil {
 		return found(err)
 	}
-	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID,
-		append([]byte{}, core.PackPassages(first, v.Passages)...))
+	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, core.PackPassages(first, v.Passages)...))
 }
 
 // Reembed marks all texts of a user as pending; see core.IndexStore.
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
 	err := s.updateLong(ctx, "reembed", user, func(t *tx) error {
-		err := t.row(
-			`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
+		err := t.row(`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
 			user).Scan(&total)
 		if err != nil || dry {
 			return err
@@ -224,8 +219,7 @@ const forAll = "!"
 // FailEmbeddings marks pending texts as failed; see core.IndexStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
 	return s.updateLong(ctx, "fail embeddings", user, func(t *tx) error {
-		return t.exec(
-			`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
+		return t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
 	})
 }
 
@@ -233,14 +227,12 @@ func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, rea
 func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
 	var some bool
 	err := s.one(ctx).row(
-		`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`,
-		user, tried).Scan(&some)
+		`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`, user, tried).Scan(&some)
 	if err != nil || !some {
 		return wrap("look for errors of embeddings", err)
 	}
 	return s.updateLong(ctx, "retry embeddings", user, func(t *tx) error {
-		return t.exec(
-			`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
+		return t.exec(`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
 	})
 }
 

@@ -33,9 +33,8 @@ func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) 
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	out, err := list(s.one(ctx), scanFilePage,
-		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
-			placeholders(2, len(ids))+`) ORDER BY id`, args...)
+	out, err := list(s.one(ctx), scanFilePage, `SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
+		placeholders(2, len(ids))+`) ORDER BY id`, args...)
 	return out, wrap("read pages of files", err)
 }
 
@@ -101,8 +100,7 @@ func shownAs(name, title, body string) string {
 // and vectors.
 func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
 	ids, err := list(t, column[int64],
-		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
-		t.user, m, first, last)
+		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`, t.user, m, first, last)
 	for id := range until(&err, ids) {
 		err = t.loseFilePage(id)
 	}
@@ -160,8 +158,7 @@ func (p *pair) copyFilePages(m *move, g keyRange) {
 	tableOf("file_pages").copyPage(p, m, g)
 	for _, d := range listOf(p, scanPageDoc,
 		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
-		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
-		g.args(m.From, g.after[0], g.through[0])...) {
+		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4), g.args(m.From, g.after[0], g.through[0])...) {
 		p.try(func() error { return p.into.index(core.DocFile, g.numbers.other(d.id), d.body) })
 		p.try(p.into.send)
 	}
@@ -177,8 +174,7 @@ func scanPageDoc(r scanner) (d doc, err error) {
 
 // partFilePages removes the transferred pages of a split.
 func (p *pair) partFilePages(m *move, g keyRange) {
-	for _, id := range listOf(p, column[int64],
-		`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
+	for _, id := range listOf(p, column[int64], `SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
 		g.args(m.From, g.after[0], g.through[0])...) {
 		p.try(func() error { return p.from.loseFilePage(id) })
 	}
@@ -190,8 +186,7 @@ const pagesAtOnce = 50
 // readFilePages reads the next pages to index again, and returns the id of the last one.
 func (s *Store) readFilePages(ctx context.Context, p *indexing) (through int64, err error) {
 	p.docs, err = list(s.one(ctx), scanPageDoc,
-		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
-		p.user, p.now.filed, pagesAtOnce)
+		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, p.user, p.now.filed, pagesAtOnce)
 	for i := range p.docs {
 		p.docs[i].terms = s.analyzed(p.docs[i].body)
 		through = p.docs[i].id

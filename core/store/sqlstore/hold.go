@@ -57,8 +57,7 @@ func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
 		return h.Now, nil
 	}
 	var last int64
-	err := t.row(
-		`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+	err := t.row(`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External).Scan(&last)
 	return at(max(ms(h.Now), last+1)), err
 }
@@ -81,8 +80,7 @@ func (t *tx) changeHeld(h core.Hold) error {
 			old.Text, old.Raw = e.Text, nil
 			state, payload = "held", []byte(text(old))
 		}
-		err = t.exec(
-			`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
+		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
 			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
 	}
 	return err

@@ -202,8 +202,7 @@ func (in *importing) findThread() error {
 		return in.plainThread()
 	}
 	var data string
-	err := in.row(
-		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
+	err := in.row(`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
 		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, &in.mode, &in.last, &data)
 	if err != nil {
 		return found(err)
@@ -235,8 +234,7 @@ func (in *importing) plainThread() error {
 	}
 	in.thread = core.ThreadID(in.nextID())
 	return in.exec(
-		`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`,
-		in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
+		`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`, in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
 }
 
 // number assigns the messages their ids, in the order of time.

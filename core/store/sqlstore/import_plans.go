@@ -19,8 +19,7 @@ func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, er
 }
 
 func plans(q reader, user core.UserID) (out core.Plans, err error) {
-	if out.Loops, err = list(q, scanLoop,
-		`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
+	if out.Loops, err = list(q, scanLoop, `SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
 	if out.Reminders, err = list(q, scanReminder,
@@ -72,8 +71,7 @@ func (t *tx) importLoops(list, here []core.Loop) (int, error) {
 	same := func(a, b core.Loop) bool { return a.Text == b.Text && a.OpenedAt.Equal(b.OpenedAt) }
 	sources := func(l core.Loop) []core.MessageID { return l.Sources }
 	return bring(t, list, here, same, sources, func(l core.Loop) error {
-		return t.exec(
-			`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
+		return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
 			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned), t.change())
 	})
 }
@@ -84,8 +82,7 @@ func (t *tx) importReminders(list, here []core.Reminder) (int, error) {
 	}
 	sources := func(r core.Reminder) []core.MessageID { return []core.MessageID{r.Source} }
 	return bring(t, list, here, same, sources, func(r core.Reminder) error {
-		return t.exec(
-			`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
+		return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
 			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt),
 			r.Message)
 	})
@@ -97,8 +94,7 @@ func (t *tx) importTasks(list, here []core.Task) (int, error) {
 	}
 	sources := func(k core.Task) []core.MessageID { return []core.MessageID{k.Source} }
 	return bring(t, list, here, same, sources, func(k core.Task) error {
-		return t.exec(
-			`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)`,
+		return t.exec(`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)`,
 			t.user, t.nextID(), k.Text, ms(k.DueAt), k.Cron, k.Zone, string(k.State), k.Source, ms(k.CreatedAt))
 	})
 }

@@ -88,8 +88,7 @@ func expireMembers(q querier, m core.Membership) (freed int, err error) {
 // Leave ends a membership; see core.MemberStore.
 func (s *Store) Leave(ctx context.Context, worker string) error {
 	return s.writeShared(ctx, "leave", func(q querier) error {
-		if _, err := q.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker,
-			leavingPrefix+worker); err != nil {
+		if _, err := q.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker, leavingPrefix+worker); err != nil {
 			return err
 		}
 		_, err := endLeases(q, worker)

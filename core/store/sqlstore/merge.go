@@ -117,8 +117,7 @@ func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
 		return false, nil
 	}
-	err = s.one(ctx).row(
-		`SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND d.lease_until > 0)
+	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND d.lease_until > 0)
 		OR EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.ref = d.id AND j.queue = 'deliver:' || d.channel
 		WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND j.user_id = $1 AND j.state IN ('ready', 'running') AND j.run_at <= $2)`, m.From, ms(now)).Scan(&busy)
 	return busy, err
@@ -186,8 +185,7 @@ func scanTurnOnly(r scanner) (core.Turn, error) {
 func (p *pair) restand(user core.UserID, t core.Turn, last int64) int64 {
 	for _, id := range t.Inputs {
 		last++
-		p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`,
-			user, id, last, t.ID)
+		p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, user, id, last, t.ID)
 	}
 	return last
 }
@@ -309,8 +307,7 @@ func (s *Store) makeRoom(ctx context.Context, m move) error {
 	}
 	return s.step(ctx, m, func(p *pair, m *move) {
 		for _, x := range page {
-			p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`,
-				m.Into, x.id, x.next)
+			p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`, m.Into, x.id, x.next)
 		}
 		if len(page) < orderPage {
 			m.next(phaseDays)
@@ -318,4 +315,45 @@ func (s *Store) makeRoom(ctx context.Context, m move) error {
 		}
 		m.cursor = numberCursor(int(page[len(page)-1].position))
 	})
+}
+
+// placed is a message with its position, and the next one after the merge.
+type placed struct {
+	id, turn, position int64
+	into               bool // of the target user
+	next               int64
+}
+
+// interleave merges two threads, both sorted by position, in the order of time. Each message
+// keeps its position, or gets the one after its predecessor if that is taken. Messages of one
+// turn stay together.
+func interleave(into, from []placed) []placed {
+	out := make([]placed, 0, len(into)+len(from))
+	last := int64(0)
+	put := func(list []placed, own bool) []placed {
+		n := block(list)
+		for _, m := range list[:n] {
+			m.into, m.next = own, max(last+1, m.position)
+			last = m.next
+			out = append(out, m)
+		}
+		return list[n:]
+	}
+	for len(into) > 0 || len(from) > 0 {
+		if len(from) == 0 || len(into) > 0 && into[0].position <= from[0].position {
+			into = put(into, true)
+		} else {
+			from = put(from, false)
+		}
+	}
+	return out
+}
+
+// block returns how many messages at the beginning of a list belong to one turn.
+func block(list []placed) int {
+	n := 1
+	for n < len(list) && list[n].turn != 0 && list[n].turn == list[0].turn {
+		n++
+	}
+	return n
 }

@@ -148,8 +148,7 @@ func (s *Store) copyRows(ctx context.Context, m move) error {
 
 // paged processes the next page of a list of tables, and calls end after the last one. The
 // cursor holds the table and the last key.
-func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering,
-	end func(p *pair, m *move)) error {
+func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering, end func(p *pair, m *move)) error {
 	table, rest, _ := strings.Cut(m.cursor, "\n")
 	n := max(0, slices.IndexFunc(list, func(c copying) bool { return c.table == table }))
 	c := list[n]
@@ -280,16 +279,14 @@ func placeholders(from, n int) string {
 // copyMessages copies messages into the merged order, counts them in their days, and renumbers
 // their references.
 func (p *pair) copyMessages(m *move, g keyRange) {
-	p.exec(
-		`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
+	p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
 			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo
 		FROM messages m LEFT JOIN move_segments s ON s.user_id = $1 AND s.segment_id = m.segment_id
 			LEFT JOIN move_positions o ON o.user_id = $1 AND o.message_id = m.id
 			LEFT JOIN turns t ON t.user_id = $1 AND t.id = m.turn_id
-		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m", 9),
-		g.args(m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)...)
+		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m", 9), g.args(m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)...)
 	p.countDays(m, g)
 	p.renumberMessages(m, g)
 }
@@ -330,8 +327,7 @@ func (p *pair) renumberMessages(m *move, g keyRange) {
 		` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%')`,
 		m.From, g.after[0], g.through[0]) {
 		if g.numbers.row(&x) {
-			p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into,
-				g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))
+			p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into, g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))
 		}
 	}
 }
@@ -339,11 +335,65 @@ func (p *pair) renumberMessages(m *move, g keyRange) {
 // moveEvents moves events to the target user. It does not copy them, as their keys are those of
 // the services.
 func (p *pair) moveEvents(m *move, g keyRange) {
-	p.exec(
-		`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
+	p.exec(`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
 		g.args(m.From, m.Into, g.after[0], g.through[0])...)
 	args := g.args(g.after[0], g.through[0])
 	become := fmt.Sprintf(`message_id + $%d`, len(args)+2) + strings.TrimPrefix(eventRest, `message_id`)
-	p.handAs(handing{"events", eventRest, become, ` AND message_id > $2 AND message_id <= $3` + g.of("events", 4)},
-		m.From, m.Into, args, m.plan.Message)
+	p.handAs(handing{"events", eventRest, become, ` AND message_id > $2 AND message_id <= $3` + g.of("events", 4)}, m.From, m.Into, args, m.plan.Message)
+}
+
+// cleanings lists the tables in the order in which they are emptied: a table that refers to
+// others comes before these.
+func cleanings() (out []copying) {
+	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
+	for len(left) > 0 {
+		n := len(left) - 1
+		referenced := func(o Table) bool { return slices.Contains(slices.Collect(maps.Values(o.Refs)), left[n].Name) }
+		for n > 0 && slices.ContainsFunc(left, referenced) {
+			n--
+		}
+		c := copying{table: left[n].Name, key: left[n].Key, page: cleanPage}
+		c.rows = func(p *pair, m *move, g keyRange) { p.cleanPage(m, c, g) }
+		out = append(out, c)
+		left = slices.Delete(left, n, n+1)
+	}
+	return out
+}
+
+// cleanPage is how many rows of a table one step removes.
+const cleanPage = 500
+
+// cleanRows removes the next page of copied rows.
+func (s *Store) cleanRows(ctx context.Context, m move) error {
+	if m.Kind == core.MoveSplit {
+		return s.cleanSplit(ctx, m)
+	}
+	return s.paged(ctx, m, cleanings(), renumbering{}, func(p *pair, m *move) {
+		m.next(phaseLet)
+		p.forgetUser(m)
+	})
+}
+
+// cleanPage removes a page of rows with their terms and vectors.
+func (p *pair) cleanPage(m *move, c copying, g keyRange) {
+	kind, indexed := map[string]core.DocKind{"messages": core.DocMessage, "summaries": core.DocSummary,
+		"items": core.DocItem, "file_pages": core.DocFile}[c.table]
+	if indexed {
+		p.execAll(p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0])))
+	}
+	vectors, embedded := map[string]core.VectorKind{"windows": core.VectorWindow, "items": core.VectorItem,
+		"file_pages": core.VectorFile}[c.table]
+	if embedded {
+		p.try(func() error { return p.dropVectors(vectors, m.From, ` AND id <= $3`, g.through[0]) })
+		p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, m.From, string(vectors), g.through[0])
+	}
+	columns := strings.Count(c.key, ",") + 1
+	p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`,
+		append([]any{m.From}, g.through...)...)
+}
+
+// forgetUser removes the last rows of the source user.
+func (p *pair) forgetUser(m *move) {
+	p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into)
+	p.try(func() error { return p.deleteRows(m.From) })
 }

@@ -65,8 +65,7 @@ func (p *pair) bringThreads(m *move) {
 			WHERE user_id = $1 AND id <> $4 AND name `+named.where+` (SELECT o.name FROM threads o WHERE o.user_id = $2 AND o.name <> '')`,
 			m.From, m.Into, m.plan.ID, m.plan.Was)
 	}
-	p.exec(
-		`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
+	p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id + $3, channel, account, external, name, CASE WHEN thread_id > 0 THEN thread_id + $3 ELSE 0 END, blocked, last_used, window_until, teased, aliases, 1
 		FROM identities WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
 }
@@ -89,8 +88,7 @@ func (p *pair) bringDay(m *move, g core.Segment) {
 // are copied.
 func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) {
 	id := r.segment(g.ID)
-	p.exec(
-		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
+	p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
 			messages, since_summary, stale, hidden, version, error, post, windowed, unwindowed, backlog)
 		SELECT CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message + $5,
 			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, post,
@@ -113,8 +111,7 @@ func (p *pair) putVersion(m *move, r renumbering, v core.Summary, id core.Segmen
 
 // remember stores the new id of a day.
 func (p *pair) remember(m *move, id core.SegmentID, d day) {
-	p.exec(
-		`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
+	p.exec(`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
 		m.From, id, d.into, d.versions, flag(d.windows))
 }
 
@@ -131,10 +128,8 @@ func (p *pair) joinDay(m *move, r renumbering, g, there core.Segment, versions [
 	d.windows = p.joinWindows(m, g, there)
 	first := p.earlier(m, there.StartsAt, g.StartsAt)
 	state, post := joinStates(there, g)
-	p.exec(
-		`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
-			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
-		m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post),
+	p.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
+			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '' WHERE user_id = $1 AND id = $2`, m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post),
 		max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)))
 	p.remember(m, g.ID, d)
 }

@@ -62,15 +62,15 @@ func (p *pair) switchIdentities(m *move, _ renumbering, now time.Time) {
 	p.exec(`UPDATE addresses SET user_id = $2, identity_id = identity_id + $3 WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
 	if len(came) > 0 {
 		p.try(func() error {
-			return p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity", IDs: came})
+			return p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity",
+				IDs: came})
 		})
 	}
 }
 
 // attach makes a copied identity like the original.
 func (p *pair) attach(user core.UserID, id int64, i core.Identity) {
-	p.exec(
-		`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
+	p.exec(`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
 		user, id, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Asked), text(i.Aliases))
 }
 
@@ -182,8 +182,7 @@ func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error
 
 // switchDead transfers a dead job, so that the owner still sees it.
 func (p *pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) {
-	p.exec(
-		`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
+	p.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
 		m.Into, r.other(int64(j.ID)), n.Queue, n.Key, n.Ref, string(n.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error,
 		j.Failures, ms(j.Since))
 }
@@ -197,8 +196,7 @@ func (p *pair) switchHeld(m *move, r renumbering, _ time.Time) {
 			continue
 		}
 		e.Thread = r.thread(e.Thread)
-		p.exec(
-			`UPDATE events SET payload = $4 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
+		p.exec(`UPDATE events SET payload = $4 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
 			e.Address.Channel, e.Address.Account, e.EventID, []byte(text(e)))
 	}
 }
@@ -304,8 +302,7 @@ func (t *tx) resumeAll(now time.Time) error {
 	if err := unjson(t.settings, &settings); err != nil {
 		return err
 	}
-	threads, err := list(t, column[core.ThreadID],
-		`SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user)
+	threads, err := list(t, column[core.ThreadID], `SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user)
 	for id := range until(&err, threads) {
 		if settings.Paused {
 			return nil

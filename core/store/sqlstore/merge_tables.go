@@ -41,11 +41,11 @@ func texts(f func(string) string) func(any) any {
 
 // copyThrough copies those rows of a page that goes accepts (nil: all) through the program, as
 // SQL cannot rewrite them. It returns their number on the page.
-func (p *pair) copyThrough(m *move, g keyRange, table, columns string, become rewriting, goes func(row []any) bool) int {
+func (p *pair) copyThrough(m *move, g keyRange, table, columns string, become rewriting,
+	goes func(row []any) bool) int {
 	names := strings.Split(columns, ", ")
-	rows := listOf(p, func(r scanner) ([]any, error) { return scanValues(r, len(names)) }, `SELECT `+columns+
-		` FROM `+table+` WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of(table, 4),
-		g.args(m.From, g.after[0], g.through[0])...)
+	rows := listOf(p, func(r scanner) ([]any, error) { return scanValues(r, len(names)) }, `SELECT `+columns+` FROM `+
+		table+` WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of(table, 4), g.args(m.From, g.after[0], g.through[0])...)
 	for _, row := range rows {
 		if goes != nil && !goes(row) {
 			continue
@@ -89,10 +89,8 @@ const (
 func (p *pair) copyDeliveries(m *move, g keyRange) {
 	p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries", 7),
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
-	p.exec(partCopy+
-		` AND p.delivery_id > $4 AND p.delivery_id <= $5 AND p.delivery_id IN
-			(SELECT d.id - $3 FROM deliveries d WHERE d.user_id = $2 AND d.id > $4 + $3 AND d.id <= $5 + $3)`,
-		m.From, m.Into, m.plan.ID, g.after[0], g.through[0])
+	p.exec(partCopy+` AND p.delivery_id > $4 AND p.delivery_id <= $5 AND p.delivery_id IN
+			(SELECT d.id - $3 FROM deliveries d WHERE d.user_id = $2 AND d.id > $4 + $3 AND d.id <= $5 + $3)`, m.From, m.Into, m.plan.ID, g.after[0], g.through[0])
 }
 
 func (p *pair) copyLoops(m *move, g keyRange) {
@@ -130,8 +128,7 @@ func (p *pair) copyItems(m *move, g keyRange) {
 }
 
 func (p *pair) copyItem(m *move, id int64) {
-	p.exec(
-		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
+	p.exec(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
 		SELECT CAST($2 AS bigint), id + $3, theme, type, content, tags, digest, CASE WHEN source_thread = $6 THEN $7 WHEN source_thread > 0 THEN source_thread + $3 ELSE 0 END,
 			CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, status, created_at, updated_at, tainted, history, noted
 		FROM items WHERE user_id = $1 AND id = $5 ON CONFLICT DO NOTHING`, m.From, m.Into, m.plan.ID, m.plan.Message, id,
@@ -144,8 +141,7 @@ func (p *pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g key
 	p.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, error, revision, updated_at)
 		SELECT CAST($2 AS bigint), e.kind, e.id + $3, e.config, e.state, e.error, e.revision, e.updated_at FROM embeddings e
 		WHERE e.user_id = $1 AND e.kind = $4 AND e.id > $5 AND e.id <= $6 AND e.id IN (SELECT x.id - $3 FROM `+table+
-		` x WHERE x.user_id = $2 AND x.id > $5 + $3 AND x.id <= $6 + $3)`,
-		m.From, m.Into, m.plan.ID, string(kind), g.after[0], g.through[0])
+		` x WHERE x.user_id = $2 AND x.id > $5 + $3 AND x.id <= $6 + $3)`, m.From, m.Into, m.plan.ID, string(kind), g.after[0], g.through[0])
 	after, through := int64Of(g.after[0]), int64Of(g.through[0])
 	p.execAll(p.s.dialect.Vector.Copy(kind, m.From, m.Into, after, through, m.plan.ID)...)
 }
@@ -156,23 +152,19 @@ func int64Of(v any) int64 {
 }
 
 func (p *pair) copyReminders(m *move, g keyRange) {
-	p.exec(
-		`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted)
+	p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted)
 		SELECT CAST($2 AS bigint), id + $3, body, due_at, cron, zone, state, CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, created_at, fired_at,
 			CASE WHEN message_id > 0 AND `+reminded(m)+
-			` THEN message_id + $4 ELSE 0 END, tainted FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+
-			g.of("reminders", 7),
-		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
+		` THEN message_id + $4 ELSE 0 END, tainted FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+
+		g.of("reminders", 7), g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
 // copyApprovals copies approvals, except open ones, as the target user has not seen them.
 func (p *pair) copyApprovals(m *move, g keyRange) {
-	p.exec(
-		`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
+	p.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
 		SELECT CAST($2 AS bigint), id + $3, kind, state, identity_id + $3, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END,
 			CASE WHEN turn_id > 0 THEN turn_id + $3 ELSE 0 END, word, subject, asked_at, expires_at, decided_at, code
-		FROM approvals WHERE user_id = $1 AND id > $5 AND id <= $6 AND state <> 'open'`+g.of("approvals", 7),
-		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
+		FROM approvals WHERE user_id = $1 AND id > $5 AND id <= $6 AND state <> 'open'`+g.of("approvals", 7), g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
 // reminded returns the condition that the messages of reminders are copied. A split copies none,
@@ -189,8 +181,7 @@ func (p *pair) copyWindows(m *move, g keyRange) {
 	p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
 		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens, w.passages
 		FROM windows w JOIN move_segments s ON s.user_id = $1 AND s.segment_id = w.segment_id AND s.windows = 1
-		WHERE w.user_id = $1 AND w.id > $5 AND w.id <= $6`, m.From, m.Into, m.plan.ID, m.plan.Message,
-		g.after[0], g.through[0])
+		WHERE w.user_id = $1 AND w.id > $5 AND w.id <= $6`, m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
 	p.copyEmbeddings(m, core.VectorWindow, "windows", g)
 }
 

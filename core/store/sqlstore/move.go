@@ -93,8 +93,7 @@ func (t *tx) askMove(m core.Move) (id core.MoveID, err error) {
 	}
 	err = t.asUser(0, func(zero *tx) error {
 		id = core.MoveID(zero.nextID())
-		return zero.exec(
-			`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
+		return zero.exec(`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
 			id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
 	})
 	if err == nil && m.Kind == core.MoveMerge && t.moving == 0 {
@@ -281,8 +280,7 @@ func (p *pair) hold(m move) error {
 
 // end stores the progress of the move.
 func (p *pair) end(m move) {
-	p.exec(
-		`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
+	p.exec(`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
 		m.ID, m.From, m.Into, string(m.Phase), m.cursor, text(m.plan), m.Rows, m.Total)
 	for _, t := range []*tx{p.from, p.into} {
 		if t != p.tx {
@@ -307,8 +305,7 @@ func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
 // postponeJob makes a job wait until the move ends.
 func (t *tx) postponeJob(id core.JobID, now time.Time) error {
-	return t.exec(
-		`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
+	return t.exec(`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
 		t.user, id, ms(now.Add(moveOffUntil)), ms(now))
 }
 
@@ -323,8 +320,7 @@ func (t *tx) wakeJobs(now time.Time) error {
 	if t.moving != frozen {
 		where += ` AND queue IN ('turn', 'summarize', 'embed')`
 	}
-	queues, err := list(t, column[string],
-		`SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
+	queues, err := list(t, column[string], `SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
 	if err != nil {
 		return err
 	}
@@ -332,4 +328,49 @@ func (t *tx) wakeJobs(now time.Time) error {
 		t.awaken(queue)
 	}
 	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
+}
+
+// inTurn fails with core.ErrMoving if an event of the same address is held that was received
+// before this one.
+func (t *tx) inTurn(e core.Inbound) error {
+	if t.moving != letting {
+		return nil
+	}
+	var waits bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.user_id = 0 AND o.message_id = 0 AND o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
+		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held)).Scan(&waits)
+	if err == nil && waits {
+		return core.ErrMoving
+	}
+	return err
+}
+
+// letIn ends a move when no events are held for its users any more, or after a while. New
+// events then no longer wait for held ones.
+func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	if m.plan.Let == 0 {
+		m.plan.Let = ms(now)
+	}
+	waits := false
+	err := s.step(ctx, m, func(p *pair, next *move) {
+		for _, t := range []*tx{p.from, p.into} {
+			var held bool
+			p.try(func() (err error) { held, err = t.hasHeld(); return err })
+			waits = waits || held && now.Before(at(m.plan.Let).Add(moveLetFor))
+		}
+		if waits {
+			return
+		}
+		next.next(core.MoveDone)
+		p.exec(`UPDATE users SET moving = 0 WHERE id IN ($1, $2) AND moving = $3`, m.From, m.Into, letting)
+	})
+	return waiting(waits), err
+}
+
+// hasHeld reports whether events are held for the user.
+func (t *tx) hasHeld() (yes bool, err error) {
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
+		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user).Scan(&yes)
+	return yes, err
 }

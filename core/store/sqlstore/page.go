@@ -78,8 +78,7 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			}
 			if err := addTo(&all, q, scanForm, `SELECT `+pageColumns+
 				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = $1 AND p.id = f.page_id
-				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+placeholders(3, chunk)+`)`,
-				append([]any{user, tier}, some...)...); err != nil {
+				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+placeholders(3, chunk)+`)`, append([]any{user, tier}, some...)...); err != nil {
 				return nil, err
 			}
 		}
@@ -135,8 +134,7 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	for held < tokens {
 		got, err := list(q, scanPage, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = $1 AND f.page_id = p.id AND f.tier = p.tier
-			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User,
-			turn.Thread, before, page)
+			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User, turn.Thread, before, page)
 		if err != nil {
 			return 0, err
 		}
@@ -155,8 +153,7 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	if len(w.Pages) == 0 {
 		return after, nil
 	}
-	return after, q.row(
-		`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
+	return after, q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
 		turn.User, turn.Thread, before).Scan(&w.PagesBefore)
 }
 
@@ -206,8 +203,7 @@ func (s *Store) Between(ctx context.Context, user core.UserID, thread core.Threa
 	limit int) ([]core.Message, error) {
 	out, err := list(s.one(ctx), scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
-		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user,
-		thread, from, to, limit)
+		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user, thread, from, to, limit)
 	return out, wrap("read messages", err)
 }
 
@@ -244,8 +240,7 @@ const printedBands = 24
 func printedQuery() string {
 	each := make([]string, printedBands)
 	for i := range each {
-		each[i] = fmt.Sprintf(
-			`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
+		each[i] = fmt.Sprintf(`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
 	}
 	return strings.Join(each, " UNION ALL ")
 }
@@ -299,14 +294,12 @@ func (t *tx) putPage(p *core.Page, old core.PageID) error {
 	p.ID = core.PageID(t.nextID())
 	sizes := pageSizes{p.First, p.Last, p.Forms}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID,
-			tier, p.Forms[tier].Text)
+		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
 		if err != nil {
 			return err
 		}
 	}
-	return t.exec(
-		`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
+	return t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
 		t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier, text(sizes))
 }
 

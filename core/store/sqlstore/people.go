@@ -42,8 +42,7 @@ func (s *Store) User(ctx context.Context, id core.UserID) (core.User, error) {
 
 // Users lists all users.
 func (s *Store) Users(ctx context.Context) ([]core.User, error) {
-	return list(s.one(ctx), scanUser,
-		`SELECT `+userColumns+` FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
+	return list(s.one(ctx), scanUser, `SELECT `+userColumns+` FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
 }
 
 // AddUser creates a user with a continuous thread. core.ErrExists for a second owner.
@@ -87,8 +86,7 @@ func (s *Store) AddUserAt(ctx context.Context, u core.User, i core.Identity) (co
 // addUser creates a user under the lock of user 0, whose message counter counts users.
 func (t *tx) addUser(u core.User) (core.UserID, error) {
 	id := core.UserID(t.nextMessage())
-	err := t.exec(`INSERT INTO users (id, name, role, settings, last_id, created_at) VALUES ($1, $2, $3, $4, 1, $5)`,
-		id, u.Name, string(u.Role), text(u.Settings), ms(u.CreatedAt))
+	err := t.exec(`INSERT INTO users (id, name, role, settings, last_id, created_at) VALUES ($1, $2, $3, $4, 1, $5)`, id, u.Name, string(u.Role), text(u.Settings), ms(u.CreatedAt))
 	if err != nil {
 		return 0, err
 	}
@@ -121,8 +119,7 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	if err != nil {
 		return 0, err
 	}
-	return id, t.exec(
-		`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	return id, t.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
 }
 
@@ -351,4 +348,43 @@ func (t *tx) approved(e core.Approve, c core.Code) (id core.UserID, err error) {
 		return err
 	})
 	return id, err
+}
+
+// FindUsers returns a page of matching users; see core.PeopleStore.
+func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
+	err error) {
+	if words != "" {
+		return s.usersNamed(ctx, strings.ToLower(words), offset, limit)
+	}
+	const all = ` FROM users WHERE id > 0 AND role <> 'none'`
+	if err := s.one(ctx).row(`SELECT COUNT(*)` + all).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	page, err = list(s.one(ctx), scanUser, `SELECT `+userColumns+all+` ORDER BY id LIMIT $1 OFFSET $2`, limit, offset)
+	return page, total, err
+}
+
+// usersNamed compares names in Go, as SQLite folds the case of ASCII only.
+func (s *Store) usersNamed(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
+	err error) {
+	wanted, _ := strconv.ParseInt(strings.TrimPrefix(words, "#"), 10, 64)
+	found, err := list(s.one(ctx), fields(func(u *core.User) []any { return []any{&u.ID, &u.Name} }),
+		`SELECT id, name FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
+	if err != nil {
+		return nil, 0, err
+	}
+	found = slices.DeleteFunc(found, func(u core.User) bool {
+		return u.ID != core.UserID(wanted) && !strings.Contains(strings.ToLower(u.Name), words)
+	})
+	for _, named := range found[min(offset, len(found)):min(offset+limit, len(found))] {
+		u, err := s.User(ctx, named.ID)
+		if errors.Is(err, core.ErrNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		page = append(page, u)
+	}
+	return page, len(found), nil
 }

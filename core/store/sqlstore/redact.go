@@ -48,8 +48,7 @@ func (t *tx) blank(m core.Message) error {
 	if m.News != nil && m.News.Zone != "" {
 		left = text(extra{News: blankNews(m.News)})
 	}
-	err := t.exec(
-		`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
+	err := t.exec(`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
 	if err != nil {
 		return err
 	}
@@ -98,8 +97,7 @@ const deletedResult = "[deleted]"
 // stay, as every call needs its result.
 func (t *tx) redactTools(m core.Message, turn core.Turn) error {
 	steps, err := list(t, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
-		t.user, m.Thread, m.Position, m.Turn)
+		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`, t.user, m.Thread, m.Position, m.Turn)
 	open := map[string]bool{} // calls of a client's tools, whose results come later
 	for s := range until(&err, steps) {
 		if slices.Contains(turn.Inputs, s.ID) {
@@ -136,8 +134,7 @@ func (t *tx) redactStep(s core.Message) error {
 // redactResults empties the results of calls of a client's tools.
 func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
 	results, err := list(t, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`,
-		t.user, m.ID, m.Thread)
+		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`, t.user, m.ID, m.Thread)
 	for s := range until(&err, results) {
 		if calls[s.ToolCallID] {
 			err = t.redactResult(s)
@@ -164,8 +161,7 @@ func (t *tx) redactQuotes(m core.Message) error {
 	if err != nil || len(quoting) == 0 {
 		return err
 	}
-	words, err := list(t, column[string],
-		`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
+	words, err := list(t, column[string], `SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
 	words = append(words, m.Text)
 	for q := range until(&err, quoting) {
 		quoted := func(w string) bool { return strings.Contains(w, q.Quote.Text) }
@@ -184,8 +180,7 @@ func (t *tx) redactQuote(q core.Message) error {
 	if err := t.forget(q.ID, ForgetWords); err != nil {
 		return err
 	}
-	return t.execAll(
-		Statement{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID}},
+	return t.execAll(Statement{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID}},
 		Statement{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.Thread}})
 }
 

@@ -76,10 +76,8 @@ func (t *tx) setReminder(e core.SetReminder) error {
 	if r.ID == 0 {
 		r.ID = core.ReminderID(t.nextID())
 	}
-	return t.exec(
-		`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
-		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source,
-		ms(e.At), flag(r.Tainted))
+	return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
+		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source, ms(e.At), flag(r.Tainted))
 }
 
 func (t *tx) cancelReminder(e core.CancelReminder) error {
@@ -114,8 +112,7 @@ func (t *tx) redactReminded(r core.Reminder) error {
 		if !strings.Contains(m.Text, r.Text) {
 			continue
 		}
-		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`,
-			t.user, m.ID); err == nil {
+		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID); err == nil {
 			err = t.redactDeliveries(m)
 		}
 	}

@@ -52,10 +52,8 @@ func counts(m core.NewMessage) int {
 
 func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.SegmentID, error) {
 	id := core.SegmentID(t.nextID())
-	return id, t.exec(
-		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`,
-		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
+	return id, t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`, t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 }
 
 // counted adds n messages to a segment, and marks the segment as having messages outside
@@ -115,8 +113,7 @@ func segmentByID(q reader, user core.UserID, id core.SegmentID) (core.Segment, e
 func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
 	limit int) ([]core.Message, error) {
 	return list(s.one(ctx), scanMessage, `SELECT `+messageColumns+` FROM messages
-		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`,
-		user, id, after, limit)
+		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`, user, id, after, limit)
 }
 
 // DayMessagesBefore returns the last messages of a day's conversation before one, in order.

@@ -79,14 +79,12 @@ func (p *pair) splitThreads(m *move) {
 		p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
 			SELECT CAST($2 AS bigint), id, mode, title, last_position, edits, summaries, created_at FROM threads
 			WHERE user_id = $1 AND id = $4 AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3)
-				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From,
-			m.Into, m.plan.Goes, id)
+				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
 	}
 	var last int64
 	p.get(&last, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was)
 	p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
-	p.exec(
-		`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
+	p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, 1
 		FROM identities WHERE user_id = $1 AND id = $3`, m.From, m.Into, m.plan.Goes)
 }
@@ -102,8 +100,7 @@ func (p *pair) splitDay(m *move, g core.Segment) {
 	if first == 0 {
 		return
 	}
-	p.exec(
-		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, stale, post)
+	p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, stale, post)
 		SELECT CAST($2 AS bigint), id, CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, CAST($5 AS bigint), last_message,
 			CASE WHEN state = 'final' THEN 1 ELSE 0 END, CASE WHEN post = 'due' THEN 'skipped' ELSE post END FROM segments WHERE user_id = $1 AND id = $3`,
 		m.From, m.Into, g.ID, m.plan.Thread, first)
@@ -138,19 +135,16 @@ func (s *Store) switchSplit(ctx context.Context, m move, now time.Time) (time.Du
 func (p *pair) splitIdentity(m *move, _ renumbering, _ time.Time) {
 	var i core.Identity
 	p.try(func() (err error) {
-		i, err = scanIdentity(p.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`,
-			m.From, m.plan.Goes))
+		i, err = scanIdentity(p.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, m.From, m.plan.Goes))
 		return err
 	})
 	p.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, m.From, i.ID)
 	p.attach(m.Into, int64(i.ID), i)
 	p.exec(`UPDATE addresses SET user_id = $2 WHERE user_id = $1 AND identity_id = $3`, m.From, m.Into, i.ID)
-	p.exec(
-		`UPDATE tokens SET user_id = $2 WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5)`,
+	p.exec(`UPDATE tokens SET user_id = $2 WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5)`,
 		m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External)
 	p.exec(`UPDATE moves SET from_user = $2 WHERE from_user = $1 AND identity_id = $3 AND phase = 'asked'`, m.From, m.Into, i.ID)
-	p.hand(handing{"codes", codeRest, codeRest, ` AND channel = $2 AND account = $3 AND external = $4`},
-		m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External)
+	p.hand(handing{"codes", codeRest, codeRest, ` AND channel = $2 AND account = $3 AND external = $4`}, m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External)
 }
 
 // stopHere ends the transferred turns at the source user, and releases their reservations

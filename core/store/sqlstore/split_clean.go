@@ -79,8 +79,7 @@ func (p *pair) partDays(m *move, g keyRange) {
 }
 
 func (p *pair) partWindows(m *move, id core.SegmentID) {
-	for _, w := range listOf(p, column[int64],
-		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2`, m.From, id) {
+	for _, w := range listOf(p, column[int64], `SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2`, m.From, id) {
 		p.execAll(p.s.dialect.Vector.Drop(core.VectorWindow, m.From, w)...)
 		p.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'window' AND id = $2`,
 			`DELETE FROM windows WHERE user_id = $1 AND id = $2`}, m.From, w)
@@ -112,8 +111,7 @@ func (p *pair) partLoops(m *move, g keyRange) {
 // removes days that become empty.
 func (p *pair) partMessages(m *move, g keyRange) {
 	for _, id := range listOf(p, column[int64],
-		`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+
-			g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...) {
+		`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...) {
 		p.try(func() error { return p.from.unindex(core.DocMessage, id) })
 	}
 	type count struct {
@@ -125,8 +123,7 @@ func (p *pair) partMessages(m *move, g keyRange) {
 		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
 		g.args(m.From, g.after[0], g.through[0])...)
 	for _, c := range counts {
-		p.exec(
-			`UPDATE segments SET messages = messages - $3, since_summary = CASE WHEN since_summary > $3 THEN since_summary - $3 ELSE 0 END WHERE user_id = $1 AND id = $2`, m.From, c.id, c.n)
+		p.exec(`UPDATE segments SET messages = messages - $3, since_summary = CASE WHEN since_summary > $3 THEN since_summary - $3 ELSE 0 END WHERE user_id = $1 AND id = $2`, m.From, c.id, c.n)
 	}
 	deleteOf("messages", "id")(p, m, g)
 	for _, c := range counts {

@@ -24,8 +24,7 @@ func (s *Store) Instructions(ctx context.Context, user core.UserID) ([]core.Inst
 }
 
 func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
-	return list(q, scanInstruction,
-		`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
+	return list(q, scanInstruction, `SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
 }
 
 // addInstruction adds an instruction that does not exist yet, if there is room.
@@ -52,8 +51,7 @@ func (t *tx) addInstruction(e core.AddInstruction) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	if err := t.exec(
-		`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	if err := t.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		t.user, i.ID, i.Text, e.Digest, i.Tokens, i.Source, flag(i.Noted), ms(i.CreatedAt)); err != nil {
 		return err
 	}
@@ -77,9 +75,8 @@ func (t *tx) removeInstruction(e core.RemoveInstruction) error {
 
 // redactInstructions removes the standing instructions requested by a message.
 func (t *tx) redactInstructions(m core.Message) error {
-	made, err := list(t, scanInstruction,
-		`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
-		t.user, m.ID)
+	made, err := list(t, scanInstruction, `SELECT `+standingColumns+
+		` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
 	if err != nil || len(made) == 0 {
 		return err
 	}

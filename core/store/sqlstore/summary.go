@@ -81,8 +81,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 // message was edited or redacted after it was read.
 func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 	var last core.MessageID
-	err := t.row(
-		`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
+	err := t.row(`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
 	if err != nil {
 		return err
 	}
@@ -141,8 +140,7 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 			post = p.Post
 		}
 	}
-	return t.exec(
-		`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
+	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
 		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
 			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
@@ -205,11 +203,9 @@ func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.Segme
 		if err := t.release(l); err != nil {
 			return err
 		}
-		err := t.exec(
-			`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
+		err := t.exec(`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
 			last_message = CASE WHEN finalize_at <= $4 THEN (SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat') ELSE last_message END,
-			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`,
-			t.user, id, cause, ms(now))
+			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`, t.user, id, cause, ms(now))
 		if err != nil {
 			return err
 		}
@@ -246,8 +242,7 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 // newestPost returns PostDone, or PostSkipped if a later day is posted or due to be.
 func (t *tx) newestPost(g core.Segment) (core.PostState, error) {
 	var later bool
-	err := t.row(
-		`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
 		t.user, g.Thread, g.Day.Label).Scan(&later)
 	if later {
 		return core.PostSkipped, err
