@@ -1,6 +1,7 @@
 package configs
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -184,4 +185,20 @@ func (h HTTP) At(listen string) string {
 		host = "127.0.0.1"
 	}
 	return "http://" + net.JoinHostPort(host, port)
+}
+
+//go:embed everthread.example.yaml
+var example string
+
+// Example returns the commented example: every key with its default.
+func Example(sections ...section.Section) []byte {
+	const at = "\nchannels:\n"
+	before, after, _ := strings.Cut(example, at)
+	var b strings.Builder
+	b.WriteString(before + at)
+	for _, s := range sections {
+		b.WriteString(s.Example())
+	}
+	b.WriteString(after)
+	return []byte(b.String())
 }

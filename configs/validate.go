@@ -200,8 +200,7 @@ func (c Config) checkContext(p *section.Problems) {
 	}
 	if n := x.Long.RawRecentTokens; n != Default().Context.Long.RawRecentTokens &&
 		float64(n) > x.Long.CompressThreshold*float64(x.Long.Budget)*0.8 {
-		p.Add(
-			"context.long.raw_recent_tokens is %d; it must be at most four fifths of where compression starts (context.long.compress_threshold of context.long.budget)", x.Long.RawRecentTokens)
+		p.Add("context.long.raw_recent_tokens is %d; it must be at most four fifths of where compression starts (context.long.compress_threshold of context.long.budget)", x.Long.RawRecentTokens)
 	}
 	section.AtLeast(p, "context.min_turns", x.MinTurns, 0)
 	section.AtLeast(p, "context.silence", x.Silence, 0)

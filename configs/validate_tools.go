@@ -3,7 +3,9 @@ package configs
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/configs/section"
@@ -16,8 +18,7 @@ func (e Embeddings) check(p *section.Problems) {
 	p.OneOf("embeddings.provider", e.Provider, "none", "llamacpp", "ollama", "openai", "custom_http")
 	section.AtLeast(p, "embeddings.timeout", e.Timeout, time.Second)
 	if e.Dimensions < 0 || e.Dimensions > mostDimensions {
-		p.Add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own",
-			e.Dimensions, mostDimensions)
+		p.Add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", e.Dimensions, mostDimensions)
 	}
 	if e.BaseURL != "" {
 		p.Web("embeddings.base_url", e.BaseURL)
@@ -25,8 +26,7 @@ func (e Embeddings) check(p *section.Problems) {
 	switch e.Provider {
 	case "none":
 		if e.BaseURL != "" || e.APIKey != "" || e.Model != "" {
-			p.Add(
-				"embeddings.provider is none, so the rest of embeddings has no effect; set it to llamacpp, ollama, openai or custom_http")
+			p.Add("embeddings.provider is none, so the rest of embeddings has no effect; set it to llamacpp, ollama, openai or custom_http")
 		}
 	case "llamacpp", "custom_http":
 		if e.BaseURL == "" {
@@ -57,8 +57,7 @@ func (c Config) checkRecall(p *section.Problems) {
 	section.Within(p, "recall.semantic_weight", r.SemanticWeight, 0, 1)
 	section.Within(p, "recall.lexical_weight", r.LexicalWeight, 0, 1)
 	if math.Abs(r.SemanticWeight+r.LexicalWeight-1) > 1e-6 {
-		p.Add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together",
-			r.SemanticWeight, r.LexicalWeight)
+		p.Add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together", r.SemanticWeight, r.LexicalWeight)
 	}
 	section.Within(p, "recall.covered_penalty", r.CoveredPenalty, 0, 1)
 	section.Within(p, "recall.candidates", r.Candidates, 1, 1000)
@@ -118,4 +117,44 @@ func (s MCPServer) check(p *section.Problems, at string) {
 			p.Add("%s.env: %q is no name of a variable; write letters, digits and _", at, name)
 		}
 	}
+}
+
+func (c Config) checkEgress(p *section.Problems) {
+	e := c.Egress
+	for _, entry := range e.AllowHosts {
+		u, err := url.Parse("//" + entry)
+		if err != nil || u.Host != entry || u.Hostname() == "" || strings.Contains(strings.TrimPrefix(entry, "*."), "*") {
+			p.Add("egress.allow_hosts has %q; write hosts like api.example.org, *.example.org or 10.0.0.5:8080", entry)
+		}
+	}
+	section.AtLeast(p, "egress.bytes_per_day", e.BytesPerDay, 0)
+	section.AtLeast(p, "egress.calls_per_day", e.CallsPerDay, 0)
+}
+
+func (c Config) checkTranscription(p *section.Problems) {
+	t := c.Transcription
+	if t.BaseURL != "" {
+		p.Web("transcription.base_url", t.BaseURL)
+	}
+	if t.Model == "" && (t.BaseURL != "" || t.APIKey != "") {
+		p.Add("transcription.model is empty; name the model to use")
+	}
+	section.Within(p, "transcription.timeout", t.Timeout, time.Second, 10*time.Minute)
+	section.Within(p, "transcription.max_duration", t.MaxDuration, time.Second, 24*time.Hour)
+}
+
+func (c Config) checkSpeech(p *section.Problems) {
+	s := c.Speech
+	if s.BaseURL != "" {
+		p.Web("speech.base_url", s.BaseURL)
+	}
+	switch {
+	case s.Model == "" && (s.BaseURL != "" || s.APIKey != "" || s.Voice != ""):
+		p.Add("speech.model is empty; name the model to use")
+	case s.Model != "" && s.Voice == "":
+		p.Add("speech.voice is empty; name the voice to use, such as alloy")
+	}
+	section.Within(p, "speech.timeout", s.Timeout, time.Second, 10*time.Minute)
+	section.Within(p, "speech.max_characters", s.MaxCharacters, 100, 4096)
+	section.Within(p, "speech.max_bytes", s.MaxBytes, 64<<10, 50<<20)
 }

@@ -6,7 +6,9 @@
 // See docs/architecture.md.
 package core
 
-import "time"
+import (
+	"time"
+)
 
 // Every id but UserID is counted per user, so it is meaningful only together with
 // its user. Zero means none.
@@ -135,4 +137,14 @@ type Identity struct {
 type Counter interface {
 	// Count adds n to a metric; labels are the values of its labels, in order.
 	Count(name string, n float64, labels ...string)
+}
+
+// Crash lets tests kill the process at a named step. nil does nothing.
+type Crash func(step string)
+
+// At calls c at a step, unless c is nil.
+func (c Crash) At(step string) {
+	if c != nil {
+		c(step)
+	}
 }

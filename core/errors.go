@@ -24,8 +24,7 @@ var (
 	// ErrUnfinished: a restore of the store was not completed.
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
 	// ErrNoRoom: the user's files have reached media.bytes_per_user.
-	ErrNoRoom = errors.New(
-		"there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
+	ErrNoRoom = errors.New("there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New(
 		"the store was written by a newer version of everthread; start that version or restore a backup")
@@ -33,11 +32,9 @@ var (
 	ErrHalfDistributed = errors.New(
 		"the database is distributed in part; `everthread migrate up --distributed` finishes it")
 	// ErrNotCitus: the database has no Citus extension.
-	ErrNotCitus = errors.New(
-		"this database cannot be distributed: it has no extension citus; `CREATE EXTENSION citus` makes it where Citus is installed, and without it `everthread migrate up` is enough")
+	ErrNotCitus = errors.New("this database cannot be distributed: it has no extension citus; `CREATE EXTENSION citus` makes it where Citus is installed, and without it `everthread migrate up` is enough")
 	// ErrNotCoordinator: tables cannot be distributed from this node.
-	ErrNotCoordinator = errors.New(
-		"tables are distributed from the coordinator of Citus, which has to know itself: name it in database_url (or in database_listen_url behind a pooler), and call citus_set_coordinator_host there")
+	ErrNotCoordinator = errors.New("tables are distributed from the coordinator of Citus, which has to know itself: name it in database_url (or in database_listen_url behind a pooler), and call citus_set_coordinator_host there")
 )
 
 // Refusal explains to a person, in plain words, why a request was refused. It matches

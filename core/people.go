@@ -69,3 +69,155 @@ type Code struct {
 	Created time.Time
 	Expires time.Time
 }
+
+// MoveID identifies a move. It is counted over all users.
+type MoveID int64
+
+// MoveKind is the kind of a move.
+type MoveKind string
+
+// Kinds of moves.
+const (
+	MoveMerge MoveKind = "merge" // all rows of From become Into's
+	MoveSplit MoveKind = "split" // the rows of one identity of From become Into's
+)
+
+// MovePhase is the progress of a move.
+type MovePhase string
+
+// MoveAsked is the first phase. MoveTold waits until the person has been notified
+// (MoveStore.Told). MoveDone is the last. The phases between are internal to the store.
+const (
+	MoveAsked MovePhase = "asked"
+	MoveTold  MovePhase = "told"
+	MoveDone  MovePhase = "done"
+)
+
+// Move transfers one user's rows to another. Any process can continue it where it
+// stopped.
+type Move struct {
+	ID   MoveID
+	Kind MoveKind
+	From UserID // the source user
+	Into UserID // the target user; 0: a split that has not begun
+	// Identity is where the move was requested, and where its end is reported: an
+	// identity of From, and of Into from MoveTold on; 0: none. For a split it is the
+	// identity that is split off.
+	Identity IdentityID
+	Phase    MovePhase
+	Rows     int // copied so far
+	Total    int // estimate of the rows to copy
+	AskedAt  time.Time
+}
+
+// LinkState is the state of a /link code for an address.
+type LinkState string
+
+// States of a code for an address.
+const (
+	LinkValid  LinkState = "valid"
+	LinkWrong  LinkState = "wrong"  // expired, used by another or never given
+	LinkOwn    LinkState = "own"    // it was made at this address
+	LinkSame   LinkState = "same"   // the address belongs to its user already
+	LinkTaken  LinkState = "taken"  // this address has used it
+	LinkLocked LinkState = "locked" // too many wrong tries
+)
+
+// Link describes the effect that a code would have.
+type Link struct {
+	State LinkState
+	User  UserID    // who made the code; 0 unless it is valid or taken
+	Made  Address   // where a valid code was made
+	Name  string    // of the user who made it
+	Owner bool      // for a valid code: that user is the owner
+	Merge bool      // for a valid code: the address belongs to another user
+	Tries int       // wrong tries of the address so far
+	Until time.Time // for LinkLocked: when it may try again
+}
+
+// LinkTries is how many wrong codes an address may try before it is locked for LinkLock.
+const (
+	LinkTries = 5
+	LinkLock  = time.Hour
+)
+
+// LinkStore keeps codes that link addresses to users.
+type LinkStore interface {
+	// LinkCode returns the effect that a code would have for an address. It changes
+	// nothing.
+	LinkCode(ctx context.Context, hash string, a Address, now time.Time) (Link, error)
+	// UseLink uses a code at a stranger's address. It stores the event that holds the
+	// code and the delivery that answers. ErrRefused if the code is not valid there,
+	// or the address belongs to a user. A repeated event does nothing.
+	UseLink(ctx context.Context, hash string, h Hold) error
+	// TryLink counts a stranger's wrong try. It stores the event that holds the code
+	// and the delivery that says so. A repeated event does nothing.
+	TryLink(ctx context.Context, h Hold) error
+	// Became returns the target user that a former user was merged into, or ErrNotFound.
+	Became(ctx context.Context, user UserID) (UserID, error)
+}
+
+// MoveStore moves rows between users.
+type MoveStore interface {
+	// Ask creates a move. ErrRefused if it makes no sense.
+	Ask(ctx context.Context, m Move) (MoveID, error)
+	// Moves lists unfinished moves, oldest first, at most limit.
+	Moves(ctx context.Context, limit int) ([]Move, error)
+	// Move returns a move, finished or not, or ErrNotFound.
+	Move(ctx context.Context, id MoveID) (Move, error)
+	// Carry runs the next short step of a move and returns its progress. wait is how
+	// long to wait before the next step; 0: none.
+	Carry(ctx context.Context, id MoveID, now time.Time) (m Move, wait time.Duration, err error)
+	// Told ends MoveTold.
+	Told(ctx context.Context, id MoveID) error
+}
+
+// TopicMoves is the wake-up topic of moves.
+const TopicMoves = "moves"
+
+// NewLink stores a linking code and replaces the user's last one. The code's address is
+// where it was requested.
+type NewLink struct{ Code Code }
+
+// WrongLink counts a wrong code tried by an address.
+type WrongLink struct {
+	Address Address
+	At      time.Time
+}
+
+// UseLink uses a code at Identity, which belongs to a user: the user who made the code
+// is asked to approve a merge. It fails with ErrRefused if the code is not valid.
+type UseLink struct {
+	Hash     string
+	Identity IdentityID
+	At       time.Time
+}
+
+// AcceptLink joins the other side of a used code to the user: it attaches a stranger's
+// address, or merges the other user. It fails with ErrRefused if the other side has
+// changed since.
+type AcceptLink struct {
+	Subject LinkSubject
+	At      time.Time
+}
+
+// Unlink detaches an identity; its messages stay. It fails with ErrNotFound if there is
+// none.
+type Unlink struct {
+	Identity IdentityID
+	At       time.Time
+}
+
+// Split moves an identity and everything that came through it to a new user. It fails
+// with ErrNotFound if there is none.
+type Split struct {
+	Identity IdentityID
+	At       time.Time
+}
+
+func (NewLink) effect()    {}
+func (WrongLink) effect()  {}
+func (UseLink) effect()    {}
+func (AcceptLink) effect() {}
+func (Unlink) effect()     {}
+func (Split) effect()      {}

@@ -29,8 +29,7 @@ type importCmd struct {
 
 func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if !slices.Contains(history.Formats(), c.Format) {
-		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format,
-			strings.Join(history.Formats(), ", "))}
+		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format, strings.Join(history.Formats(), ", "))}
 	}
 	e, err := d.engine(ctx)
 	if err != nil {

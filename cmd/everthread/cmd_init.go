@@ -176,8 +176,7 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 	if _, err := os.Lstat(b.file); err != nil || b.Force {
 		return nil
 	}
-	refused := errUsage{fmt.Errorf("%s is there already; --force makes a new one and keeps the old one beside it",
-		b.file)}
+	refused := errUsage{fmt.Errorf("%s is there already; --force makes a new one and keeps the old one beside it", b.file)}
 	if b.Answers != "" {
 		return refused
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,11 +15,15 @@ import (
 	"github.com/everthread/everthread/adapters/web/chat"
 	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/doctor"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/setup"
 )
 
 // doors serve people with a browser and programs with an API key; a door that is turned
@@ -48,8 +53,7 @@ func (a *app) newDoors() (*doors, error) {
 		asker := &live.Asker{Hub: a.Hub, Receiver: a.Gateway, Store: a.Store, Budget: a.Turns}
 		d.openai = openai.New(openai.Options{Guard: d.guard, Asker: asker, Director: a.Turns, Keeper: a.Files, Store: a.Store,
 			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens,
-			ExtrasRoom: a.Config.Room().Extras(),
-			Log:        a.Log.Named("openai"), Now: a.Now})
+			ExtrasRoom: a.Config.Room().Extras(), Log: a.Log.Named("openai"), Now: a.Now})
 		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Store: a.Store,
 			Searcher: a.Search, Memory: a.Memory, Standing: a.Standing, Names: recall.UserNames(a.People), Zone: a.Calendar.Zone,
 			Log: a.Log.Named("api"), Now: a.Now})
@@ -115,4 +119,68 @@ func (a *app) isOwner(r *http.Request) bool {
 		return err == nil
 	}
 	return a.page != nil && a.page.IsOwner(r)
+}
+
+// officeOptions returns what the pages of settings and administration need.
+func (a *app) officeOptions() office.Options {
+	c, prices := a.Config, a.Config.LLM.Prices
+	return office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
+		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Inspector: inspector{a},
+		Prices: office.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
+			Currency: c.LLM.Currency}, TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
+		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
+		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}
+}
+
+// inspector examines the whole gateway, for the owner's page.
+type inspector struct{ *app }
+
+// Check checks the configuration as `everthread doctor` does.
+func (a inspector) Check(ctx context.Context, language string) []core.Finding {
+	return doctor.Named(language, newDoctor(a.Config, language).Examine(ctx))
+}
+
+// Setups returns every channel and how the configuration has it.
+func (a inspector) Setups(language string) []channel.Setup {
+	return channel.Setups(a.Config.Channels.Sections, language)
+}
+
+// CheckChannel checks everything that a channel which is on needs.
+func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
+	found, err := newDoctor(a.Config, language).ExamineChannel(ctx, key)
+	return doctor.Named(language, found), err
+}
+
+// TryChannel tries a channel with answers, and stores none of them.
+func (a inspector) TryChannel(ctx context.Context, key, language string,
+	answers map[string]string) (office.Tried, error) {
+	for _, s := range a.Config.Channels.Sections {
+		if s.Key() != key {
+			continue
+		}
+		said, lines, err := setup.ChannelTrier{Way: a.Way, Now: a.Now, Rand: rand.Reader}.Try(ctx, s, language, answers)
+		switch {
+		case errors.Is(err, setup.ErrNoGuide):
+			return office.Tried{}, core.ErrNotFound
+		case err != nil:
+			return office.Tried{Wrong: err.Error()}, nil
+		}
+		return office.Tried{Said: said, Lines: lines}, nil
+	}
+	return office.Tried{}, core.ErrNotFound
+}
+
+// Kept checks the data folder, the store and its backups.
+func (a inspector) Kept(ctx context.Context, language string) []core.Finding {
+	d := newDoctor(a.Config, language)
+	d.Lent = a.store
+	return doctor.Named(language, d.ExamineKept(ctx))
+}
+
+// DatabaseSize returns the bytes of the embedded database; 0: there is none.
+func (a inspector) DatabaseSize() (bytes int64) {
+	if a.Config.DatabaseURL != "" {
+		return 0
+	}
+	return folder.DatabaseSize(a.Config.DataDir)
 }

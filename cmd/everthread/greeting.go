@@ -37,8 +37,7 @@ func (g greeting) log(log *zap.Logger) {
 		log.Info("open the web page with this link; it works once, for an hour", zap.String("url", g.Link))
 	}
 	if g.cfg.LLM.Provider == "demo" {
-		log.Info(
-			"the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+		log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
 	}
 }
 

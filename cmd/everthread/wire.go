@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/everthread/everthread/adapters/api"
 	openaidoor "github.com/everthread/everthread/adapters/openai"
@@ -20,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // store is a store of either engine.
@@ -144,8 +147,7 @@ func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func
 // metrics alone are served; nil: they have no address of their own.
 func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...func(context.Context) error) error {
 	site := a.site()
-	run := append(more,
-		func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler()) },
+	run := append(more, func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler()) },
 		func(ctx context.Context) error { return server.Trim(ctx, a.Log) })
 	if a.page != nil {
 		run = append(run, a.page.Run)
@@ -154,4 +156,29 @@ func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...fun
 		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, site.MetricsHandler()) })
 	}
 	return a.Run(ctx, run...)
+}
+
+// newLogger returns the configured log, to w.
+func newLogger(c configs.Log, w io.Writer) *zap.Logger {
+	level, err := zapcore.ParseLevel(c.Level)
+	if err != nil {
+		level = zapcore.InfoLevel // Validate refuses it before
+	}
+	enc := zap.NewProductionEncoderConfig()
+	enc.EncodeTime = zapcore.ISO8601TimeEncoder
+	form := zapcore.NewJSONEncoder(enc)
+	if c.Format == "console" {
+		enc.EncodeLevel = zapcore.CapitalLevelEncoder
+		form = zapcore.NewConsoleEncoder(enc)
+	}
+	return zap.New(zapcore.NewCore(trust.LogEncoder{Encoder: form}, zapcore.Lock(zapcore.AddSync(w)), level))
+}
+
+// fileLogger logs warnings and errors to a private file.
+func fileLogger(path string) (*zap.Logger, func(), error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return newLogger(configs.Log{Level: "warn", Format: "console"}, f), func() { f.Close() }, nil
 }

@@ -130,9 +130,7 @@ func (c Caller) Acting(r *http.Request, now time.Time) *http.Request {
 func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	c, err := g.Identify(r)
 	if err == nil && !c.Allows(scope) {
-		err = &Refusal{Status: http.StatusForbidden, Code: "missing_scope",
-			Message: fmt.Sprintf(
-				"This API key may not do that: it lacks the scope %s. Make a key that has it with `everthread apikey create --scope %s`.", scope, scope)}
+		err = &Refusal{Status: http.StatusForbidden, Code: "missing_scope", Message: fmt.Sprintf("This API key may not do that: it lacks the scope %s. Make a key that has it with `everthread apikey create --scope %s`.", scope, scope)}
 	}
 	return c, err
 }

@@ -45,22 +45,20 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	if err != nil {
 		return core.Answer{}, err
 	}
-	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
-		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
-		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p),
-		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice,
-		Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
-		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
+	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools, Call: call,
+		Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
+		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
+		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: permit,
+		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens,
+		Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
 	if rejected(err) && blind(req.Messages) { // otherwise the picture would fail every later answer
 		used := out.Usage
 		out, err = agent.Run(ctx, req)
 		out.Usage = out.Usage.Add(used)
 	}
-	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects,
-		FirstToken: out.FirstToken, Model: out.Model, Finish: out.Finish, Steps: out.Steps, Question: out.Question,
-		Tainted: out.Tainted}, err
+	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
+		Model: out.Model, Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
 }
 
 // through returns the actor of a turn: the key of a program, or an identity.

@@ -16,9 +16,8 @@ func budgets(c configs.Config) prompt.Budgets {
 		Last: c.Context.LastConversationTokens, Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens,
 		Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens, MaxHistoryMessages: c.Context.MaxHistoryMessages,
 		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: c.LLM.Smallest(), MaxOutput: c.LLM.MaxOutputTokens,
-		Results:    c.Room().Results,
-		LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: LongRaw(c),
-		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
+		Results: c.Room().Results, LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold,
+		LongRaw: LongRaw(c), MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
 // leastResults is the number of tokens that tools may return in any turn, callTokens that
@@ -32,8 +31,7 @@ const (
 // what its prompt leaves of the window.
 func (ts *Turns) results(p core.Prompt, output int) int {
 	c := ts.Config.Agent
-	left := ts.Config.LLM.Usable() - promptTokens(p) - p.Snapshot.ToolTokens - output -
-		c.MaxSteps*callTokens
+	left := ts.Config.LLM.Usable() - promptTokens(p) - p.Snapshot.ToolTokens - output - c.MaxSteps*callTokens
 	return max(leastResults, min(c.ToolTokens, left))
 }
 

@@ -73,8 +73,7 @@ func (c *Clock) Measure(ctx context.Context) error {
 			zap.Bool("sufficient", was), zap.Duration("scatter", scatter))
 	}
 	if best.off.Abs() > time.Second && (best.off-c.Off()).Abs() > time.Second {
-		c.log.Warn("this machine's clock is not that of the database; the database's is used",
-			zap.Duration("behind", best.off))
+		c.log.Warn("this machine's clock is not that of the database; the database's is used", zap.Duration("behind", best.off))
 	}
 	if (best.off - c.Off()).Abs() > maxOff {
 		c.off.Store(int64(best.off))

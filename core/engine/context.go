@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/standing"
 )
 
 // Prompt builds the prompt of a turn.
@@ -30,9 +32,8 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		budgets.SchemaRoom = ts.tools.room.Schemas
 	}
 	always := standingPart{ts: ts, user: u}
-	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets,
-		Static: ts.parts(ctx, u, &always), Now: now,
-		Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}
+	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets, Static: ts.parts(ctx, u,
+		&always), Now: now, Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}
 	p, err := ts.buildAs(ctx, in)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
 		in.Strategy = r.Strategy
@@ -118,3 +119,79 @@ func (ts *Turns) hints(ctx context.Context, user core.UserID) prompt.Static {
 // hintedThemes is one theme more than the hints list, so that they can mention that there
 // are more.
 const hintedThemes = 11
+
+func (e *Engine) newStanding() *standing.Standing {
+	c := e.Config.Standing
+	return &standing.Standing{Store: e.Store, Tokens: e.Tokens,
+		Settings: standing.Settings{MaxActive: c.MaxActive, MaxTokens: c.MaxTokens}}
+}
+
+// standingPart is the part of a prompt with the standing instructions. It is read when an
+// epoch begins; a change of the instructions begins one.
+type standingPart struct {
+	ts   *Turns
+	user core.User
+	err  error // of the reading
+}
+
+func (p *standingPart) static(ctx context.Context) prompt.Static {
+	load := func() (text string, tainted bool, err error) {
+		text, p.err = p.ts.Standing.Prompt(ctx, p.user.ID)
+		return text, false, p.err
+	}
+	return prompt.Static{Name: core.PartStanding, Text: fmt.Sprint(p.user.Standing), Load: load}
+}
+
+// StandingOf returns a user's standing instructions as text of a prompt; empty: there never
+// were any.
+func (ts *Turns) StandingOf(ctx context.Context, user core.UserID) (string, error) {
+	u, err := ts.Users.User(ctx, user)
+	if err != nil || u.Standing == 0 {
+		return "", err
+	}
+	return ts.Standing.Prompt(ctx, user)
+}
+
+// withStanding inserts a user's standing instructions after the system messages of a
+// request outside the conversation.
+func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.ModelMessage) ([]core.ModelMessage,
+	error) {
+	always, err := ts.StandingOf(ctx, user)
+	if err != nil || always == "" {
+		return ms, err
+	}
+	n := slices.IndexFunc(ms, func(m core.ModelMessage) bool { return m.Role != core.RoleSystem })
+	if n < 0 {
+		n = len(ms)
+	}
+	return slices.Insert(slices.Clone(ms), n, core.ModelMessage{Role: core.RoleSystem, Content: always}), nil
+}
+
+// SnapshotStore reads the contents of snapshots.
+type SnapshotStore interface {
+	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) ([]core.Page, error)
+}
+
+// Rebuild returns the prompt that a snapshot describes.
+func Rebuild(ctx context.Context, st SnapshotStore, c configs.Config, t core.Tokenizer, user core.UserID,
+	s *core.Snapshot) ([]core.ModelMessage, error) {
+	e, err := st.Epoch(ctx, user, s.Epoch)
+	if err != nil {
+		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)
+	}
+	ms, err := st.Messages(ctx, user, slices.Collect(s.Messages.All()))
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
+	}
+	var refs []core.PageRef
+	for _, h := range e.Head {
+		refs = append(refs, h.Pages...)
+	}
+	pages, err := st.PageTexts(ctx, user, refs)
+	if err != nil {
+		return nil, fmt.Errorf("read the history of the prompt: %w", err)
+	}
+	return prompt.Rebuild(*e, *s, ms, pages, budgets(c), t), nil
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -86,8 +87,7 @@ func (e *Engine) newDocuments() *document.Worker {
 	return &document.Worker{Store: e.Store, Jobs: e.jobs, Files: e.Files, Tokens: e.Tokens, Embed: e.Embedders,
 		Reader: &document.Reader{Command: e.options.ReadDocument, Cache: filepath.Join(e.Config.DataDir, "cache", "pdfium"),
 			Limits: document.Limits{Pages: c.MaxPages, Time: time.Duration(c.MaxSeconds) * time.Second,
-				Memory: int64(c.MaxMemory)}},
-		Preview: c.PreviewTokens, Meter: e.Meter, Log: e.Log.Named("documents"), Now: e.Now}
+				Memory: int64(c.MaxMemory)}}, Preview: c.PreviewTokens, Meter: e.Meter, Log: e.Log.Named("documents"), Now: e.Now}
 }
 
 // newSpeech returns the worker that speaks answers; nil: none is configured.
@@ -119,8 +119,7 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 
 func (e *Engine) newTaskFirer(planner gateway.Planner) *task.Firer {
 	return &task.Firer{Tasks: e.Tasks, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
-		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter,
-		Log: e.Log.Named("tasks")}
+		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter, Log: e.Log.Named("tasks")}
 }
 
 // newSummaries sets the workers that summarise days and compress old pages. They use the
@@ -190,4 +189,15 @@ func (e *Engine) WebLink(user core.UserID) (string, core.Code, error) {
 // SignIn returns the URL at which a code signs its user in to the web page.
 func SignIn(c configs.Config, code string) string {
 	return strings.TrimRight(c.HTTP.PublicURL, "/") + "/signin?code=" + code
+}
+
+// NewCalendar returns the calendar of the configured hours.
+func NewCalendar(c configs.Config) (day.Calendar, error) {
+	var cal day.Calendar
+	var errs [4]error
+	cal.Zone, errs[0] = time.LoadLocation(c.DefaultTimezone)
+	cal.Starts, errs[1] = day.Clock(c.Day.StartsAt)
+	cal.Finalize, errs[2] = day.Clock(c.Summaries.FinalizeAt)
+	cal.Post, errs[3] = day.Clock(c.Summaries.PostAt)
+	return cal, errors.Join(errs[:]...)
 }

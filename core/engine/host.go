@@ -137,8 +137,7 @@ func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 	for _, k := range stored {
 		secret, err := by.Open(agentName(k.ID), k.Sealed)
 		if err != nil {
-			s.Log.Warn("key of a personal agent not decrypted; remove it and add it again",
-				zap.Int64("agent", k.ID), zap.Error(err))
+			s.Log.Warn("key of a personal agent not decrypted; remove it and add it again", zap.Int64("agent", k.ID), zap.Error(err))
 			continue
 		}
 		out = append(out, channel.Key{ID: k.ID, User: k.User, Secret: secret, CreatedAt: k.CreatedAt})

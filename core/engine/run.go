@@ -3,12 +3,16 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/scheduler"
 )
@@ -232,4 +236,82 @@ func (e *Engine) index(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// runChannel runs a channel until ctx ends, and restarts it after errors. A channel with an
+// account runs only while this process holds its lease.
+func (e *Engine) runChannel(ctx context.Context, ch core.Channel) error {
+	log := e.Log.With(zap.String("channel", ch.Name()))
+	for ctx.Err() == nil {
+		var err error
+		if s, ok := ch.(core.Accounter); ok {
+			err = e.While(ctx, AccountName(ch.Name(), s.Account()), func(ctx context.Context) error { return e.attend(ctx, ch) })
+		} else {
+			err = ch.Run(ctx, e.Gateway)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			log.Error("channel stopped; it is restarted", zap.Error(err))
+		}
+		job.Wait(ctx, job.Renew)
+	}
+	return nil
+}
+
+// attend runs a channel. If it is a OneProcess channel, it also takes the deliveries of the
+// channel and of those that it carries.
+func (e *Engine) attend(ctx context.Context, ch core.Channel) error {
+	if !e.Channels.Capabilities(ch.Name()).OneProcess {
+		return ch.Run(ctx, e.Gateway)
+	}
+	names := slices.Sorted(maps.Keys(gateway.NewChannels(ch)))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { defer cancel(); return ch.Run(ctx, e.Gateway) })
+	group.Go(func() error { defer cancel(); return e.Gateway.Deliver(ctx, names...) })
+	return group.Wait()
+}
+
+// Finalize closes the days that are due.
+func (e *Engine) Finalize(ctx context.Context) error { return e.summary.Finalize(ctx) }
+
+// Summarize requests the summary of a day and waits for it. This process writes it, unless
+// another is quicker.
+func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, error) {
+	now := e.Now()
+	_, err := e.Store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}},
+		Now: now})
+	for err == nil {
+		if err = e.summarizeDue(ctx, g.User); err != nil {
+			break
+		}
+		g, err = e.Store.Segment(ctx, g.User, g.ID)
+		switch {
+		case err != nil:
+			return g, err
+		case g.SummaryError != "":
+			return g, fmt.Errorf("%s; it can be requested again", g.SummaryError)
+		case !g.Stale:
+			return g, nil
+		}
+		job.Wait(ctx, pollEvery/5)
+		if ctx.Err() != nil {
+			return g, errors.New("stopped waiting; a server continues")
+		}
+	}
+	return g, err
+}
+
+// summarizeDue runs a user's summary jobs that are due.
+func (e *Engine) summarizeDue(ctx context.Context, user core.UserID) error {
+	refs, _, err := e.Store.Due(ctx, []string{core.QueueSummarize}, e.Now(), 100, core.Share{})
+	for _, r := range refs {
+		if r.User == user {
+			e.summary.Take(ctx, r)
+		}
+	}
+	return err
 }

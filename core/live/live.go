@@ -42,9 +42,8 @@ type Hub struct {
 
 // New returns a hub. worker is the unique name of this process.
 func New(bus Bus, worker string, now func() time.Time, log *zap.Logger) *Hub {
-	return &Hub{bus: bus, worker: worker, now: now, log: log, listens: make(chan struct{}, 1),
-		asked: make(chan struct{}, 1), feeds: map[core.UserID]map[*Feed]struct{}{}, afar: map[core.UserID]time.Time{},
-		told: map[previewID]time.Time{}}
+	return &Hub{bus: bus, worker: worker, now: now, log: log, listens: make(chan struct{}, 1), asked: make(chan struct{},
+		1), feeds: map[core.UserID]map[*Feed]struct{}{}, afar: map[core.UserID]time.Time{}, told: map[previewID]time.Time{}}
 }
 
 // Preview is an answer that is being written.
@@ -155,4 +154,30 @@ func (h *Hub) followers(user core.UserID) []*Feed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.feeds[user]))
+}
+
+// Door is a channel of the gateway itself, for browsers or programs that read messages
+// themselves: nothing is sent there.
+type Door struct {
+	Channel string // its name
+	Can     core.Capabilities
+}
+
+var _ core.Describer = Door{}
+
+// Name returns the channel's name.
+func (d Door) Name() string { return d.Channel }
+
+// Capabilities returns those of the channel.
+func (d Door) Capabilities() core.Capabilities { return d.Can }
+
+// Run waits until ctx ends: messages arrive over HTTP.
+func (d Door) Run(ctx context.Context, _ core.Receiver) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Send does nothing: the message is in the transcript, and its followers are notified.
+func (d Door) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
+	return core.Receipt{NativeID: "sent-" + p.Key}, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Policy decides about messages of strangers.
@@ -280,7 +281,28 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 		Created: now, Expires: now.Add(p.Settings.CodeLife)}
 	h.Delivery = p.toStranger(in, fmt.Sprintf(say(cmp.Or(in.Language, p.Settings.Language)).Pairing, code))
 	h.Delivery.Expires = h.Code.Expires
-	p.Log.Info("stranger asks to be admitted; approve with `everthread pair approve CODE`",
-		zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
+	p.Log.Info("stranger asks to be admitted; approve with `everthread pair approve CODE`", zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
 	return nil
 }
+
+// texts are the messages of this package to people, in one language.
+type texts struct {
+	LinkQuestion          string // who used the code
+	LinkJoins, LinkShares string
+	LinkOwner             string // the word to type
+	YesOrNo               string
+	LinkAsked             string
+	LinkLocked            string // minutes
+	LinkWrong             string
+	Joined, Split         string
+	Pairing               string // code
+
+	AccountQuestion            string // browser, one of the next four
+	WantsAdminKey, WantsSignIn string // name
+	WantsDelete, WantsExport   string
+	MadeAdminKey, MadeSignIn   string // name
+	MadeExport                 string
+	DeletionAsked              string // browser, where the question is
+}
+
+var say = words.In[texts]("people")

@@ -1,6 +1,8 @@
 package trust
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -41,4 +43,12 @@ func WithButtons(parts []core.Part, buttons []core.Button) []core.Part {
 		parts[n-1].Buttons = buttons
 	}
 	return parts
+}
+
+// CodeHash returns the stored form of a code: the hex SHA-256 of its capital characters,
+// without the separators of groups.
+func CodeHash(code string) string {
+	clean := strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
+	sum := sha256.Sum256([]byte(clean))
+	return hex.EncodeToString(sum[:])
 }

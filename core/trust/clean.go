@@ -3,8 +3,14 @@ package trust
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/zap/buffer"
+	"go.uber.org/zap/zapcore"
 )
 
 // Obeyed reports whether a screen interprets a character instead of showing it: terminal
@@ -52,4 +58,54 @@ func Escaped(json []byte) []byte {
 		out = append(out, string(r)...)
 	}
 	return out
+}
+
+// Screen is a writer for people that passes on what is Visible. Nothing that others wrote
+// moves the cursor, hides or colours anything on it.
+type Screen struct {
+	W io.Writer // what draws itself writes here, and cleans what others wrote
+
+	mu   sync.Mutex
+	half []byte // of a character
+}
+
+// Write writes what is visible of p.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := append(s.half, p...)
+	end := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if b := text[len(text)-n:]; utf8.RuneStart(b[0]) {
+			if !utf8.FullRune(b) {
+				end = len(text) - n
+			}
+			break
+		}
+	}
+	s.half = append([]byte(nil), text[end:]...)
+	if _, err := io.WriteString(s.W, Visible(string(text[:end]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// LogEncoder encodes log lines that a terminal only shows, and that hold no line which
+// others made up. Fields are JSON, in which what a terminal obeys is escaped.
+type LogEncoder struct{ zapcore.Encoder }
+
+// Clone returns a copy to add fields to.
+func (l LogEncoder) Clone() zapcore.Encoder { return LogEncoder{l.Encoder.Clone()} }
+
+// EncodeEntry encodes a line.
+func (l LogEncoder) EncodeEntry(e zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	e.Message = Line(e.Message)
+	line, err := l.Encoder.EncodeEntry(e, fields)
+	if err != nil || bytes.IndexFunc(line.Bytes(), Obeyed) < 0 {
+		return line, err
+	}
+	escaped := Escaped(line.Bytes())
+	line.Reset()
+	_, err = line.Write(escaped)
+	return line, err
 }

@@ -119,8 +119,7 @@ func (l *layout) manifest(at time.Time, version string, p platform, layers []des
 	ids []string) (descriptor, error) {
 	second := time.Second.Nanoseconds()
 	config, err := l.json(typeConfig, map[string]any{
-		"created": at.Format(time.RFC3339), "architecture": p.Architecture, "os": p.OS,
-		"config": map[string]any{
+		"created": at.Format(time.RFC3339), "architecture": p.Architecture, "os": p.OS, "config": map[string]any{
 			"User": "65532:65532", "WorkingDir": "/data", "Entrypoint": []string{"/usr/local/bin/everthread"},
 			"Cmd": []string{"serve"}, "Env": []string{"PATH=/usr/local/bin", "EVERTHREAD_DATA_DIR=/data",
 				"EVERTHREAD_HTTP_LISTEN=0.0.0.0:8080"},
@@ -143,9 +142,8 @@ func (l *layout) manifest(at time.Time, version string, p platform, layers []des
 // labels are what a registry shows of an image, in the words of the OCI specification.
 func labels(at time.Time, version string) map[string]string {
 	const of = "org.opencontainers.image."
-	return map[string]string{of + "title": "Everthread", of + "version": version,
-		of + "description": "Messaging gateway: one person, one assistant, one conversation that never ends",
-		of + "created":     at.Format(time.RFC3339), of + "licenses": "MIT", of + "vendor": "Everthread",
+	return map[string]string{of + "title": "Everthread", of + "version": version, of +
+		"description": "Messaging gateway: one person, one assistant, one conversation that never ends", of + "created": at.Format(time.RFC3339), of + "licenses": "MIT", of + "vendor": "Everthread",
 		of + "url": project, of + "source": project, of + "documentation": project + "/tree/main/docs"}
 }
 

@@ -29,8 +29,7 @@ func describe(out, form, version, changelog, sums string) error {
 		return err
 	}
 	t, err := template.New("").Funcs(template.FuncMap{
-		"list": func(all ...string) []string { return all },
-		"sum": func(name string) (string, error) {
+		"list": func(all ...string) []string { return all }, "sum": func(name string) (string, error) {
 			for _, f := range files {
 				if f.Name == name {
 					return f.Sum, nil

@@ -129,8 +129,7 @@ func empty(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("look into the database: %w", err)
 	}
 	if len(there) > 0 && !unfinished {
-		return fmt.Errorf(
-			"the database has tables already (%s and others); name an empty database in database_url, or an empty schema with search_path: on a server nothing is moved aside, not even with --force", there[0])
+		return fmt.Errorf("the database has tables already (%s and others); name an empty database in database_url, or an empty schema with search_path: on a server nothing is moved aside, not even with --force", there[0])
 	}
 	for _, name := range there {
 		if _, err := tx.Exec(ctx, `DROP TABLE `+quoted(name)+` CASCADE`); err != nil {
@@ -221,8 +220,7 @@ func (l *loading) check(tables []core.Table) error {
 		m := l.into[t.Name]
 		for _, c := range t.Columns {
 			if m.ours && !slices.Contains(m.columns, c.Name) {
-				return fmt.Errorf(
-					"the backup has a column %q of %q, which the schema that it names does not have: it was changed by somebody, and is not restored", c.Name, t.Name)
+				return fmt.Errorf("the backup has a column %q of %q, which the schema that it names does not have: it was changed by somebody, and is not restored", c.Name, t.Name)
 			}
 		}
 	}

@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -76,14 +76,12 @@ func (t *tx) shelve(m core.Message, turn core.Turn) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range said {
-		if err := t.exec(`UPDATE messages SET kind = 'answer', position = 0, covered = 0 WHERE user_id = $1 AND id = $2`,
-			t.user, m.ID); err != nil {
-			return err
-		}
-		if err := t.unindex(core.DocMessage, int64(m.ID)); err != nil {
-			return err
-		}
+	for m := range until(&err, said) {
+		err = t.execAll(t.s.dialect.Terms.Drop(core.DocMessage, t.user, int64(m.ID)), Statement{Args: []any{t.user, m.ID},
+			Query: `UPDATE messages SET kind = 'answer', position = 0, covered = 0 WHERE user_id = $1 AND id = $2`})
+	}
+	if err != nil {
+		return err
 	}
 	return t.exchanged(turn.Segment, said, -1)
 }
@@ -139,14 +137,11 @@ func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
 		return err
 	}
 	err = t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`, t.user, m.ID, e.Turn)
+	for id := range until(&err, turn.Inputs) {
+		err = t.exec(`UPDATE messages SET turn_id = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, t.user, id, e.Turn, turn.ID)
+	}
 	if err != nil {
 		return err
-	}
-	for _, id := range turn.Inputs {
-		err := t.exec(`UPDATE messages SET turn_id = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, t.user, id, e.Turn, turn.ID)
-		if err != nil {
-			return err
-		}
 	}
 	return t.unshelve(m, e.Turn, first, last)
 }
@@ -195,26 +190,19 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error 
 		first, last core.MessageID
 	}
 	input := slices.Max(turn.Inputs)
-	rows, err := t.rows(`SELECT turn_id, first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2`,
-		t.user, input)
-	answers, err := collect(rows, err, func(r scanner) (a answer, err error) {
-		return a, r.Scan(&a.turn, &a.first, &a.last)
-	})
-	if err != nil || len(answers) == 0 {
-		return err
-	}
-	for _, a := range answers {
-		ids, err := list(t, column[core.MessageID],
+	answers, err := list(t, fields(func(a *answer) []any { return []any{&a.turn, &a.first, &a.last} }),
+		`SELECT turn_id, first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
+	var shown []core.MessageID
+	for a := range until(&err, answers) {
+		err = addTo(&shown, t, column[core.MessageID],
 			`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 			AND redacted = 0`, t.user, a.first, a.last, a.turn)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if err := t.redact(core.Redact{Message: id, At: at}, out); err != nil {
-				return err
-			}
-		}
+	}
+	for id := range until(&err, shown) {
+		err = t.redact(core.Redact{Message: id, At: at}, out)
+	}
+	if err != nil || len(answers) == 0 {
+		return err
 	}
 	return t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 }
@@ -222,37 +210,40 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error 
 // Answers lists messages with more than one answer; see core.TimelineStore.
 func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Answered, error) {
 	by := map[core.MessageID]*core.Answered{}
+	err := s.readRanges(ctx, "list answers", `SELECT a.message_id, a.turn_id, m.turn_id FROM answers a
+		JOIN messages m ON m.user_id = $1 AND m.id = a.message_id
+		WHERE a.user_id = $1 AND a.message_id BETWEEN $2 AND $3`, user, ids, func(row Row) error {
+		var id core.MessageID
+		var turn, chosen core.TurnID
+		if err := row.Scan(&id, &turn, &chosen); err != nil {
+			return err
+		}
+		if by[id] == nil {
+			by[id] = &core.Answered{Message: id, Chosen: chosen}
+			if chosen != 0 {
+				by[id].Turns = []core.TurnID{chosen}
+			}
+		}
+		by[id].Turns = append(by[id].Turns, turn)
+		return nil
+	})
+	var out []core.Answered
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		slices.Sort(by[id].Turns)
+		out = append(out, *by[id])
+	}
+	return out, err
+}
+
+// readRanges runs a query for each range of messages ($2 to $3) of a user ($1), and reads every row with all.
+func (s *Store) readRanges(ctx context.Context, op, query string, user core.UserID, ids []core.MessageID,
+	all func(row Row) error) error {
 	var reads []Statement
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		reads = append(reads, Statement{Query: `SELECT a.message_id, a.turn_id, m.turn_id FROM answers a
-			JOIN messages m ON m.user_id = $1 AND m.id = a.message_id
-			WHERE a.user_id = $1 AND a.message_id BETWEEN $2 AND $3`, Args: []any{user, r[0], r[1]}, All: func(row Row) error {
-			var id core.MessageID
-			var turn, chosen core.TurnID
-			if err := row.Scan(&id, &turn, &chosen); err != nil {
-				return err
-			}
-			if by[id] == nil {
-				by[id] = &core.Answered{Message: id, Chosen: chosen, Turns: []core.TurnID{chosen}}
-				if chosen == 0 {
-					by[id].Turns = nil
-				}
-			}
-			by[id].Turns = append(by[id].Turns, turn)
-			return nil
-		}})
+		reads = append(reads, Statement{Query: query, Args: []any{user, r[0], r[1]}, All: all})
 	}
 	if len(reads) == 0 {
-		return nil, nil
+		return nil
 	}
-	if err := s.reads(ctx, "list answers", reads...); err != nil {
-		return nil, err
-	}
-	var out []core.Answered
-	for _, a := range by {
-		slices.Sort(a.Turns)
-		out = append(out, *a)
-	}
-	slices.SortFunc(out, func(a, b core.Answered) int { return cmp.Compare(a.Message, b.Message) })
-	return out, nil
+	return s.reads(ctx, op, reads...)
 }

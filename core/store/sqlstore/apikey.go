@@ -51,15 +51,13 @@ func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User
 	}
 	var u core.User
 	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys
-		JOIN users u ON u.id = $1 AND u.role <> 'none' WHERE api_keys.user_id = $1 AND api_keys.id = $2 AND hash = $3`,
-		of, id, hash), userDest(&u)})
+		JOIN users u ON u.id = $1 AND u.role <> 'none' WHERE api_keys.user_id = $1 AND api_keys.id = $2 AND hash = $3`, of, id, hash), userDest(&u)})
 	return k, u, wrap("read API key", err)
 }
 
 // APIKeys lists a user's keys, newest first.
 func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error) {
-	return list(s.one(ctx), scanAPIKey,
-		`SELECT `+apiKeyColumns+` FROM api_keys WHERE user_id = $1 ORDER BY id DESC`, user)
+	return list(s.one(ctx), scanAPIKey, `SELECT `+apiKeyColumns+` FROM api_keys WHERE user_id = $1 ORDER BY id DESC`, user)
 }
 
 // UseAPIKey records when a key was last used.
@@ -77,12 +75,43 @@ func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) er
 }
 
 func (t *tx) revokeKey(id int64) error {
-	if err := t.dropTokens(tokenKey, "api_keys", ` AND id = $2`, id); err != nil {
-		return err
-	}
-	err := t.execOr(core.ErrNotFound, `DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-	if err != nil {
-		return err
-	}
-	return t.did(core.AuditKeyRevoked, "key", id)
+	return t.endBearer(tokenKey, "api_keys", id, core.AuditKeyRevoked, "key")
+}
+
+// AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
+func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
+	seal func(id int64) (string, error)) (core.AgentKey, error) {
+	err := s.updateFrozen(ctx, "add agent key", k.User, func(t *tx) (err error) {
+		if _, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)); err != nil {
+			return err
+		}
+		if k.ID, err = t.sharedID(); err != nil {
+			return err
+		}
+		if k.Sealed, err = seal(k.ID); err != nil {
+			return err
+		}
+		if err := t.did(core.AuditAgentMade, "agent", k.ID); err != nil {
+			return err
+		}
+		return t.exec(`INSERT INTO agent_keys (user_id, id, name, sealed, created_at) VALUES ($1, $2, $3, $4, $5)`, k.User, k.ID, k.Name, k.Sealed, ms(k.CreatedAt))
+	})
+	return k, err
+}
+
+// AgentKeys lists the keys of all users; see core.AgentKeyStore.
+func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
+	scan := fields(func(k *core.AgentKey) []any { return []any{&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt)} })
+	return list(s.one(ctx), scan, `SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
+}
+
+// RemoveAgentKey removes a user's key; see core.AgentKeyStore.
+func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
+	return s.update(ctx, "remove agent key", user, func(t *tx) error {
+		err := t.execOr(core.ErrNotFound, `DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+		if err != nil {
+			return err
+		}
+		return t.did(core.AuditAgentGone, "agent", id)
+	})
 }

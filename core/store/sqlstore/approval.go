@@ -37,26 +37,21 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 	now time.Time) (open []core.Approval, newest core.MessageID, err error) {
 	err = s.view(ctx, "read approvals", func(q querier) error {
 		if open, err = list(q, scanApproval, `SELECT `+approvalColumns+
-			` FROM approvals WHERE user_id = $1 AND identity_id = $2 AND state = 'open' AND expires_at > $3 ORDER BY id`,
-			user, identity, ms(now)); err != nil || len(open) == 0 {
+			` FROM approvals WHERE user_id = $1 AND identity_id = $2 AND state = 'open' AND expires_at > $3 ORDER BY id`, user, identity, ms(now)); err != nil || len(open) == 0 {
 			return err
 		}
 		if thread, err = threadThere(q, user, thread); err != nil {
 			return err
 		}
-		rows, err := q.rows(
+		last, err := list(q, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Role, &m.Kind} }),
 			`SELECT id, role, kind FROM messages WHERE user_id = $1 AND thread_id = $2 ORDER BY shown DESC, id DESC LIMIT 20`,
 			user, thread)
-		return each(rows, err, func(r scanner) error {
-			var id core.MessageID
-			var role core.Role
-			var kind core.MessageKind
-			err := r.Scan(&id, &role, &kind)
-			if role == core.RoleAssistant && kind == core.KindChat {
-				newest = max(newest, id)
+		for _, m := range last {
+			if m.Role == core.RoleAssistant && m.Kind == core.KindChat {
+				newest = max(newest, m.ID)
 			}
-			return err
-		})
+		}
+		return err
 	})
 	return open, newest, err
 }
@@ -67,8 +62,7 @@ func (t *tx) askApproval(a core.Approval) error {
 	if err := t.auditApproval(a, a.AskedAt, core.ResultAsked); err != nil {
 		return err
 	}
-	return t.exec(
-		`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
+	return t.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
 		VALUES ($1, $2, $3, 'open', $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, a.ID, string(a.Kind), a.Identity,
 		t.lastMessage, a.Turn, a.Word, a.Subject, ms(a.AskedAt), ms(a.Expires), a.Code)
 }
@@ -79,8 +73,7 @@ func (t *tx) decide(e core.Decide) error {
 	if e.Yes {
 		state, result = core.ApprovalYes, core.ResultYes
 	}
-	a, err := scanApproval(t.row(
-		`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
+	a, err := scanApproval(t.row(`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
 		RETURNING `+approvalColumns, t.user, e.Approval, string(state), ms(e.At), e.Identity))
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ErrRefused

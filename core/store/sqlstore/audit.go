@@ -51,11 +51,11 @@ func (t *tx) audit(r core.AuditRow) error {
 	if ids == nil {
 		ids = []int64{}
 	}
-	return t.exec(
-		`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids), r.Tool,
-		string(cmp.Or(r.Result, core.ResultDone)))
+	return t.exec(putAudit, t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids),
+		r.Tool, string(cmp.Or(r.Result, core.ResultDone)))
 }
+
+const putAudit = `INSERT INTO audit (` + auditColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 // did is auditAction for objects of one kind.
 func (t *tx) did(what core.AuditWhat, object string, ids ...int64) error {
@@ -158,13 +158,9 @@ func toolOf(a core.Approval) string {
 
 // copyAudit copies audit rows in a merge, with the new ids of their objects. A split copies
 // none: the audit stays with the account.
-func (p pair) copyAudit(m *move, g keyRange) error {
-	list, err := list(p, scanAudit,
-		`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
-	for _, r := range list {
-		if err != nil {
-			return err
-		}
+func (p *pair) copyAudit(m *move, g keyRange) {
+	for _, r := range listOf(p, scanAudit,
+		`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0]) {
 		if r.Via == core.ViaIdentity {
 			r.ViaID = g.numbers.other(r.ViaID)
 		}
@@ -176,12 +172,9 @@ func (p pair) copyAudit(m *move, g keyRange) error {
 				r.IDs[i] = g.numbers.other(id)
 			}
 		}
-		err = p.exec(
-			`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			m.Into, p.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(r.IDs),
+		p.exec(putAudit, m.Into, p.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(r.IDs),
 			r.Tool, string(r.Result))
 	}
-	return err
 }
 
 // auditEffects audits effects that change an account or redact. Approvals are audited where

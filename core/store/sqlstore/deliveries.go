@@ -15,8 +15,7 @@ func (s *Store) Delivering(ctx context.Context, user core.UserID, to core.Addres
 	err = s.view(ctx, "look for deliveries", func(r querier) error {
 		return r.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running'))
 			OR EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND `+underWay+` AND lease_until > 0
-				AND channel = $3 AND account = $4 AND external = $5)`,
-			user, core.AddressKey(to), to.Channel, to.Account, to.External).Scan(&busy)
+				AND channel = $3 AND account = $4 AND external = $5)`, user, core.AddressKey(to), to.Channel, to.Account, to.External).Scan(&busy)
 	})
 	return busy, err
 }
@@ -91,8 +90,7 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 		if err != nil {
 			return err
 		}
-		err = t.exec(
-			`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
+		err = t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
 		if err != nil {
 			return err
 		}

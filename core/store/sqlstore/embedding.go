@@ -40,25 +40,19 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 	return s.transact(ctx, "put windows", tx{user: p.User, knowsLeases: true}, func(t *tx) error {
 		left, err := t.unread(p)
+		for w := range until(&err, p.Windows) {
+			id := t.nextID()
+			if err = t.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
+				t.user, id, p.Segment, w.First, w.Last, w.Tokens); err == nil {
+				err = t.embed(core.VectorWindow, id, p.Config, p.Now)
+			}
+		}
 		if err != nil {
 			return err
 		}
-		for _, w := range p.Windows {
-			id := t.nextID()
-			err := t.exec(
-				`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
-				t.user, id, p.Segment, w.First, w.Last, w.Tokens)
-			if err == nil {
-				err = t.embed(core.VectorWindow, id, p.Config, p.Now)
-			}
-			if err != nil {
-				return err
-			}
-		}
 		// A day that has ended since it was read must still be cut to its end.
 		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END,
-			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`,
-			t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
+			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
 	})
 }
 
@@ -72,11 +66,10 @@ func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 		return false, nil
 	}
 	first, last := p.Read[0].ID, p.Read[len(p.Read)-1].ID
-	rows, err := t.rows(
+	now, err := list(t, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Revision} }),
 		`SELECT id, revision FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+
 			windowed+`
 		ORDER BY id LIMIT $4`, t.user, p.Segment, first, len(p.Read)+1)
-	now, err := collect(rows, err, func(r scanner) (m core.Message, err error) { return m, r.Scan(&m.ID, &m.Revision) })
 	if err != nil {
 		return false, err
 	}
@@ -91,28 +84,27 @@ func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 
 // embed requests a vector.
 func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time) error {
-	return t.exec(
-		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)
-		ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,
-		t.user, string(kind), id, config, ms(now))
+	return t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)`+
+		pendingAgain, t.user, string(kind), id, config, ms(now))
 }
+
+// pendingAgain makes a new row of embeddings replace the earlier one.
+const pendingAgain = `
+	ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`
 
 // PendingEmbeddings returns texts that wait for a vector; see core.IndexStore.
 func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string,
 	limit int) ([]core.Embeddable, error) {
 	var out []core.Embeddable
-	err := s.view(ctx, "pending embeddings", func(q querier) error {
-		rows, err := q.rows(
+	scan := fields(func(e *core.Embeddable) []any { return []any{&e.Kind, &e.ID, &e.Revision} })
+	err := s.view(ctx, "pending embeddings", func(q querier) (err error) {
+		out, err = list(q, scan,
 			`SELECT kind, id, revision FROM embeddings WHERE user_id = $1 AND state = 'pending' ORDER BY kind, id LIMIT $2`,
 			user, limit)
-		out, err = collect(rows, err, func(r scanner) (e core.Embeddable, err error) {
-			return e, r.Scan(&e.Kind, &e.ID, &e.Revision)
-		})
 		for i := range out {
-			if err != nil {
-				return err
+			if err == nil {
+				err = readText(q, user, &out[i])
 			}
-			err = readText(q, user, &out[i])
 		}
 		return err
 	})
@@ -141,13 +133,11 @@ func readText(q querier, user core.UserID, e *core.Embeddable) (err error) {
 // PutVectors stores vectors; see core.IndexStore.
 func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
 	now time.Time) error {
-	return s.transact(ctx, "put vectors", tx{user: user, knowsLeases: true}, func(t *tx) error {
-		for _, v := range vectors {
-			if err := t.putVector(v, config, now); err != nil {
-				return err
-			}
+	return s.transact(ctx, "put vectors", tx{user: user, knowsLeases: true}, func(t *tx) (err error) {
+		for v := range until(&err, vectors) {
+			err = t.putVector(v, config, now)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -158,8 +148,7 @@ func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) err
 	} else if len(v.Vector) != core.VectorSize {
 		return fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize)
 	}
-	n, err := t.count(
-		`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
+	n, err := t.count(`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
 		t.user, string(v.Kind), v.ID, v.Revision, string(state), v.Error, config, ms(now))
 	if err != nil || n == 0 {
 		return err
@@ -182,30 +171,22 @@ func (t *tx) putPassages(v core.EmbeddingResult) error {
 	if err != nil {
 		return found(err)
 	}
-	packed := core.PackPassages(first, v.Passages)
-	if packed == nil {
-		packed = []byte{}
-	}
-	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, packed)
+	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, core.PackPassages(first, v.Passages)...))
 }
 
 // Reembed marks all texts of a user as pending; see core.IndexStore.
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
 	err := s.updateLong(ctx, "reembed", user, func(t *tx) error {
-		err := t.row(
-			`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
+		err := t.row(`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
 			user).Scan(&total)
 		if err != nil || dry {
 			return err
 		}
 		for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items",
 			core.VectorFile: "file_pages"} {
-			err := t.exec(
-				`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+table+` WHERE user_id = $1
-				ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,
-				user, string(kind), config, ms(now))
-			if err != nil {
+			if err := t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+
+				table+` WHERE user_id = $1`+pendingAgain, user, string(kind), config, ms(now)); err != nil {
 				return err
 			}
 		}
@@ -216,16 +197,16 @@ func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dr
 
 // EmbeddingCounts counts a user's embeddings; see core.IndexStore.
 func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error) {
+	type state struct {
+		name string
+		n    int
+	}
 	out := map[string]int{}
-	rows, err := s.one(ctx).rows(
+	all, err := list(s.one(ctx), fields(func(c *state) []any { return []any{&c.name, &c.n} }),
 		`SELECT CASE WHEN state = 'ready' AND config <> $2 THEN 'stale' ELSE state END AS what, COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY what`, user, config)
-	err = each(rows, err, func(r scanner) error {
-		var what string
-		var n int
-		err := r.Scan(&what, &n)
-		out[what] = n
-		return err
-	})
+	for _, c := range all {
+		out[c.name] = c.n
+	}
 	return out, wrap("count embeddings", err)
 }
 
@@ -238,8 +219,7 @@ const forAll = "!"
 // FailEmbeddings marks pending texts as failed; see core.IndexStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
 	return s.updateLong(ctx, "fail embeddings", user, func(t *tx) error {
-		return t.exec(
-			`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
+		return t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
 	})
 }
 
@@ -247,14 +227,12 @@ func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, rea
 func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
 	var some bool
 	err := s.one(ctx).row(
-		`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`,
-		user, tried).Scan(&some)
+		`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`, user, tried).Scan(&some)
 	if err != nil || !some {
 		return wrap("look for errors of embeddings", err)
 	}
 	return s.updateLong(ctx, "retry embeddings", user, func(t *tx) error {
-		return t.exec(
-			`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
+		return t.exec(`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
 	})
 }
 
@@ -264,11 +242,9 @@ func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.E
 	if user == 0 {
 		where, args = `user_id > 0`, nil
 	}
-	rows, err := s.one(ctx).rows(`SELECT error, COUNT(*) FROM embeddings WHERE `+where+
-		` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
-	out, err := collect(rows, err, func(r scanner) (f core.EmbeddingFault, err error) {
-		return f, r.Scan(&f.Reason, &f.Count)
-	})
+	out, err := list(s.one(ctx), fields(func(f *core.EmbeddingFault) []any { return []any{&f.Reason, &f.Count} }),
+		`SELECT error, COUNT(*) FROM embeddings WHERE `+where+
+			` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
 	return out, wrap("read errors of embeddings", err)
 }
 
@@ -296,8 +272,8 @@ func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, t
 // Nearest returns the nearest vectors; see core.RecallStore.
 func (s *Store) Nearest(ctx context.Context, n core.NearestQuery) ([]core.Neighbour, error) {
 	st := s.dialect.Vector.Nearest(n)
-	rows, err := s.one(ctx).rows(st.Query, st.Args...)
-	out, err := collect(rows, err, func(r scanner) (x core.Neighbour, err error) { return x, r.Scan(&x.ID, &x.Distance) })
+	out, err := list(s.one(ctx), fields(func(n *core.Neighbour) []any { return []any{&n.ID, &n.Distance} }), st.Query,
+		st.Args...)
 	return out, wrap("nearest vectors", err)
 }
 
@@ -310,17 +286,18 @@ func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.Window
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err := s.one(ctx).rows(
+	out, err := list(s.one(ctx), scanWindow,
 		`SELECT user_id, id, segment_id, first_message, last_message, tokens, passages FROM windows
 		WHERE user_id = $1 AND id IN (`+placeholders(2, len(ids))+`) ORDER BY id`, args...)
-	out, err := collect(rows, err, func(r scanner) (w core.TextWindow, err error) {
-		var packed []byte
-		if err = r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens, &packed); err == nil {
-			w.Passages, err = core.UnpackPassages(w.First, packed)
-		}
-		return w, err
-	})
 	return out, wrap("read windows", err)
+}
+
+func scanWindow(r scanner) (w core.TextWindow, err error) {
+	var packed []byte
+	if err = r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens, &packed); err == nil {
+		w.Passages, err = core.UnpackPassages(w.First, packed)
+	}
+	return w, err
 }
 
 // reembedMessage makes the windows of a message pending again.
@@ -331,18 +308,12 @@ func (t *tx) reembedMessage(m core.Message) error {
 	ids, err := list(t, column[int64],
 		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`,
 		t.user, m.Segment, m.ID)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
-		if err = t.exec(
-			`UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`, t.user, id); err != nil {
-			return err
-		}
-		if err = t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, id, []byte{}); err != nil {
-			return err
-		}
-		err = t.execAll(t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id)...)
+	for id := range until(&err, ids) {
+		err = t.execAll(append([]Statement{
+			{Query: `UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`,
+				Args: []any{t.user, id}},
+			{Query: `UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, id, []byte{}}},
+		}, t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id)...)...)
 	}
 	return err
 }

@@ -33,9 +33,8 @@ func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) 
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	out, err := list(s.one(ctx), scanFilePage,
-		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
-			placeholders(2, len(ids))+`) ORDER BY id`, args...)
+	out, err := list(s.one(ctx), scanFilePage, `SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND id IN (`+
+		placeholders(2, len(ids))+`) ORDER BY id`, args...)
 	return out, wrap("read pages of files", err)
 }
 
@@ -64,13 +63,11 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 				return err
 			}
 		}
-		for _, page := range p.Pages {
-			if err := t.putFilePage(page, m.Segment != 0, p); err != nil {
-				return err
-			}
+		for page := range until(&err, p.Pages) {
+			err = t.putFilePage(page, m.Segment != 0, p)
 		}
-		if p.Config == "" || len(p.Pages) == 0 || m.Segment == 0 {
-			return nil
+		if err != nil || p.Config == "" || len(p.Pages) == 0 || m.Segment == 0 {
+			return err
 		}
 		return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
 	})
@@ -103,26 +100,25 @@ func shownAs(name, title, body string) string {
 // and vectors.
 func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
 	ids, err := list(t, column[int64],
-		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`,
-		t.user, m, first, last)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`, t.user, m, first, last)
+	for id := range until(&err, ids) {
 		err = t.loseFilePage(id)
 	}
 	return err
 }
 
 func (t *tx) loseFilePage(id int64) error {
-	if err := t.unindex(core.DocFile, id); err != nil {
-		return err
-	}
-	if err := t.execAll(t.s.dialect.Vector.Drop(core.VectorFile, t.user, id)...); err != nil {
+	if err := t.lose(core.DocFile, core.VectorFile, id); err != nil {
 		return err
 	}
 	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
 		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`}, t.user, id)
+}
+
+// lose removes a document and its vector from the indexes.
+func (t *tx) lose(kind core.DocKind, vector core.VectorKind, id int64) error {
+	return t.execAll(append([]Statement{t.s.dialect.Terms.Drop(kind, t.user, id)},
+		t.s.dialect.Vector.Drop(vector, t.user, id)...)...)
 }
 
 // manyParts is greater than the number of attachments of any message.
@@ -158,26 +154,15 @@ func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
 }
 
 // copyFilePages copies pages with their terms and vectors.
-func (p pair) copyFilePages(m *move, g keyRange) error {
-	if err := tableOf("file_pages").copyPage(p, m, g); err != nil {
-		return err
-	}
-	docs, err := list(p, scanPageDoc,
+func (p *pair) copyFilePages(m *move, g keyRange) {
+	tableOf("file_pages").copyPage(p, m, g)
+	for _, d := range listOf(p, scanPageDoc,
 		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
-		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4),
-		g.args(m.From, g.after[0], g.through[0])...)
-	for _, d := range docs {
-		if err != nil {
-			return err
-		}
-		if err = p.into.index(core.DocFile, g.numbers.other(d.id), d.body); err == nil {
-			err = p.into.send()
-		}
+		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4), g.args(m.From, g.after[0], g.through[0])...) {
+		p.try(func() error { return p.into.index(core.DocFile, g.numbers.other(d.id), d.body) })
+		p.try(p.into.send)
 	}
-	if err != nil {
-		return err
-	}
-	return p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
+	p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
 }
 
 func scanPageDoc(r scanner) (d doc, err error) {
@@ -188,16 +173,11 @@ func scanPageDoc(r scanner) (d doc, err error) {
 }
 
 // partFilePages removes the transferred pages of a split.
-func (p pair) partFilePages(m *move, g keyRange) error {
-	ids, err := list(p, column[int64],
-		`SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
-		g.args(m.From, g.after[0], g.through[0])...)
-	for _, id := range ids {
-		if err == nil {
-			err = p.from.loseFilePage(id)
-		}
+func (p *pair) partFilePages(m *move, g keyRange) {
+	for _, id := range listOf(p, column[int64], `SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
+		g.args(m.From, g.after[0], g.through[0])...) {
+		p.try(func() error { return p.from.loseFilePage(id) })
 	}
-	return err
 }
 
 // pagesAtOnce is how many pages of documents one transaction indexes again.
@@ -206,8 +186,7 @@ const pagesAtOnce = 50
 // readFilePages reads the next pages to index again, and returns the id of the last one.
 func (s *Store) readFilePages(ctx context.Context, p *indexing) (through int64, err error) {
 	p.docs, err = list(s.one(ctx), scanPageDoc,
-		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
-		p.user, p.now.filed, pagesAtOnce)
+		`SELECT id, name, title, body FROM file_pages WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, p.user, p.now.filed, pagesAtOnce)
 	for i := range p.docs {
 		p.docs[i].terms = s.analyzed(p.docs[i].body)
 		through = p.docs[i].id

@@ -57,8 +57,7 @@ func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
 		return h.Now, nil
 	}
 	var last int64
-	err := t.row(
-		`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+	err := t.row(`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External).Scan(&last)
 	return at(max(ms(h.Now), last+1)), err
 }
@@ -72,10 +71,7 @@ func (t *tx) changeHeld(h core.Hold) error {
 	held, err := list(t, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
 		e.Address.Channel, e.Address.Account, e.Address.External)
-	for _, old := range held {
-		if err != nil {
-			return err
-		}
+	for old := range until(&err, held) {
 		if old.NativeID != e.Target {
 			continue
 		}
@@ -84,8 +80,7 @@ func (t *tx) changeHeld(h core.Hold) error {
 			old.Text, old.Raw = e.Text, nil
 			state, payload = "held", []byte(text(old))
 		}
-		err = t.exec(
-			`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
+		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
 			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
 	}
 	return err
@@ -96,11 +91,10 @@ func (t *tx) pushOut(h core.Hold) error {
 	if h.Origin == "" {
 		return nil
 	}
-	rows, err := t.rows(
+	type code struct{ hash, external string }
+	there, err := list(t, fields(func(c *code) []any { return []any{&c.hash, &c.external} }),
 		`SELECT hash, external FROM codes WHERE user_id = 0 AND kind = $1 AND channel = $2 AND account = $3 AND substr(external, length(external) - length(CAST($4 AS text)) + 1) = CAST($4 AS text)
 		ORDER BY created_at DESC, hash`, string(h.Code.Kind), h.Code.Address.Channel, h.Code.Address.Account, h.Origin)
-	type code struct{ hash, external string }
-	there, err := collect(rows, err, func(r scanner) (c code, err error) { return c, r.Scan(&c.hash, &c.external) })
 	for n, c := range there {
 		if err == nil && n >= h.MaxOrigin-1 && c.external != h.Code.Address.External {
 			err = t.dropCodes(0, h.Code.Kind, ` AND hash = $3`, c.hash)
@@ -124,21 +118,15 @@ func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 	var out []core.Inbound
 	err := s.view(ctx, "read what was held", func(q querier) error {
 		list, err := approvedAt(q)
-		for _, a := range list {
-			if err != nil {
-				return err
-			}
+		for a := range until(&err, list) {
 			var still bool
 			err = q.row(`SELECT moving = 2 FROM users WHERE id = $1`, a.user).Scan(&still)
 			if err != nil || still {
 				continue
 			}
-			rows, e := q.rows(`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3
+			err = addTo(&out, q, scanHeld, `SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3
 				AND state = 'held' AND payload IS NOT NULL ORDER BY received_at LIMIT $4`, a.Channel, a.Account, a.External,
 				limit-len(out))
-			var held []core.Inbound
-			held, err = collect(rows, e, scanHeld)
-			out = append(out, held...)
 		}
 		return err
 	})
@@ -153,11 +141,9 @@ type approvedAddress struct {
 
 // approvedAt lists addresses of users for which events are held.
 func approvedAt(q querier) ([]approvedAddress, error) {
-	rows, err := q.rows(`SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
+	scan := fields(func(a *approvedAddress) []any { return []any{&a.Channel, &a.Account, &a.External, &a.user} })
+	return list(q, scan, `SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
 		(SELECT channel, account, external FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL)`)
-	return collect(rows, err, func(r scanner) (a approvedAddress, err error) {
-		return a, r.Scan(&a.Channel, &a.Account, &a.External, &a.user)
-	})
 }
 
 func scanHeld(row scanner) (core.Inbound, error) {

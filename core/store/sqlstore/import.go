@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -73,11 +74,13 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 		if err := in.admit(&out); err != nil || len(in.fresh) == 0 {
 			return err
 		}
-		for _, step := range []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays,
-			in.updateThread, in.indexAll} {
-			if err := step(); err != nil {
-				return err
-			}
+		var err error
+		for step := range until(&err, []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays,
+			in.updateThread, in.indexAll}) {
+			err = step()
+		}
+		if err != nil {
+			return err
 		}
 		for _, m := range in.fresh {
 			out.Messages[m.index] = m.id
@@ -120,7 +123,7 @@ func (in *importing) admit(out *core.Imported) error {
 			out.Messages[i] = id
 			continue
 		}
-		if own[m.Was] == sameness(m.SentAt.UnixMilli(), m.Role, m.Kind) {
+		if own[m.Was] == sameness(m.SentAt, m.Role, m.Kind) {
 			out.Messages[i] = m.Was
 			continue
 		}
@@ -146,18 +149,20 @@ func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]
 		for len(args) < 201 { // one statement, prepared once
 			args = append(args, page[0].Key)
 		}
-		rows, err := q.rows(`WITH given (key) AS (VALUES `+strings.Join(marks, ", ")+`)
+		type known struct {
+			key string
+			id  core.MessageID
+		}
+		all, err := list(q, fields(func(k *known) []any { return []any{&k.key, &k.id} }), `WITH given (key) AS (VALUES `+
+			strings.Join(marks, ", ")+`)
 			SELECT given.key, COALESCE((SELECT i.message_id FROM imported i WHERE i.user_id = $1 AND i.key = given.key), -1) FROM given`, args...)
-		if err := each(rows, err, func(r scanner) error {
-			var key string
-			var id core.MessageID
-			err := r.Scan(&key, &id)
-			if id >= 0 {
-				out[key] = id
-			}
-			return err
-		}); err != nil {
+		if err != nil {
 			return nil, err
+		}
+		for _, k := range all {
+			if k.id >= 0 {
+				out[k.key] = k.id
+			}
 		}
 	}
 	return out, nil
@@ -172,26 +177,22 @@ func (in *importing) own() (map[core.MessageID]string, error) {
 			ids = append(ids, m.Was)
 		}
 	}
+	scan := fields(func(m *core.Message) []any { return []any{&m.ID, asTime(&m.SentAt), &m.Role, &m.Kind} })
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		rows, err := in.rows(`SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
+		here, err := list(in, scan, `SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
 			in.user, r[0], r[1])
-		if err := each(rows, err, func(r scanner) error {
-			var id core.MessageID
-			var sent int64
-			var role core.Role
-			var kind core.MessageKind
-			err := r.Scan(&id, &sent, &role, &kind)
-			out[id] = sameness(sent, role, kind)
-			return err
-		}); err != nil {
+		if err != nil {
 			return nil, err
+		}
+		for _, m := range here {
+			out[m.ID] = sameness(m.SentAt, m.Role, m.Kind)
 		}
 	}
 	return out, nil
 }
 
-func sameness(sent int64, role core.Role, kind core.MessageKind) string {
-	return strconv.FormatInt(sent, 10) + " " + string(role) + " " + string(kind)
+func sameness(sent time.Time, role core.Role, kind core.MessageKind) string {
+	return strconv.FormatInt(sent.UnixMilli(), 10) + " " + string(role) + " " + string(kind)
 }
 
 // findThread reads the thread and its state, and creates a plain one if need be. It fails with
@@ -201,8 +202,7 @@ func (in *importing) findThread() error {
 		return in.plainThread()
 	}
 	var data string
-	err := in.row(
-		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
+	err := in.row(`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
 		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, &in.mode, &in.last, &data)
 	if err != nil {
 		return found(err)
@@ -234,8 +234,7 @@ func (in *importing) plainThread() error {
 	}
 	in.thread = core.ThreadID(in.nextID())
 	return in.exec(
-		`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`,
-		in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
+		`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`, in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
 }
 
 // number assigns the messages their ids, in the order of time.
@@ -251,21 +250,8 @@ func (in *importing) number() error {
 	return nil
 }
 
-// importTable is a table that receives many rows at once.
-type importTable struct {
-	name    string
-	columns []string
-}
-
-func importedMessages() importTable {
-	return importTable{"messages",
-		strings.Fields(
-			`user_id id thread_id segment_id turn_id identity_id channel role kind body tokens extra position shown sent_at platform_at revision redacted covered`)}
-}
-
-func importedKeys() importTable {
-	return importTable{"imported", []string{"user_id", "key", "message_id"}}
-}
+// importedColumns are the columns of an imported message.
+const importedColumns = `user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered`
 
 // store stores the messages, their keys and their revisions.
 func (in *importing) store() error {
@@ -282,7 +268,7 @@ func (in *importing) store() error {
 			}
 		}
 	}
-	if err := in.insertAll(importedMessages(), messages); err != nil {
+	if err := in.insertAll("messages", importedColumns, messages); err != nil {
 		return err
 	}
 	for _, m := range in.fresh {
@@ -292,7 +278,7 @@ func (in *importing) store() error {
 			}
 		}
 	}
-	return in.insertAll(importedKeys(), keys)
+	return in.insertAll("imported", `user_id, key, message_id`, keys)
 }
 
 // columns returns the row of a message.
@@ -315,12 +301,12 @@ func (in *importing) columns(m incoming) []any {
 // atOnce is how many rows one statement inserts.
 const atOnce = 50
 
-// insertAll inserts rows, many at once.
-func (in *importing) insertAll(into importTable, all [][]any) error {
+// insertAll inserts rows into a table, many at once.
+func (in *importing) insertAll(table, columns string, all [][]any) error {
 	if in.s.dialect.Copy != nil {
-		return in.copyAll(into, all)
+		return in.copyAll(table, strings.Split(columns, ", "), all)
 	}
-	insert := `INSERT INTO ` + into.name + ` (` + strings.Join(into.columns, ", ") + `) VALUES `
+	insert := `INSERT INTO ` + table + ` (` + columns + `) VALUES `
 	for page := range slices.Chunk(all, atOnce) {
 		if len(page) < atOnce {
 			for _, r := range page {
@@ -342,14 +328,14 @@ func (in *importing) insertAll(into importTable, all [][]any) error {
 }
 
 // copyAll streams rows to the database.
-func (in *importing) copyAll(into importTable, all [][]any) error {
+func (in *importing) copyAll(table string, columns []string, all [][]any) error {
 	if err := in.send(); err != nil {
 		return err
 	}
 	for _, r := range all {
 		clean(r)
 	}
-	return in.s.dialect.Copy(in.ctx, in.conn, into.name, into.columns, all)
+	return in.s.dialect.Copy(in.ctx, in.conn, table, columns, all)
 }
 
 // indexAll adds the messages to the full-text index if it is up to date; otherwise Index does
@@ -360,8 +346,8 @@ func (in *importing) indexAll() error {
 	}
 	var through int64
 	var version string
-	if err := in.row(`SELECT indexed, index_version FROM users WHERE id = $1`, in.user).Scan(&through,
-		&version); err != nil {
+	err := in.row(`SELECT indexed, index_version FROM users WHERE id = $1`, in.user).Scan(&through, &version)
+	if err != nil {
 		return err
 	}
 	if before := int64(in.fresh[0].id) - 1; through != before || before > 0 && version != in.s.analyze.Version() {

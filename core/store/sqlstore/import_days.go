@@ -69,17 +69,15 @@ func (in *importing) findDay(day core.Day) (*importedDay, error) {
 // closeDays stores the days. The summary of one that is over waits behind those of current days,
 // and is never posted.
 func (in *importing) closeDays() error {
-	for _, label := range slices.Sorted(maps.Keys(in.days)) {
-		d := in.days[label]
+	var err error
+	for label := range until(&err, slices.Sorted(maps.Keys(in.days))) {
 		store := in.addTo
-		if d.fresh {
+		if in.days[label].fresh {
 			store = in.open
 		}
-		if err := store(d); err != nil {
-			return err
-		}
+		err = store(in.days[label])
 	}
-	return nil
+	return err
 }
 
 func (in *importing) open(d *importedDay) error {
@@ -87,8 +85,7 @@ func (in *importing) open(d *importedDay) error {
 	if d.over {
 		state, post, last = core.SegmentFinal, core.PostSkipped, d.last
 	}
-	return in.exec(
-		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
+	return in.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`, in.user, d.id, in.thread, d.Label,
 		d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), string(state), d.first, last, d.said, string(post),
 		flag(d.over && in.b.Summaries && d.said > 0))
@@ -120,8 +117,7 @@ func (in *importing) updateThread() error {
 		}
 	}
 	begins := in.epoch > 0 && last >= in.epoch
-	return in.exec(
-		`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
+	return in.exec(`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
 		in.user, in.thread, last, flag(begins))
 }
 
@@ -141,19 +137,15 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 		}
 		stored = true
 		for n, v := range versions {
-			err := t.exec(
-				`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens,
-				text(v.Covers), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
-			if err != nil {
+			v.User, v.Segment, v.Version, v.Label, v.Tainted = t.user, g.ID, n+1, label, true
+			if err := t.exec(putSummary, summaryRow(v)...); err != nil {
 				return err
 			}
 		}
 		if err := t.index(core.DocSummary, int64(g.ID), versions[len(versions)-1].Markdown); err != nil {
 			return err
 		}
-		return t.exec(
-			`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
+		return t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
 	})
 	return stored, err
 }
@@ -199,4 +191,106 @@ func (t *tx) endSummary(l core.Lease, now time.Time) error {
 		return err
 	}
 	return t.nextImported(now)
+}
+
+// place assigns a position to every message of the conversation: its sending time, or the next
+// free position after it. No message is occupied within a turn.
+func (in *importing) place() error {
+	s := walk{importing: in}
+	last, taken := int64(0), &in.taken
+	for i := range in.fresh {
+		m := &in.fresh[i]
+		if m.Kind != core.KindChat {
+			continue
+		}
+		first := max(last+1, m.wanted())
+		from := first
+		if taken.From <= first && first <= taken.To {
+			from = taken.To + 1
+		}
+		var err error
+		if last, err = s.free(from); err != nil {
+			return err
+		}
+		if first < taken.From || first > taken.To+1 {
+			taken.From = first
+		}
+		taken.To = last
+		m.position, s.before = last, occupied{position: last}
+	}
+	return nil
+}
+
+// occupied is the position of a stored message, and its turn.
+type occupied struct {
+	position int64
+	turn     core.TurnID
+}
+
+// walk iterates over the messages of a thread in their order.
+type walk struct {
+	*importing
+	begun, ended bool
+	before       occupied // the last one before the requested position
+	page         []occupied
+}
+
+// walkPage is how many messages are read at a time.
+const walkPage = 500
+
+// free returns the first free position from p on. p must never decrease.
+func (s *walk) free(p int64) (int64, error) {
+	if err := s.begin(p); err != nil {
+		return 0, err
+	}
+	for {
+		if err := s.seek(p); err != nil {
+			return 0, err
+		}
+		if len(s.page) == 0 {
+			return p, nil
+		}
+		next := s.page[0]
+		if next.position != p && (next.turn == 0 || next.turn != s.before.turn) {
+			return p, nil
+		}
+		p = next.position + 1
+	}
+}
+
+// begin reads the message before the first position.
+func (s *walk) begin(p int64) error {
+	if s.begun {
+		return nil
+	}
+	s.begun = true
+	list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0 ORDER BY position DESC LIMIT $4`, p, 1)
+	if len(list) > 0 {
+		s.before = list[0]
+	}
+	s.page = nil
+	return err
+}
+
+// seek advances to the first message at p or later.
+func (s *walk) seek(p int64) error {
+	for {
+		for len(s.page) > 0 && s.page[0].position < p {
+			s.before, s.page = s.page[0], s.page[1:]
+		}
+		if len(s.page) > 0 || s.ended {
+			return nil
+		}
+		list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
+			max(s.before.position, 0), walkPage)
+		if err != nil {
+			return err
+		}
+		s.page, s.ended = list, len(list) < walkPage
+	}
+}
+
+func (s *walk) read(query string, from int64, limit int) ([]occupied, error) {
+	rows, err := s.rows(query, s.user, s.thread, from, limit)
+	return collect(rows, err, func(r scanner) (x occupied, err error) { return x, r.Scan(&x.position, &x.turn) })
 }

@@ -19,8 +19,7 @@ func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, er
 }
 
 func plans(q reader, user core.UserID) (out core.Plans, err error) {
-	if out.Loops, err = list(q, scanLoop,
-		`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
+	if out.Loops, err = list(q, scanLoop, `SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
 	if out.Reminders, err = list(q, scanReminder,
@@ -51,73 +50,53 @@ func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans)
 	return in, err
 }
 
-func (t *tx) importLoops(list, here []core.Loop) (n int, err error) {
-	for _, l := range list {
-		same := func(o core.Loop) bool { return o.Text == l.Text && o.OpenedAt.Equal(l.OpenedAt) }
-		forgotten, err := t.forgotten(l.Sources...)
-		if err != nil {
-			return n, err
-		}
-		if forgotten || slices.ContainsFunc(here, same) {
+// bring puts those of list that are not the same as one here, and whose sources were not redacted.
+// It returns their number.
+func bring[T any](t *tx, list, here []T, same func(a, b T) bool, sources func(T) []core.MessageID,
+	put func(T) error) (n int, err error) {
+	for x := range until(&err, list) {
+		var forgotten bool
+		if forgotten, err = t.forgotten(sources(x)...); err != nil || forgotten ||
+			slices.ContainsFunc(here, func(o T) bool { return same(o, x) }) {
 			continue
 		}
-		here = append(here, l)
+		here = append(here, x)
 		n++
-		if err := t.exec(
-			`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
-			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned),
-			t.change()); err != nil {
-			return n, err
-		}
+		err = put(x)
 	}
-	return n, nil
+	return n, err
 }
 
-func (t *tx) importReminders(list, here []core.Reminder) (n int, err error) {
-	for _, r := range list {
-		same := func(o core.Reminder) bool {
-			return o.Text == r.Text && o.Cron == r.Cron && o.CreatedAt.Equal(r.CreatedAt)
-		}
-		forgotten, err := t.forgotten(r.Source)
-		if err != nil {
-			return n, err
-		}
-		if forgotten || slices.ContainsFunc(here, same) {
-			continue
-		}
-		here = append(here, r)
-		n++
-		if err := t.exec(
-			`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
+func (t *tx) importLoops(list, here []core.Loop) (int, error) {
+	same := func(a, b core.Loop) bool { return a.Text == b.Text && a.OpenedAt.Equal(b.OpenedAt) }
+	sources := func(l core.Loop) []core.MessageID { return l.Sources }
+	return bring(t, list, here, same, sources, func(l core.Loop) error {
+		return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
+			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned), t.change())
+	})
+}
+
+func (t *tx) importReminders(list, here []core.Reminder) (int, error) {
+	same := func(a, b core.Reminder) bool {
+		return a.Text == b.Text && a.Cron == b.Cron && a.CreatedAt.Equal(b.CreatedAt)
+	}
+	sources := func(r core.Reminder) []core.MessageID { return []core.MessageID{r.Source} }
+	return bring(t, list, here, same, sources, func(r core.Reminder) error {
+		return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
 			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt),
-			r.Message); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+			r.Message)
+	})
 }
 
-func (t *tx) importTasks(list, here []core.Task) (n int, err error) {
-	for _, k := range list {
-		same := func(o core.Task) bool {
-			return o.Text == k.Text && o.Cron == k.Cron && o.CreatedAt.Equal(k.CreatedAt)
-		}
-		forgotten, err := t.forgotten(k.Source)
-		if err != nil {
-			return n, err
-		}
-		if forgotten || slices.ContainsFunc(here, same) {
-			continue
-		}
-		here = append(here, k)
-		n++
-		if err := t.exec(
-			`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)`,
-			t.user, t.nextID(), k.Text, ms(k.DueAt), k.Cron, k.Zone, string(k.State), k.Source, ms(k.CreatedAt)); err != nil {
-			return n, err
-		}
+func (t *tx) importTasks(list, here []core.Task) (int, error) {
+	same := func(a, b core.Task) bool {
+		return a.Text == b.Text && a.Cron == b.Cron && a.CreatedAt.Equal(b.CreatedAt)
 	}
-	return n, nil
+	sources := func(k core.Task) []core.MessageID { return []core.MessageID{k.Source} }
+	return bring(t, list, here, same, sources, func(k core.Task) error {
+		return t.exec(`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)`,
+			t.user, t.nextID(), k.Text, ms(k.DueAt), k.Cron, k.Zone, string(k.State), k.Source, ms(k.CreatedAt))
+	})
 }
 
 // forgotten reports whether any of the messages was redacted.

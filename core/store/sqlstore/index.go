@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/everthread/everthread/core"
@@ -28,13 +29,10 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 		return 0, wrap("list what is not indexed", err)
 	}
 	total, err := s.indexAll(ctx, ids)
-	for _, query := range []string{
+	for query := range until(&err, []string{
 		`SELECT id FROM users WHERE index_version < $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
 		`SELECT id FROM users WHERE index_version > $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
-	} {
-		if err != nil {
-			return total, err
-		}
+	}) {
 		if ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.analyze.Version()); err != nil {
 			return total, wrap("list what is not indexed", err)
 		}
@@ -110,7 +108,7 @@ type doc struct {
 	terms []string
 }
 
-func scanDoc(r Row) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
+func scanDoc(r scanner) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
 
 func (p *progress) read(user core.UserID) Statement {
 	return Statement{
@@ -148,9 +146,8 @@ func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, e
 // covers.
 func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (through int64, err error) {
 	through = min(after+indexPage, last)
-	rows, err := s.one(ctx).rows(`SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+
-		` ORDER BY id`, p.user, after, through)
-	p.docs, err = collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
+	p.docs, err = list(s.one(ctx), scanDoc, `SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+
+		indexed+` ORDER BY id`, p.user, after, through)
 	for i := range p.docs {
 		p.docs[i].kind, p.docs[i].terms = core.DocMessage, s.analyzed(p.docs[i].body)
 	}
@@ -204,14 +201,14 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 			return n, err
 		}
 	}
-	for _, d := range p.docs {
-		if err := t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms)); err != nil {
-			return n, err
-		}
+	for d := range until(&err, p.docs) {
+		err = t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms))
+	}
+	if err != nil {
+		return n, err
 	}
 	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5,
-			unindexed = CASE WHEN last_message > $2 THEN 1 ELSE 0 END WHERE id = $1`,
-		t.user, p.next.indexed, p.next.reindexed, p.next.version, p.next.filed)
+			unindexed = CASE WHEN last_message > $2 THEN 1 ELSE 0 END WHERE id = $1`, t.user, p.next.indexed, p.next.reindexed, p.next.version, p.next.filed)
 }
 
 // indexRest indexes all summaries and items of a user.
@@ -220,16 +217,61 @@ func (t *tx) indexRest() (n int, err error) {
 		core.DocSummary: `SELECT g.id, s.body FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,
 		core.DocItem:    `SELECT id, content FROM items WHERE user_id = $1`,
 	} {
-		rows, err := t.rows(query, t.user)
-		docs, err := collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
-		for _, d := range docs {
-			if err == nil {
-				err = t.index(kind, d.id, d.body)
-			}
+		docs, err := list(t, scanDoc, query, t.user)
+		for d := range until(&err, docs) {
+			err = t.index(kind, d.id, d.body)
 		}
 		if n += len(docs); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
+}
+
+// often marks a term that a document holds more than once: such a document is indexed under
+// both the plain and the marked term.
+const often = "^2"
+
+// indexed is the condition of searchable messages: conversation of the continuous thread by the
+// person and the assistant, and results of outside tools.
+const indexed = `kind = 'chat' AND segment_id > 0 AND redacted = 0 AND body <> '' AND (role <> 'tool' OR extra LIKE '%"outside":true%')`
+
+// analyzed returns the terms to index for a text.
+func (s *Store) analyzed(body string) []string {
+	counts := s.analyze.Index(body)
+	terms := make([]string, 0, len(counts)+len(counts)/8)
+	for term, n := range counts {
+		terms = append(terms, term)
+		if n > 1 {
+			terms = append(terms, term+often)
+		}
+	}
+	slices.Sort(terms)
+	return terms
+}
+
+// index adds a document to the index.
+func (t *tx) index(kind core.DocKind, id int64, body string) error {
+	if t.s.analyze == nil {
+		return nil
+	}
+	return t.execAll(t.s.dialect.Terms.Put(kind, t.user, id, t.s.analyzed(body)))
+}
+
+// unindex removes a document from the index.
+func (t *tx) unindex(kind core.DocKind, id int64) error {
+	return t.execAll(t.s.dialect.Terms.Drop(kind, t.user, id))
+}
+
+// reindex updates an edited message in the index, if it is indexed.
+func (t *tx) reindex(m core.Message, body string) error {
+	if m.Kind != core.KindChat || m.Segment == 0 {
+		return nil
+	}
+	var through int64
+	if err := t.row(`SELECT indexed FROM users WHERE id = $1`, t.user).Scan(&through); err != nil ||
+		int64(m.ID) > through {
+		return err
+	}
+	return t.index(core.DocMessage, int64(m.ID), body)
 }

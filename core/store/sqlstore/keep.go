@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -28,8 +29,13 @@ func (s *Store) Acquire(ctx context.Context, name, worker string, now, until tim
 
 // Release ends a lease.
 func (s *Store) Release(ctx context.Context, name, worker string) error {
-	return s.writeShared(ctx, "release lease", func(q querier) error {
-		_, err := q.exec(`UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
+	return s.execShared(ctx, "release lease", `UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
+}
+
+// execShared runs one statement in a transaction of no user.
+func (s *Store) execShared(ctx context.Context, op, query string, args ...any) error {
+	return s.writeShared(ctx, op, func(q querier) error {
+		_, err := q.exec(query, args...)
 		return err
 	})
 }
@@ -70,12 +76,8 @@ func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst
 
 // Push blocks the limiter of key until `until`.
 func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
-	return s.writeShared(ctx, "push rate", func(q querier) error {
-		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
-			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`,
-			key, until.UnixMicro())
-		return err
-	})
+	return s.execShared(ctx, "push rate", `INSERT INTO rates (key, at) VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, until.UnixMicro())
 }
 
 // SetAttachment stores a fetched attachment; see core.MediaStore.
@@ -119,8 +121,7 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 
 // transcribed replaces a message's text by one with the transcript.
 func (t *tx) transcribed(m core.Message, f core.Fetched) error {
-	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user,
-		m.ID, f.Text, f.Tokens)
+	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user, m.ID, f.Text, f.Tokens)
 	if err != nil {
 		return err
 	}
@@ -164,21 +165,20 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 		}
 		total = int64(len(late))
 		for _, step := range []struct {
-			query string
-			args  []any
+			query  string
+			before int64
 		}{
-			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
+			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, ms(raw)},
 			{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE expires_at > 0 AND expires_at <= $1)`,
-				[]any{ms(now)}},
-			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`,
-				[]any{ms(now)}},
-			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
-			{`DELETE FROM sessions WHERE expires_at <= $1`, []any{ms(now)}},
-			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},
-			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
-			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
+				ms(now)},
+			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`, ms(now)},
+			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, ms(now)},
+			{`DELETE FROM sessions WHERE expires_at <= $1`, ms(now)},
+			{`DELETE FROM tries WHERE until <= $1`, ms(now)},
+			{`DELETE FROM rates WHERE at < $1`, now.UnixMicro()},
+			{`DELETE FROM once WHERE at < $1`, ms(raw)},
 		} {
-			n, err := q.count(step.query, step.args...)
+			n, err := q.count(step.query, step.before)
 			if err != nil {
 				return err
 			}
@@ -194,8 +194,68 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 
 // expire ends expired parked deliveries, and returns their users.
 func expire(q querier, now time.Time) ([]core.UserID, error) {
-	return list(q, column[core.UserID],
-		`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
+	return list(q, column[core.UserID], `UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
 		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
 		ms(now))
+}
+
+// speakJob enqueues the job that speaks the answer of a turn, if requested.
+func (t *tx) speakJob(r core.Reply, ids []core.MessageID) error {
+	if !r.Speak || r.State != core.TurnDone || len(ids) == 0 || len(r.Messages) == 0 {
+		return nil
+	}
+	return t.enqueue(core.NewJob{Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: int64(ids[len(ids)-1]),
+		Payload: json.RawMessage(text(r.Turn.Address)), RunAt: r.Now})
+}
+
+// Spoken adds a recording to a message; see core.SpeechStore.
+func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
+	gone := false
+	err := s.update(ctx, "keep speech", x.User, func(t *tx) error {
+		if err := t.holds(x.Lease); err != nil {
+			return err
+		}
+		m, err := t.message(x.Message)
+		if err != nil {
+			return err
+		}
+		if gone = m.Redacted || m.Kind != core.KindChat; gone {
+			return t.end(x.Lease, "")
+		}
+		m.Attachments = append(m.Attachments, x.Attachment)
+		if err := t.putExtra(m); err != nil {
+			return err
+		}
+		if _, err := t.deliver(m.ID, x.Delivery, nil, x.Now); err != nil {
+			return err
+		}
+		return errors.Join(t.dropFailedSpeech(), t.refresh(m.Thread), t.end(x.Lease, ""))
+	})
+	if err == nil && gone {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+// Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Only the
+// last failed job is kept.
+func (s *Store) Unspoken(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
+	return s.update(ctx, "give speech up", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		return errors.Join(t.dropFailedSpeech(), t.end(l, cause))
+	})
+}
+
+// dropFailedSpeech removes the job of an earlier answer that could not be spoken.
+func (t *tx) dropFailedSpeech() error {
+	return t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'`, t.user, core.SpeakKey)
+}
+
+// SpeechTrouble returns why the last answer was not spoken; see core.SpeechStore.
+func (s *Store) SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error) {
+	err = s.one(ctx).row(`SELECT error, since FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'
+		ORDER BY id DESC LIMIT 1`, user, core.SpeakKey).Scan(&cause, asTime(&since))
+	return cause, since, wrap("read speech", optional(err))
 }

@@ -60,8 +60,7 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 // triesOf counts the wrong tries of an address; until is not zero while it is locked.
 func triesOf(q reader, a core.Address, now time.Time) (n int, until time.Time, err error) {
 	var end time.Time
-	err = q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a),
-		ms(now)).Scan(&n, asTime(&end))
+	err = q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a), ms(now)).Scan(&n, asTime(&end))
 	if n >= core.LinkTries {
 		until = end
 	}
@@ -201,8 +200,7 @@ func (t *tx) acceptLink(e core.AcceptLink) error {
 	if err := t.did(core.AuditLink, "identity", int64(id)); err != nil {
 		return err
 	}
-	return t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`,
-		l.Address.Channel, l.Address.Account, l.Address.External)
+	return t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
 }
 
 // unlink detaches an identity. Its messages still refer to it.
@@ -211,8 +209,7 @@ func (t *tx) unlink(id core.IdentityID) error {
 	if err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`,
-		t.user, id); err != nil {
+	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
 		return err
 	}
 	// Sessions that were signed in through it end, and those of unknown origin.
@@ -240,8 +237,7 @@ func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, erro
 	into := user
 	for seen := map[core.UserID]bool{}; !seen[into]; {
 		seen[into] = true
-		err := found(s.one(ctx).row(
-			`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
+		err := found(s.one(ctx).row(`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
 			AND NOT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role <> 'none') ORDER BY id DESC LIMIT 1`, into).Scan(&into))
 		if errors.Is(err, core.ErrNotFound) && into != user {
 			return into, nil

@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -41,8 +43,7 @@ func (t *tx) putToken(kind, hash string, id int64) error {
 // deletes these next. $1 is the user.
 func (t *tx) dropTokens(kind, table, where string, args ...any) error {
 	return t.exec(`DELETE FROM tokens WHERE kind = '`+kind+`'
-		AND hash IN (SELECT hash FROM `+table+` WHERE user_id = $1`+where+`)`,
-		append([]any{t.user}, args...)...)
+		AND hash IN (SELECT hash FROM `+table+` WHERE user_id = $1`+where+`)`, append([]any{t.user}, args...)...)
 }
 
 // dropCodes removes the codes of a kind of a user, or of strangers, that match where. $1 is the
@@ -67,8 +68,7 @@ const (
 // the event itself.
 func admits(user core.UserID, e core.Inbound, how *admission) Statement {
 	return Statement{Query: `INSERT INTO event_ids (channel, account, event_id, user_id) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (channel, account, event_id) DO NOTHING RETURNING 1`,
-		Args: []any{e.Address.Channel, e.Address.Account, e.EventID, user},
+		ON CONFLICT (channel, account, event_id) DO NOTHING RETURNING 1`, Args: []any{e.Address.Channel, e.Address.Account, e.EventID, user},
 		Scan: func(r Row) error {
 			var one int
 			err := r.Scan(&one)
@@ -111,8 +111,7 @@ func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string,
 	}
 	return t.exec(
 		`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now), nullable(e.Raw))
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now), nullable(e.Raw))
 }
 
 // takeIn admits and stores an event, and reports whether it is new.
@@ -129,4 +128,68 @@ func nullable(b []byte) any {
 		return nil
 	}
 	return b
+}
+
+// PutCode stores a code; of CodeOwner there is at most one.
+func (s *Store) PutCode(ctx context.Context, c core.Code) error {
+	if c.Kind == core.CodeWeb {
+		return s.updateFrozen(ctx, "put code", c.User, func(t *tx) error {
+			return errors.Join(t.newWebLink(c), t.did(core.AuditSignInLink, "user", int64(t.user)))
+		})
+	}
+	if c.Kind != core.CodeOwner {
+		return s.transact(ctx, "put code", tx{unlocked: true}, func(t *tx) error { return t.putCode(c) })
+	}
+	return s.update(ctx, "put code", 0, func(t *tx) error {
+		if err := t.dropCodes(0, core.CodeOwner, ""); err != nil {
+			return err
+		}
+		return t.putCode(c)
+	})
+}
+
+func (t *tx) putCode(c core.Code) error {
+	err := t.exec(`INSERT INTO tokens (kind, hash, user_id) VALUES ($1, $2, $3)`, string(c.Kind), c.Hash, c.User)
+	if err != nil {
+		return err
+	}
+	return t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, c.User, string(c.Kind), c.Hash, c.Hint, c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
+}
+
+const codeColumns = `kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at`
+
+func scanCode(row scanner) (c core.Code, err error) {
+	return c, found(row.Scan(&c.Kind, &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account,
+		&c.Address.External, &c.Name, asTime(&c.Created), asTime(&c.Expires)))
+}
+
+// Codes lists valid codes of a kind, oldest first.
+func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error) {
+	return list(s.one(ctx), scanCode, `SELECT `+codeColumns+
+		` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
+}
+
+// UseCode uses up a code and returns it.
+func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+	var c core.Code
+	err := s.transact(ctx, "use code", tx{unlocked: true}, func(t *tx) (err error) {
+		c, err = t.useCode(kind, hash, now)
+		return err
+	})
+	return c, err
+}
+
+func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+	var user core.UserID
+	err := found(t.row(`DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`, string(kind), hash).Scan(&user))
+	var c core.Code
+	if err == nil {
+		c, err = scanCode(t.row(`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
+			string(kind), hash, ms(now), user))
+	}
+	if errors.Is(err, core.ErrNotFound) {
+		return c, core.ErrRefused
+	}
+	return c, err
 }

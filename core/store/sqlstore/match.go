@@ -74,8 +74,7 @@ const tailMost = 2000
 func (m *match) tail(docs *[]doc) Statement {
 	return Statement{
 		Query: `SELECT id, body FROM messages WHERE user_id = $1 AND id > (SELECT CASE WHEN indexed < CAST($2 AS bigint) THEN CAST($2 AS bigint) - 1 ELSE indexed END FROM users WHERE id = $1)
-			AND id <= $3 AND ` + indexed + ` ORDER BY id LIMIT $4`,
-		Args: []any{m.User, m.From, m.To, tailMost},
+			AND id <= $3 AND ` + indexed + ` ORDER BY id LIMIT $4`, Args: []any{m.User, m.From, m.To, tailMost},
 		All: func(r Row) error {
 			d, err := scanDoc(r)
 			*docs = append(*docs, d)

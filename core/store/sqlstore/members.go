@@ -73,14 +73,13 @@ func expireMembers(q querier, m core.Membership) (freed int, err error) {
 	for _, prefix := range []string{memberPrefix, leavingPrefix} {
 		gone, err := list(q, column[string],
 			`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now))
+		for worker := range until(&err, gone) {
+			var n int
+			n, err = endLeases(q, worker)
+			freed += n
+		}
 		if err != nil {
 			return freed, err
-		}
-		for _, worker := range gone {
-			n, err := endLeases(q, worker)
-			if freed += n; err != nil {
-				return freed, err
-			}
 		}
 	}
 	return freed, nil
@@ -89,8 +88,7 @@ func expireMembers(q querier, m core.Membership) (freed int, err error) {
 // Leave ends a membership; see core.MemberStore.
 func (s *Store) Leave(ctx context.Context, worker string) error {
 	return s.writeShared(ctx, "leave", func(q querier) error {
-		if _, err := q.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker,
-			leavingPrefix+worker); err != nil {
+		if _, err := q.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker, leavingPrefix+worker); err != nil {
 			return err
 		}
 		_, err := endLeases(q, worker)

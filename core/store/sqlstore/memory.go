@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,11 +24,10 @@ func (t *tx) addItem(e core.AddItem) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	n, err := t.count(
-		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
+	n, err := t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme,
-		string(i.Type), i.Content, text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt),
-		ms(e.At), flag(i.Tainted), text(wordings(i.History)), flag(i.Noted))
+		string(i.Type), i.Content, text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt), ms(e.At),
+		flag(i.Tainted), text(wordings(i.History)), flag(i.Noted))
 	if err != nil || n == 0 {
 		return err
 	}
@@ -55,8 +55,7 @@ func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) erro
 
 // countTheme adds n to a theme's active items, and creates the theme if need be.
 func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) error {
-	return t.exec(
-		`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
+	return t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
 		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at, changed = excluded.changed`,
 		t.user, slug, cmp.Or(made.Name, slug), made.Description, n, ms(at), t.change(), flag(made.Tainted))
 }
@@ -82,8 +81,7 @@ func (t *tx) restoreItem(e core.RestoreItem) error {
 	}
 	err = t.execOr(core.ErrExists,
 		`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = items.digest AND o.status = 'active')`,
-		t.user, e.Item, ms(e.At))
+		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = items.digest AND o.status = 'active')`, t.user, e.Item, ms(e.At))
 	if err != nil {
 		return err
 	}
@@ -99,12 +97,11 @@ func (t *tx) editItem(e core.EditItem) error {
 	history := wordings(append(i.History, core.Wording{Content: i.Content, Until: e.At}))
 	err = t.execOr(core.ErrExists,
 		`UPDATE items SET content = $3, digest = $4, history = $5, updated_at = $6 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`,
-		t.user, e.Item, e.Content, e.Digest, text(history), ms(e.At))
+		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`, t.user, e.Item, e.Content, e.Digest, text(history), ms(e.At))
 	if err != nil {
 		return err
 	}
-	if err := t.loseItem(e.Item); err != nil {
+	if err := t.lose(core.DocItem, core.VectorItem, int64(e.Item)); err != nil {
 		return err
 	}
 	if err := t.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2 AND $3 = ''`, t.user, e.Item,
@@ -126,10 +123,7 @@ func (t *tx) removeItem(e core.DeleteItem) error {
 func (t *tx) redactItems(m core.Message) error {
 	items, err := list(t, scanItem, selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
 		m.ID)
-	for _, i := range items {
-		if err != nil {
-			return err
-		}
+	for i := range until(&err, items) {
 		err = t.deleteItem(i, m.SentAt)
 	}
 	if err != nil {
@@ -152,19 +146,11 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 			return err
 		}
 	}
-	if err := t.loseItem(i.ID); err != nil {
+	if err := t.lose(core.DocItem, core.VectorItem, int64(i.ID)); err != nil {
 		return err
 	}
 	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
 		`DELETE FROM items WHERE user_id = $1 AND id = $2`}, t.user, i.ID)
-}
-
-// loseItem removes an item from the indexes.
-func (t *tx) loseItem(id core.ItemID) error {
-	if err := t.unindex(core.DocItem, int64(id)); err != nil {
-		return err
-	}
-	return t.execAll(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id))...)
 }
 
 // selectItems reads items with the state of their vectors.
@@ -190,22 +176,18 @@ func itemByID(q reader, user core.UserID, id core.ItemID) (core.Item, error) {
 
 // Themes lists themes, those with most active items first.
 func (s *Store) Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error) {
-	return themes(s.one(ctx), user, limit)
-}
-
-func themes(q reader, user core.UserID, limit int) ([]core.Theme, error) {
-	return themesWhere(q, `ORDER BY active DESC, slug LIMIT $2`, user, limit)
+	return themesWhere(s.one(ctx), `ORDER BY active DESC, slug LIMIT $2`, user, limit)
 }
 
 // themesWhere lists a user's themes; args are the arguments of where, from $2 on.
 func themesWhere(q reader, where string, user core.UserID, args ...any) ([]core.Theme, error) {
-	rows, err := q.rows(
+	scan := fields(func(h *core.Theme) []any {
+		return []any{&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, asTime(&h.CreatedAt), asTime(&h.UpdatedAt),
+			&h.Tainted}
+	})
+	return list(q, scan,
 		`SELECT user_id, slug, name, description, active, created_at, updated_at, tainted FROM themes WHERE user_id = $1 `+
 			where, append([]any{user}, args...)...)
-	return collect(rows, err, func(r scanner) (h core.Theme, err error) {
-		return h, r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, asTime(&h.CreatedAt), asTime(&h.UpdatedAt),
-			&h.Tainted)
-	})
 }
 
 // Item returns an item, or ErrNotFound.
@@ -224,20 +206,15 @@ func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error
 	where, args := itemFilter(q)
 	if len(q.IDs) == 0 {
 		return list(s.one(ctx), scanItem, selectItems+where+fmt.Sprintf(
-			` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
-			append(args, q.Limit, q.Skip)...)
+			` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2), append(args, q.Limit, q.Skip)...)
 	}
 	var out []core.Item
-	err := s.view(ctx, "read items", func(r querier) error {
-		for _, id := range q.IDs {
-			got, err := list(r, scanItem, selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1),
+	err := s.view(ctx, "read items", func(r querier) (err error) {
+		for id := range until(&err, q.IDs) {
+			err = addTo(&out, r, scanItem, selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1),
 				append(slices.Clone(args), id)...)
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
 		}
-		return nil
+		return err
 	})
 	slices.SortFunc(out, func(a, b core.Item) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
@@ -296,24 +273,21 @@ func (t *tx) openLoop(e core.OpenLoop) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(
-		`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
+	return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
 		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted))
 }
 
 // newestOf returns the time of the newest of the messages; now if there is none.
 func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
-	newest := int64(0)
-	for _, r := range core.NewIDSet(ids...).Ranges() {
+	newest, err := int64(0), error(nil)
+	for r := range until(&err, core.NewIDSet(ids...).Ranges()) {
 		var sent int64
-		if err := t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user,
-			r[0], r[1]).Scan(&sent); err != nil {
-			return now, err
-		}
+		err = t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user,
+			r[0], r[1]).Scan(&sent)
 		newest = max(newest, sent)
 	}
-	if newest == 0 || newest > ms(now) {
-		return now, nil
+	if err != nil || newest == 0 || newest > ms(now) {
+		return now, err
 	}
 	return at(newest), nil
 }
@@ -322,4 +296,59 @@ func (t *tx) mentionLoop(id core.LoopID, at time.Time) error {
 	return t.exec(
 		`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open' AND mentioned_at < $3`, t.user,
 		id, ms(at))
+}
+
+// Bits of the columns tainted.
+const (
+	madeTainted  = 1 // derived from words that the person did not write
+	endedTainted = 2 // ended by a tainted turn
+)
+
+// ended returns the tainted bit of something that ends.
+func ended(tainted bool) int64 { return flag(tainted) * endedTainted }
+
+// undoable finds changes by tainted turns: objects that still exist after their creation, and
+// objects that are still ended.
+const undoable = `SELECT kind, body, ended FROM (
+	SELECT 'item' AS kind, content AS body, status <> 'active' AS ended, tainted FROM items WHERE user_id = $1 AND id = $2
+	UNION ALL SELECT 'loop', body, state <> 'open', tainted FROM loops WHERE user_id = $1 AND id = $2
+	UNION ALL SELECT 'reminder', body, state <> 'active', tainted FROM reminders WHERE user_id = $1 AND id = $2 AND (state = 'active' OR state = 'cancelled' AND (cron <> '' OR due_at > $3))) AS things
+	WHERE NOT ended AND (tainted & 1) <> 0 OR ended AND (tainted & 2) <> 0`
+
+func undoableOf(q reader, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
+	x := core.Undoable{ID: id}
+	return x, found(q.row(undoable, user, id, ms(now)).Scan(&x.Kind, &x.Text, &x.Ended))
+}
+
+// Undoable returns the change that Undo would revert; see core.PlanStore.
+func (s *Store) Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
+	return undoableOf(s.one(ctx), user, id, now)
+}
+
+// undo reverts a change.
+func (t *tx) undo(e core.Undo) error {
+	x, err := undoableOf(t, t.user, e.X.ID, e.At)
+	if errors.Is(err, core.ErrNotFound) || err == nil && (x.Kind != e.X.Kind || x.Ended != e.X.Ended) {
+		return core.ErrRefused
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case x.Kind == core.UndoItem && x.Ended:
+		if err = t.restoreItem(core.RestoreItem{Item: core.ItemID(x.ID), At: e.At}); errors.Is(err, core.ErrExists) {
+			return nil
+		}
+		return err
+	case x.Kind == core.UndoItem:
+		return t.archiveItem(core.ArchiveItem{Item: core.ItemID(x.ID), At: e.At})
+	case x.Kind == core.UndoLoop && x.Ended:
+		return t.exec(`UPDATE loops SET state = 'open', mentioned_at = $3, changed = $4, tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID, ms(e.At), t.change())
+	case x.Kind == core.UndoLoop:
+		return t.applyOne(core.CloseLoop{Loop: core.LoopID(x.ID), At: e.At}, nil)
+	case x.Ended:
+		return t.exec(`UPDATE reminders SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user,
+			x.ID)
+	}
+	return t.cancelReminder(core.CancelReminder{Reminder: core.ReminderID(x.ID), At: e.At})
 }

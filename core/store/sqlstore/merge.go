@@ -28,24 +28,24 @@ func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Dur
 		swapped.From, swapped.Into = m.Into, m.From
 	}
 	waits := false
-	err = s.step(ctx, swapped, func(p pair, m *move) error {
-		if waits, err = moveBegun(p, m.ID, swapped.From, swapped.Into); err != nil || waits {
-			return err
+	err = s.step(ctx, swapped, func(p *pair, m *move) {
+		if waits = p.begun(m, swapped.From, swapped.Into); waits {
+			return
 		}
 		m.From, m.Into = swapped.From, swapped.Into
-		if err := p.planMerge(m, asked); err != nil {
-			return err
-		}
-		if err := p.halt(m, now); err != nil {
-			return err
-		}
+		p.planMerge(m, asked)
+		p.halt(m, now)
 		m.next(phaseOrder)
-		return nil
 	})
+	return waiting(waits), err
+}
+
+// waiting returns how long a move waits, if it does.
+func waiting(waits bool) time.Duration {
 	if waits {
-		return moveWaits, err
+		return moveWaits
 	}
-	return 0, err
+	return 0
 }
 
 // rolesOf reads the roles of the existing users of a move.
@@ -66,12 +66,10 @@ func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserR
 
 // dropMove ends a move that has become pointless, and resumes users that were paused for it.
 func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
-	err := s.writeShared(ctx, "drop a move", func(q querier) error {
-		_, err := q.exec(`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
-		return err
-	})
-	for _, user := range []core.UserID{m.From, m.Into} {
-		if err == nil && user > 0 {
+	err := s.execShared(ctx, "drop a move",
+		`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
+	for user := range until(&err, []core.UserID{m.From, m.Into}) {
+		if user > 0 {
 			err = s.unpause(ctx, user, now)
 		}
 	}
@@ -92,7 +90,7 @@ func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) er
 		if err := t.setMoving(0); err != nil {
 			return err
 		}
-		return pair{tx: t, from: t, into: t}.resumeAll(t, now)
+		return t.resumeAll(now)
 	})
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -107,169 +105,129 @@ func moveBegun(q reader, other core.MoveID, from, into core.UserID) (yes bool, e
 	return yes, err
 }
 
+// begun is moveBegun for users other than those of another move.
+func (p *pair) begun(m *move, from, into core.UserID) (yes bool) {
+	p.try(func() (err error) { yes, err = moveBegun(p, m.ID, from, into); return err })
+	return yes
+}
+
 // toldFirst reports whether deliveries to the source user are still in progress. The move waits
 // for them for a while.
 func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool, err error) {
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
 		return false, nil
 	}
-	err = s.one(ctx).row(
-		`SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND d.lease_until > 0)
+	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND d.lease_until > 0)
 		OR EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.ref = d.id AND j.queue = 'deliver:' || d.channel
 		WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND j.user_id = $1 AND j.state IN ('ready', 'running') AND j.run_at <= $2)`, m.From, ms(now)).Scan(&busy)
 	return busy, err
 }
 
 // planMerge reserves ids for the copied rows, after those of the target user.
-func (p pair) planMerge(m *move, asked core.UserID) (err error) {
+func (p *pair) planMerge(m *move, asked core.UserID) {
 	m.plan = movePlan{Message: p.into.lastMessage, ID: p.into.lastID, Through: p.into.lastMessage, Tell: m.Identity}
 	if asked == m.From {
 		m.plan.Tell += core.IdentityID(m.plan.ID)
 	}
-	if m.plan.Was, err = threadOr(p, m.From, 0); err != nil {
-		return err
-	}
-	if m.plan.Thread, err = threadOr(p, m.Into, 0); err != nil {
-		return err
-	}
-	m.plan.Live, err = list(p, column[core.DeliveryID],
-		`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`,
-		m.From)
+	m.plan.Was, m.plan.Thread = p.continuous(m.From), p.continuous(m.Into)
+	m.plan.Live = listOf(p, column[core.DeliveryID],
+		`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`, m.From)
 	m.Total = int(p.from.lastMessage + p.from.lastID)
 	p.into.lastMessage += p.from.lastMessage
 	p.into.added = true
 	p.into.lastID += p.from.lastID
 	p.into.dirty = true
-	return err
+}
+
+// continuous returns the continuous thread of a user.
+func (p *pair) continuous(user core.UserID) (id core.ThreadID) {
+	p.try(func() (err error) { id, err = threadOr(p, user, 0); return err })
+	return id
 }
 
 // halt stops the work of the source user and the turns of the target user, and leaves room for
 // all copied positions before the messages that are answered next.
-func (p pair) halt(m *move, now time.Time) error {
-	last, err := p.lastPosition(m)
-	if err != nil {
-		return err
-	}
-	answers, err := p.runningTurns(m.Into, m.plan.Thread)
-	if err != nil {
-		return err
-	}
-	for _, t := range answers {
+func (p *pair) halt(m *move, now time.Time) {
+	last := p.lastPosition(m)
+	for _, t := range p.runningTurns(m.Into, m.plan.Thread) {
 		m.plan.Answers = t.ID
-		if last, err = p.restand(m.Into, t, last); err != nil {
-			return err
-		}
+		last = p.restand(m.Into, t, last)
 	}
-	err = p.exec(`UPDATE threads SET last_position = $3, edits = edits + 1 WHERE user_id = $1 AND id = $2`, m.Into,
+	p.exec(`UPDATE threads SET last_position = $3, edits = edits + 1 WHERE user_id = $1 AND id = $2`, m.Into,
 		m.plan.Thread, last)
-	if err != nil {
-		return err
-	}
-	if err := p.haltTurns(m, now); err != nil {
-		return err
-	}
-	if err := p.haltJobs(m.From, now); err != nil {
-		return err
-	}
-	if err := p.into.setMoving(paused); err != nil {
-		return err
-	}
-	return p.from.setMoving(frozen)
+	p.haltTurns(m)
+	p.haltJobs(m.From, now)
+	p.try(func() error { return p.into.setMoving(paused) })
+	p.try(func() error { return p.from.setMoving(frozen) })
 }
 
 // lastPosition returns a position beyond all messages of both threads after the merge.
-func (p pair) lastPosition(m *move) (last int64, err error) {
-	err = p.row(`SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
-		m.From, m.plan.Was, m.Into, m.plan.Thread).Scan(&last)
-	return last + p.into.lastMessage, err
+func (p *pair) lastPosition(m *move) (last int64) {
+	p.get(&last, `SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
+		m.From, m.plan.Was, m.Into, m.plan.Thread)
+	return last + p.into.lastMessage
 }
 
 // runningTurns lists the running turns of a user, in one thread if it is not 0.
-func (p pair) runningTurns(user core.UserID, thread core.ThreadID) ([]core.Turn, error) {
-	rows, err := p.rows(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.state = 'running' ORDER BY t.id`,
-		user)
-	all, err := collect(rows, err, func(r scanner) (core.Turn, error) {
-		t, _, err := scanTurn(r)
-		return t, err
-	})
-	if thread != 0 {
-		all = slices.DeleteFunc(all, func(t core.Turn) bool { return t.Thread != thread })
-	}
-	return all, err
+func (p *pair) runningTurns(user core.UserID, thread core.ThreadID) []core.Turn {
+	all := listOf(p, scanTurnOnly,
+		`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.state = 'running' ORDER BY t.id`, user)
+	return slices.DeleteFunc(all, func(t core.Turn) bool { return thread != 0 && t.Thread != thread })
+}
+
+// scanTurnOnly scans a turn without its snapshot.
+func scanTurnOnly(r scanner) (core.Turn, error) {
+	t, _, err := scanTurn(r)
+	return t, err
 }
 
 // restand assigns the inputs of a turn positions after last, and returns the last one.
-func (p pair) restand(user core.UserID, t core.Turn, last int64) (int64, error) {
+func (p *pair) restand(user core.UserID, t core.Turn, last int64) int64 {
 	for _, id := range t.Inputs {
 		last++
-		err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`,
-			user, id, last, t.ID)
-		if err != nil {
-			return 0, err
-		}
+		p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, user, id, last, t.ID)
 	}
-	return last, nil
+	return last
 }
 
 // haltTurns stops the running turns of the source user. They run again after the move, with
 // their journal. If both continuous threads have a running turn, the inputs of the source
 // user's become pending instead.
-func (p pair) haltTurns(m *move, now time.Time) error {
-	turns, err := p.runningTurns(m.From, 0)
-	for _, t := range turns {
-		if err != nil {
-			return err
-		}
+func (p *pair) haltTurns(m *move) {
+	for _, t := range p.runningTurns(m.From, 0) {
 		p.wake = append(p.wake, core.TurnTopic(m.From, t.ID))
 		if t.Thread != m.plan.Was || m.plan.Answers == 0 {
 			m.plan.Turns = append(m.plan.Turns, t.ID)
 			continue
 		}
-		err = p.giveBack(t, now)
+		p.try(func() error { return p.from.giveBack(t) })
 	}
-	return err
 }
 
-// giveBack makes the inputs of a turn of the source user pending again.
-func (p pair) giveBack(t core.Turn, now time.Time) error {
-	h, busy, err := p.from.head(threadKey(t.Thread))
-	if err != nil {
+// giveBack makes the inputs of a turn pending again.
+func (t *tx) giveBack(turn core.Turn) error {
+	h, busy, err := t.head(threadKey(turn.Thread))
+	for id := range until(&err, turn.Inputs) {
+		err = t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`,
+			turn.User, id, turn.ID)
+	}
+	if err != nil || !busy {
 		return err
 	}
-	for _, id := range t.Inputs {
-		if err := p.from.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`,
-			t.User, id, t.ID); err != nil {
-			return err
-		}
-	}
-	if !busy {
-		return nil
-	}
-	return p.from.dropTurn(t.ID, core.Lease{Job: h.id, Key: threadKey(t.Thread)})
+	return t.dropTurn(turn.ID, core.Lease{Job: h.id, Key: threadKey(turn.Thread)})
 }
 
 // haltJobs fences running jobs of the source user, except deliveries.
-func (p pair) haltJobs(user core.UserID, now time.Time) error {
-	if err := p.from.send(); err != nil {
-		return err
-	}
-	running, err := list(p, scanJob, `SELECT `+jobColumns+
-		` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user)
-	for _, j := range running {
-		if err != nil {
-			return err
-		}
+func (p *pair) haltJobs(user core.UserID, now time.Time) {
+	p.try(p.from.send)
+	for _, j := range listOf(p, scanJob, `SELECT `+jobColumns+
+		` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user) {
 		if j.Queue != core.QueueTurn {
-			err = p.from.release(j.Lease)
+			p.try(func() error { return p.from.release(j.Lease) })
 		}
-		if err == nil {
-			err = p.from.exec(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id = $2`, user, j.ID)
-		}
+		p.execOn(p.from, `UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id = $2`, user, j.ID)
 	}
-	if err != nil {
-		return err
-	}
-	return p.from.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user,
+	p.execOn(p.from, `UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user,
 		ms(now.Add(moveOffUntil)))
 }
 
@@ -286,22 +244,18 @@ func (s *Store) orderMerge(ctx context.Context, m move) error {
 	for {
 		page := moved[min(done, len(moved)):]
 		page = page[:min(orderPage, len(page))]
-		err := s.step(ctx, m, func(p pair, m *move) error {
+		err := s.step(ctx, m, func(p *pair, m *move) {
 			for _, x := range page {
 				user := m.From
 				if x.into {
 					user = m.Into
 				}
-				err := p.exec(`INSERT INTO move_positions (user_id, message_id, was, position) VALUES ($1, $2, $3, $4)
+				p.exec(`INSERT INTO move_positions (user_id, message_id, was, position) VALUES ($1, $2, $3, $4)
 					ON CONFLICT (user_id, message_id) DO NOTHING`, user, x.id, x.position, x.next)
-				if err != nil {
-					return err
-				}
 			}
 			if m.cursor = numberCursor(done + len(page)); len(page) == 0 {
 				m.next(phaseRoom)
 			}
-			return nil
 		})
 		if err != nil || len(page) == 0 {
 			return err
@@ -320,15 +274,12 @@ func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
 			thread  core.ThreadID
 			through int64
 		}{{m.Into, m.plan.Thread, m.plan.Through}, {m.From, m.plan.Was, 1 << 62}} {
-			rows, err := q.rows(
+			all, err := list(q, fields(func(p *placed) []any { return []any{&p.id, &p.turn, &p.position} }),
 				`SELECT id, turn_id, position FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 ORDER BY position`, x.user, x.thread)
-			lists[n], err = collect(rows, err, func(r scanner) (p placed, err error) {
-				return p, r.Scan(&p.id, &p.turn, &p.position)
-			})
 			if err != nil {
 				return err
 			}
-			lists[n] = slices.DeleteFunc(lists[n], func(p placed) bool {
+			lists[n] = slices.DeleteFunc(all, func(p placed) bool {
 				turn := core.TurnID(p.turn)
 				return p.id > x.through || n == 0 && turn != 0 && turn == m.plan.Answers || n == 1 &&
 					slices.Contains(m.plan.Turns, turn)
@@ -348,27 +299,61 @@ func (s *Store) makeRoom(ctx context.Context, m move) error {
 	if m.cursor != "" {
 		before = int64(cursorNumber(m.cursor))
 	}
-	rows, err := s.one(ctx).rows(
+	page, err := list(s.one(ctx), fields(func(p *placed) []any { return []any{&p.id, &p.position, &p.next} }),
 		`SELECT message_id, was, position FROM move_positions WHERE user_id = $1 AND was < $2 ORDER BY was DESC LIMIT $3`,
 		m.Into, before, orderPage)
-	page, err := collect(rows, err, func(r scanner) (p placed, err error) {
-		return p, r.Scan(&p.id, &p.position, &p.next)
-	})
 	if err != nil {
 		return err
 	}
-	return s.step(ctx, m, func(p pair, m *move) error {
+	return s.step(ctx, m, func(p *pair, m *move) {
 		for _, x := range page {
-			if err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`,
-				m.Into, x.id, x.next); err != nil {
-				return err
-			}
+			p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`, m.Into, x.id, x.next)
 		}
 		if len(page) < orderPage {
 			m.next(phaseDays)
-			return nil
+			return
 		}
 		m.cursor = numberCursor(int(page[len(page)-1].position))
-		return nil
 	})
+}
+
+// placed is a message with its position, and the next one after the merge.
+type placed struct {
+	id, turn, position int64
+	into               bool // of the target user
+	next               int64
+}
+
+// interleave merges two threads, both sorted by position, in the order of time. Each message
+// keeps its position, or gets the one after its predecessor if that is taken. Messages of one
+// turn stay together.
+func interleave(into, from []placed) []placed {
+	out := make([]placed, 0, len(into)+len(from))
+	last := int64(0)
+	put := func(list []placed, own bool) []placed {
+		n := block(list)
+		for _, m := range list[:n] {
+			m.into, m.next = own, max(last+1, m.position)
+			last = m.next
+			out = append(out, m)
+		}
+		return list[n:]
+	}
+	for len(into) > 0 || len(from) > 0 {
+		if len(from) == 0 || len(into) > 0 && into[0].position <= from[0].position {
+			into = put(into, true)
+		} else {
+			from = put(from, false)
+		}
+	}
+	return out
+}
+
+// block returns how many messages at the beginning of a list belong to one turn.
+func block(list []placed) int {
+	n := 1
+	for n < len(list) && list[n].turn != 0 && list[n].turn == list[0].turn {
+		n++
+	}
+	return n
 }

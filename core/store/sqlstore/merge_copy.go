@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +20,7 @@ type copying struct {
 	split string // condition of the rows of a split: @ is the table, ? the identity; empty: none
 	page  int
 	// rows copies or removes the rows of a page.
-	rows func(p pair, m *move, g keyRange) error
+	rows func(p *pair, m *move, g keyRange)
 }
 
 // keyRange is a range of rows: those after one key, up to and including another.
@@ -52,23 +54,23 @@ func copies(kind core.MoveKind) []copying {
 
 func copyings() []copying {
 	list := []copying{
-		{table: "turns", key: "id", split: came, page: 250, rows: pair.copyTurns},
-		{table: "messages", key: "id", split: came, page: 300, rows: pair.copyMessages},
+		{table: "turns", key: "id", split: came, page: 250, rows: (*pair).copyTurns},
+		{table: "messages", key: "id", split: came, page: 300, rows: (*pair).copyMessages},
 	}
 	list = append(list, plainly(func(t Table) bool { return t.Split != "" })...)
 	list = append(list, []copying{
-		{table: "events", key: "message_id", split: cameWith, where: "message_id > 0", page: 500, rows: pair.moveEvents},
-		{table: "epochs", key: "id", page: 50, rows: pair.copyEpochs},
-		{table: "deliveries", key: "id", split: cameToSend, page: 500, rows: pair.copyDeliveries},
-		{table: "loops", key: "id", split: all, page: 250, rows: pair.copyLoops},
-		{table: "items", key: "id", split: cameFrom, page: 100, rows: pair.copyItems},
-		{table: "reminders", key: "id", split: cameFrom, page: 500, rows: pair.copyReminders},
-		{table: "standing", key: "id", split: cameWith, page: 500, rows: pair.copyInstructions},
-		{table: "approvals", key: "id", split: came, page: 500, rows: pair.copyApprovals},
-		{table: "audit", key: "id", page: 250, rows: pair.copyAudit},
-		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},
-		{table: "file_pages", key: "id", split: cameWith, page: 50, rows: pair.copyFilePages},
-		{table: "usage", key: "day", page: 500, rows: pair.copyUsage},
+		{table: "events", key: "message_id", split: cameWith, where: "message_id > 0", page: 500, rows: (*pair).moveEvents},
+		{table: "epochs", key: "id", page: 50, rows: (*pair).copyEpochs},
+		{table: "deliveries", key: "id", split: cameToSend, page: 500, rows: (*pair).copyDeliveries},
+		{table: "loops", key: "id", split: all, page: 250, rows: (*pair).copyLoops},
+		{table: "items", key: "id", split: cameFrom, page: 100, rows: (*pair).copyItems},
+		{table: "reminders", key: "id", split: cameFrom, page: 500, rows: (*pair).copyReminders},
+		{table: "standing", key: "id", split: cameWith, page: 500, rows: (*pair).copyInstructions},
+		{table: "approvals", key: "id", split: came, page: 500, rows: (*pair).copyApprovals},
+		{table: "audit", key: "id", page: 250, rows: (*pair).copyAudit},
+		{table: "windows", key: "id", page: 250, rows: (*pair).copyWindows},
+		{table: "file_pages", key: "id", split: cameWith, page: 50, rows: (*pair).copyFilePages},
+		{table: "usage", key: "day", page: 500, rows: (*pair).copyUsage},
 	}...)
 	return append(list, plainly(func(t Table) bool { return t.Split == "" })...)
 }
@@ -84,7 +86,7 @@ func plainly(which func(t Table) bool) (out []copying) {
 }
 
 // copyPage copies a page of rows with their ids at the target user.
-func (t Table) copyPage(p pair, m *move, g keyRange) error {
+func (t Table) copyPage(p *pair, m *move, g keyRange) {
 	args := []any{m.From, m.Into}
 	arg := func(v any) string {
 		args = append(args, v)
@@ -106,8 +108,7 @@ func (t Table) copyPage(p pair, m *move, g keyRange) error {
 	}
 	where := g.between(t.Key, arg)
 	where += g.of(t.Name, len(args)+1)
-	return p.exec(`INSERT INTO `+t.Name+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+
-		t.Name+`
+	p.exec(`INSERT INTO `+t.Name+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+t.Name+`
 		WHERE user_id = $1`+where+` ON CONFLICT DO NOTHING`, g.args(args...)...)
 }
 
@@ -142,16 +143,12 @@ func (s *Store) copyRows(ctx context.Context, m move) error {
 	if err != nil {
 		return err
 	}
-	return s.paged(ctx, m, copies(m.Kind), r, func(_ pair, m *move) error {
-		m.next(phaseSwitch)
-		return nil
-	})
+	return s.paged(ctx, m, copies(m.Kind), r, func(_ *pair, m *move) { m.next(phaseSwitch) })
 }
 
 // paged processes the next page of a list of tables, and calls end after the last one. The
 // cursor holds the table and the last key.
-func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering,
-	end func(p pair, m *move) error) error {
+func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering, end func(p *pair, m *move)) error {
 	table, rest, _ := strings.Cut(m.cursor, "\n")
 	n := max(0, slices.IndexFunc(list, func(c copying) bool { return c.table == table }))
 	c := list[n]
@@ -160,11 +157,10 @@ func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering
 		return err
 	}
 	g.numbers = r
-	return s.step(ctx, m, func(p pair, m *move) error {
+	return s.step(ctx, m, func(p *pair, m *move) {
 		if len(g.through) > 0 {
-			if err := c.rows(p, m, g); err != nil {
-				return fmt.Errorf("%s: %w", c.table, err)
-			}
+			c.rows(p, m, g)
+			p.err = wrap(c.table, p.err)
 		}
 		switch {
 		case !g.last:
@@ -172,9 +168,8 @@ func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering
 		case n+1 < len(list):
 			m.cursor = list[n+1].table + "\n"
 		default:
-			return end(p, m)
+			end(p, m)
 		}
-		return nil
 	})
 }
 
@@ -206,20 +201,12 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (k
 	where += g.of(c.table, len(columns)+2)
 	args := g.args(append([]any{m.From}, g.after...)...)
 	read := func(order string, offset int) ([]any, error) {
-		into := make([]any, len(columns))
-		rows, err := s.one(ctx).rows(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+
-			fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(args)+1), append(slices.Clone(args), offset)...)
-		got, err := collect(rows, err, func(r scanner) ([]any, error) {
-			dest := make([]any, len(columns))
-			for i := range into {
-				dest[i] = &into[i]
-			}
-			return into, r.Scan(dest...)
-		})
-		if err != nil || len(got) == 0 {
-			return nil, err
+		row, err := scanValues(s.one(ctx).row(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+
+			fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(args)+1), append(slices.Clone(args), offset)...), len(columns))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, nil
 		}
-		return got[0], nil
+		return row, err
 	}
 	size := c.page
 	if !s.dialect.OneWriter {
@@ -276,9 +263,6 @@ func keyValue(table, column, s string) any {
 func keyCursor(values []any) string {
 	var out []string
 	for _, v := range values {
-		if b, ok := v.([]byte); ok {
-			v = string(b)
-		}
 		out = append(out, fmt.Sprint(v))
 	}
 	return strings.Join(out, "\t")
@@ -294,24 +278,17 @@ func placeholders(from, n int) string {
 
 // copyMessages copies messages into the merged order, counts them in their days, and renumbers
 // their references.
-func (p pair) copyMessages(m *move, g keyRange) error {
-	err := p.exec(
-		`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
+func (p *pair) copyMessages(m *move, g keyRange) {
+	p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
 			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo
 		FROM messages m LEFT JOIN move_segments s ON s.user_id = $1 AND s.segment_id = m.segment_id
 			LEFT JOIN move_positions o ON o.user_id = $1 AND o.message_id = m.id
 			LEFT JOIN turns t ON t.user_id = $1 AND t.id = m.turn_id
-		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m", 9),
-		g.args(m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)...)
-	if err != nil {
-		return err
-	}
-	if err := p.countDays(m, g); err != nil {
-		return err
-	}
-	return p.renumberMessages(m, g)
+		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m", 9), g.args(m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)...)
+	p.countDays(m, g)
+	p.renumberMessages(m, g)
 }
 
 // covered returns the covered column of a copied message: a split copies no summaries.
@@ -323,60 +300,100 @@ func covered(m *move) string {
 }
 
 // countDays counts the messages of a page in their days.
-func (p pair) countDays(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+
-		` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
-		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
-		g.args(m.From, g.after[0], g.through[0])...)
+func (p *pair) countDays(m *move, g keyRange) {
 	type count struct {
 		id         core.SegmentID
 		all, since int
 	}
-	counts, err := collect(rows, err, func(r scanner) (c count, err error) { return c, r.Scan(&c.id, &c.all, &c.since) })
-	for _, c := range counts {
-		if err != nil {
-			return err
-		}
+	scan := fields(func(c *count) []any { return []any{&c.id, &c.all, &c.since} })
+	for _, c := range listOf(p, scan, `SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+
+		` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
+		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
+		g.args(m.From, g.after[0], g.through[0])...) {
 		m.Rows += c.all
-		err = p.exec(
+		p.exec(
 			`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $4 WHERE user_id = $1 AND id = $2`,
 			m.Into, g.numbers.segment(c.id), c.all, c.since)
 	}
-	return err
 }
 
 // renumberMessages rewrites the references in messages of a page, except in a person's own
 // words.
-func (p pair) renumberMessages(m *move, g keyRange) error {
+func (p *pair) renumberMessages(m *move, g keyRange) {
 	if m.Kind == core.MoveSplit {
-		return nil // a split keeps ids
+		return // a split keeps ids
 	}
-	named, err := list(p, scanMessage, `SELECT `+messageColumns+
+	for _, x := range listOf(p, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%')`,
-		m.From, g.after[0], g.through[0])
-	for _, x := range named {
-		if err != nil {
-			return err
-		}
+		m.From, g.after[0], g.through[0]) {
 		if g.numbers.row(&x) {
-			err = p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into,
-				g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))
+			p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into, g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))
 		}
 	}
-	return err
 }
 
 // moveEvents moves events to the target user. It does not copy them, as their keys are those of
 // the services.
-func (p pair) moveEvents(m *move, g keyRange) error {
-	err := p.exec(
-		`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
+func (p *pair) moveEvents(m *move, g keyRange) {
+	p.exec(`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
 		g.args(m.From, m.Into, g.after[0], g.through[0])...)
-	if err != nil {
-		return err
-	}
 	args := g.args(g.after[0], g.through[0])
 	become := fmt.Sprintf(`message_id + $%d`, len(args)+2) + strings.TrimPrefix(eventRest, `message_id`)
-	return p.handAs(handing{"events", eventRest, become, ` AND message_id > $2 AND message_id <= $3` + g.of("events", 4)},
-		m.From, m.Into, args, m.plan.Message)
+	p.handAs(handing{"events", eventRest, become, ` AND message_id > $2 AND message_id <= $3` + g.of("events", 4)}, m.From, m.Into, args, m.plan.Message)
+}
+
+// cleanings lists the tables in the order in which they are emptied: a table that refers to
+// others comes before these.
+func cleanings() (out []copying) {
+	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
+	for len(left) > 0 {
+		n := len(left) - 1
+		referenced := func(o Table) bool { return slices.Contains(slices.Collect(maps.Values(o.Refs)), left[n].Name) }
+		for n > 0 && slices.ContainsFunc(left, referenced) {
+			n--
+		}
+		c := copying{table: left[n].Name, key: left[n].Key, page: cleanPage}
+		c.rows = func(p *pair, m *move, g keyRange) { p.cleanPage(m, c, g) }
+		out = append(out, c)
+		left = slices.Delete(left, n, n+1)
+	}
+	return out
+}
+
+// cleanPage is how many rows of a table one step removes.
+const cleanPage = 500
+
+// cleanRows removes the next page of copied rows.
+func (s *Store) cleanRows(ctx context.Context, m move) error {
+	if m.Kind == core.MoveSplit {
+		return s.cleanSplit(ctx, m)
+	}
+	return s.paged(ctx, m, cleanings(), renumbering{}, func(p *pair, m *move) {
+		m.next(phaseLet)
+		p.forgetUser(m)
+	})
+}
+
+// cleanPage removes a page of rows with their terms and vectors.
+func (p *pair) cleanPage(m *move, c copying, g keyRange) {
+	kind, indexed := map[string]core.DocKind{"messages": core.DocMessage, "summaries": core.DocSummary,
+		"items": core.DocItem, "file_pages": core.DocFile}[c.table]
+	if indexed {
+		p.execAll(p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0])))
+	}
+	vectors, embedded := map[string]core.VectorKind{"windows": core.VectorWindow, "items": core.VectorItem,
+		"file_pages": core.VectorFile}[c.table]
+	if embedded {
+		p.try(func() error { return p.dropVectors(vectors, m.From, ` AND id <= $3`, g.through[0]) })
+		p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, m.From, string(vectors), g.through[0])
+	}
+	columns := strings.Count(c.key, ",") + 1
+	p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`,
+		append([]any{m.From}, g.through...)...)
+}
+
+// forgetUser removes the last rows of the source user.
+func (p *pair) forgetUser(m *move) {
+	p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into)
+	p.try(func() error { return p.deleteRows(m.From) })
 }

@@ -93,8 +93,7 @@ func (t *tx) askMove(m core.Move) (id core.MoveID, err error) {
 	}
 	err = t.asUser(0, func(zero *tx) error {
 		id = core.MoveID(zero.nextID())
-		return zero.exec(
-			`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
+		return zero.exec(`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
 			id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
 	})
 	if err == nil && m.Kind == core.MoveMerge && t.moving == 0 {
@@ -106,11 +105,11 @@ func (t *tx) askMove(m core.Move) (id core.MoveID, err error) {
 
 // Moves lists unfinished moves.
 func (s *Store) Moves(ctx context.Context, limit int) ([]core.Move, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+moveColumns+` FROM moves WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
-	return collect(rows, err, func(r scanner) (core.Move, error) {
+	scan := func(r scanner) (core.Move, error) {
 		m, err := scanMove(r)
 		return m.Move, err
-	})
+	}
+	return list(s.one(ctx), scan, `SELECT `+moveColumns+` FROM moves WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
 }
 
 // Move returns a move, or ErrNotFound.
@@ -126,10 +125,8 @@ func (s *Store) moveByID(ctx context.Context, id core.MoveID) (move, error) {
 
 // Told ends MoveTold; see core.MoveStore.
 func (s *Store) Told(ctx context.Context, id core.MoveID) error {
-	return s.writeShared(ctx, "told of a move", func(q querier) error {
-		_, err := q.exec(`UPDATE moves SET phase = 'clean', cursor = '' WHERE id = $1 AND phase = 'told'`, id)
-		return err
-	})
+	return s.execShared(ctx, "told of a move",
+		`UPDATE moves SET phase = 'clean', cursor = '' WHERE id = $1 AND phase = 'told'`, id)
 }
 
 // Carry runs the next step of a move; see core.MoveStore.
@@ -193,14 +190,49 @@ func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration
 }
 
 // pair is one transaction of both users of a move, which are locked in the order of their ids.
+// After its first error, err, it does nothing.
 type pair struct {
 	*tx
 	from, into *tx
+	err        error
+}
+
+// try runs f, unless something failed before.
+func (p *pair) try(f func() error) {
+	if p.err == nil {
+		p.err = f()
+	}
+}
+
+func (p *pair) exec(query string, args ...any) { p.execOn(p.tx, query, args...) }
+
+// execOn is exec for a statement of one of the users.
+func (p *pair) execOn(t *tx, query string, args ...any) {
+	p.try(func() error { return t.exec(query, args...) })
+}
+
+func (p *pair) execAll(statements ...Statement) {
+	p.try(func() error { return p.tx.execAll(statements...) })
+}
+
+func (p *pair) execEach(queries []string, args ...any) {
+	p.try(func() error { return p.tx.execEach(queries, args...) })
+}
+
+// get reads the only column of a row into v.
+func (p *pair) get(v any, query string, args ...any) {
+	p.try(func() error { return p.row(query, args...).Scan(v) })
+}
+
+// listOf is list for a pair.
+func listOf[T any](p *pair, scan func(scanner) (T, error), query string, args ...any) (out []T) {
+	p.try(func() (err error) { out, err = list(p.tx, scan, query, args...); return err })
+	return out
 }
 
 // step runs f in one transaction of both users and stores the move as f leaves it.
 // core.ErrChanged if another process has advanced the move since it was read.
-func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
+func (s *Store) step(ctx context.Context, m move, f func(p *pair, m *move)) error {
 	merged := m.Kind == core.MoveMerge && m.Phase == phaseLet // the source user is gone
 	first := m.From
 	if merged {
@@ -209,27 +241,25 @@ func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error)
 		first = min(m.From, m.Into)
 	}
 	return s.updateFrozen(ctx, "step", first, func(t *tx) error {
-		p := pair{tx: t, from: t, into: t}
+		p := &pair{tx: t, from: t, into: t}
 		if m.From != t.user && !merged {
 			p.from = t.forUser(m.From)
 		}
 		if m.Into != t.user {
 			p.into = t.forUser(m.Into)
 		}
-		if err := p.hold(m); err != nil {
-			return err
+		p.try(func() error { return p.hold(m) })
+		if next := m; p.err == nil {
+			f(p, &next)
+			p.end(next)
 		}
-		next := m
-		if err := f(p, &next); err != nil {
-			return err
-		}
-		return p.end(next)
+		return p.err
 	})
 }
 
 // hold locks the user that is not locked yet. core.ErrChanged if the move has changed since m
 // was read.
-func (p pair) hold(m move) error {
+func (p *pair) hold(m move) error {
 	for _, t := range []*tx{p.from, p.into} {
 		if t == p.tx {
 			continue
@@ -249,18 +279,15 @@ func (p pair) hold(m move) error {
 }
 
 // end stores the progress of the move.
-func (p pair) end(m move) error {
-	err := p.exec(
-		`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
+func (p *pair) end(m move) {
+	p.exec(`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
 		m.ID, m.From, m.Into, string(m.Phase), m.cursor, text(m.plan), m.Rows, m.Total)
 	for _, t := range []*tx{p.from, p.into} {
-		if err != nil || t == p.tx {
-			continue
+		if t != p.tx {
+			p.try(t.flushAll)
+			p.wake = append(p.wake, t.wake...)
 		}
-		err = t.flushAll()
-		p.wake = append(p.wake, t.wake...)
 	}
-	return err
 }
 
 // next moves to a phase.
@@ -278,8 +305,7 @@ func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
 // postponeJob makes a job wait until the move ends.
 func (t *tx) postponeJob(id core.JobID, now time.Time) error {
-	return t.exec(
-		`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
+	return t.exec(`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
 		t.user, id, ms(now.Add(moveOffUntil)), ms(now))
 }
 
@@ -294,8 +320,7 @@ func (t *tx) wakeJobs(now time.Time) error {
 	if t.moving != frozen {
 		where += ` AND queue IN ('turn', 'summarize', 'embed')`
 	}
-	queues, err := list(t, column[string],
-		`SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
+	queues, err := list(t, column[string], `SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
 	if err != nil {
 		return err
 	}
@@ -303,4 +328,49 @@ func (t *tx) wakeJobs(now time.Time) error {
 		t.awaken(queue)
 	}
 	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
+}
+
+// inTurn fails with core.ErrMoving if an event of the same address is held that was received
+// before this one.
+func (t *tx) inTurn(e core.Inbound) error {
+	if t.moving != letting {
+		return nil
+	}
+	var waits bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.user_id = 0 AND o.message_id = 0 AND o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
+		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held)).Scan(&waits)
+	if err == nil && waits {
+		return core.ErrMoving
+	}
+	return err
+}
+
+// letIn ends a move when no events are held for its users any more, or after a while. New
+// events then no longer wait for held ones.
+func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	if m.plan.Let == 0 {
+		m.plan.Let = ms(now)
+	}
+	waits := false
+	err := s.step(ctx, m, func(p *pair, next *move) {
+		for _, t := range []*tx{p.from, p.into} {
+			var held bool
+			p.try(func() (err error) { held, err = t.hasHeld(); return err })
+			waits = waits || held && now.Before(at(m.plan.Let).Add(moveLetFor))
+		}
+		if waits {
+			return
+		}
+		next.next(core.MoveDone)
+		p.exec(`UPDATE users SET moving = 0 WHERE id IN ($1, $2) AND moving = $3`, m.From, m.Into, letting)
+	})
+	return waiting(waits), err
+}
+
+// hasHeld reports whether events are held for the user.
+func (t *tx) hasHeld() (yes bool, err error) {
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
+		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user).Scan(&yes)
+	return yes, err
 }

@@ -42,10 +42,8 @@ func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadI
 			return err
 		}
 		out = core.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
-		rows, err := q.rows(`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`,
-			user, thread)
-		out.Pages, err = collect(rows, err, func(r scanner) (core.Page, error) { return pageWith(r) })
-		return err
+		return addTo(&out.Pages, q, func(r scanner) (core.Page, error) { return pageWith(r) },
+			`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
 	})
 	return out, err
 }
@@ -66,7 +64,7 @@ func headTokens(e *core.Epoch) (n int) {
 // pagesOf reads forms of pages with their texts, without those that no longer exist.
 func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, error) {
 	const chunk = 100
-	found := make(map[core.PageRef]core.Page, len(refs))
+	var all []core.Page
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 		var ids []any
 		for _, r := range refs {
@@ -78,17 +76,16 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			for len(some) < chunk { // one statement for all, prepared once
 				some = append(some[:len(some):len(some)], some[0])
 			}
-			got, err := list(q, scanForm, `SELECT `+pageColumns+
+			if err := addTo(&all, q, scanForm, `SELECT `+pageColumns+
 				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = $1 AND p.id = f.page_id
-				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+placeholders(3, chunk)+`)`,
-				append([]any{user, tier}, some...)...)
-			if err != nil {
+				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+placeholders(3, chunk)+`)`, append([]any{user, tier}, some...)...); err != nil {
 				return nil, err
 			}
-			for _, p := range got {
-				found[core.PageRef{Page: p.ID, Tier: p.Tier}] = p
-			}
 		}
+	}
+	found := make(map[core.PageRef]core.Page, len(refs))
+	for _, p := range all {
+		found[core.PageRef{Page: p.ID, Tier: p.Tier}] = p
 	}
 	out := make([]core.Page, 0, len(refs))
 	for _, r := range refs {
@@ -137,8 +134,7 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	for held < tokens {
 		got, err := list(q, scanPage, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = $1 AND f.page_id = p.id AND f.tier = p.tier
-			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User,
-			turn.Thread, before, page)
+			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User, turn.Thread, before, page)
 		if err != nil {
 			return 0, err
 		}
@@ -157,22 +153,19 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	if len(w.Pages) == 0 {
 		return after, nil
 	}
-	return after, q.row(
-		`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
+	return after, q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
 		turn.User, turn.Thread, before).Scan(&w.PagesBefore)
 }
 
 // RawFrom returns the position of the first unshortened message; see core.PageStore.
 func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID,
 	raw core.RawQuery) (from int64, err error) {
+	scan := fields(func(m *core.Message) []any { return []any{&m.Position, &m.Role, &m.Tokens} })
 	err = s.view(ctx, "find the newest messages", func(q querier) error {
 		for before := int64(1) << 62; ; {
-			rows, err := q.rows(
+			got, err := list(q, scan,
 				`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
 				ORDER BY position DESC LIMIT $4`, user, thread, before, page)
-			got, err := collect(rows, err, func(r scanner) (m core.Message, err error) {
-				return m, r.Scan(&m.Position, &m.Role, &m.Tokens)
-			})
 			if err != nil {
 				return err
 			}
@@ -210,8 +203,7 @@ func (s *Store) Between(ctx context.Context, user core.UserID, thread core.Threa
 	limit int) ([]core.Message, error) {
 	out, err := list(s.one(ctx), scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
-		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user,
-		thread, from, to, limit)
+		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user, thread, from, to, limit)
 	return out, wrap("read messages", err)
 }
 
@@ -219,16 +211,14 @@ func (s *Store) Between(ctx context.Context, user core.UserID, thread core.Threa
 func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID,
 	limit int) ([]core.Printed, error) {
 	var out []core.Printed
+	scan := fields(func(p *core.Printed) []any { return []any{&p.Band, &p.Message, &p.Piece} })
 	err := s.view(ctx, "find repetition", func(q querier) error {
 		for some := range slices.Chunk(bands, printedBands) {
 			args := []any{user, before, limit}
 			for i := range printedBands { // one statement for all, prepared once
 				args = append(args, some[min(i, len(some)-1)])
 			}
-			rows, err := q.rows(printedQuery(), args...)
-			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) {
-				return p, r.Scan(&p.Band, &p.Message, &p.Piece)
-			})
+			got, err := list(q, scan, printedQuery(), args...)
 			if err != nil {
 				return err
 			}
@@ -250,8 +240,7 @@ const printedBands = 24
 func printedQuery() string {
 	each := make([]string, printedBands)
 	for i := range each {
-		each[i] = fmt.Sprintf(
-			`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
+		each[i] = fmt.Sprintf(`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
 	}
 	return strings.Join(each, " UNION ALL ")
 }
@@ -278,24 +267,16 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 				return err
 			}
 		}
-		if err := t.putPrints(p); err != nil {
+		if err := t.putPrints(p); err != nil || !p.Done {
 			return err
 		}
-		for _, id := range slices.Sorted(maps.Keys(p.Tiers)) {
-			if err := t.exec(`UPDATE pages SET tier = $3 WHERE user_id = $1 AND id = $2`, t.user, id, p.Tiers[id]); err != nil {
-				return err
-			}
-		}
-		if !p.Done {
-			return nil
-		}
 		if p.Changed {
-			if err := t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user,
-				p.Thread); err != nil {
-				return err
-			}
+			err = t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user, p.Thread)
 		}
-		if err := t.release(p.Lease); err != nil {
+		if err == nil {
+			err = t.release(p.Lease)
+		}
+		if err != nil {
 			return err
 		}
 		return t.end(p.Lease, "")
@@ -306,83 +287,59 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 // by id.
 func (t *tx) putPage(p *core.Page, old core.PageID) error {
 	if old != 0 {
-		if err := t.dropForms(old); err != nil {
-			return err
-		}
-		if err := t.exec(`DELETE FROM pages WHERE user_id = $1 AND id = $2`, t.user, old); err != nil {
+		if err := t.execEach([]string{dropForms, `DELETE FROM pages WHERE user_id = $1 AND id = $2`}, t.user, old); err != nil {
 			return err
 		}
 	}
 	p.ID = core.PageID(t.nextID())
 	sizes := pageSizes{p.First, p.Last, p.Forms}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID,
-			tier, p.Forms[tier].Text)
+		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
 		if err != nil {
 			return err
 		}
 	}
-	return t.exec(
-		`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
+	return t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
 		t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier, text(sizes))
 }
 
-func (t *tx) dropForms(id core.PageID) error {
-	return t.exec(`DELETE FROM page_forms WHERE user_id = $1 AND page_id = $2`, t.user, id)
-}
+const dropForms = `DELETE FROM page_forms WHERE user_id = $1 AND page_id = $2`
 
-func (t *tx) putPrints(p core.PutPages) error {
-	for _, r := range p.Prints {
-		err := t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+// putPrints stores the fingerprints and the changed tiers of a run.
+func (t *tx) putPrints(p core.PutPages) (err error) {
+	for r := range until(&err, p.Prints) {
+		err = t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 			t.user, r.Band, r.Message, r.Piece)
-		if err != nil {
-			return err
-		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(p.Repeats)) {
-		for _, of := range p.Repeats[id] {
-			err := t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+	for id := range until(&err, slices.Sorted(maps.Keys(p.Repeats))) {
+		for of := range until(&err, p.Repeats[id]) {
+			err = t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 				t.user, of, id)
-			if err != nil {
-				return err
-			}
 		}
 	}
-	return nil
+	for id := range until(&err, slices.Sorted(maps.Keys(p.Tiers))) {
+		err = t.exec(`UPDATE pages SET tier = $3 WHERE user_id = $1 AND id = $2`, t.user, id, p.Tiers[id])
+	}
+	return err
 }
 
 // stalePages makes the pages stale that show an edited or redacted message, or messages that
 // refer to it, and enqueues their compression.
 func (t *tx) stalePages(m core.Message) error {
-	rows, err := t.rows(
+	places, err := list(t, fields(func(m *core.Message) []any { return []any{&m.Thread, &m.Position} }),
 		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
-	places, err := collect(rows, err, func(r scanner) (p core.Message, err error) {
-		return p, r.Scan(&p.Thread, &p.Position)
-	})
-	if err != nil {
-		return err
-	}
-	var ids []core.PageID
-	for _, p := range append(places, m) {
-		some, err := list(t, column[core.PageID],
+	var pages []core.PageID
+	for p := range until(&err, append(places, m)) {
+		err = addTo(&pages, t, column[core.PageID],
 			`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`,
 			t.user, p.Thread, p.Position)
-		if err != nil {
-			return err
-		}
-		ids = append(ids, some...)
 	}
-	if len(ids) == 0 {
-		return nil
+	for id := range until(&err, pages) {
+		err = t.execEach([]string{`UPDATE pages SET stale = 1, sizes = '[]' WHERE user_id = $1 AND id = $2`, dropForms}, t.user, id)
 	}
-	for _, id := range ids {
-		if err := t.exec(`UPDATE pages SET stale = 1, sizes = '[]' WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
-			return err
-		}
-		if err := t.dropForms(id); err != nil {
-			return err
-		}
+	if err != nil || len(pages) == 0 {
+		return err
 	}
 	err = t.execEach([]string{
 		`DELETE FROM prints WHERE user_id = $1 AND message_id = $2`,

@@ -42,8 +42,7 @@ func (s *Store) User(ctx context.Context, id core.UserID) (core.User, error) {
 
 // Users lists all users.
 func (s *Store) Users(ctx context.Context) ([]core.User, error) {
-	return list(s.one(ctx), scanUser,
-		`SELECT `+userColumns+` FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
+	return list(s.one(ctx), scanUser, `SELECT `+userColumns+` FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
 }
 
 // AddUser creates a user with a continuous thread. core.ErrExists for a second owner.
@@ -87,8 +86,7 @@ func (s *Store) AddUserAt(ctx context.Context, u core.User, i core.Identity) (co
 // addUser creates a user under the lock of user 0, whose message counter counts users.
 func (t *tx) addUser(u core.User) (core.UserID, error) {
 	id := core.UserID(t.nextMessage())
-	err := t.exec(`INSERT INTO users (id, name, role, settings, last_id, created_at) VALUES ($1, $2, $3, $4, 1, $5)`,
-		id, u.Name, string(u.Role), text(u.Settings), ms(u.CreatedAt))
+	err := t.exec(`INSERT INTO users (id, name, role, settings, last_id, created_at) VALUES ($1, $2, $3, $4, 1, $5)`, id, u.Name, string(u.Role), text(u.Settings), ms(u.CreatedAt))
 	if err != nil {
 		return 0, err
 	}
@@ -121,8 +119,7 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	if err != nil {
 		return 0, err
 	}
-	return id, t.exec(
-		`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	return id, t.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
 }
 
@@ -151,21 +148,11 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if files, err = t.files(); err != nil {
 			return err
 		}
-		if err := t.deleteAsStranger(); err != nil {
-			return err
+		remove := []func() error{t.deleteAsStranger, t.deleteIndex, func() error { return t.deleteRows(t.user) }}
+		for step := range until(&err, remove) {
+			err = step()
 		}
-		if err := t.deleteIndex(); err != nil {
-			return err
-		}
-		for _, table := range Tables() {
-			if table.Owner == "" {
-				continue
-			}
-			if err := t.exec(table.deleteAll(), t.user); err != nil {
-				return err
-			}
-		}
-		if err := t.exec(`DELETE FROM users WHERE id = $1`, t.user); err != nil {
+		if err != nil {
 			return err
 		}
 		if err := t.auditAs(0, core.AuditRow{What: core.AuditUserDeleted, Object: "user",
@@ -181,40 +168,51 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 
 // deleteIndex removes a user's vectors and terms.
 func (t *tx) deleteIndex() error {
-	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem, core.VectorFile} {
-		ids, err := list(t, column[int64],
-			`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2`, t.user, string(kind))
-		for _, id := range ids {
-			if err == nil {
-				err = t.execAll(t.s.dialect.Vector.Drop(kind, t.user, id)...)
-			}
-		}
-		if err != nil {
-			return err
+	var err error
+	for kind := range until(&err, []core.VectorKind{core.VectorWindow, core.VectorItem, core.VectorFile}) {
+		err = t.dropVectors(kind, t.user, "")
+	}
+	for kind := range until(&err, DocKinds()) {
+		err = t.execAll(t.s.dialect.Terms.DropUser(kind, t.user))
+	}
+	return err
+}
+
+// dropVectors removes the vectors of a kind that match where; args are its arguments, from $3 on.
+func (t *tx) dropVectors(kind core.VectorKind, user core.UserID, where string, args ...any) error {
+	ids, err := list(t, column[int64], `SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2`+where,
+		append([]any{user, string(kind)}, args...)...)
+	for id := range until(&err, ids) {
+		err = t.execAll(t.s.dialect.Vector.Drop(kind, user, id)...)
+	}
+	return err
+}
+
+// deleteRows deletes all rows of a user.
+func (t *tx) deleteRows(user core.UserID) (err error) {
+	for table := range until(&err, Tables()) {
+		if table.Owner != "" {
+			err = t.exec(table.deleteAll(), user)
 		}
 	}
-	for _, kind := range DocKinds() {
-		if err := t.execAll(t.s.dialect.Terms.DropUser(kind, t.user)); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	return nil
+	return t.exec(`DELETE FROM users WHERE id = $1`, user)
 }
 
 // files lists the attachments of all of a user's messages.
 func (t *tx) files() ([]string, error) {
 	var out []string
-	rows, err := t.rows(`SELECT extra FROM messages WHERE user_id = $1 AND extra LIKE '%"path":%'`, t.user)
-	err = each(rows, err, func(r scanner) error {
-		var x extra
-		err := r.Scan(asJSON(&x))
+	all, err := list(t, fields(func(x *extra) []any { return []any{asJSON(x)} }),
+		`SELECT extra FROM messages WHERE user_id = $1 AND extra LIKE '%"path":%'`, t.user)
+	for _, x := range all {
 		for _, f := range x.Files {
 			if f.Path != "" {
 				out = append(out, f.Path)
 			}
 		}
-		return err
-	})
+	}
 	return out, err
 }
 
@@ -237,36 +235,28 @@ func (t *tx) folders(files []string) ([]string, error) {
 		}
 	}
 	var free []string
-	for _, name := range names {
+	for name := range until(&err, names) {
 		var taken bool
-		err := t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
-			`%"path":"`+name+`/%`).Scan(&taken)
-		if err != nil {
-			return nil, err
-		}
-		if !taken {
+		if err = t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
+			`%"path":"`+name+`/%`).Scan(&taken); !taken {
 			free = append(free, name)
 		}
 	}
-	return free, nil
+	return free, err
 }
 
 // mergedInto lists the users merged into t's user, and reports whether any move ever involved
 // that user.
 func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
-	rows, err := t.rows(
+	done, err := list(t, fields(func(m *core.Move) []any { return []any{&m.From, &m.Into, &m.Kind} }),
 		`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)
 	became := map[core.UserID][]core.UserID{}
-	err = each(rows, err, func(r scanner) error {
-		var from, into core.UserID
-		var kind core.MoveKind
-		err := r.Scan(&from, &into, &kind)
-		moved = moved || from == t.user || into == t.user
-		if kind == core.MoveMerge {
-			became[into] = append(append(became[into], became[from]...), from)
+	for _, m := range done {
+		moved = moved || m.From == t.user || m.Into == t.user
+		if m.Kind == core.MoveMerge {
+			became[m.Into] = append(append(became[m.Into], became[m.From]...), m.From)
 		}
-		return err
-	})
+	}
 	return became[t.user], moved, err
 }
 
@@ -358,4 +348,43 @@ func (t *tx) approved(e core.Approve, c core.Code) (id core.UserID, err error) {
 		return err
 	})
 	return id, err
+}
+
+// FindUsers returns a page of matching users; see core.PeopleStore.
+func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
+	err error) {
+	if words != "" {
+		return s.usersNamed(ctx, strings.ToLower(words), offset, limit)
+	}
+	const all = ` FROM users WHERE id > 0 AND role <> 'none'`
+	if err := s.one(ctx).row(`SELECT COUNT(*)` + all).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	page, err = list(s.one(ctx), scanUser, `SELECT `+userColumns+all+` ORDER BY id LIMIT $1 OFFSET $2`, limit, offset)
+	return page, total, err
+}
+
+// usersNamed compares names in Go, as SQLite folds the case of ASCII only.
+func (s *Store) usersNamed(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
+	err error) {
+	wanted, _ := strconv.ParseInt(strings.TrimPrefix(words, "#"), 10, 64)
+	found, err := list(s.one(ctx), fields(func(u *core.User) []any { return []any{&u.ID, &u.Name} }),
+		`SELECT id, name FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
+	if err != nil {
+		return nil, 0, err
+	}
+	found = slices.DeleteFunc(found, func(u core.User) bool {
+		return u.ID != core.UserID(wanted) && !strings.Contains(strings.ToLower(u.Name), words)
+	})
+	for _, named := range found[min(offset, len(found)):min(offset+limit, len(found))] {
+		u, err := s.User(ctx, named.ID)
+		if errors.Is(err, core.ErrNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		page = append(page, u)
+	}
+	return page, len(found), nil
 }

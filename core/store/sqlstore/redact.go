@@ -23,15 +23,13 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 	if err := t.redactTasks(m, e.At, out); err != nil {
 		return err
 	}
-	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.redactFiles, t.blank,
+	for step := range until(&err, []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.redactFiles, t.blank,
 		t.invalidate, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
-		t.redactApprovals} {
-		if err := step(m); err != nil {
-			return err
-		}
+		t.redactApprovals}) {
+		err = step(m)
 	}
-	if m.Turn == 0 {
-		return nil
+	if err != nil || m.Turn == 0 {
+		return err
 	}
 	turn, _, err := turnByID(t, t.user, m.Turn)
 	if err == nil && slices.Contains(turn.Inputs, m.ID) {
@@ -50,8 +48,7 @@ func (t *tx) blank(m core.Message) error {
 	if m.News != nil && m.News.Zone != "" {
 		left = text(extra{News: blankNews(m.News)})
 	}
-	err := t.exec(
-		`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
+	err := t.exec(`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
 	if err != nil {
 		return err
 	}
@@ -78,8 +75,8 @@ func (t *tx) blank(m core.Message) error {
 }
 
 // forget removes the words of a message from the tables with one of the rules.
-func (t *tx) forget(id core.MessageID, rules ...ForgetRule) error {
-	for _, table := range Tables() {
+func (t *tx) forget(id core.MessageID, rules ...ForgetRule) (err error) {
+	for table := range until(&err, Tables()) {
 		const of = ` WHERE user_id = $1 AND message_id = $2 AND message_id > 0`
 		query := `DELETE FROM ` + table.Name + of
 		switch {
@@ -88,11 +85,9 @@ func (t *tx) forget(id core.MessageID, rules ...ForgetRule) error {
 		case table.Forget == ForgetWords:
 			query = `UPDATE ` + table.Name + ` SET ` + strings.Join(table.Words, ` = NULL, `) + ` = NULL` + of
 		}
-		if err := t.exec(query, t.user, id); err != nil {
-			return err
-		}
+		err = t.exec(query, t.user, id)
 	}
-	return nil
+	return err
 }
 
 // deletedResult replaces a tool result that may rest on a redacted message.
@@ -102,13 +97,9 @@ const deletedResult = "[deleted]"
 // stay, as every call needs its result.
 func (t *tx) redactTools(m core.Message, turn core.Turn) error {
 	steps, err := list(t, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
-		t.user, m.Thread, m.Position, m.Turn)
+		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`, t.user, m.Thread, m.Position, m.Turn)
 	open := map[string]bool{} // calls of a client's tools, whose results come later
-	for _, s := range steps {
-		if err != nil {
-			return err
-		}
+	for s := range until(&err, steps) {
 		if slices.Contains(turn.Inputs, s.ID) {
 			continue
 		}
@@ -143,12 +134,8 @@ func (t *tx) redactStep(s core.Message) error {
 // redactResults empties the results of calls of a client's tools.
 func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
 	results, err := list(t, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`,
-		t.user, m.ID, m.Thread)
-	for _, s := range results {
-		if err != nil {
-			return err
-		}
+		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`, t.user, m.ID, m.Thread)
+	for s := range until(&err, results) {
 		if calls[s.ToolCallID] {
 			err = t.redactResult(s)
 		}
@@ -174,20 +161,14 @@ func (t *tx) redactQuotes(m core.Message) error {
 	if err != nil || len(quoting) == 0 {
 		return err
 	}
-	words, err := list(t, column[string],
-		`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
+	words, err := list(t, column[string], `SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
 	words = append(words, m.Text)
-	for i := range quoting {
-		if err != nil {
-			return err
+	for q := range until(&err, quoting) {
+		quoted := func(w string) bool { return strings.Contains(w, q.Quote.Text) }
+		if q.Quote.Text != "" && slices.ContainsFunc(words, quoted) {
+			q.Quote.Text = "" // also in t.quotes
+			err = t.redactQuote(q)
 		}
-		q := &quoting[i]
-		if q.Quote.Text == "" || !slices.ContainsFunc(words,
-			func(w string) bool { return strings.Contains(w, q.Quote.Text) }) {
-			continue
-		}
-		q.Quote.Text = ""
-		err = t.redactQuote(*q)
 	}
 	return err
 }
@@ -199,12 +180,8 @@ func (t *tx) redactQuote(q core.Message) error {
 	if err := t.forget(q.ID, ForgetWords); err != nil {
 		return err
 	}
-	return t.execAll(
-		Statement{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`,
-			Args: []any{t.user, q.ID}},
-		Statement{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`,
-			Args: []any{t.user, q.Thread}},
-	)
+	return t.execAll(Statement{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID}},
+		Statement{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.Thread}})
 }
 
 // quotesAfter returns the messages after one that quote another. A transaction reads them once.
@@ -284,13 +261,10 @@ func (t *tx) redactShown(shows func(body string) bool, prefix string) (err error
 			continue
 		}
 		m.Text = deletedResult
-		err := t.execAll(
-			Statement{Query: `UPDATE messages SET body = $3, tokens = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
-				Args: []any{t.user, m.ID, m.Text}},
+		if err := t.execAll(Statement{Args: []any{t.user, m.ID, m.Text},
+			Query: `UPDATE messages SET body = $3, tokens = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`},
 			Statement{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND mode = 'continuous'`,
-				Args: []any{t.user}},
-		)
-		if err != nil {
+				Args: []any{t.user}}); err != nil {
 			return err
 		}
 	}
@@ -318,10 +292,7 @@ func (t *tx) redactEpochs(m core.Message) error {
 	t.scrubbed[m.Segment] = true
 	ids, err := list(t, column[core.TurnID], `SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user,
 		m.Thread)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.redactEpoch(id, m, loops)
 	}
 	return err
@@ -353,17 +324,14 @@ func (t *tx) redactEpoch(id core.TurnID, m core.Message, loops []core.LoopID) er
 // loopsOf returns the loops made from a message. A transaction reads all loops once.
 func (t *tx) loopsOf(m core.MessageID) ([]core.LoopID, error) {
 	if t.sources == nil {
-		t.sources = map[core.LoopID][]core.MessageID{}
-		rows, err := t.rows(`SELECT id, sources FROM loops WHERE user_id = $1`, t.user)
-		err = each(rows, err, func(r scanner) error {
-			var id core.LoopID
-			var ids []core.MessageID
-			err := r.Scan(&id, asJSON(&ids))
-			t.sources[id] = ids
-			return err
-		})
+		loops, err := list(t, fields(func(l *core.Loop) []any { return []any{&l.ID, asJSON(&l.Sources)} }),
+			`SELECT id, sources FROM loops WHERE user_id = $1`, t.user)
 		if err != nil {
 			return nil, err
+		}
+		t.sources = map[core.LoopID][]core.MessageID{}
+		for _, l := range loops {
+			t.sources[l.ID] = l.Sources
 		}
 	}
 	var out []core.LoopID
@@ -378,10 +346,7 @@ func (t *tx) loopsOf(m core.MessageID) ([]core.LoopID, error) {
 
 func (t *tx) redactLoops(m core.Message) error {
 	ids, err := t.loopsOf(m.ID)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, t.user, id)
 	}
 	return err
@@ -391,10 +356,7 @@ func (t *tx) redactLoops(m core.Message) error {
 func (t *tx) redactDeliveries(m core.Message) error {
 	ids, err := list(t, column[core.DeliveryID],
 		`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
+	for id := range until(&err, ids) {
 		err = t.execEach([]string{
 			`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
 			`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`}, t.user, id)

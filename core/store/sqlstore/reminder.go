@@ -76,10 +76,8 @@ func (t *tx) setReminder(e core.SetReminder) error {
 	if r.ID == 0 {
 		r.ID = core.ReminderID(t.nextID())
 	}
-	return t.exec(
-		`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
-		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source,
-		ms(e.At), flag(r.Tainted))
+	return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
+		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source, ms(e.At), flag(r.Tainted))
 }
 
 func (t *tx) cancelReminder(e core.CancelReminder) error {
@@ -99,10 +97,7 @@ func (t *tx) snoozeReminder(e core.SnoozeReminder) error {
 func (t *tx) redactReminders(m core.Message) error {
 	made, err := list(t, scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
-	for _, r := range made {
-		if err != nil {
-			return err
-		}
+	for r := range until(&err, made) {
 		if err = t.exec(`DELETE FROM reminders WHERE user_id = $1 AND id = $2`, t.user, r.ID); err == nil {
 			err = t.redactReminded(r)
 		}
@@ -113,15 +108,11 @@ func (t *tx) redactReminders(m core.Message) error {
 func (t *tx) redactReminded(r core.Reminder) error {
 	said, err := list(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
-	for _, m := range said {
-		if err != nil {
-			return err
-		}
+	for m := range until(&err, said) {
 		if !strings.Contains(m.Text, r.Text) {
 			continue
 		}
-		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`,
-			t.user, m.ID); err == nil {
+		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID); err == nil {
 			err = t.redactDeliveries(m)
 		}
 	}

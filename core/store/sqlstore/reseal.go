@@ -49,10 +49,7 @@ type resealer struct {
 func (r *resealer) each(query string, f func(a, b, c string) error) error {
 	rows, err := r.tx.QueryContext(r.ctx, query) //nolint:rowserrcheck // collect looks
 	list, err := collect(rows, err, func(row scanner) (v [3]string, err error) { return v, row.Scan(&v[0], &v[1], &v[2]) })
-	for _, v := range list {
-		if err != nil {
-			return err
-		}
+	for v := range until(&err, list) {
 		err = f(v[0], v[1], v[2])
 	}
 	return err
@@ -70,22 +67,20 @@ func (r *resealer) put(v core.Sealed, update string, args ...any) error {
 }
 
 func (r *resealer) agents() error {
-	return r.each(`SELECT CAST(user_id AS text), CAST(id AS text), sealed FROM agent_keys`+r.lock,
-		func(user, id, sealed string) error {
-			v := core.Sealed{Kind: core.SealedAgent, Text: sealed}
-			if _, err := fmt.Sscan(id, &v.Agent); err != nil {
-				return err
-			}
-			return r.put(v, `UPDATE agent_keys SET sealed = $1 WHERE user_id = CAST($2 AS bigint) AND id = $3`, user, v.Agent)
-		})
+	return r.each(`SELECT CAST(user_id AS text), CAST(id AS text), sealed FROM agent_keys`+r.lock, func(user, id, sealed string) error {
+		v := core.Sealed{Kind: core.SealedAgent, Text: sealed}
+		if _, err := fmt.Sscan(id, &v.Agent); err != nil {
+			return err
+		}
+		return r.put(v, `UPDATE agent_keys SET sealed = $1 WHERE user_id = CAST($2 AS bigint) AND id = $3`, user, v.Agent)
+	})
 }
 
 func (r *resealer) states() error {
-	return r.each(`SELECT account, key, value FROM states WHERE key LIKE 'secret%' AND value <> ''`+r.lock,
-		func(account, key, value string) error {
-			return r.put(core.Sealed{Kind: core.SealedState, Account: account, Key: key, Text: value},
-				`UPDATE states SET value = $1 WHERE account = $2 AND key = $3`, account, key)
-		})
+	return r.each(`SELECT account, key, value FROM states WHERE key LIKE 'secret%' AND value <> ''`+r.lock, func(account, key, value string) error {
+		return r.put(core.Sealed{Kind: core.SealedState, Account: account, Key: key, Text: value},
+			`UPDATE states SET value = $1 WHERE account = $2 AND key = $3`, account, key)
+	})
 }
 
 // settings changes only the encrypted text in users' settings.

@@ -52,10 +52,8 @@ func counts(m core.NewMessage) int {
 
 func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.SegmentID, error) {
 	id := core.SegmentID(t.nextID())
-	return id, t.exec(
-		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`,
-		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
+	return id, t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`, t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 }
 
 // counted adds n messages to a segment, and marks the segment as having messages outside
@@ -115,8 +113,7 @@ func segmentByID(q reader, user core.UserID, id core.SegmentID) (core.Segment, e
 func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
 	limit int) ([]core.Message, error) {
 	return list(s.one(ctx), scanMessage, `SELECT `+messageColumns+` FROM messages
-		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`,
-		user, id, after, limit)
+		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`, user, id, after, limit)
 }
 
 // DayMessagesBefore returns the last messages of a day's conversation before one, in order.
@@ -136,6 +133,15 @@ func scanSummary(row scanner) (s core.Summary, err error) {
 		&s.Model, asJSON(&s.Usage), &s.Ungrounded, &s.Final, asTime(&s.CreatedAt), &s.Tainted))
 }
 
+const putSummary = `INSERT INTO summaries (` + summaryColumns + `)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+
+// summaryRow returns the values of summaryColumns.
+func summaryRow(s core.Summary) []any {
+	return []any{s.User, s.Segment, s.Version, s.Label, s.Markdown, s.Tokens, text(s.Covers), s.Model, text(s.Usage),
+		flag(s.Ungrounded), flag(s.Final), ms(s.CreatedAt), flag(s.Tainted)}
+}
+
 // Summaries returns the versions of a day's summary, newest first.
 func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error) {
 	return list(s.one(ctx), scanSummary, `SELECT `+summaryColumns+
@@ -145,17 +151,13 @@ func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.Segment
 // SummariesOf returns the newest summary of each day that has a visible one.
 func (s *Store) SummariesOf(ctx context.Context, user core.UserID, ids []core.SegmentID) ([]core.Summary, error) {
 	var out []core.Summary
-	err := s.view(ctx, "read summaries", func(q querier) error {
-		for _, id := range ids {
-			got, err := list(q, scanSummary, `SELECT `+prefixed("s", summaryColumns)+
+	err := s.view(ctx, "read summaries", func(q querier) (err error) {
+		for id := range until(&err, ids) {
+			err = addTo(&out, q, scanSummary, `SELECT `+prefixed("s", summaryColumns)+
 				` FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version
 				WHERE g.user_id = $1 AND g.id = $2 AND g.hidden = 0`, user, id)
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
 		}
-		return nil
+		return err
 	})
 	return out, err
 }

@@ -94,8 +94,7 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if err != nil {
 			return err
 		}
-		return t.exec(
-			`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), through)
 	})
 	return id, err
@@ -137,8 +136,7 @@ const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.created_at
 // UseSession records when a session was last used, and extends it.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
 	return s.updateFrozen(ctx, "use session", user, func(t *tx) error {
-		return t.exec(
-			`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
+		return t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(used), ms(expires))
 	})
 }
@@ -155,8 +153,7 @@ func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) erro
 		if err := t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id); err != nil {
 			return err
 		}
-		gone, err := list(t, column[int64],
-			`DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
+		gone, err := list(t, column[int64], `DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
 		if err != nil || len(gone) == 0 {
 			return err
 		}
@@ -166,12 +163,17 @@ func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) erro
 
 // endSession signs a browser out.
 func (t *tx) endSession(id int64) error {
-	if err := t.dropTokens(tokenSession, "sessions", ` AND id = $2`, id); err != nil {
+	return t.endBearer(tokenSession, "sessions", id, core.AuditSignOut, "session")
+}
+
+// endBearer removes a session or key from its table, with its token.
+func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object string) error {
+	if err := t.dropTokens(kind, table, ` AND id = $2`, id); err != nil {
 		return err
 	}
-	err := t.execOr(core.ErrNotFound, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
+	err := t.execOr(core.ErrNotFound, `DELETE FROM `+table+` WHERE user_id = $1 AND id = $2`, t.user, id)
 	if err != nil {
 		return err
 	}
-	return t.did(core.AuditSignOut, "session", id)
+	return t.did(what, object, id)
 }

@@ -24,8 +24,7 @@ func (s *Store) Instructions(ctx context.Context, user core.UserID) ([]core.Inst
 }
 
 func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
-	return list(q, scanInstruction,
-		`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
+	return list(q, scanInstruction, `SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
 }
 
 // addInstruction adds an instruction that does not exist yet, if there is room.
@@ -52,8 +51,7 @@ func (t *tx) addInstruction(e core.AddInstruction) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	if err := t.exec(
-		`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	if err := t.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		t.user, i.ID, i.Text, e.Digest, i.Tokens, i.Source, flag(i.Noted), ms(i.CreatedAt)); err != nil {
 		return err
 	}
@@ -77,9 +75,8 @@ func (t *tx) removeInstruction(e core.RemoveInstruction) error {
 
 // redactInstructions removes the standing instructions requested by a message.
 func (t *tx) redactInstructions(m core.Message) error {
-	made, err := list(t, scanInstruction,
-		`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
-		t.user, m.ID)
+	made, err := list(t, scanInstruction, `SELECT `+standingColumns+
+		` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
 	if err != nil || len(made) == 0 {
 		return err
 	}
@@ -100,13 +97,9 @@ func (t *tx) dropInstructions(gone ...core.Instruction) error {
 	if err := t.standingChanged(); err != nil {
 		return err
 	}
-	rows, err := t.rows(`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+
-		core.PartStanding+`"%'`, t.user, first)
-	epochs, err := collect(rows, err, func(r scanner) (e core.Epoch, err error) { return e, r.Scan(asJSON(&e)) })
-	for _, e := range epochs {
-		if err != nil {
-			return err
-		}
+	epochs, err := list(t, fields(func(e *core.Epoch) []any { return []any{asJSON(e)} }),
+		`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+core.PartStanding+`"%'`, t.user, first)
+	for e := range until(&err, epochs) {
 		if withoutLines(&e, func(line string) bool { return lines[line] }) {
 			err = t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, e.ID, text(e))
 		}
@@ -153,8 +146,8 @@ func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
 }
 
 // copyInstructions copies standing instructions that the target user does not have.
-func (p pair) copyInstructions(m *move, g keyRange) error {
-	return p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
+func (p *pair) copyInstructions(m *move, g keyRange) {
+	p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
 		SELECT CAST($2 AS bigint), id + $3, body, digest, tokens, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END, noted, created_at
 		FROM standing WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("standing", 7)+` ON CONFLICT DO NOTHING`,
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)

@@ -26,23 +26,19 @@ func (s *Store) DuePosts(ctx context.Context, now time.Time, limit int) ([]core.
 func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit int,
 	wheres ...string) ([]core.Segment, error) {
 	var out []core.Segment
-	err := s.view(ctx, op, func(q querier) error {
-		for _, where := range wheres {
+	err := s.view(ctx, op, func(q querier) (err error) {
+		for where := range until(&err, wheres) {
 			order := "finalize_at"
 			if strings.Contains(where, "post_at") {
 				order = "post_at DESC"
 			}
-			got, err := list(q, scanSegment,
+			err = addTo(&out, q, scanSegment,
 				`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
 				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+
 					` LIMIT $2`, ms(now), limit)
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
 		}
-		return nil
+		return err
 	})
 	return out, err
 }
@@ -85,8 +81,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 // message was edited or redacted after it was read.
 func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 	var last core.MessageID
-	err := t.row(
-		`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
+	err := t.row(`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
 	if err != nil {
 		return err
 	}
@@ -103,12 +98,8 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	g.SummaryVersion++
 	m := p.Summary
-	err := t.exec(
-		`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, t.user, g.ID, g.SummaryVersion, g.Day.Label,
-		m.Markdown, m.Tokens, text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final),
-		ms(p.Now), flag(m.Tainted))
-	if err != nil {
+	m.User, m.Segment, m.Version, m.Label, m.Final, m.CreatedAt = t.user, g.ID, g.SummaryVersion, g.Day.Label, p.Final, p.Now
+	if err := t.exec(putSummary, summaryRow(m)...); err != nil {
 		return err
 	}
 	if err := t.cover(g.ID, m.Covers); err != nil {
@@ -117,7 +108,7 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	if err := t.index(core.DocSummary, int64(g.ID), m.Markdown); err != nil {
 		return err
 	}
-	if _, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
+	if _, err := t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
 		return err
 	}
 	if g.Day.Label != p.Day { // today's messages are in the prompt themselves
@@ -132,19 +123,13 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
 	ids, err := list(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
-	if err != nil {
-		return err
-	}
 	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
-	for _, r := range core.NewIDSet(ids...).Ranges() {
-		err := t.exec(
+	for r := range until(&err, core.NewIDSet(ids...).Ranges()) {
+		err = t.exec(
 			`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`,
 			t.user, g, r[0], r[1])
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
@@ -155,8 +140,7 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 			post = p.Post
 		}
 	}
-	return t.exec(
-		`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
+	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
 		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
 			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
@@ -219,11 +203,9 @@ func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.Segme
 		if err := t.release(l); err != nil {
 			return err
 		}
-		err := t.exec(
-			`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
+		err := t.exec(`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
 			last_message = CASE WHEN finalize_at <= $4 THEN (SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat') ELSE last_message END,
-			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`,
-			t.user, id, cause, ms(now))
+			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`, t.user, id, cause, ms(now))
 		if err != nil {
 			return err
 		}
@@ -260,8 +242,7 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 // newestPost returns PostDone, or PostSkipped if a later day is posted or due to be.
 func (t *tx) newestPost(g core.Segment) (core.PostState, error) {
 	var later bool
-	err := t.row(
-		`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
 		t.user, g.Thread, g.Day.Label).Scan(&later)
 	if later {
 		return core.PostSkipped, err

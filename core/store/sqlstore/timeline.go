@@ -49,9 +49,8 @@ type shownAt struct {
 	id    core.MessageID
 }
 
-// before reports whether a place is before another.
-func (p shownAt) before(o shownAt) bool {
-	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id)) < 0
+func (p shownAt) compare(o shownAt) int {
+	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id))
 }
 
 // Timeline returns a page of a thread; see core.TimelineStore.
@@ -101,18 +100,14 @@ func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) 
 		if err != nil {
 			return above, below, err
 		}
-		if p.before(below) {
-			below = p
-		}
+		below = slices.MinFunc([]shownAt{below, p}, shownAt.compare)
 	}
 	if tq.After != 0 {
 		p, err := placeOf(q, tq, tq.After)
 		if err != nil {
 			return above, below, err
 		}
-		if above.before(p) {
-			above = p
-		}
+		above = slices.MaxFunc([]shownAt{above, p}, shownAt.compare)
 	}
 	return above, below, nil
 }
@@ -137,20 +132,13 @@ func threadThere(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, e
 // Sent lists the deliveries of messages, oldest first; see core.TimelineStore.
 func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error) {
 	var out []core.Delivery
-	var reads []Statement
-	for _, r := range core.NewIDSet(ids...).Ranges() {
-		reads = append(reads, Statement{Query: `SELECT ` + deliveryColumns +
-			` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id > 0`,
-			Args: []any{user, r[0], r[1]}, All: func(row Row) error {
-				d, err := scanDelivery(row)
-				out = append(out, d)
-				return err
-			}})
-	}
-	if len(reads) == 0 {
-		return nil, nil
-	}
-	err := s.reads(ctx, "list deliveries", reads...)
+	err := s.readRanges(ctx, "list deliveries", `SELECT `+deliveryColumns+
+		` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id > 0`, user, ids,
+		func(row Row) error {
+			d, err := scanDelivery(row)
+			out = append(out, d)
+			return err
+		})
 	slices.SortFunc(out, func(a, b core.Delivery) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
@@ -159,12 +147,9 @@ func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID
 
 // Revisions returns the earlier texts of a message, oldest first.
 func (s *Store) Revisions(ctx context.Context, user core.UserID, id core.MessageID) ([]core.Revision, error) {
-	rows, err := s.one(ctx).rows(
-		`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user,
-		id)
-	return collect(rows, err, func(r scanner) (v core.Revision, err error) {
-		return v, r.Scan(&v.Revision, &v.Text, asTime(&v.ReplacedAt))
-	})
+	scan := fields(func(v *core.Revision) []any { return []any{&v.Revision, &v.Text, asTime(&v.ReplacedAt)} })
+	return list(s.one(ctx), scan,
+		`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user, id)
 }
 
 // Running lists the running turns of a thread; see core.TimelineStore.
@@ -174,13 +159,8 @@ func (s *Store) Running(ctx context.Context, user core.UserID, thread core.Threa
 		if thread, err = threadOr(q, user, thread); err != nil {
 			return err
 		}
-		rows, err := q.rows(`SELECT `+turnColumns+
+		return addTo(&out, q, scanTurnOnly, `SELECT `+turnColumns+
 			` FROM turns t WHERE t.user_id = $1 AND t.thread_id = $2 AND t.state = 'running'`, user, thread)
-		out, err = collect(rows, err, func(r scanner) (core.Turn, error) {
-			t, _, err := scanTurn(r)
-			return t, err
-		})
-		return err
 	})
 	slices.SortFunc(out, func(a, b core.Turn) int { return cmp.Compare(a.ID, b.ID) })
 	return out, err

@@ -26,8 +26,7 @@ import (
 
 // Why a connection is refused.
 var (
-	ErrPrivate = errors.New(
-		"this address is inside a private network, which is not allowed here; use a public address, or have the operator allow it with allow_private_urls")
+	ErrPrivate  = errors.New("this address is inside a private network, which is not allowed here; use a public address, or have the operator allow it with allow_private_urls")
 	ErrUnlisted = errors.New(
 		"this host is not among those that may be reached; the operator can add it to egress.allow_hosts")
 )

@@ -26,8 +26,7 @@ type QuotaError struct {
 
 // Error names the end of the day, and the setting that the operator can raise.
 func (e *QuotaError) Error() string {
-	return fmt.Sprintf(
-		"what may be fetched from outside for one person in a day is used up; it goes on at %s, and the operator can raise %s",
+	return fmt.Sprintf("what may be fetched from outside for one person in a day is used up; it goes on at %s, and the operator can raise %s",
 		e.Until.UTC().Format("15:04 MST"), e.Key)
 }
 
