@@ -91,8 +91,10 @@ type Fault struct {
 	Err    error  // may be nil
 }
 
+// Error returns the text, filled with its place and detail.
 func (f *Fault) Error() string { return Fill(f.Text, f.Where, f.Detail) }
 
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Fill replaces the placeholders in a sentence of a Fault.
@@ -109,6 +111,8 @@ type Unreached struct {
 	Err   error  // without secrets
 }
 
+// Error names the server and the cause.
 func (u *Unreached) Error() string { return u.Where + " does not answer: " + u.Err.Error() }
 
+// Unwrap returns the cause.
 func (u *Unreached) Unwrap() error { return u.Err }

@@ -27,8 +27,10 @@ type NetError struct {
 	Err  error
 }
 
+// Error returns the operation and the cause.
 func (e *NetError) Error() string { return e.Op + ": " + e.Err.Error() }
 
+// Unwrap returns the cause.
 func (e *NetError) Unwrap() error { return e.Err }
 
 // Answer is the response of a service.
@@ -175,8 +177,10 @@ type Trouble struct {
 	Err    error                        // of the service
 }
 
+// Error returns the advice in English and the cause.
 func (t *Trouble) Error() string { return t.Advice(english) + ": " + t.Err.Error() }
 
+// Unwrap returns the cause.
 func (t *Trouble) Unwrap() error { return t.Err }
 
 // Said returns an error as people read it in a language: the advice of a Trouble with the

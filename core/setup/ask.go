@@ -30,6 +30,7 @@ type Question struct {
 	Empty      bool // the empty answer is valid
 }
 
+// Option is one choice of a question.
 type Option struct{ Value, Label string }
 
 // IDs returns the ids of all questions; sections are those of the channels.
@@ -155,6 +156,7 @@ func NewPiped(r io.Reader, out io.Writer, hide func() (show func())) *Piped {
 	return &Piped{lines: lines, out: out, hide: hide}
 }
 
+// ReadLine reads one line of the input.
 func (p *Piped) ReadLine(ctx context.Context, prompt string, secret bool) (string, error) {
 	fmt.Fprint(p.out, prompt)
 	if secret && p.hide != nil {
@@ -179,6 +181,7 @@ type Prepared struct {
 	used    []string
 }
 
+// Ask answers a question from the prepared answers.
 func (p *Prepared) Ask(ctx context.Context, q Question) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -240,6 +243,7 @@ type Counted struct {
 	N int
 }
 
+// Ask asks the question and counts it.
 func (c *Counted) Ask(ctx context.Context, q Question) (string, error) {
 	answer, err := c.Asker.Ask(ctx, q)
 	if err == nil {

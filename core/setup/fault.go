@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
+// Wrong names what is wrong with an answer.
 type Wrong string
 
 // Kinds of faults, with the meaning of Where and Detail.
@@ -78,8 +79,10 @@ type Fault struct {
 	Err    error  // may be nil
 }
 
+// Error returns the fault in English.
 func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
 
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // fault returns a fault in one sentence without its full stop.

@@ -152,6 +152,7 @@ var ErrNoGuide = errors.New("this channel has no guide")
 // Rejected is a sentence for the person: answers are wrong, or do not work.
 type Rejected string
 
+// Error returns the reason.
 func (r Rejected) Error() string { return string(r) }
 
 // Try tries the channel of a section with answers to its guide, by the ids of the fields.
