@@ -52,6 +52,9 @@ var ErrDeaf = errors.New("notifications do not arrive")
 // ErrOtherDatabase: database_url and database_listen_url lead to different databases.
 var ErrOtherDatabase = errors.New("database_listen_url leads to another database than database_url; it must be the same one, without the pooler")
 
+// ErrPooler: there is a pooler in front of the database that database_listen_url does not name.
+var ErrPooler = errors.New("there is a pooler in front of the database: set database_listen_url to the address of the database itself")
+
 // TopicMembers announces that a process joined or left.
 const TopicMembers = "members"
 

@@ -200,6 +200,8 @@ func (e *examination) unusable(err error) string {
 		return e.DatabaseNewer
 	case errors.Is(err, core.ErrUnfinished):
 		return core.ErrUnfinished.Error()
+	case errors.Is(err, core.ErrPooler):
+		return e.ProcessesDeaf
 	case e.Config.DatabaseURL != "":
 		return fmt.Sprintf(e.DatabaseAway, err)
 	}

@@ -23,7 +23,7 @@ type shared interface {
 // shared checks what several processes need of their database.
 func (e *examination) shared(ctx context.Context, db shared) {
 	switch err := db.Hears(ctx); {
-	case errors.Is(err, core.ErrDeaf):
+	case errors.Is(err, core.ErrDeaf), errors.Is(err, core.ErrPooler):
 		e.problem("processes", "%s", e.ProcessesDeaf)
 	default:
 		e.verdict("processes", err, "%s", e.ProcessesHear)

@@ -84,8 +84,8 @@ func ExplainStore(c configs.Config, err error) error {
 
 // toldBy returns the error of a store that says itself what to do; nil: err is another.
 func toldBy(err error) error {
-	for _, told := range []error{core.ErrNewerSchema, core.ErrUnfinished, core.ErrOtherDatabase, core.ErrHalfDistributed,
-		core.ErrNotCitus, core.ErrNotCoordinator} {
+	for _, told := range []error{core.ErrNewerSchema, core.ErrUnfinished, core.ErrOtherDatabase, core.ErrPooler,
+		core.ErrHalfDistributed, core.ErrNotCitus, core.ErrNotCoordinator} {
 		if errors.Is(err, told) {
 			return told
 		}

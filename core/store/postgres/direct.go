@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/core"
 )
@@ -36,6 +38,14 @@ func (s *Store) sameDatabase(ctx context.Context) error {
 	return nil
 }
 
+// pooler replaces the error of a prepared statement that another server connection has by
+// core.ErrPooler: a pooler changes the connection between transactions.
+func pooler(err *error) {
+	if e, ok := errors.AsType[*pgconn.PgError](*err); ok && (e.Code == "26000" || e.Code == "42P05") {
+		*err = core.ErrPooler
+	}
+}
+
 // Connections returns the server's limit of connections, and the processes that share it.
 func (s *Store) Connections(ctx context.Context, now time.Time) (core.Connections, error) {
 	out := core.Connections{Pooled: s.pooled}
@@ -53,8 +63,10 @@ func (s *Store) Connections(ctx context.Context, now time.Time) (core.Connection
 // hearing is the timeout of a notification.
 const hearing = 3 * time.Second
 
-// Hears fails with core.ErrDeaf unless notifications arrive, which they do not through a pooler.
-func (s *Store) Hears(ctx context.Context) error {
+// Hears fails with core.ErrDeaf or core.ErrPooler unless notifications arrive, which they do not
+// through a pooler.
+func (s *Store) Hears(ctx context.Context) (err error) {
+	defer pooler(&err)
 	if err := s.sameDatabase(ctx); err != nil {
 		return err
 	}

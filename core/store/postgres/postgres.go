@@ -177,7 +177,8 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error 
 
 // Migrate brings the schema up to date, one process at a time. It fails if a restore was not
 // completed.
-func (s *Store) Migrate(ctx context.Context) error {
+func (s *Store) Migrate(ctx context.Context) (err error) {
+	defer pooler(&err)
 	if err := s.sameDatabase(ctx); err != nil {
 		return err
 	}
@@ -204,7 +205,8 @@ func (s *Store) migrate(ctx context.Context) error {
 }
 
 // Schema reads the schema's version.
-func (s *Store) Schema(ctx context.Context) (core.Schema, error) {
+func (s *Store) Schema(ctx context.Context) (schema core.Schema, err error) {
+	defer pooler(&err)
 	p, shut, err := s.provider()
 	if err != nil {
 		return core.Schema{}, err
