@@ -20,6 +20,7 @@ import (
 const (
 	renewEvery  = 20 * time.Second       // between announcements of users followed here
 	followedFor = 50 * time.Second       // after the last announcement
+	learning    = 2 * time.Second        // for the answers of other processes
 	tellEvery   = 100 * time.Millisecond // between previews of one answer
 	tellTime    = 5 * time.Second        // timeout of a message
 	maxText     = 6000                   // bytes of a preview, before it is quoted
@@ -40,6 +41,7 @@ type previewID struct {
 
 // Run passes news on until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
+	h.learn()
 	group, ctx := errgroup.WithContext(ctx)
 	// Subscribe before asking, so that no answer is lost.
 	changes, wakes := h.bus.Changed(ctx), h.bus.Wakes(ctx)
@@ -48,7 +50,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		for user := range changes {
-			h.changed(ctx, user)
+			h.changed(user)
 		}
 		return nil
 	})
@@ -63,14 +65,21 @@ func (h *Hub) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// changed passes on that this process wrote rows of a user.
-func (h *Hub) changed(ctx context.Context, user core.UserID) {
+// changed passes on that this process wrote rows of a user, to the other processes also while
+// they have not answered yet, and after the end of Run's context: a short chat ends before.
+func (h *Hub) changed(user core.UserID) {
 	for _, f := range h.followers(user) {
 		f.change()
 	}
-	if h.isAfar(user) {
-		h.publish(ctx, topicChanged, user, "")
+	if h.isAfar(user) || h.learns() {
+		h.publish(context.Background(), topicChanged, user, "")
 	}
+}
+
+func (h *Hub) learns() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now().Before(h.knows)
 }
 
 // Preview passes on the whole answer of a turn so far. It is cheap while nobody follows the
@@ -121,8 +130,16 @@ func (h *Hub) ask(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-h.listens:
+			h.learn()
 		}
 	}
+}
+
+// learn begins the time in which this process does not know yet who is followed elsewhere.
+func (h *Hub) learn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.knows = h.now().Add(learning)
 }
 
 // renew announces regularly which users are followed here.

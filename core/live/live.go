@@ -38,6 +38,7 @@ type Hub struct {
 	feeds map[core.UserID]map[*Feed]struct{}
 	afar  map[core.UserID]time.Time // users followed in other processes, until when at least
 	told  map[previewID]time.Time   // when previews were last sent to other processes
+	knows time.Time                 // when this process knows who is followed in the others
 }
 
 // New returns a hub. worker is the unique name of this process.

@@ -48,7 +48,10 @@ func (p *port) Wakes(ctx context.Context) <-chan string {
 	return ch
 }
 
-func (p *port) Publish(_ context.Context, topic string) error {
+func (p *port) Publish(ctx context.Context, topic string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.topics = append(p.topics, topic)
@@ -155,6 +158,7 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ports, hubs := processes(t)
+		time.Sleep(3 * time.Second) // until they know who is followed where
 		begun := w.passed()
 		ports[0].changes <- 1
 		hubs[0].Preview(&core.Turn{User: 1, ID: 7}, "nobody looks")
@@ -209,6 +213,36 @@ func TestAProcessThatStartsLaterLearnsWhoIsFollowed(t *testing.T) {
 	})
 }
 
+// short is the port of a process that hears nothing from the others.
+type short struct{ *port }
+
+func (short) Wakes(context.Context) <-chan string {
+	closed := make(chan string)
+	close(closed)
+	return closed
+}
+
+func TestAProcessThatEndsBeforeItHearsTheOthersIsHeard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, hubs := processes(t)
+		f := hubs[0].Follow(1)
+		defer f.Close()
+		short := short{w.port()}
+		hub := live.New(short, "short", time.Now, zap.NewNop())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		short.changes <- 1
+		before := time.Now()
+		if err := hub.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := next(t, f); !n.Changed || time.Since(before) > 0 {
+			t.Errorf("after %s got %+v", time.Since(before), n)
+		}
+	})
+}
+
 func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,16 +270,26 @@ func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
 // only later.
 type deaf struct {
 	*port
-	own chan string
+	own   chan string
+	ended bool
 }
 
 func (d *deaf) Wakes(ctx context.Context) <-chan string {
-	context.AfterFunc(ctx, func() { close(d.own) })
+	context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		close(d.own)
+		d.wakes, d.ended = nil, true
+	})
 	return d.own
 }
 
 func (d *deaf) Publish(ctx context.Context, topic string) error {
-	d.own <- topic
+	d.mu.Lock()
+	if !d.ended {
+		d.own <- topic
+	}
+	d.mu.Unlock()
 	return d.port.Publish(ctx, topic)
 }
 
@@ -262,7 +306,7 @@ func TestAProcessThatHearsTheOthersLateAsksThen(t *testing.T) {
 		w, _, hubs := processes(t)
 		f := hubs[0].Follow(1)
 		defer f.Close()
-		late := &deaf{w.port(), make(chan string, 100)}
+		late := &deaf{port: w.port(), own: make(chan string, 100)}
 		process(t, late, "late")
 		synctest.Wait()
 		late.hears()

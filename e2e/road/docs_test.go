@@ -143,7 +143,7 @@ func runDocument(t *testing.T, all []step) {
 			if err != nil && !strings.Contains(err.Error(), "WaitDelay expired") {
 				t.Fatalf("line %d:\n%s\n%v\n%s", s.line, s.script, err, out.String())
 			}
-		case <-time.After(3 * time.Minute):
+		case <-time.After(10 * time.Minute):
 			t.Fatalf("line %d does not end:\n%s\n%s", s.line, s.script, out.String())
 		}
 	}
@@ -151,7 +151,7 @@ func runDocument(t *testing.T, all []step) {
 
 // untilServed waits until something listens at an address.
 func untilServed(address string, done chan error) error {
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if c, err := net.Dial("tcp", address); err == nil {
 			return c.Close()
 		}

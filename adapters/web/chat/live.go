@@ -109,7 +109,7 @@ func (f *follower) run(ctx context.Context) error {
 func (f *follower) check(ctx context.Context) error {
 	lives, err := f.v.Lives(ctx)
 	if err == nil && !lives {
-		if err := f.send("end", map[string]string{"text": f.v.Words.SignInAgain}, false); err != nil {
+		if err := f.send("end", map[string]string{"text": f.v.Words.SignInAgain}); err != nil {
 			return err
 		}
 		return errors.New("the session ended")
@@ -136,6 +136,11 @@ func (f *follower) look(ctx context.Context) error {
 	f.last, f.fresh = last, true
 	if err := f.entries(v, all, same); err != nil {
 		return err
+	}
+	if !same { // a page that loses the connection before misses nothing when it comes again
+		if err := f.write("id: " + last + "\n\n"); err != nil {
+			return err
+		}
 	}
 	if err := f.writing(v); err != nil {
 		return err
@@ -166,7 +171,7 @@ func (f *follower) entries(v *web.Visit, all []*entry, same bool) error {
 			if err != nil {
 				return err
 			}
-			if err := f.send("entry", update{e.ID, before, html}, true); err != nil {
+			if err := f.send("entry", update{e.ID, before, html}); err != nil {
 				return err
 			}
 		}
@@ -174,7 +179,7 @@ func (f *follower) entries(v *web.Visit, all []*entry, same bool) error {
 	}
 	for id := range f.known {
 		if _, ok := known[id]; !ok && strings.HasPrefix(id, "v") {
-			if err := f.send("gone", map[string]string{"id": id}, false); err != nil {
+			if err := f.send("gone", map[string]string{"id": id}); err != nil {
 				return err
 			}
 		}
@@ -195,7 +200,7 @@ func (f *follower) arrange(all []*entry, same bool) error {
 	if same || before != nil && slices.Equal(common(before, order), common(order, before)) && !left(before, order) {
 		return nil
 	}
-	return f.send("order", order, false)
+	return f.send("order", order)
 }
 
 // left reports whether an entry disappeared from among the remaining ones. The oldest
@@ -228,7 +233,7 @@ func (f *follower) writing(v *web.Visit) error {
 		return nil
 	}
 	f.turns = turns
-	return f.send("turns", out, false)
+	return f.send("turns", out)
 }
 
 func (f *follower) around(v *web.Visit) error {
@@ -243,7 +248,7 @@ func (f *follower) around(v *web.Visit) error {
 	}
 	if state := fmt.Sprint(c.Running, html); state != f.state {
 		f.state = state
-		if err := f.send("state", map[string]any{"running": c.Running, "html": html}, false); err != nil {
+		if err := f.send("state", map[string]any{"running": c.Running, "html": html}); err != nil {
 			return err
 		}
 	}
@@ -271,7 +276,7 @@ func (f *follower) part(v *web.Visit, name string, data any) error {
 		return err
 	}
 	f.beside[name] = string(html)
-	return f.send(name, map[string]any{"html": html}, false)
+	return f.send(name, map[string]any{"html": html})
 }
 
 // preview sends the text of an unfinished answer, if the page shows it.
@@ -295,20 +300,16 @@ func (f *follower) preview(ctx context.Context, p live.Preview) error {
 	if p.Missing > 0 {
 		text = "… " + text
 	}
-	return f.send("preview", map[string]any{"id": fmt.Sprintf("t%d", p.Turn), "html": f.r.markdown.message(text)}, false)
+	return f.send("preview", map[string]any{"id": fmt.Sprintf("t%d", p.Turn), "html": f.r.markdown.message(text)})
 }
 
-// send writes one event. With mark, its id is the digest of what the page then shows.
-func (f *follower) send(event string, data any, mark bool) error {
+// send writes one event.
+func (f *follower) send(event string, data any) error {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
-	id := ""
-	if mark {
-		id = "id: " + f.last + "\n"
-	}
-	return f.write(id + "event: " + event + "\ndata: " + string(b) + "\n\n")
+	return f.write("event: " + event + "\ndata: " + string(b) + "\n\n")
 }
 
 func (f *follower) write(s string) error {

@@ -85,7 +85,7 @@ func TestNothingIsMissedInBetween(t *testing.T) {
 	s := p.Watch("/live?day=2026-01-31&last="+url.QueryEscape(webtest.LastIn(t, p.Get("/").Body)), "")
 	s.Next("state")
 	p.Says("two")
-	s.Next("entry")
+	s.Next("entry") // not all of them: the page may not claim to show the others
 	s.Close()
 	p.Answers("2")
 	p.Post("/m/1/forget", nil)
@@ -99,6 +99,7 @@ func TestNothingIsMissedInBetween(t *testing.T) {
 			t.Errorf("%s did not come", id)
 		}
 	}
+	s.Next("state")
 	s.Close()
 	s = p.Watch("/live?day=2026-01-31", s.Last)
 	s.Until("state", "entry")

@@ -159,7 +159,7 @@ func (p *Person) Watch(path, last string) *watching {
 				if e.name != "" {
 					w.Events <- e
 				}
-				e = event{}
+				e = event{id: e.id} // as in a browser, an id holds until the next one
 			}
 		}
 	}()
