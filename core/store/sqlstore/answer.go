@@ -22,7 +22,7 @@ func (t *tx) regenerate(e core.Regenerate) error {
 	}
 	var newer bool
 	err = t.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')) OR EXISTS (SELECT 1 FROM messages
-		WHERE user_id = $1 AND thread_id = $3 AND position > $4 AND turn_id <> $5) OR EXISTS (SELECT 1 FROM messages
+		WHERE user_id = $1 AND thread_id = $3 AND position > $4 AND position > 0 AND turn_id <> $5) OR EXISTS (SELECT 1 FROM messages
 		WHERE user_id = $1 AND thread_id = $3 AND `+unread+`)`, t.user, threadKey(turn.Thread), turn.Thread, m.Position,
 		turn.ID).Scan(&newer)
 	if err != nil {

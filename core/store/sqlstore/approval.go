@@ -44,8 +44,7 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 			return err
 		}
 		last, err := list(q, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Role, &m.Kind} }),
-			`SELECT id, role, kind FROM messages WHERE user_id = $1 AND thread_id = $2 ORDER BY shown DESC, id DESC LIMIT 20`,
-			user, thread)
+			displayed(`id, role, kind`, ``, `DESC`), user, thread, -endOfTime, 0, endOfTime, 0, 20)
 		for _, m := range last {
 			if m.Role == core.RoleAssistant && m.Kind == core.KindChat {
 				newest = max(newest, m.ID)

@@ -78,7 +78,8 @@ func (p *pair) splitThreads(m *move) {
 	for _, id := range p.plainThreads(m.From) {
 		p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
 			SELECT CAST($2 AS bigint), id, mode, title, last_position, edits, summaries, created_at FROM threads
-			WHERE user_id = $1 AND id = $4 AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3)
+			WHERE user_id = $1 AND id = $4 AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3 AND m.position > 0)
+				OR EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3 AND m.shown <> m.position)
 				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
 	}
 	var last int64

@@ -151,7 +151,8 @@ func (p *pair) endSplit(m *move) {
 // them.
 func (p *pair) endThreads(m *move) {
 	for _, id := range p.plainThreads(m.Into) {
-		const left = ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2)
+		const left = ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2 AND m.position > 0)
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2 AND m.shown <> m.position)
 			AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.thread_id = $2)`
 		p.execEach([]string{`DELETE FROM epochs WHERE user_id = $1 AND thread_id = $2` + left,
 			`DELETE FROM threads WHERE user_id = $1 AND id = $2 AND mode = 'thread' AND name = ''` + left}, m.From, id)

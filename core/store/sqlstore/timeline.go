@@ -49,6 +49,24 @@ type shownAt struct {
 	id    core.MessageID
 }
 
+// endOfTime is after every place.
+const endOfTime = int64(1) << 62
+
+// displayed returns the query of columns of the first messages of a thread ($1, $2) in the order
+// of display, at most $7, between the places ($3, $4) and ($5, $6), exclusive. order is ASC or
+// DESC. Almost all messages are displayed at their position, which has an index anyway; the
+// index of shown has only the others.
+func displayed(columns, where, order string) string {
+	from := func(condition, place, by string) string {
+		return `SELECT * FROM (SELECT ` + columns + `, shown FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + condition +
+			` AND ` + place + ` >= $3 AND ` + place + ` <= $5 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)` + where +
+			` ORDER BY ` + by + ` ` + order + ` LIMIT $7) AS page`
+	}
+	return `SELECT ` + columns + ` FROM (` + from(`position > 0 AND shown = position`, `position`, `position`) + ` UNION ALL ` +
+		from(`shown <> position`, `shown`, `shown `+order+`, id`) + `) AS page ORDER BY shown ` + order + `, id ` + order +
+		` LIMIT $7`
+}
+
 func (p shownAt) compare(o shownAt) int {
 	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id))
 }
@@ -69,10 +87,8 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 		if tq.After != 0 || tq.Oldest {
 			order = `ASC`
 		}
-		out, err = list(q, scanMessage, `SELECT `+messageColumns+
-			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
-			AND (kind <> 'answer' OR $8 = 1) ORDER BY shown `+order+`, id `+order+` LIMIT $7`, tq.User, tq.Thread, above.shown, above.id,
-			below.shown, below.id, limit+1, flag(tq.Answers))
+		out, err = list(q, scanMessage, displayed(messageColumns, ` AND (kind <> 'answer' OR $8 = 1)`, order), tq.User,
+			tq.Thread, above.shown, above.id, below.shown, below.id, limit+1, flag(tq.Answers))
 		return err
 	})
 	if err != nil {
@@ -88,7 +104,7 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 
 // bounds returns the places between which a page lies, exclusive.
 func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) {
-	below.shown = 1 << 62
+	below.shown = endOfTime
 	if !tq.From.IsZero() {
 		above.shown = tq.From.UnixMicro()
 	}

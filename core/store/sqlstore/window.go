@@ -390,14 +390,14 @@ func (s *Store) History(ctx context.Context, user core.UserID, thread core.Threa
 		if thread, err = threadOr(q, user, thread); err != nil {
 			return err
 		}
-		shown := int64(1) << 62
+		shown := endOfTime
 		if before != 0 {
 			if err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2`, user, before).Scan(&shown); err != nil {
 				return found(err)
 			}
 		}
-		out, err = list(q, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2
-			AND (shown, id) < ($3, $4) ORDER BY shown DESC, id DESC LIMIT $5`, user, thread, shown, before, limit)
+		out, err = list(q, scanMessage, displayed(messageColumns, ``, `DESC`), user, thread, -endOfTime, 0, shown, before,
+			limit)
 		return err
 	})
 	slices.Reverse(out)
