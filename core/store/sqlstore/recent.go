@@ -10,7 +10,7 @@ import (
 // recent caches the raw messages of epochs that continue, so that a turn reads only new
 // messages, and none if this process stored these too. An entry is valid while the thread's
 // versions are unchanged: every edit, redaction, regeneration, summary and attachment changes
-// one. A turn's own messages are added when it has succeeded: if it fails, they lose their
+// one. The process that stores a summary keeps its entry. A turn's own messages are added when it has succeeded: if it fails, they lose their
 // positions.
 type recent struct {
 	mu      sync.Mutex
@@ -152,4 +152,35 @@ func (r *recent) ended(turn *core.Turn, last int64, said []core.Message) {
 	next := *e
 	next.messages, next.own = slices.Concat(e.messages, e.own, said), nil
 	r.threads[k] = &next
+}
+
+// coverage lists the messages that a summary is the first to cover, with their thread's versions
+// since.
+type coverage struct {
+	thread           threadOf
+	edits, summaries int64
+	messages         []core.MessageID
+}
+
+// cover marks cached messages as covered, if nothing but the summary has changed.
+func (r *recent) cover(c coverage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.threads[c.thread]
+	if e == nil || e.edits != c.edits || e.summaries != c.summaries-1 {
+		return
+	}
+	next := *e
+	next.summaries = c.summaries
+	next.messages, next.own = c.mark(e.messages), c.mark(e.own)
+	r.threads[c.thread] = &next
+}
+
+// mark returns a copy of messages in which those of c are covered.
+func (c coverage) mark(messages []core.Message) []core.Message {
+	out := slices.Clone(messages)
+	for i := range out {
+		out[i].Covered = out[i].Covered || slices.Contains(c.messages, out[i].ID)
+	}
+	return out
 }

@@ -45,7 +45,8 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 
 // PutSummary stores a new version of a day's summary; see core.SummaryStore.
 func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
-	return s.update(ctx, "put summary", p.Summary.User, func(t *tx) error {
+	var covered coverage
+	err := s.update(ctx, "put summary", p.Summary.User, func(t *tx) error {
 		if err := t.holds(p.Lease); err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 			return err
 		}
 		if p.Summary.Markdown != "" {
-			if err := t.newVersion(&g, p); err != nil {
+			if covered, err = t.newVersion(&g, p); err != nil {
 				return err
 			}
 		}
@@ -75,6 +76,10 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 		}
 		return t.endSummary(p.Lease, p.Now)
 	})
+	if err == nil {
+		s.recent.cover(covered)
+	}
+	return err
 }
 
 // unchanged fails with core.ErrChanged if a final summary would leave out messages, or if a
@@ -95,32 +100,36 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 	return nil
 }
 
-func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
+// newVersion stores a summary, and returns what it covers.
+func (t *tx) newVersion(g *core.Segment, p core.PutSummary) (coverage, error) {
+	c := coverage{thread: threadOf{t.user, g.Thread}}
 	g.SummaryVersion++
 	m := p.Summary
 	m.User, m.Segment, m.Version, m.Label, m.Final, m.CreatedAt = t.user, g.ID, g.SummaryVersion, g.Day.Label, p.Final, p.Now
 	if err := t.exec(putSummary, summaryRow(m)...); err != nil {
-		return err
+		return c, err
 	}
-	if err := t.cover(g.ID, m.Covers); err != nil {
-		return err
+	var err error
+	if c.messages, err = t.cover(g.ID, m.Covers); err != nil {
+		return c, err
 	}
 	if err := t.index(core.DocSummary, int64(g.ID), m.Markdown); err != nil {
-		return err
+		return c, err
 	}
 	if _, err := t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
-		return err
+		return c, err
 	}
 	if g.Day.Label != p.Day { // today's messages are in the prompt themselves
 		t.change()
 	}
-	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`,
-		t.user, g.Thread, flag(g.Hidden || g.Stale))
+	err = t.row(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2
+		RETURNING summaries, edits`, t.user, g.Thread, flag(g.Hidden || g.Stale)).Scan(&c.summaries, &c.edits)
+	return c, err
 }
 
 // cover marks the messages of a day that a summary is the first to cover. Most were covered by
-// the previous one.
-func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
+// the previous one. It returns them.
+func (t *tx) cover(g core.SegmentID, covers core.IDSet) ([]core.MessageID, error) {
 	ids, err := list(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
 	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
@@ -129,7 +138,7 @@ func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
 			`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`,
 			t.user, g, r[0], r[1])
 	}
-	return err
+	return ids, err
 }
 
 func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {

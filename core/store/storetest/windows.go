@@ -266,9 +266,25 @@ func testWindowKnown(b *bench) {
 	k.compare(second, 2) // an epoch's first window is read
 	k.warm.sent(k.warm.answer(second, "2").Delivery)
 	k.oddMessages()
+	k.summaries()
 	k.files()
 	k.others()
 	k.changes()
+}
+
+// summaries checks that the process that stores a summary keeps its window, between turns and
+// while one runs.
+func (k *known) summaries() {
+	k.pass()
+	k.warm.summary(k.warm.segment(), false, "so far", 1, 2)
+	t := k.warm.turn("after a summary")
+	k.compare(t, 0)
+	k.warm.summary(k.warm.segment(), false, "so far, and more", 1, 2, 3, 4)
+	k.commit(t, "yes")
+	k.pass()
+	t = k.warm.turn("after another")
+	k.compare(t, 0)
+	k.commit(t, "yes")
 }
 
 func (k *known) oddMessages() {
