@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func failingCases() []testCase {
+	return []testCase{
+		{"a transaction that fails at any statement returns that error and leaves nothing", testFailing},
+		{"a move goes on after a failure at any statement", testFailingMove},
+	}
+}
+
+// failing is a process whose statements fail from one on.
+type failing struct {
+	bench
+	from  int  // the number of the first failing statement
+	step  int  // between two numbers that are tried
+	parts bool // calls consist of several transactions
+}
+
+func newFailing(b *bench) *failing {
+	f := &failing{bench: *b, step: 1}
+	f.Store = b.open()
+	f.Trace(func(_ string, args []any) {
+		if len(args) == 0 {
+			return
+		}
+		if f.from--; f.from == 0 {
+			args[0] = make(chan int) // no database takes a channel
+			f.from++
+		}
+	})
+	return f
+}
+
+// fails runs a call with its first statement failing, then with a later one, and so on, until the
+// call succeeds. It must not panic, hide the cause or, if it is one transaction, change anything.
+func (f *failing) fails(name string, call func() error) {
+	f.t.Helper()
+	before := Dump(f.t, f.DB())
+	for n := 1; ; n += f.step {
+		f.from = n
+		err := call()
+		f.from = 0
+		if err == nil {
+			if n == 1 {
+				f.t.Errorf("%s: succeeds with all its statements failing", name)
+			}
+			return
+		}
+		if !strings.Contains(err.Error(), "chan int") {
+			f.t.Errorf("%s: statement %d fails, and the error is %v", name, n, err)
+			return
+		}
+		if !f.parts && Dump(f.t, f.DB()) != before {
+			f.unchanged(before)
+			f.t.Errorf("%s: something changes although statement %d fails", name, n)
+			return
+		}
+	}
+}
+
+// noted returns a call of Note with an effect.
+func (f *failing) noted(e core.Effect) func() error {
+	n := core.Note{User: f.user.ID, Identity: f.at.ID, Effects: []core.Effect{e}, Now: f.now}
+	return func() error { _, err := f.Note(f.ctx, n); return err }
+}
+
+func testFailing(b *bench) {
+	v, _ := b.second("Vera", "222").victim()
+	q, a := b.exchange("first", "1")
+	b.item("likes herons", q)
+	r := b.remind("water the plants", "0 8 * * *", 0)
+	f := newFailing(b)
+	batch := f.batch(true, "one", "two")
+	var t *core.Turn
+	f.fails("append", func() error {
+		out, err := f.Append(f.ctx, batch)
+		t = out.Turn
+		return err
+	})
+	reply, c := f.reply(t, "an answer", "in two parts"), f.claim()
+	reply.Epoch = &core.Epoch{ID: t.ID, StartedAt: f.now, Start: 1, Budgets: "f"}
+	reply.Effects = []core.Effect{core.SetReminder{At: f.now, Reminder: core.Reminder{ID: core.ReminderID(one(b, b.NewID,
+		b.user.ID)), Text: "tea", DueAt: f.now.Add(time.Hour), Zone: "UTC"}}}
+	var d *core.Delivery
+	f.fails("commit", func() error {
+		out, err := f.Commit(f.ctx, reply, &c)
+		d = out.Delivery
+		return err
+	})
+	for n := range d.Parts {
+		done := *d
+		f.fails("finish part", func() error {
+			_, err := f.FinishPart(f.ctx, &done, n, core.PartResult{State: core.DeliverySent,
+				Receipt: core.Receipt{NativeID: itoa(n)}}, f.now)
+			return err
+		})
+	}
+	p := f.put(f.segment(), false, "so far", q, a)
+	f.fails("put summary", func() error { return f.PutSummary(f.ctx, p) })
+	target := f.native()
+	f.fails("edit", func() error { return f.edit(target, "changed", "three") })
+	f.fails("regenerate", f.noted(core.Regenerate{Message: t.Inputs[1], At: f.now}))
+	f.fails("redact", f.noted(core.Redact{Message: q, At: f.now}))
+	f.now = r.DueAt
+	f.fails("fire", func() error { _, err := f.fire(r, r.DueAt.Add(24*time.Hour)); return err })
+	f.fails("delete user", func() error { _, err := f.DeleteUser(f.ctx, v.user.ID); return err })
+}
+
+func testFailingMove(b *bench) {
+	v, _ := b.second("Vera", "222").victim()
+	b.exchange("first", "1")
+	id := v.merge(b.user.ID)
+	f := newFailing(b)
+	f.parts, f.step = true, 9
+	for phase := core.MovePhase(""); phase != core.MoveDone; {
+		var wait time.Duration
+		f.fails("carry", func() error {
+			m, w, err := f.Carry(f.ctx, id, f.now)
+			phase, wait = m.Phase, w
+			return err
+		})
+		if b.t.Failed() {
+			return
+		}
+		if phase == core.MoveTold {
+			b.must(b.Told(b.ctx, id))
+		}
+		f.now = f.now.Add(wait)
+	}
+}
