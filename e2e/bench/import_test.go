@@ -30,8 +30,8 @@ func benchImport(t *testing.T) int {
 	return 100_000
 }
 
-// longChat writes a Telegram export of n messages, one every twenty minutes, or as many in
-// ten years.
+// longChat writes a Telegram export of n messages, one every twenty minutes, or closer together if
+// they would take more than ten years.
 func longChat(t *testing.T, n int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
