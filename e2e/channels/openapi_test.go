@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheDescriptionIsReadByOthers: the served description of /api/v1 passes third-party
+// TestTheDescriptionIsReadByOthers checks the served description of /api/v1 with third-party
 // linters.
 func TestTheDescriptionIsReadByOthers(t *testing.T) {
 	t.Parallel()
