@@ -4,8 +4,8 @@ package web
 
 import "testing"
 
-// Promises are beside the day, and can be settled there: on a phone in a strip that opens,
-// on every open page immediately.
+// Promises are shown next to the day and can be settled there, on a phone in a strip that opens.
+// Every open page shows it immediately.
 func TestPromisesAreSettledBesideTheDay(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(1280, "light", "en")

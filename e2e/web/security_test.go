@@ -87,7 +87,7 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 	}
 }
 
-// The headers of every answer, and redirects, which stay on the site.
+// The headers of every answer protect the page, and redirects stay on the site.
 func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -134,7 +134,7 @@ func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	}
 }
 
-// Guessing is stopped, without cost to others.
+// Guessing is stopped, without affecting others.
 func TestGuessingIsStopped(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
