@@ -74,7 +74,7 @@ func TestBenchImport(t *testing.T) {
 				took.Seconds(), float64(n)/took.Seconds(), mb(int(rss)))
 			l := w.Ledger()
 			if left := l.Count(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`); left > 0 {
-				t.Errorf("it is not indexed: %v",
+				t.Errorf("the messages are not indexed: %v",
 					l.Lines(`SELECT id || ' ' || name || ' ' || indexed || ' ' || last_message FROM users`))
 			}
 			took, _ = w.Timed("import", "telegram", file)

@@ -52,7 +52,7 @@ func TestBenchPageTimes(t *testing.T) {
 			for deadline := begin.Add(15 * time.Minute); l.Count(
 				`SELECT COUNT(*) FROM users WHERE id = 1 AND indexed < last_message`) > 0; time.Sleep(500 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatal("it is not indexed")
+					t.Fatal("the messages are not indexed")
 				}
 			}
 			t.Logf("they were indexed after %s", time.Since(begin).Round(time.Second))

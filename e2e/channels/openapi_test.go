@@ -20,7 +20,7 @@ func TestTheDescriptionIsReadByOthers(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	status, text := w.Start().Get("/api/openapi.yaml")
 	if status != http.StatusOK {
-		t.Fatalf("it is %d", status)
+		t.Fatalf("got status %d", status)
 	}
 	file := filepath.Join(t.TempDir(), "openapi.yaml")
 	e2etest.Must(t, os.WriteFile(file, []byte(text), 0o600))

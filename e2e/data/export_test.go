@@ -73,7 +73,7 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 			t.Fatalf("the link leads to %s, %s", r.Status, r.Header.Get("Location"))
 		}
 		if _, asked := v.Get("/settings/export"); !strings.Contains(asked, "Confirm first") {
-			t.Fatalf("nothing is asked: %.300s", asked)
+			t.Fatalf("got no question: %.300s", asked)
 		}
 		w.Agree(w.Ledger(), g)
 		r, body := v.Get("/settings/export")

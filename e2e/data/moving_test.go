@@ -61,12 +61,12 @@ func TestMovingInAndOn(t *testing.T) {
 		moved := e2etest.NewTown(t, other)
 		moved.Start().Stop()
 		if got := content(t, moved.MustRun("import", "jsonl", file, "--dry-run")); got != digest {
-			t.Errorf("read by the other engine it is %s, not %s", got, digest)
+			t.Errorf("digest of the import %s, want %s", got, digest)
 		}
 		moved.MustRun("import", "jsonl", file)
 		back := filepath.Join(t.TempDir(), "back.zip")
 		if got := content(t, moved.MustRun("export", "--out", back)); got != digest {
-			t.Errorf("given out by the other engine it is %s, not %s", got, digest)
+			t.Errorf("digest of the other engine's export %s, want %s", got, digest)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 			}
 		}
 		if neighbours == 0 {
-			t.Error("the model found no neighbour")
+			t.Error("the model got no neighbour")
 		}
 	})
 }

@@ -81,7 +81,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 			room := h.Register(name).Olm().SecretWith(g, bot, "hello")
 			return !strings.Contains(g.Log.String(), room+`", "event"`)
 		}) {
-			t.Errorf("newcomers claimed keys that are not there\n%s", g.Log)
+			t.Errorf("new users claimed keys that do not exist\n%s", g.Log)
 		}
 		tablet.Enter(rooms[bob], bob.ID, bot.ID)
 		tablet.Tell(rooms[bob], "from another device")

@@ -247,11 +247,11 @@ func (y *smallYear) check(strategy string) {
 		kinds = append(kinds, "helper")
 	}
 	if n := l.Count(`SELECT COUNT(*) FROM pages`); strategy == "long" && n == 0 {
-		y.T.Error("nothing of the year was compressed")
+		y.T.Error("no message of the year was compressed")
 	}
 	for _, kind := range kinds {
 		if asked[kind] == 0 {
-			y.T.Errorf("nothing of the kind %s was asked: this proves little", kind)
+			y.T.Errorf("no request of the kind %s was made", kind)
 		}
 	}
 	if most := slices.Max(slices.Collect(maps.Values(largest))); most < 7000 {

@@ -31,7 +31,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 			}
 		}
 		if !strings.Contains(body, "Confirm first") || strings.Contains(body, "et_") || keys() != 0 {
-			t.Fatalf("a key was made without a yes: %.300s", body)
+			t.Fatalf("a key was created without a yes: %.300s", body)
 		}
 		asked, _ := e2etest.OpenAccount(l)
 		v.Post("/messages", url.Values{"text": {"/yes " + asked}, "nonce": {"0123456789abcdef"}}) // from the browser itself

@@ -112,7 +112,7 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		}
 		shown := w.MustRun("turns", "show", fmt.Sprint(turn.ID))
 		if !strings.Contains(shown, "Strategy long.") || !strings.Contains(shown, "the settings changed") {
-			t.Errorf("it is explained by\n%s", shown)
+			t.Errorf("got explanation\n%s", shown)
 		}
 		l.Until(`SELECT COUNT(*) FROM jobs`, 0, g)
 		file := w.BackUp(t.TempDir())

@@ -124,7 +124,7 @@ func TestAttackAModelThatObeysAForwardedMessage(t *testing.T) {
 		}
 		x.sentMails("after a yes", 2)
 		if got := x.Ask("yes").Text; got != "echo: yes" {
-			t.Errorf("a yes to nothing: got %q", got)
+			t.Errorf("a yes without a question: got %q", got)
 		}
 		x.sentMails("after a yes to nothing", 2)
 	})

@@ -49,7 +49,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 		}
 		list := w.Ask("/task").Text
 		if !strings.Contains(list, "You have no tasks") {
-			t.Errorf("it is still there: %q", list)
+			t.Errorf("the task is still listed: %q", list)
 		}
 		if got := w.Ask(`call task_set {"do":"tell the news","cron":"30 7 * * 1-5"}`).Text; !strings.Contains(got,
 			`"status":"set"`) || !strings.Contains(got, "/task cancel ") {

@@ -98,7 +98,7 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 					now["sessions"], now["once"] = 0, 0
 					if !signal || now["messages"] != before["messages"] || now["events"] != before["events"] ||
 						now["windows"] != before["windows"] {
-						t.Errorf("half of it is gone: %v, was %v", now, before)
+						t.Errorf("the account is partly deleted: %v, was %v", now, before)
 					}
 					t.Log("the signal arrived before the rows were deleted")
 					v = f.G.NewGuest(f.SignInCode(f.User))

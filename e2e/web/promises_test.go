@@ -21,7 +21,7 @@ func TestPromisesAreSettledBesideTheDay(t *testing.T) {
 	phone.Open("/")
 	phone.Sees("#promises > summary", "1 open loop · next reminder: Today,")
 	if phone.Is("document.querySelector('.promised').checkVisibility()") {
-		t.Error("the strip on a phone is open before it is asked for")
+		t.Error("the strip on a phone is open before a tap")
 	}
 	phone.Click("#promises > summary")
 	phone.Press("#promises", "Snooze")

@@ -109,6 +109,6 @@ func TestNothingThatIsWrittenRuns(t *testing.T) {
 	p.Comes("document.body.innerText.includes(" + e2etest.Quote(h.texts[11]+" live") + ")")
 	p.Poke()
 	if !strings.Contains(p.Shown(), "pwned()") {
-		t.Error("nothing hostile is shown at all")
+		t.Error("no hostile text is shown")
 	}
 }

@@ -363,7 +363,7 @@ func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
 		"[...document.querySelectorAll('.entry.user')].some((x) => x.innerText.includes('say 80 words'))")
 	p.Sees(".writing .prose", "word5")
 	if p.Is("document.body.innerText.includes('word80')") {
-		t.Error("it is seen only as a whole")
+		t.Error("the answer appears only when it is complete")
 	}
 	if body := <-asked; !strings.Contains(body, "word80") {
 		t.Errorf("answered %.200s", body)

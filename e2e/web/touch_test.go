@@ -73,7 +73,7 @@ func newPhone(t *testing.T) *house {
 	v.hand.holds(v)
 	v.Open("/signin?code=" + v.g.WebCode())
 	if !v.Is("matchMedia('(pointer: coarse)').matches && matchMedia('(hover: none)').matches") {
-		t.Fatal("the browser is no phone")
+		t.Fatal("the browser is not a phone")
 	}
 	return v
 }
@@ -102,7 +102,7 @@ func (finger) press(v *house, target string) {
 			}
 		}
 	}
-	v.T.Fatalf("a tap on %s is none:\n%s", target, v.Shown())
+	v.T.Fatalf("a tap on %s has no effect:\n%s", target, v.Shown())
 }
 
 // aims returns the point at which to tap a target, once it does not move.

@@ -49,7 +49,7 @@ func TestSomebodySpeaksOnThePage(t *testing.T) {
 		const r = await fetch(document.querySelector('.entry.user audio').src, {headers: {Range: 'bytes=4-7'}});
 		return r.status + ' ' + r.headers.get('Content-Type') + ' ' + (await r.arrayBuffer()).byteLength;
 	})()`); got != "206 audio/webm 4" {
-		t.Errorf("a part of it is %s", got)
+		t.Errorf("got part %s", got)
 	}
 	p.Comes("document.querySelector('.entry.agent audio')") // including the spoken answer
 	for _, who := range []string{"user", "agent"} {
