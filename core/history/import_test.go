@@ -64,7 +64,7 @@ func (w *world) importer(store history.Store) *history.Importer {
 		Standing: &standing.Standing{Tokens: tokens.New(), Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}}
 }
 
-// bring imports an archive that belongs to the user me.
+// bring imports an archive in which the user is called me.
 func (w *world) bring(format, file, me string) history.Result {
 	w.t.Helper()
 	a := open(w.t, file)
