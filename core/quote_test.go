@@ -20,7 +20,7 @@ func FuzzDataLine(f *testing.F) {
 		}
 		var back struct{ Text string }
 		if err := json.Unmarshal([]byte(line), &back); err != nil || utf8.ValidString(text) && back.Text != text {
-			t.Errorf("%q came back as %q: %v", text, back.Text, err)
+			t.Errorf("%q was read back as %q: %v", text, back.Text, err)
 		}
 	})
 }

@@ -101,7 +101,7 @@ func TestDaysAndSearch(t *testing.T) {
 	}
 }
 
-// TestPages: growing lists come in pages that are complete.
+// TestPages checks that growing lists are returned in pages, completely.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -209,7 +209,7 @@ func TestStanding(t *testing.T) {
 	w.refused(w.ada, 404, "no standing instruction", "POST", remove, "")
 }
 
-// TestAnothersIDs: on every route, another user's data is not found and not changed.
+// TestAnothersIDs checks on every route that another user's data is neither found nor changed.
 func TestAnothersIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -347,11 +347,11 @@ func TestBadRequests(t *testing.T) {
 	w.refused(w.ada, 400, "Idempotency-Key", "POST", "/api/v1/chat", `{"message":"a"}`, "Idempotency-Key",
 		strings.Repeat("k", 256))
 	if len(w.asked) != 0 {
-		t.Errorf("%d messages went on the road", len(w.asked))
+		t.Errorf("%d messages were accepted", len(w.asked))
 	}
 }
 
-// TestScopes: each route needs its own scope, and all need a key.
+// TestScopes checks that each route needs its own scope, and all need a key.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

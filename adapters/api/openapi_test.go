@@ -77,7 +77,7 @@ func (s *seen) take(method, path string, status int, media string, body []byte) 
 		response, ok = responses["default"].(object)
 	}
 	if !ok {
-		s.t.Errorf("%s %s: the description has no answer %d", method, template, status)
+		s.t.Errorf("%s %s: status %d is not in the description", method, template, status)
 		return
 	}
 	if ref, ok := response["$ref"].(string); ok {
@@ -153,7 +153,7 @@ func (s *seen) note(schema object, v any) {
 	}
 }
 
-// TestDescription: every route is described and works as described, and every possible
+// TestDescription checks that every route is described and works as described, and every possible
 // answer and described field occurs.
 func TestDescription(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func (w *world) get2(path string) {
 	}
 }
 
-// TestDescribedRoutes: the description and the handlers have the same routes.
+// TestDescribedRoutes checks that the description and the handlers have the same routes.
 func TestDescribedRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

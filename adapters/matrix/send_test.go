@@ -51,7 +51,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRenderedMarkdown: whatever a model writes becomes HTML with the same words as the
+// TestRenderedMarkdown checks that whatever a model writes becomes HTML with the same words as the
 // text, in an event that a server accepts.
 func TestRenderedMarkdown(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,8 @@ var (
 	ofMemory       = []string{"memory_add", "memory_archive", "memory_get", "memory_list_themes", "memory_search"}
 )
 
-// TestSchemasAreWhatProvidersTake: providers accept the schemas that programs pass to their models.
+// TestSchemasAreWhatProvidersTake checks that providers accept the schemas that programs pass to
+// their models.
 func TestSchemasAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -60,7 +61,7 @@ func TestSchemasAreWhatProvidersTake(t *testing.T) {
 	}
 }
 
-// TestMemoryIsOff: programs of people who switched memory off get no memory tools.
+// TestMemoryIsOff checks that programs of users without memory get no memory tools.
 func TestMemoryIsOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -81,7 +82,7 @@ func TestMemoryIsOff(t *testing.T) {
 	}
 }
 
-// TestTools: both transports offer the tools, and these work like the model's.
+// TestTools checks that both transports offer the tools, and that these work like the model's.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,7 +159,8 @@ func TestStructured(t *testing.T) {
 	}
 }
 
-// TestScopes: a key sees what its scopes allow, and a key without scopes is not admitted.
+// TestScopes checks that a key sees what its scopes allow, and a key without scopes is not
+// admitted.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +191,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestRevoked: revoking a key ends a client's open requests.
+// TestRevoked checks that revoking a key ends a client's open requests.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -241,8 +243,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestOtherPages: requests that a web page makes a browser send are refused, under another
-// name of this machine and from another origin.
+// TestOtherPages checks that requests from other web pages are refused, both under another name of
+// this machine and from another origin.
 func TestOtherPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -272,7 +274,7 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// TestBadInput: invalid requests are refused, and the server keeps running.
+// TestBadInput checks that invalid requests are refused, and the server keeps running.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -300,7 +302,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestPiped: a client whose input ends still gets every answer.
+// TestPiped checks that a client whose input ends still gets every answer.
 func TestPiped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -317,7 +319,7 @@ func TestPiped(t *testing.T) {
 	}
 }
 
-// TestPrivate: shared caches must not store anything.
+// TestPrivate checks that shared caches are told not to store anything.
 func TestPrivate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBadRequests: an invalid request is refused with a text and the wrong field, and
+// TestBadRequests checks that an invalid request is refused with a text and the wrong field, and
 // stores nothing.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
@@ -114,11 +114,11 @@ func TestBadRequests(t *testing.T) {
 		t.Errorf("a long Idempotency-Key: %d", res.StatusCode)
 	}
 	if n := len(w.questions()); n != 0 {
-		t.Errorf("%d messages went on the road", n)
+		t.Errorf("%d messages were accepted", n)
 	}
 }
 
-// TestIgnored: fields that the gateway decides itself and unknown fields are not errors.
+// TestIgnored checks that fields that the gateway decides itself and unknown fields are not errors.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -49,8 +49,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew: a client that sends its whole history and one that sends only the last
-// message say the same.
+// TestWhatIsNew checks that it makes no difference whether a client sends its whole history or only
+// the last message.
 func TestWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,7 +76,7 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestThreads: a model's name after the slash is a plain thread, always the same.
+// TestThreads checks that a name after the slash of a model always selects the same plain thread.
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,8 +96,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestRepeat: a request repeated with its Idempotency-Key gets the same answer and stores
-// nothing; without one each request is new.
+// TestRepeat checks that a request repeated with its Idempotency-Key gets the same answer and
+// stores nothing, and that without one each request is new.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +112,7 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("streamed again: %q", got)
 	}
 	if n := len(w.questions()); n != 1 {
-		t.Errorf("%d messages went on the road", n)
+		t.Errorf("%d messages were accepted", n)
 	}
 	w.ok(hello, "Idempotency-Key", "k2")
 	w.ok(hello)
@@ -120,12 +120,12 @@ func TestRepeat(t *testing.T) {
 	w.key, _ = w.newKey(w.user, "chat")
 	w.ok(hello, "Idempotency-Key", "k1") // of another program
 	if n := len(w.questions()); n != 5 {
-		t.Errorf("%d messages went on the road, want 5", n)
+		t.Errorf("%d messages were accepted, want 5", n)
 	}
 }
 
-// TestTools: a client's tools pass unchanged, calls are returned, and their results resume
-// the turn.
+// TestTools checks that a client's tools are passed on unchanged, that calls are returned, and that
+// their results resume the turn.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -221,7 +221,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFailures: each failure has its own status, and says what happened.
+// TestFailures checks that each failure has a status of its own and says what happened.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -263,7 +263,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPatience: a request that waits too long ends, but its turn does not.
+// TestPatience checks that a request that waits too long ends, but its turn does not.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.Patience = 20 * time.Millisecond })
@@ -276,7 +276,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestFinish: the reason for the end of an answer is OpenAI's.
+// TestFinish checks that the reasons for the end of an answer are OpenAI's.
 func TestFinish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -300,7 +300,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestPaused: programs of a paused user are told so.
+// TestPaused checks that programs of a paused user are told so.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -316,7 +316,7 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestKeys: refusals give a reason, and revoking a key ends no running request.
+// TestKeys checks that refusals give a reason, and revoking a key ends no running request.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -346,7 +346,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOversizedHeaders: the server itself refuses them.
+// TestOversizedHeaders checks that the server itself refuses oversized headers.
 func TestOversizedHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -355,7 +355,7 @@ func TestOversizedHeaders(t *testing.T) {
 	}
 }
 
-// TestIdentityFollowsTheKey: an address of a program that moved to another user with its
+// TestIdentityFollowsTheKey checks that an address of a program that moved to another user with its
 // history returns to the key's user.
 func TestIdentityFollowsTheKey(t *testing.T) {
 	t.Parallel()
@@ -373,7 +373,7 @@ func TestIdentityFollowsTheKey(t *testing.T) {
 	}
 }
 
-// TestUnlinked: a program whose address was unlinked speaks for its key's user again.
+// TestUnlinked checks that a program whose address was unlinked speaks for its key's user again.
 func TestUnlinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -389,7 +389,7 @@ func TestUnlinked(t *testing.T) {
 	}
 }
 
-// TestOfficialTypes: a third-party client reads answers and streams.
+// TestOfficialTypes checks that a third-party client reads answers and streams.
 func TestOfficialTypes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -418,6 +418,6 @@ func TestOfficialTypes(t *testing.T) {
 		t.Errorf("%+v, %v", one, err)
 	}
 	if _, err := cl.GetModel(t.Context(), "gpt-9"); err == nil {
-		t.Error("there is a model gpt-9")
+		t.Error("an unknown model is listed")
 	}
 }

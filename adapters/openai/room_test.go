@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// TestToolsThatLeaveNoRoom: a request whose instructions and tools exceed the model's
+// TestToolsThatLeaveNoRoom checks that a request whose instructions and tools exceed the model's
 // window is refused with OpenAI's error, and stores nothing.
 func TestToolsThatLeaveNoRoom(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestToolsThatLeaveNoRoom(t *testing.T) {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
 	if n := len(w.questions()); n != 0 {
-		t.Errorf("%d messages went on the road", n)
+		t.Errorf("%d messages were accepted", n)
 	}
 	if res, text = w.chat(ask(300)); res.StatusCode != 200 {
 		t.Errorf("%d %s", res.StatusCode, text)

@@ -94,11 +94,12 @@ func TestStream(t *testing.T) {
 		t.Errorf("%q", s.raw)
 	}
 	if s = w.events(streaming); s.chunks[len(s.chunks)-1].Usage != nil {
-		t.Error("usage that nobody asked for")
+		t.Error("got usage that was not requested")
 	}
 }
 
-// TestStreamAfterTools: after tool calls the text starts again; the earlier text stays.
+// TestStreamAfterTools checks that the text starts again after tool calls, and that the earlier
+// text is kept.
 func TestStreamAfterTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,7 +149,8 @@ func TestStreamOfCalls(t *testing.T) {
 	}
 }
 
-// TestKeepAlive: a waiting stream sends keep-alive lines; later failures are events.
+// TestKeepAlive checks that a waiting stream sends keep-alive lines, and that later failures are
+// events.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.KeepAlive = 5 * time.Millisecond })
@@ -189,7 +191,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestDroppedStream: a client that disconnects ends the wait and nothing else.
+// TestDroppedStream checks that a client that disconnects ends the wait and nothing else.
 func TestDroppedStream(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// TestTasks: each file of testdata/tasks is a real request of a chat program, named after
-// its kind: task-* never enter the thread, chat-* do.
+// TestTasks reads real requests of chat programs from testdata/tasks. The names of the files say
+// their kind: task-* never enter the thread, chat-* do.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/tasks/*.json")
@@ -46,7 +46,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestDirect: the model gets the request's own messages.
+// TestDirect checks that the model gets the request's own messages.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,11 +75,11 @@ func TestDirect(t *testing.T) {
 		t.Errorf("without model: %d %s", res.StatusCode, text)
 	}
 	if res, _ := w.chat(`{"model":"everthread-task","messages":[{"role":"user","content":""}]}`); res.StatusCode != 400 {
-		t.Errorf("nothing: %d", res.StatusCode)
+		t.Errorf("an empty request: status %d", res.StatusCode)
 	}
 }
 
-// FuzzComplete: for any input, the answer is JSON and never a 500.
+// FuzzComplete checks that the answer to any input is JSON and never a 500.
 func FuzzComplete(f *testing.F) {
 	for _, s := range []string{hello, streaming,
 		`{"model":"everthread/a","messages":[{"role":"tool","tool_call_id":"x","content":[]}]}`,

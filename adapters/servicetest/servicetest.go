@@ -50,7 +50,7 @@ func (s *Server[F]) Start(h http.Handler, addr string) error {
 	return nil
 }
 
-// Go runs f beside the requests; Close waits for it.
+// Go runs f concurrently with requests; Close waits for it.
 func (s *Server[F]) Go(f func()) { s.wg.Go(f) }
 
 // URL returns the server's URL.

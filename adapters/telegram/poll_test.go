@@ -51,7 +51,7 @@ func (b *inbox) next(t *testing.T) core.Inbound {
 	case m := <-b.got:
 		return m
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was passed on")
+		t.Fatal("no event was passed on")
 		return core.Inbound{}
 	}
 }
@@ -62,7 +62,7 @@ func (b *inbox) try(t *testing.T) {
 	select {
 	case <-b.tried:
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was passed on")
+		t.Fatal("no event was passed on")
 	}
 }
 
@@ -241,7 +241,7 @@ func TestRunWaitsForService(t *testing.T) {
 	b.try(t)
 	b.try(t)
 	if c.Check() == nil {
-		t.Error("Check is content while nothing can be stored")
+		t.Error("Check returns no error while nothing can be stored")
 	}
 	for _, e := range logs.All() {
 		for _, secret := range []string{"TEST-token", "words of a person"} {
@@ -310,7 +310,7 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
 		} else if strings.Contains(err.Error(), "1:a") {
-			t.Errorf("%s: the error holds the token: %v", name, err)
+			t.Errorf("%s: the error contains the token: %v", name, err)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func TestSendNotLeft(t *testing.T) {
 			t.Errorf("got %T %v", err, err)
 		}
 		if strings.Contains(err.Error(), "TEST-token") {
-			t.Errorf("the error holds the token: %v", err)
+			t.Errorf("the error contains the token: %v", err)
 		}
 	}
 }

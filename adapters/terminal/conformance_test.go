@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// desk is a person at a keyboard. A line counts as acknowledged when the next one is
+// desk is a user at a terminal. A line counts as acknowledged when the next one is
 // requested.
 type desk struct {
 	mu      sync.Mutex

@@ -114,8 +114,8 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// TestStreamingLosesNothing: however an answer arrives, all of it is printed in the end,
-// and a plain one exactly once.
+// TestStreamingLosesNothing checks that all of an answer is printed, however it arrives, and that a
+// plain one is printed exactly once.
 func TestStreamingLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

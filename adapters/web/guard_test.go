@@ -80,7 +80,7 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 		b, err := io.ReadAll(z)
 		w.Must(err)
 		if string(b) != plain.Body.String() || len(b) == 0 {
-			t.Errorf("%s differs when it is packed", name)
+			t.Errorf("%s differs when it is compressed", name)
 		}
 	}
 }

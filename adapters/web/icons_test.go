@@ -18,7 +18,8 @@ import (
 
 var drawIcons = flag.Bool("update", false, "draw the icons again")
 
-// TestIconsAreDrawnFromTheOne: the icons of the app match icon.svg; -update draws them.
+// TestIconsAreDrawnFromTheOne checks that the icons of the app match icon.svg; -update redraws
+// them.
 func TestIconsAreDrawnFromTheOne(t *testing.T) {
 	t.Parallel()
 	thread, dot := readIcon(t)

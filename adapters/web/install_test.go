@@ -19,7 +19,7 @@ func TestTheManifestLeadsToIcons(t *testing.T) {
 	a := w.Bob.Get("/manifest.webmanifest?lang=fr")
 	a.Wants(t, http.StatusOK, "dans toutes vos applications")
 	if got := a.Header.Get("Content-Type"); got != "application/manifest+json" {
-		t.Errorf("it is %s", got)
+		t.Errorf("got %s", got)
 	}
 	var m struct {
 		Icons []struct{ Src, Sizes, Type, Purpose string }
@@ -51,7 +51,7 @@ func TestTheWorkerKeepsWhatThePageWithoutNetworkIsMadeOf(t *testing.T) {
 	a := p.Get("/worker.js?lang=de")
 	a.Wants(t, http.StatusOK, `"page":"/offline?lang=de"`)
 	if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/javascript") {
-		t.Errorf("it is %s", got)
+		t.Errorf("got %s", got)
 	}
 	if a.Body == w.Bob.Get("/worker.js?lang=fr").Body {
 		t.Error("languages are kept as one")

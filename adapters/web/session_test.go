@@ -112,7 +112,7 @@ func TestSignInsAreLimited(t *testing.T) {
 		rec := httptest.NewRecorder()
 		w.Mux.ServeHTTP(rec, r)
 		if rec.Code == http.StatusTooManyRequests && rec.Header().Get("Retry-After") == "" {
-			t.Error("it is not said when to try again")
+			t.Error("the refusal does not say when to try again")
 		}
 		return rec.Code
 	}
@@ -122,7 +122,7 @@ func TestSignInsAreLimited(t *testing.T) {
 		}
 	}
 	if got := try("192.0.2.1", "198.51.100.7"); got != http.StatusTooManyRequests {
-		t.Errorf("the eleventh answered %d: nobody but a proxy is believed", got)
+		t.Errorf("the eleventh: got status %d; only a proxy's header is trusted", got)
 	}
 	for n := range 4 {
 		if got := try("192.0.2.2", ""); got != http.StatusForbidden {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestColoursCanBeRead: texts have a contrast of at least 4.5 to 1 in both themes.
+// TestColoursCanBeRead checks that texts have a contrast of at least 4.5 to 1 in both themes.
 func TestColoursCanBeRead(t *testing.T) {
 	t.Parallel()
 	b, err := files.ReadFile("static/app.css")
@@ -41,7 +41,7 @@ func tokens(t *testing.T, css, rule string) map[string]string {
 	t.Helper()
 	_, rest, ok := strings.Cut(css, rule)
 	if !ok {
-		t.Fatalf("there is no rule %s", rule)
+		t.Fatalf("no rule %s", rule)
 	}
 	rest, _, _ = strings.Cut(rest, "}")
 	out := map[string]string{}

@@ -177,7 +177,7 @@ func TestRunReportsTrouble(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- p.ch.Run(ctx, p.b) }()
 	if err := p.waitTrouble(t); !strings.Contains(err.Error(), "channels.whatsapp.access_token") {
-		t.Errorf("check says %v", err)
+		t.Errorf("got Check %v", err)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -258,7 +258,7 @@ func TestOptions(t *testing.T) {
 		o := good
 		change(&o)
 		if _, err := New(o); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func TestFailureThatComesLater(t *testing.T) {
 	p.send(t, bob, core.Part{Text: "not paid"})
 	p.b.wait(t, func(in core.Inbound) bool { return in.Address == to(bob) && in.Status != nil })
 	if err := p.waitTrouble(t); !strings.Contains(err.Error(), "payment method") {
-		t.Errorf("check says %v", err)
+		t.Errorf("got Check %v", err)
 	}
 	m := p.send(t, bob, core.Part{Text: "paid by now"})
 	p.b.wait(t, func(in core.Inbound) bool { return in.Target == m.ID && in.Status.State == core.DeliveryDelivered })
@@ -127,7 +127,7 @@ func (p *scene) waitTrouble(t *testing.T) error {
 		}
 		<-tick.C
 	}
-	t.Fatal("check says nothing")
+	t.Fatal("Check returns no error")
 	return nil
 }
 
@@ -168,7 +168,7 @@ func TestErrorClasses(t *testing.T) {
 			if check != nil {
 				p.send(t, ada, core.Part{Text: "again"})
 				if err := p.ch.(core.Checker).Check(); err != nil {
-					t.Errorf("still in trouble after a message was taken: %v", err)
+					t.Errorf("still failing after a message was accepted: %v", err)
 				}
 			}
 			if strings.Contains(fmt.Sprint(err, check), whatsapptest.Token) {
@@ -214,7 +214,7 @@ func TestPairLimitGrows(t *testing.T) {
 		}
 	}
 	if got := p.note("b", now); got != time.Second {
-		t.Errorf("somebody else waits %s", got)
+		t.Errorf("another person waits %s", got)
 	}
 	p.reset("a")
 	if got := p.note("a", now); got != time.Second {
@@ -241,7 +241,7 @@ func TestLineWaitsForDelivery(t *testing.T) {
 		begin = time.Now()
 		l.sent("a", "w2", begin)
 		if err := l.wait(t.Context(), "b", time.Now()); err != nil || time.Since(begin) != 0 {
-			t.Errorf("somebody else waited %s: %v", time.Since(begin), err)
+			t.Errorf("another person waited %s: %v", time.Since(begin), err)
 		}
 		if err := l.wait(t.Context(), "a", time.Now()); err != nil || time.Since(begin) != holdFor {
 			t.Errorf("waited %s without a status: %v", time.Since(begin), err)

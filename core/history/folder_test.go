@@ -35,7 +35,8 @@ func (w *world) bringFolder(dir string) (*history.Survey, history.Result) {
 	return s, out
 }
 
-// TestAFolderIsTakenIn imports a folder of documents twice, and then with a change.
+// TestAFolderIsTakenIn imports a folder of documents, again unchanged, and again with a changed and
+// a new file.
 func TestAFolderIsTakenIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,7 +69,7 @@ func TestAFolderIsTakenIn(t *testing.T) {
 	s.Describe(&text, "en", time.UTC)
 	for _, why := range []string{"files of this kind are not read", "it is larger than media.max_bytes", "it is empty"} {
 		if !strings.Contains(text.String(), why) {
-			t.Errorf("%q is not told:\n%s", why, text.String())
+			t.Errorf("%q is not reported:\n%s", why, text.String())
 		}
 	}
 	ms, err := w.st.Messages(t.Context(), w.u.ID, []core.MessageID{1})

@@ -22,10 +22,10 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// smallDisk has room for left more bytes, or fails otherwise.
+// smallDisk has room for left more bytes. Writes beyond that fail, unless it is silent.
 type smallDisk struct {
 	left        int
-	silent      bool // it drops bytes without room, and reports no error
+	silent      bool // it drops bytes that do not fit, without an error
 	sync, close error
 }
 
@@ -47,7 +47,7 @@ func (f onDisk) Write(p []byte) (int, error) {
 func (f onDisk) Sync() error  { return errors.Join(f.File.Sync(), f.disk.sync) }
 func (f onDisk) Close() error { return errors.Join(f.File.Close(), f.disk.close) }
 
-// album is a chat with files of so many bytes, and their names.
+// album returns a chat export with the given number of files, each of size bytes.
 func album(files, size int) map[string]string {
 	var chat strings.Builder
 	chat.WriteString(`{"name":"x","type":"bot_chat","id":7,"messages":[`)
@@ -64,7 +64,7 @@ func album(files, size int) map[string]string {
 	return out
 }
 
-// spread writes files into a folder.
+// spread writes files into a new folder and returns its path.
 func spread(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func (w *world) kept() []string {
 	return append(files, hidden...)
 }
 
-// run imports an archive with a disk.
+// run imports an archive onto a disk.
 func (w *world) run(format, file string, d disk.Wrap) (history.Result, error) {
 	w.t.Helper()
 	a, o := open(w.t, file), paris(w.t)
@@ -126,7 +126,7 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if got := w.kept(); len(got) > 0 || out.Files != 0 {
-			t.Errorf("%s: it left %v and says %+v", name, got, out)
+			t.Errorf("%s: left %v, result %+v", name, got, out)
 		}
 		if name == "0 tenths" && !strings.Contains(err.Error(), "up to "+text.Bytes(files*size)+" are needed") {
 			t.Errorf("%s: %v", name, err)
@@ -138,7 +138,8 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// A file that cannot be renamed is an error, and the same command continues later.
+// TestAFileThatGetsNoName checks that a file that cannot be renamed is an error, and that the same
+// import continues once it can be.
 func TestAFileThatGetsNoName(t *testing.T) {
 	t.Parallel()
 	dir := spread(t, album(2, 10))
@@ -152,7 +153,7 @@ func TestAFileThatGetsNoName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := w.run("telegram", dir, nil); err == nil || out.Fresh != 0 || len(w.kept()) != 1 {
-		t.Errorf("got %+v, %v, and there are %v", out, err, w.kept())
+		t.Errorf("got %+v, %v, with files %v", out, err, w.kept())
 	}
 	if err := os.RemoveAll(filepath.Dir(taken)); err != nil {
 		t.Fatal(err)
@@ -162,7 +163,8 @@ func TestAFileThatGetsNoName(t *testing.T) {
 	}
 }
 
-// The partial file of a killed import is removed; that of a running one stays.
+// TestWhatWasLeftOfFilesIsSwept checks that the partial file of a killed import is removed, and
+// that of a running import is kept.
 func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -178,11 +180,12 @@ func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
 	w.bring("telegram", spread(t, album(1, 10)), "")
 	if got := fmt.Sprint(w.kept()); strings.Contains(got, ".import-old") || !strings.Contains(got, ".import-new") ||
 		!strings.Contains(got, ".part-other") {
-		t.Errorf("there are %s", got)
+		t.Errorf("files %s", got)
 	}
 }
 
-// A redacted message is not imported again, nor its file.
+// TestAForgottenFileStaysAway checks that neither a redacted message nor its file is imported
+// again.
 func TestAForgottenFileStaysAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -201,14 +204,15 @@ func TestAForgottenFileStaysAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := w.bring("telegram", dir, ""); out.Fresh != 0 || out.Files != 2 || len(w.kept()) != 2 {
-		t.Errorf("got %+v, there are %v", out, w.kept())
+		t.Errorf("got %+v, with files %v", out, w.kept())
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the file is back")
 	}
 }
 
-// A file that is damaged in the archive is left out, and its message says so.
+// TestADamagedFileIsLeftOut checks that a file damaged in the archive is skipped and listed as
+// missing, while its message is imported.
 func TestADamagedFileIsLeftOut(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -234,11 +238,11 @@ func TestADamagedFileIsLeftOut(t *testing.T) {
 	w := newWorld(t)
 	if out := w.bring("telegram", file, ""); out.Fresh != 3 || out.Files != 2 || len(w.kept()) != 2 ||
 		fmt.Sprint(out.Missing) != "[1.bin: it cannot be read]" {
-		t.Errorf("got %+v, there are %v", out, w.kept())
+		t.Errorf("got %+v, with files %v", out, w.kept())
 	}
 }
 
-// longList makes a ZIP file whose list has names of so many bytes.
+// longList writes a ZIP file with a list of n files whose names have length bytes each.
 func longList(t *testing.T, n, length int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "long.zip")
@@ -264,7 +268,7 @@ func longList(t *testing.T, n, length int) string {
 	return file
 }
 
-// claims makes a ZIP file with holes, whose end says that it has n files.
+// claims writes a sparse ZIP file whose end record claims that it contains n files.
 func claims(t *testing.T, n uint64) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "claims.zip")
@@ -284,23 +288,24 @@ func claims(t *testing.T, n uint64) string {
 	binary.LittleEndian.PutUint32(locator[16:], 1)
 	last := append([]byte("PK\x05\x06"), make([]byte, 18)...)
 	for at := 8; at < 20; at++ {
-		last[at] = 0xff // its own size is unknown
+		last[at] = 0xff // unknown here: the 64-bit record has the values
 	}
 	_, err = f.WriteAt([]byte("PK\x03\x04"), 0)
 	_, more := f.WriteAt(append(append(end, locator...), last...), size)
 	if err := errors.Join(err, more, f.Close()); err != nil {
-		t.Skip("no file with holes can be made here: " + err.Error())
+		t.Skip("sparse files are not supported here: " + err.Error())
 	}
 	return file
 }
 
-// TestListsThatTakeMemory is not parallel: it measures the memory of the process.
+// TestListsThatTakeMemory checks that no list of files takes much memory. It is not parallel
+// because it measures the process.
 func TestListsThatTakeMemory(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"long names":        {longList(t, fulltest.Size(2200, 4000), 65_000), "the names of its files take more than 128 MiB"},
-		"many, as it says":  {claims(t, 250_000_000), "more than 200000 files"},
-		"more than can be":  {claims(t, 1<<60), "more than 200000 files"},
-		"few, as it claims": {claims(t, 100_000), "its list of files cannot be read"},
+		"long names":         {longList(t, fulltest.Size(2200, 4000), 65_000), "the names of its files take more than 128 MiB"},
+		"many, as it claims": {claims(t, 250_000_000), "more than 200000 files"},
+		"more than possible": {claims(t, 1<<60), "more than 200000 files"},
+		"few, as it claims":  {claims(t, 100_000), "its list of files cannot be read"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -310,12 +315,13 @@ func TestListsThatTakeMemory(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 300<<20 {
-			t.Errorf("%s: it took %d MB", name, took>>20)
+			t.Errorf("%s: allocated %d MB", name, took>>20)
 		}
 	}
 }
 
-// A file that very many messages name is copied only until it is recognised as a bomb.
+// TestABombOfFiles checks that a file that very many messages name is copied only until the archive
+// counts as a bomb.
 func TestABombOfFiles(t *testing.T) {
 	t.Parallel()
 	const size, messages = 1 << 20, 80
@@ -334,10 +340,10 @@ func TestABombOfFiles(t *testing.T) {
 	}
 }
 
-// hole discards all that is written.
+// hole discards what is written to it.
 type hole struct{ disk.File }
 
 func (hole) Write(p []byte) (int, error) { return len(p), nil }
 
-// shownMissing is the number of missing files that are named.
+// shownMissing is how many missing files a result names.
 const shownMissing = 20

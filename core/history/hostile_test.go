@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/history"
 )
 
-// endless makes a ZIP file with a list of n files, whose end says that they are few.
+// endless writes a ZIP file with a list of n files, whose end record claims few.
 func endless(t *testing.T, n int) string {
 	t.Helper()
 	var entry bytes.Buffer
@@ -41,13 +41,14 @@ func endless(t *testing.T, n int) string {
 	for _, v := range []any{uint16(n), uint16(n), uint32(n * entry.Len()), uint32(len(head)), uint16(0)} {
 		_ = binary.Write(w, binary.LittleEndian, v)
 	}
-	if err := errors.Join(w.Flush(), f.Close()); err != nil { // the first error of w stays
+	if err := errors.Join(w.Flush(), f.Close()); err != nil { // a bufio.Writer keeps its first error
 		t.Fatal(err)
 	}
 	return file
 }
 
-// TestEndlessListsOfFiles is not parallel: it measures the memory of the process.
+// TestEndlessListsOfFiles checks that a list longer than claimed is rejected without taking much
+// memory. It is not parallel because it measures the process.
 func TestEndlessListsOfFiles(t *testing.T) {
 	open(t, endless(t, 1000))
 	file := endless(t, fulltest.Size(1_000_000, 10_000_000))
@@ -59,7 +60,7 @@ func TestEndlessListsOfFiles(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 300<<20 {
-		t.Errorf("it took %d MB", took>>20)
+		t.Errorf("allocated %d MB", took>>20)
 	}
 }
 
@@ -92,11 +93,11 @@ func TestNoNameIsAPath(t *testing.T) {
 		}
 		for _, k := range kept {
 			if b, err := os.ReadFile(k); err != nil || string(b) != "evil" || !strings.HasPrefix(filepath.Base(k), "import-") {
-				t.Errorf("%s: %s holds %q, %v", name, k, b, err)
+				t.Errorf("%s: %s contains %q, %v", name, k, b, err)
 			}
 		}
 		if beside, err := os.ReadDir(filepath.Dir(w.media)); err != nil || strings.Contains(fmt.Sprint(beside), "evil") {
-			t.Errorf("%s: beside the media folder lies %v, %v", name, beside, err)
+			t.Errorf("%s: next to the media folder: %v, %v", name, beside, err)
 		}
 	}
 }
@@ -115,14 +116,14 @@ func TestAFileThatStopsInTheMiddleIsGivenAgain(t *testing.T) {
 	}
 	s, err := history.NewSurvey(open(t, part), "telegram", paris(t), "", "Ada", w.label)
 	if err != nil || s.LeftOut == 0 {
-		t.Errorf("it does not say that it stops: %+v, %v", s, err)
+		t.Errorf("the survey does not report the cut: %+v, %v", s, err)
 	}
 	first := w.bring("telegram", part, "")
 	if first.Fresh < 1000 || first.Fresh > 1400 {
 		t.Errorf("got %+v", first)
 	}
 	if out := w.bring("telegram", file, ""); out.Fresh != 2500-first.Fresh || out.Known != first.Fresh {
-		t.Errorf("then %+v", out)
+		t.Errorf("the whole file: got %+v", out)
 	}
 }
 
@@ -153,7 +154,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 	limit(1 << 30)
 	if again := w.bring("telegram", file, ""); again.Fresh != n-out.Fresh || again.Known != out.Fresh {
-		t.Errorf("with room again: %+v after %+v", again, out)
+		t.Errorf("with room again: got %+v after %+v", again, out)
 	}
 }
 

@@ -64,7 +64,7 @@ func (w *world) importer(store history.Store) *history.Importer {
 		Standing: &standing.Standing{Tokens: tokens.New(), Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}}
 }
 
-// bring imports an archive.
+// bring imports an archive in which the user is called me.
 func (w *world) bring(format, file, me string) history.Result {
 	w.t.Helper()
 	a := open(w.t, file)
@@ -81,7 +81,7 @@ func (w *world) bring(format, file, me string) history.Result {
 	return out
 }
 
-// said returns the messages of a thread, in the order of display.
+// said returns the messages of a thread in order of display.
 func (w *world) said(thread core.ThreadID) string {
 	w.t.Helper()
 	ms, err := w.st.History(w.t.Context(), w.u.ID, thread, 0, 1000)
@@ -154,10 +154,10 @@ func TestAnExportComesBack(t *testing.T) {
 	}
 	before := storetest.Dump(t, w.st.DB())
 	if again := w.bring("jsonl", "testdata/jsonl/export", ""); again.Fresh+again.Summaries+again.Items+again.Loops != 0 {
-		t.Errorf("again %+v", again)
+		t.Errorf("imported again: %+v", again)
 	}
 	if storetest.Dump(t, w.st.DB()) != before {
-		t.Error("the same file changed something")
+		t.Error("importing the same file again changed the store")
 	}
 }
 
@@ -217,7 +217,7 @@ func TestAReplyStaysWithItsQuestion(t *testing.T) {
 	}
 }
 
-// flaky is a store that fails after so many batches, and is busy before each.
+// flaky is a store whose imports fail after left batches, and find the store busy before each.
 type flaky struct {
 	*sqlite.Store
 	left int
@@ -226,7 +226,6 @@ type flaky struct {
 
 var errDown = errors.New("down")
 
-// Import fails, or stores.
 func (f *flaky) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
 	if f.busy = !f.busy; f.busy {
 		return core.Imported{}, core.ErrChanged
@@ -251,7 +250,7 @@ func TestAnImportGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("got %+v after %d waits, %v", out, w.waits, err)
 	}
 	if out := w.bring("telegram", file, ""); out.Fresh != 1200 || out.Known != 1000 {
-		t.Errorf("then %+v", out)
+		t.Errorf("run again: got %+v", out)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -274,7 +273,7 @@ func TestFilesThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// many makes a Telegram export of n messages.
+// many writes a Telegram export of n messages.
 func many(t testing.TB, n int) string {
 	t.Helper()
 	var b strings.Builder
@@ -295,7 +294,7 @@ func many(t testing.TB, n int) string {
 	return file
 }
 
-// BenchmarkImport imports and indexes messages, and reports how many a second.
+// BenchmarkImport reports how many messages a second are imported and indexed.
 func BenchmarkImport(b *testing.B) {
 	const n = 50_000
 	file := many(b, n)

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
-// Exports of other assistants are imported once, with their memory.
+// TestMovingIn checks that exports of other assistants are imported once, with their memory.
 func TestMovingIn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestMovingIn(t *testing.T) {
 			}
 		}
 		if err != nil || len(items) != c.items || found == "" {
-			t.Errorf("%s: it remembers %+v, %v", c.format, items, err)
+			t.Errorf("%s: items %+v, %v", c.format, items, err)
 			continue
 		}
 		themes, err := w.st.Themes(t.Context(), w.u.ID, 10)
@@ -63,7 +63,8 @@ func TestMovingIn(t *testing.T) {
 	}
 }
 
-// Of a newer export only new messages are imported, also after a regenerated answer.
+// TestANewerExportAddsWhatIsNew checks that a newer export adds only its new messages, even if an
+// answer was regenerated.
 func TestANewerExportAddsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	for format, more := range map[string]struct{ file, was, is string }{
@@ -91,7 +92,8 @@ func TestANewerExportAddsWhatIsNew(t *testing.T) {
 	}
 }
 
-// Of an archive of several people only the chosen user's conversations are imported.
+// TestConversationsOfSeveralPeople checks that from an archive of several people only the chosen
+// one's conversations are imported.
 func TestConversationsOfSeveralPeople(t *testing.T) {
 	t.Parallel()
 	chat := func(id, user, text string) string {
@@ -124,7 +126,7 @@ func TestConversationsOfSeveralPeople(t *testing.T) {
 			o.Me = me
 			_, err := history.NewSurvey(open(t, dir), format, o, me, "Ada", w.label)
 			if !errors.Is(err, history.ErrMe) || !strings.Contains(err.Error(), c.me) {
-				t.Errorf("%s of %q: %v", format, me, err)
+				t.Errorf("%s, me %q: %v", format, me, err)
 			}
 		}
 		if out := w.bring(format, dir, c.me); out.Fresh != 1 || out.Items != 0 {
@@ -136,8 +138,7 @@ func TestConversationsOfSeveralPeople(t *testing.T) {
 	}
 }
 
-// hermesTables are the tables of sessions of Hermes Agent 0.21, with the columns that are
-// read.
+// hermesTables creates the tables of Hermes Agent 0.21's sessions, with the columns that are read.
 const hermesTables = `
 CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, user_id TEXT, chat_type TEXT, model_config TEXT,
 	system_prompt TEXT, system_prompt_hash TEXT, parent_session_id TEXT, started_at REAL NOT NULL, title TEXT);
@@ -156,7 +157,6 @@ INSERT INTO messages (session_id, role, content, tool_calls, timestamp, reasonin
 	('s1', 'user', 'taken back', NULL, 1772356528.0, NULL, 0, 0),
 	('s2', 'user', 'for another agent', NULL, 1772356601.0, NULL, 1, 0);`
 
-// makeDatabase makes an SQLite database.
 func makeDatabase(t testing.TB, file, statements string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -185,7 +185,7 @@ func TestTheDatabaseOfHermes(t *testing.T) {
 	}
 	beside, err := os.ReadDir(dir)
 	if err != nil || len(beside) != 1 {
-		t.Errorf("it wrote into the folder: %v, %v", beside, err)
+		t.Errorf("the import wrote into the folder: %v, %v", beside, err)
 	}
 	packed := pack(t, map[string]string{".hermes/state.db": read(t, file)})
 	if again := w.bring("hermes", packed, ""); again.Fresh != 0 || again.Known != 3 {
@@ -210,7 +210,8 @@ func read(t testing.TB, file string) string {
 	return string(b)
 }
 
-// A truncated archive gives an error or whole messages, never a part of one.
+// TestCutAnywhere checks that a truncated archive yields an error or whole messages, never part of
+// one.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	hermes := filepath.Join(t.TempDir(), "state.db")
@@ -237,7 +238,7 @@ func TestCutAnywhere(t *testing.T) {
 		if err != nil || len(all) == 0 {
 			t.Fatalf("%s: %v, %v", file, all, err)
 		}
-		for _, line := range strings.Split(whole, "\n") { // the session before the undo
+		for _, line := range strings.Split(whole, "\n") { // a session of Hermes before an undo
 			if lone, err := texts(line); err == nil && filepath.Ext(file) == ".jsonl" {
 				maps.Copy(all, lone)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/history"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -115,7 +115,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// pack makes a ZIP file of entries.
+// pack writes a ZIP file of entries.
 func pack(t testing.TB, entries map[string]string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -175,7 +175,8 @@ func TestPackedIsReadAsTheFolder(t *testing.T) {
 	}
 }
 
-// TestBombs reads archives that are much larger than they look.
+// TestBombs checks that archives much larger than they look are read in part, and that the rest is
+// reported.
 func TestBombs(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
@@ -194,7 +195,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// nothing discards all results.
+// nothing returns a taker that discards everything.
 func nothing() history.Taker {
 	return history.Taker{Line: func(history.Line) error { return nil }, Fact: func(history.Fact) {},
 		Left: func(history.Left) {}}
@@ -207,19 +208,19 @@ func TestNothingInIt(t *testing.T) {
 			"hollow": {"result.json": "{}", "conversations.json": "[]", "messages.jsonl": "\n", "_chat.txt": ""}} {
 			err := history.Read(open(t, pack(t, entries)), format, paris(t), nothing())
 			if err == nil {
-				t.Errorf("%s of an archive that is %s: no error", format, name)
+				t.Errorf("%s, %s archive: no error", format, name)
 			}
 		}
 	}
 	if _, err := history.Open(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a file that is not there opens")
+		t.Error("a missing file opens without an error")
 	}
 	if err := history.Read(nil, "tape", paris(t), history.Taker{}); err == nil {
-		t.Error("a kind that there is not is read")
+		t.Error("an unknown format is read without an error")
 	}
 }
 
-// fuzz feeds a reader with one file of an archive.
+// fuzz gives a reader fuzzed bytes as the only file of an archive.
 func fuzz(f *testing.F, format, name string) {
 	seeds, err := filepath.Glob("testdata/" + format + "/*/*")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/history"
 )
 
-// Messages of deleted accounts are imported.
+// TestWordsOfDeletedAccounts checks that messages of deleted accounts are imported.
 func TestWordsOfDeletedAccounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -54,13 +54,13 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 		}
 		if again := w.bring(format, "testdata/"+c.file, c.me); again.Fresh != 0 ||
 			again.Known != first.Fresh || w.said(0) != got {
-			t.Errorf("%s, again: %+v", c.name, again)
+			t.Errorf("%s, again: got %+v", c.name, again)
 		}
 	}
 }
 
-// A group in an account's whole export without a message of the user does not count as
-// a chat in which the user is unknown.
+// TestAGroupInWhichThePersonSaidNothing checks that an account's export may include a group without
+// a message of the user.
 func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,14 +76,14 @@ func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
 	}
 }
 
-// texts returns text files of each format with a few messages.
+// texts returns a text file with a few messages for each format.
 func texts() map[string]string {
 	return map[string]string{"telegram": "deleted/result.json", "whatsapp": "android/WhatsApp Chat with Bob.txt",
 		"chatgpt": "tree/conversations.json", "claude": "two/conversations.json", "openclaw": "removed/s1.jsonl",
 		"picoclaw": "removed/telegram_42.jsonl", "jsonl": "export/messages.jsonl"}
 }
 
-// try imports a file that may have no messages.
+// try imports an archive that may contain no messages.
 func (w *world) try(format, file string) (history.Result, error) {
 	w.t.Helper()
 	a := open(w.t, file)
@@ -95,8 +95,8 @@ func (w *world) try(format, file string) (history.Result, error) {
 	return w.importer(w.st).Run(w.t.Context(), a, format, o, s)
 }
 
-// A file of any format may be cut off anywhere: the part before is imported, the whole
-// file adds the rest, and the result is the same as of the whole file alone.
+// TestEveryFormatMayStopAnywhere checks that of a truncated file the part before the cut is
+// imported, and that the whole file then adds the rest: the result is that of the whole file alone.
 func TestEveryFormatMayStopAnywhere(t *testing.T) {
 	t.Parallel()
 	cuts := fulltest.Size(4, 12)
@@ -116,14 +116,14 @@ func TestEveryFormatMayStopAnywhere(t *testing.T) {
 				part := w.giveText(format, name, whole[:at])
 				rest := w.giveText(format, name, whole)
 				if got := w.said(0); got != want || rest.Known != part.Fresh {
-					t.Errorf("cut at %d of %d: %+v, then %+v, and there is\n%s\nwant\n%s", at, len(whole), part, rest, got, want)
+					t.Errorf("cut at %d of %d: %+v, then %+v, got\n%s\nwant\n%s", at, len(whole), part, rest, got, want)
 				}
 			}
 		})
 	}
 }
 
-// giveText imports a text under the name of a file. It may have no messages.
+// giveText imports a text as a file with this name. It may contain no messages.
 func (w *world) giveText(format, name string, text []byte) history.Result {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), filepath.Base(name))
@@ -150,8 +150,8 @@ func wide(text string, order binary.AppendByteOrder, mark bool) []byte {
 	return out
 }
 
-// A file may change its encoding anywhere: the readable part is imported, the rest is
-// named.
+// TestEveryFormatMayChangeItsEncoding checks that a file whose encoding changes is imported as far
+// as it is readable, and that the rest is reported.
 func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 	t.Parallel()
 	for format, name := range texts() {
@@ -171,7 +171,7 @@ func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 			"bytes from half":    append([]byte(text[:half]), bytes.Repeat([]byte{0xff, 0x00, 0x80, '\n'}, 500)...),
 		} {
 			file := filepath.Join(t.TempDir(), filepath.Base(name))
-			if kind == "Latin-1 within" { // of texts, not of names of fields
+			if kind == "Latin-1 within" { // in texts, not in names of fields
 				changed = []byte(strings.NewReplacer("key", "k\xe9y", "hello", "h\xe9llo", "table", "tabl\xe9", "dough", "do\xfcgh",
 					"sow", "s\xf6w", "coming", "com\xefng", "later", "lat\xe9r").Replace(text))
 			}
@@ -188,7 +188,7 @@ func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 					t.Errorf("%s: %s: %v", format, kind, err)
 				}
 				continue
-			case format == "chatgpt" && err != nil: // of a conversation, all or nothing
+			case format == "chatgpt" && err != nil: // a conversation is all or nothing
 				if !strings.Contains(err.Error(), "conversations.json, byte ") ||
 					!strings.Contains(err.Error(), "cut off or broken here") {
 					t.Errorf("%s: %s: %v", format, kind, err)
@@ -205,7 +205,7 @@ func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 			}
 			if strings.HasSuffix(kind, "half") && (s.LeftOut == 0 ||
 				!strings.Contains(fmt.Sprint(s.Left), filepath.Base(name)+", ")) {
-				t.Errorf("%s: %s: it is not said that something is left out: %+v", format, kind, s)
+				t.Errorf("%s: %s: the survey does not report what is left out: %+v", format, kind, s)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// give writes an export and returns its path and its text files.
+// give exports the world and returns the path and the contents of the archive.
 func (w *world) give() (string, map[string]string) {
 	w.t.Helper()
 	zone, err := time.LoadLocation("Europe/Paris")
@@ -57,7 +57,7 @@ func (w *world) give() (string, map[string]string) {
 	return file, out
 }
 
-// live fills a world with the contents of an export, and plans of all states.
+// live fills a world with the contents of an export and with plans in all states.
 func (w *world) live() {
 	w.t.Helper()
 	w.bring("jsonl", "testdata/jsonl/export", "")
@@ -90,7 +90,7 @@ func (w *world) live() {
 			Cron: "30 7 * * 1-5", Zone: "Europe/Paris", Source: 1}, At: at})
 	}
 	note(core.CancelTask{Task: 9201, At: now}, core.PauseTask{Task: 9202, At: now})
-	for n, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} { // archived, and said again
+	for n, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} { // the same, archived and active
 		item := core.Item{User: w.u.ID, ID: core.ItemID(9300 + n), Theme: "garden", Type: "fact", Content: "has a plum tree",
 			Status: core.ItemActive, CreatedAt: at.Add(time.Duration(n) * time.Hour),
 			History: []core.Wording{{Content: "has a tree", Until: at}}}
@@ -106,11 +106,11 @@ func (w *world) live() {
 		At: at})
 }
 
-// own matches the ids that a store assigns: of threads, items, loops, reminders and
-// imported files.
+// own matches what a store assigns: the ids of threads, items, loops and reminders, and the paths
+// of imported files.
 var own = regexp.MustCompile(`^\{"id":\d+,|"thread":\d+,|"path":"[^"]*"`)
 
-// sorted returns the lines of JSON Lines without assigned ids, sorted.
+// sorted returns lines of JSON, without what a store assigns, in order.
 func sorted(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -155,10 +155,10 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 		return r.Fresh+r.Loops+r.Reminders+r.Tasks+r.Standing+r.Items+r.Summaries == 0
 	}
 	if out := second.bring("jsonl", again, ""); !none(out) {
-		t.Errorf("its own export again: %+v", out)
+		t.Errorf("importing its own export: %+v", out)
 	}
 	if out := first.bring("jsonl", again, ""); !none(out) {
-		t.Errorf("back where it came from: %+v", out)
+		t.Errorf("importing it where it came from: %+v", out)
 	}
 }
 
@@ -171,7 +171,7 @@ func digest(t *testing.T, file string) string {
 	return d
 }
 
-// Any change of an export changes its digest.
+// TestTheDigestSeesEverything checks that any change of an export changes its digest.
 func TestTheDigestSeesEverything(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -179,7 +179,7 @@ func TestTheDigestSeesEverything(t *testing.T) {
 	file, files := w.give()
 	whole := digest(t, file)
 	if got := digest(t, pack(t, files)); got != whole {
-		t.Errorf("packed once more: %s, not %s", got, whole)
+		t.Errorf("packed again: got %s, want %s", got, whole)
 	}
 	for name, was := range files {
 		for _, c := range []struct{ old, new string }{{`"text":"`, `"text":"x`}, {`"content":"`, `"content":"x`},
@@ -193,14 +193,14 @@ func TestTheDigestSeesEverything(t *testing.T) {
 			}
 			files[name] = changed
 			if digest(t, pack(t, files)) == whole {
-				t.Errorf("%s: nobody sees %s", name, c.new)
+				t.Errorf("%s: %s does not change the digest", name, c.new)
 			}
 			files[name] = was
 		}
 		if strings.HasPrefix(name, "media/") {
 			files[name] = was + "x"
 			if digest(t, pack(t, files)) == whole {
-				t.Errorf("nobody sees that %s is another", name)
+				t.Errorf("another %s does not change the digest", name)
 			}
 			files[name] = was
 		}
@@ -212,7 +212,7 @@ func TestTheDigestSeesEverything(t *testing.T) {
 	}
 }
 
-// media returns the contents of the attachments of an export.
+// media returns the contents of all attachments of an export.
 func media(files map[string]string) string {
 	var out []string
 	for name, text := range files {
@@ -238,6 +238,6 @@ func TestPlansThatWereForgottenStayAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := w.bring("jsonl", file, ""); out.Loops+out.Reminders+out.Tasks != 0 {
-		t.Errorf("came back: %+v; there are %+v", out, plans)
+		t.Errorf("redacted plans were imported: %+v; plans %+v", out, plans)
 	}
 }

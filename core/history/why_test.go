@@ -11,7 +11,8 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Every reason for leaving out a reminder has a text in every language.
+// TestReasonsOfRemindersAreTranslated checks that every reason for skipping a reminder has a text
+// in every language.
 func TestReasonsOfRemindersAreTranslated(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
@@ -23,7 +24,7 @@ func TestReasonsOfRemindersAreTranslated(t *testing.T) {
 	} {
 		err := remind.Settings{}.Admit(r, now)
 		if err == nil {
-			t.Fatalf("%+v can be one", r)
+			t.Fatalf("%+v is admitted", r)
 		}
 		if got := history.Why(words.English, err.Error()); got != err.Error() {
 			t.Errorf("%q is %q in English", err, got)

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/intake"
 )
 
-// serve starts a server that takes bodies of at most so many bytes and answers with them.
+// serve starts a server that accepts bodies of up to most bytes and echoes them.
 func serve(t *testing.T, b *intake.Budget, most int64) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func serve(t *testing.T, b *intake.Budget, most int64) string {
 		defer body.Release()
 		var streamed bytes.Buffer
 		if _, err := body.WriteTo(&streamed); err != nil || !bytes.Equal(streamed.Bytes(), body.Bytes()) {
-			t.Errorf("it is written otherwise: %v", err)
+			t.Errorf("WriteTo writes something other than Bytes: %v", err)
 		}
 		_, _ = w.Write(streamed.Bytes())
 	}))
@@ -36,7 +36,7 @@ func serve(t *testing.T, b *intake.Budget, most int64) string {
 	return s.URL
 }
 
-// post sends a body and returns the status and the answer.
+// post sends a body and returns the status and the response.
 func post(t *testing.T, url string, body io.Reader) (int, string) {
 	t.Helper()
 	resp, err := http.Post(url, "text/plain", body)
@@ -51,8 +51,8 @@ func post(t *testing.T, url string, body io.Reader) (int, string) {
 	return resp.StatusCode, string(answer)
 }
 
-// stall opens a connection that announces a body and sends less of it. What it is
-// answered comes on the channel; nothing if the connection just ends.
+// stall opens a connection that announces a body and sends only part of it. The channel receives
+// the status of the response, or is closed without one if the connection ends.
 func stall(t *testing.T, url string, announced, sent int) <-chan int {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -109,14 +109,14 @@ func TestWhoIsLateIsCutOff(t *testing.T) {
 	}
 	defer c.Close()
 	in := bufio.NewReader(c)
-	for range 2 { // the deadline of a body is not that of the next one on the connection
+	for range 2 { // a body's deadline does not apply to the next one on the connection
 		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
 		resp, err := http.ReadResponse(in, nil)
 		if err != nil || resp.StatusCode != 200 {
 			t.Fatalf("%v, %v", resp, err)
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
-		time.Sleep(300 * time.Millisecond) // the deadline is the system's: there is no event
+		time.Sleep(300 * time.Millisecond) // the deadline is the system's, so there is no event to wait for
 	}
 	if _, err := fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\nhi"); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,8 @@ func TestWhoIsLateIsCutOff(t *testing.T) {
 	}
 }
 
-// Stalled bodies fill the budget, and have to go for the next one.
+// TestSmallBodiesComeThroughBesideStalledOnes checks that stalled bodies, which fill the budget,
+// are dropped for the next body.
 func TestSmallBodiesComeThroughBesideStalledOnes(t *testing.T) {
 	t.Parallel()
 	const budget = 1 << 20
@@ -143,22 +144,22 @@ func TestSmallBodiesComeThroughBesideStalledOnes(t *testing.T) {
 		select {
 		case status := <-s:
 			if gone++; status != http.StatusServiceUnavailable && status != 0 {
-				t.Errorf("a stalled one was answered %d", status)
+				t.Errorf("a stalled body was answered with %d", status)
 			}
 		case <-time.After(time.Second):
 		}
 	}
 	if left := 10 - gone; left > budget/390_000 {
-		t.Errorf("%d of 10 are still there", left)
+		t.Errorf("%d of 10 stalled bodies remain", left)
 	}
 	for n := range 200 {
 		_ = stall(t, url, 400_000, 4096*(n%4)) // as many as fit
 		if status, got := post(t, url, strings.NewReader("hello")); status != 200 || got != "hello" {
-			t.Fatalf("beside %d stalled ones: %d %s", n, status, got)
+			t.Fatalf("with %d stalled bodies: %d %s", n, status, got)
 		}
 	}
 	var all sync.WaitGroup
-	for range 20 { // those that are honest
+	for range 20 { // clients that send all they announce
 		all.Go(func() {
 			for range 20 {
 				if status, _ := post(t, url, strings.NewReader(strings.Repeat("x", 10_000))); status != 200 {
@@ -173,7 +174,7 @@ func TestSmallBodiesComeThroughBesideStalledOnes(t *testing.T) {
 func TestTheBudgetIsGivenBack(t *testing.T) {
 	t.Parallel()
 	url := serve(t, intake.New(300_000, time.Minute, time.Now), 250_000)
-	for n := range 50 { // each takes most of it
+	for n := range 50 { // each takes most of the budget
 		if status, _ := post(t, url, strings.NewReader(strings.Repeat("x", 240_000))); status != 200 {
 			t.Fatalf("body %d: %d", n, status)
 		}

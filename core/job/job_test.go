@@ -20,10 +20,10 @@ type queue struct {
 	job      core.Job
 	taken    bool // by another process
 	lost     error
-	mu       sync.Mutex // of what Extend has
+	mu       sync.Mutex // guards lost and extended
 	extended int
 	finished bool
-	backAt   time.Time // when it was given back to run again
+	backAt   time.Time // when a retry is due
 	cause    string
 }
 
@@ -43,7 +43,7 @@ func (q *queue) Extend(context.Context, core.UserID, core.Lease, time.Time) erro
 	return q.lost
 }
 
-// times is how often the lease was extended; from now on that fails with err.
+// times returns how often the lease was extended, and makes further extensions fail with err.
 func (q *queue) times(err error) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,14 +77,14 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		failures int
 		err      error
-		back     time.Duration // from now; never: it is not given back
+		back     time.Duration // from now; never: no retry
 		cause    string
 		logged   int
 	}{
 		"done":              {0, nil, never, "", 0},
-		"somebody else's":   {0, fmt.Errorf("put: %w", core.ErrFenced), never, "", 0},
+		"of another worker": {0, fmt.Errorf("put: %w", core.ErrFenced), never, "", 0},
 		"changed meanwhile": {0, fmt.Errorf("put: %w", core.ErrChanged), 0, "", 0},
-		"put off":           {0, &Later{At: time.Unix(0, 0)}, 0, "", 0},
+		"postponed":         {0, &Later{At: time.Unix(0, 0)}, 0, "", 0},
 		"later, with a cause": {0, fmt.Errorf("w: %w", &Later{At: time.Unix(0, 0), Err: errors.New("quota")}), 0,
 			"quota", 1},
 		"a first failure":     {0, errors.New("disk full"), 5 * time.Second, "disk full", 1},
@@ -110,7 +110,7 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 				w.Take(t.Context(), core.JobRef{User: 2, ID: 1}, func(context.Context, *core.Job) error { return c.err })
 				if c.back == never != q.backAt.IsZero() || c.back != never && !q.backAt.Equal(begin.Add(c.back)) ||
 					q.cause != c.cause || logs.Len() != c.logged {
-					t.Errorf("back at %s because of %q, log %v", q.backAt.Sub(begin), q.cause, logs.All())
+					t.Errorf("retry after %s because of %q, log %v", q.backAt.Sub(begin), q.cause, logs.All())
 				}
 			})
 		})
@@ -122,10 +122,10 @@ func TestTheJitterIsAFifth(t *testing.T) {
 	w, _ := worker(&queue{})
 	w.Rand = func() float64 { return 0.999999 }
 	if got := w.backoff(0, errors.New("disk full")); got < 4*time.Second || got > 4*time.Second+time.Millisecond {
-		t.Errorf("waits %s", got)
+		t.Errorf("backoff %s", got)
 	}
 	if got := w.backoff(0, model(core.ModelBusy, time.Hour)); got < time.Hour {
-		t.Errorf("waits %s, less than the provider asked for", got)
+		t.Errorf("backoff %s, less than the provider asked for", got)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestAJobOfAnotherProcessIsNotDone(t *testing.T) {
 	t.Parallel()
 	q := &queue{taken: true}
 	w, logs := worker(q)
-	w.Take(t.Context(), core.JobRef{}, func(context.Context, *core.Job) error { t.Error("it was done"); return nil })
+	w.Take(t.Context(), core.JobRef{}, func(context.Context, *core.Job) error { t.Error("it was run"); return nil })
 	if logs.Len() != 0 || !q.backAt.IsZero() {
 		t.Errorf("log %v", logs.All())
 	}
@@ -158,7 +158,7 @@ func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
 			return ctx.Err()
 		})
 		if !q.backAt.IsZero() || q.finished || logs.Len() != 1 {
-			t.Errorf("back at %s, log %v", q.backAt, logs.All())
+			t.Errorf("retry at %s, log %v", q.backAt, logs.All())
 		}
 	})
 }
@@ -170,11 +170,11 @@ func TestAStoppedProcessGivesItsJobBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w.Take(ctx, core.JobRef{}, func(ctx context.Context, _ *core.Job) error { cancel(); return ctx.Err() })
 	if q.backAt.IsZero() || q.cause != "" || logs.Len() != 0 {
-		t.Errorf("back at %s because of %q, log %v", q.backAt, q.cause, logs.All())
+		t.Errorf("retry at %s because of %q, log %v", q.backAt, q.cause, logs.All())
 	}
 	w.Take(ctx, core.JobRef{}, func(ctx context.Context, j *core.Job) error { return w.Finish(ctx, j) })
 	if !q.finished {
-		t.Error("what was done is not ended")
+		t.Error("the finished job is not stored")
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 // register stores the memberships of processes, as a database does.
 type register struct {
 	mu    sync.Mutex
-	until map[string]time.Time // of those that take work
+	until map[string]time.Time // of processes that only finish their work
 	done  map[string]time.Time // of those that finish it
 	away  bool
 	subs  map[string]chan string
 	freed []string
 }
 
-// seat is the register as one process sees it.
+// seat is the register as seen by one process.
 type seat struct {
 	*register
 	name string
@@ -86,10 +86,10 @@ func (s seat) Wakes(context.Context) <-chan string {
 	return s.subs[s.name]
 }
 
-// process is one that runs.
+// process is a running process.
 type process struct {
 	*job.Members
-	leave context.CancelFunc // it finishes what it began
+	leave context.CancelFunc // it only finishes what it began
 	end   context.CancelFunc
 	ended chan struct{}
 }
@@ -116,9 +116,9 @@ func TestUsersAreDividedAmongTheLiveProcesses(t *testing.T) {
 		r := newRegister()
 		a, b := r.start(t, "a"), r.start(t, "b")
 		c := r.start(t, "c")
-		for i, p := range []*process{a, b, c} { // at once, not at the next tick
+		for i, p := range []*process{a, b, c} { // at once, without waiting for a tick
 			if got := shareOf(p); got != [2]int{i, 3} {
-				t.Errorf("process %d has the share %v of 3", i, got)
+				t.Errorf("process %d: got share %v, want its own of 3", i, got)
 			}
 		}
 		for user := core.UserID(1); user < 20; user++ {
@@ -135,14 +135,14 @@ func TestUsersAreDividedAmongTheLiveProcesses(t *testing.T) {
 		b.leave()
 		synctest.Wait()
 		if a, b, c := shareOf(a), shareOf(b), shareOf(c); a != [2]int{0, 2} || b[0] != -1 || c != [2]int{1, 2} {
-			t.Errorf("while b leaves the shares are %v, %v, %v", a, b, c)
+			t.Errorf("while b leaves: got shares %v, %v, %v", a, b, c)
 		}
 		for _, p := range []*process{a, b, c} {
 			p.end()
 			<-p.ended
 		}
 		if len(r.until)+len(r.done)+len(r.freed) > 0 {
-			t.Errorf("after all have left there are %v, %v and %v", r.until, r.done, r.freed)
+			t.Errorf("after all have left: until %v, done %v, freed %v", r.until, r.done, r.freed)
 		}
 	})
 }
@@ -155,20 +155,20 @@ func TestAProcessThatDiesIsNoticed(t *testing.T) {
 			Until: time.Now().Add(8 * time.Second)}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * time.Second) // a's next look, on the test's own clock
+		time.Sleep(3 * time.Second) // fake time: a's next tick
 		if got := shareOf(a); got[1] != 2 {
-			t.Errorf("before its time is over the share is %v", got)
+			t.Errorf("before the membership ends: got share %v", got)
 		}
-		time.Sleep(8 * time.Second) // its time, on the test's own clock
+		time.Sleep(8 * time.Second) // fake time: the membership ends
 		if got := shareOf(a); got != [2]int{0, 1} || !slices.Equal(r.freed, []string{"dead"}) {
-			t.Errorf("11 s after its last word the share is %v, and freed are %v", got, r.freed)
+			t.Errorf("11 s after joining: got share %v, freed %v", got, r.freed)
 		}
 		r.mu.Lock()
 		r.away = true
 		r.mu.Unlock()
-		time.Sleep(time.Minute) // the database is away, on the test's own clock
+		time.Sleep(time.Minute) // fake time: the database is away
 		if got := shareOf(a); got != [2]int{0, 1} {
-			t.Errorf("without the database the share is %v", got)
+			t.Errorf("without the database: got share %v", got)
 		}
 		a.end()
 		<-a.ended
@@ -178,6 +178,6 @@ func TestAProcessThatDiesIsNoticed(t *testing.T) {
 func TestWithoutTheTimeNothingIsTaken(t *testing.T) {
 	m := &job.Members{Known: func() bool { return false }}
 	if s := m.Share(); s.Mine(1) || s.N >= 0 || s.Grace < 1000*time.Hour {
-		t.Errorf("the share is %+v", s)
+		t.Errorf("got share %+v", s)
 	}
 }

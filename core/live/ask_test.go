@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// thread is a store with one question, number 1, and what became of it.
+// thread is a store with one question, message 1, and its turn.
 type thread struct {
 	mu       sync.Mutex
 	question core.Message
@@ -78,12 +78,12 @@ func (s *thread) change(f func()) {
 	f()
 }
 
-// budget is used up until a time.
+// budget returns when a used-up budget ends.
 type budget func() time.Time
 
 func (b budget) Over(context.Context, core.UserID) (time.Time, error) { return b(), nil }
 
-// asking asks in a bubble, with what a script changes meanwhile.
+// asking runs Ask in a bubble while script changes the store.
 func asking(t *testing.T, s *thread, over func() time.Time,
 	script func(hub *live.Hub)) (out live.Answer, texts []string, err error) {
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,6 @@ func asking(t *testing.T, s *thread, over func() time.Time,
 
 var question = core.Message{User: 1, ID: 1, Thread: 5, Kind: core.KindChat, Role: core.RoleUser}
 
-// by is a message of a turn.
 func by(id core.MessageID, turn core.TurnID, role core.Role, text string, calls ...core.ToolCall) core.Message {
 	return core.Message{User: 1, ID: id, Thread: 5, Turn: turn, Kind: core.KindChat, Role: role,
 		Text: text, ToolCalls: calls}
@@ -141,7 +140,7 @@ func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	if got := strings.Join(texts, "|"); got != "Go|Good mor" {
-		t.Errorf("written so far: %s", got)
+		t.Errorf("previews: %s", got)
 	}
 }
 
@@ -151,7 +150,7 @@ func TestCallsOfTheClientsToolsWaitForTheirResults(t *testing.T) {
 	s.question.Turn = 7
 	s.after = []core.Message{by(2, 7, core.RoleAssistant, "", core.ToolCall{ID: "own"}, core.ToolCall{ID: "client"}),
 		{ID: 3, Turn: 7, Role: core.RoleTool, ToolCallID: "own"},
-		{ID: 4, Turn: 8, Role: core.RoleTool, ToolCallID: "client"}} // the answer to the same question does not change later
+		{ID: 4, Turn: 8, Role: core.RoleTool, ToolCallID: "client"}} // a later result does not change this answer
 	out, _, err := asking(t, s, nil, nil)
 	if err != nil || len(out.Calls) != 1 || out.Calls[0].ID != "client" {
 		t.Errorf("got %+v, %v", out, err)

@@ -14,14 +14,14 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// wire is a bus that several processes share.
+// wire is a bus shared by processes.
 type wire struct {
 	mu     sync.Mutex
 	wakes  []chan string
 	topics []string
 }
 
-// port is a process's end of the wire.
+// port is one process's connection to the wire.
 type port struct {
 	*wire
 	changes chan core.UserID
@@ -67,7 +67,6 @@ func (w *wire) passed() int {
 	return len(w.topics)
 }
 
-// process runs the hub of one process until the test ends.
 func process(t *testing.T, bus live.Bus, name string) *live.Hub {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -131,7 +130,7 @@ func TestNewsReachFollowersOfTheUserOnly(t *testing.T) {
 		synctest.Wait()
 		before := time.Now()
 		if n := next(t, others); n.Changed || time.Since(before) < time.Hour {
-			t.Errorf("another user heard %+v", n)
+			t.Errorf("another user got %+v", n)
 		}
 	})
 }
@@ -158,13 +157,13 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ports, hubs := processes(t)
-		time.Sleep(3 * time.Second) // until they know who is followed where
+		time.Sleep(3 * time.Second) // fake time: until they know who is followed where
 		begun := w.passed()
 		ports[0].changes <- 1
 		hubs[0].Preview(&core.Turn{User: 1, ID: 7}, "nobody looks")
 		synctest.Wait()
 		if n := w.passed() - begun; n != 0 {
-			t.Fatalf("%d topics about a user whom nobody follows", n)
+			t.Fatalf("%d topics about a user without followers", n)
 		}
 		f := hubs[1].Follow(1)
 		synctest.Wait()
@@ -178,19 +177,19 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 		if len(n.Previews) != 1 || n.Previews[0] != (live.Preview{Turn: 7, Thread: 3, Text: "so far"}) {
 			t.Errorf("got %+v", n)
 		}
-		time.Sleep(time.Minute) // it is renewed
+		time.Sleep(time.Minute) // fake time: the subscription is renewed
 		synctest.Wait()
 		ports[0].changes <- 1
 		if n := next(t, f); !n.Changed {
 			t.Errorf("after a minute: %+v", n)
 		}
 		f.Close()
-		time.Sleep(2 * time.Minute) // fake time: it lapses
+		time.Sleep(2 * time.Minute) // fake time: the subscription ends
 		passed := w.passed()
 		ports[0].changes <- 1
 		synctest.Wait()
 		if w.passed() != passed {
-			t.Error("it is told of a user whom nobody follows any more")
+			t.Error("a topic was published about a user who is no longer followed")
 		}
 	})
 }
@@ -213,7 +212,7 @@ func TestAProcessThatStartsLaterLearnsWhoIsFollowed(t *testing.T) {
 	})
 }
 
-// short is the port of a process that hears nothing from the others.
+// short is the port of a process that ends before it receives anything from the others.
 type short struct{ *port }
 
 func (short) Wakes(context.Context) <-chan string {
@@ -266,8 +265,8 @@ func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
 	})
 }
 
-// deaf is a port that passes on what its own process says, and hears the others
-// only later.
+// deaf is a port that receives what its own process publishes, and what the others publish only
+// after hears.
 type deaf struct {
 	*port
 	own   chan string

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// roundTrip is a RoundTripper made of a function.
+// roundTrip is a function as a RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// dripping sends a byte every pause, count times, then nothing more.
+// dripping yields a byte after each pause, count times, and then blocks.
 type dripping struct {
 	ctx   context.Context
 	pause time.Duration

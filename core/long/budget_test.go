@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core/fulltest"
 )
 
-// project returns a conversation over days with pasted code, small talk and long
-// answers.
+// project returns a conversation over several days, with pasted code, small talk and long answers.
 func project(t testing.TB, exchanges int) *shelf {
 	s := talk(t, 0, 1)
 	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
@@ -39,10 +38,10 @@ func project(t testing.TB, exchanges int) *shelf {
 	return s
 }
 
-// namedIn matches the beginning of a line for messages of the user.
+// namedIn matches the start of a line about one or several messages of the user.
 var namedIn = regexp.MustCompile(`(?m)^#(\d+)(?:–#(\d+))?: `)
 
-// unnamed returns the user's messages of a page that its text does not name.
+// unnamed returns the user's messages on a page that its text does not name.
 func (s *shelf) unnamed(p core.Page, text string) (out []core.MessageID) {
 	named := map[core.MessageID]bool{}
 	for _, m := range namedIn.FindAllStringSubmatch(text, -1) {
@@ -60,8 +59,8 @@ func (s *shelf) unnamed(p core.Page, text string) (out []core.MessageID) {
 	return out
 }
 
-// At every tier each message of the user is on its page or named there, and code is kept
-// byte for byte until nothing else can be shortened.
+// TestNothingOfAUsersGoesUnnamed checks that at every tier a page contains or names each message of
+// the user, and that code is kept byte for byte until nothing else can be shortened.
 func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
 	t.Parallel()
 	s := project(t, 80)
@@ -87,18 +86,18 @@ func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
 				block := m.Text[strings.Index(m.Text, "```") : strings.LastIndex(m.Text, "```")+3]
 				if whole := strings.Contains(text, block); !whole &&
 					(tier < core.TierKernel || !strings.Contains(text, fmt.Sprintf("see #%d]", m.ID))) {
-					t.Fatalf("tier %d has no code of message %d and no mark of it:\n%s", tier, m.ID, text)
+					t.Fatalf("tier %d has neither the code of message %d nor a mark of it:\n%s", tier, m.ID, text)
 				}
 			}
 		}
 	}
 	if code < 20 {
-		t.Errorf("%d blocks of code", code)
+		t.Errorf("checked %d blocks of code, want at least 20", code)
 	}
 }
 
-// The user's words are shortened only when the assistant's are as short as possible,
-// and cut to facts only when these are gone.
+// TestAUsersWordsAreShortenedLast checks that the user's messages are shortened only when the
+// assistant's are as short as possible, and reduced to facts only when those are gone.
 func TestAUsersWordsAreShortenedLast(t *testing.T) {
 	t.Parallel()
 	var got [][2]int
@@ -113,8 +112,8 @@ func TestAUsersWordsAreShortenedLast(t *testing.T) {
 	}
 }
 
-// Whatever the budget and the size of the head, the pages fit below the threshold with
-// room to grow, and nothing is shorter than necessary.
+// TestPagesFitAnyBudget checks that pages fit below the threshold, with room to grow, for any
+// budget and any size of the head, and that nothing is shorter than necessary.
 func TestPagesFitAnyBudget(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{16_000, 20_000, 60_000}[:fulltest.Size(1, 3)] {
@@ -138,17 +137,18 @@ func TestPagesFitAnyBudget(t *testing.T) {
 				t.Errorf("budget %d, head %d: %d tokens, the threshold is %d", budget, head, size, most)
 			}
 			if !s.changed {
-				t.Error("a prompt that goes on does not learn of it")
+				t.Error("changed pages do not begin a new epoch")
 			}
 			w.Take(t.Context(), core.JobRef{})
 			if s.changed {
-				t.Error("nothing was made, and prompts begin again")
+				t.Error("unchanged pages begin a new epoch")
 			}
 		}
 	}
 }
 
-// The oldest pages are shortened first, and no further than necessary.
+// TestOnlyTheOldestIsCompressed checks that the oldest pages are shortened first, and no further
+// than necessary.
 func TestOnlyTheOldestIsCompressed(t *testing.T) {
 	t.Parallel()
 	s := project(t, 100)
@@ -159,12 +159,12 @@ func TestOnlyTheOldestIsCompressed(t *testing.T) {
 	s.covered(w)
 	if n := len(s.pages); n == 0 || slices.ContainsFunc(s.pages,
 		func(p core.Page) bool { return p.Tier != core.TierOlder }) {
-		t.Fatalf("%d pages", n)
+		t.Fatalf("%d pages, want some, all of the first tier", n)
 	}
 	last := s.pages[len(s.pages)-1]
 	if until, _ := s.RawFrom(t.Context(), 1, 1, core.RawQuery{Tokens: 2000, Users: rawUsers, Answers: rawAnswers,
 		Most: 1 << 30}); last.End > until*2/3 {
-		t.Errorf("messages up to position %d are on pages, the newest begin at %d", last.End, until)
+		t.Errorf("pages end at position %d, too near the newest messages at %d", last.End, until)
 	}
 }
 
@@ -179,6 +179,6 @@ func TestForwardedWordsAreNotTheUsers(t *testing.T) {
 	text := s.pages[0].Forms[core.TierOlder].Text
 	if !strings.Contains(text, "\n#1 (forwarded): Boat 0") || strings.Contains(text, "Eve") ||
 		!strings.Contains(text, "#3 me: yes, sell it all\n```\n#4 me: ") {
-		t.Errorf("the page is\n%s", text)
+		t.Errorf("got page\n%s", text)
 	}
 }

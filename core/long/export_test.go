@@ -1,6 +1,5 @@
 package long
 
-// Internals for tests.
 var (
 	ClauseLines = clauseLines
 	Split       = split

@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core/long"
 )
 
-// FuzzForms checks that no text, however broken, causes a panic or a longer form, and
-// that pieces cover all of it except white space.
+// FuzzForms checks that no text, however malformed, causes a panic or a form longer than itself,
+// and that pieces cover all of it but white space.
 func FuzzForms(f *testing.F) {
 	for _, s := range []string{"", "a", "```", "```go\nx\n```", "> q\n\n- a\n  b\n\n    code\n\n\n    more",
 		"\"a. B\" c. «d", "\xff\xfe. A\x80", "`` ` ``. B", "|a|b|\n|-|-|", "1. a\n2) b", "。。", "…\n…", "**a**:",

@@ -15,12 +15,12 @@ import (
 	"github.com/everthread/everthread/core/long"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var section = regexp.MustCompile(`(?m)^-- (\w+)(?: .*)? --\n`)
 
-// TestGolden compares the forms of messages with those in testdata/forms: each file has
-// a message, perhaps a model's text, and its three forms.
+// TestGolden compares the forms of messages with testdata/forms. Each file contains a message,
+// perhaps a model's text, and the three forms.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/forms/*.txt")

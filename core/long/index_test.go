@@ -8,13 +8,13 @@ import (
 	"github.com/everthread/everthread/core/long"
 )
 
-// place names a piece of the conversation.
+// place identifies a piece of the conversation.
 type place struct {
 	message core.MessageID
 	piece   int
 }
 
-// similar returns the pieces with most bands in common with p.
+// similar returns the pieces with the most bands in common with p.
 func (x *index) similar(p long.Print) []long.Candidate {
 	shared, all := map[place]int{}, map[place]long.Candidate{}
 	for _, b := range p.Bands {

@@ -41,8 +41,8 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestRequestIsClosed checks that a request has one line of JSON for each message,
-// whatever their texts.
+// TestRequestIsClosed checks that a request has one line of JSON for each message, whatever the
+// texts contain.
 func TestRequestIsClosed(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("and so on and so forth ", 40)
@@ -57,14 +57,14 @@ func TestRequestIsClosed(t *testing.T) {
 		request := long.Request(ms, "Write in French.")
 		if len(request) != 2 || !strings.HasPrefix(request[0].Content, long.FirstLine) ||
 			!strings.HasSuffix(request[0].Content, "Write in French.") {
-			t.Fatalf("no request: %v", request)
+			t.Fatalf("got request %v", request)
 		}
 		lines := strings.FieldsFunc(request[1].Content, func(r rune) bool {
 			return strings.ContainsRune(
 				"\n\r\v\f\u0085\u2028\u2029", r)
 		})
 		if len(lines) != len(ms) {
-			t.Fatalf("%d lines of %d messages in\n%s", len(lines), len(ms), request[1].Content)
+			t.Fatalf("%d lines for %d messages in\n%s", len(lines), len(ms), request[1].Content)
 		}
 		for i, line := range lines {
 			var v struct {
@@ -84,7 +84,7 @@ func TestRequestIsClosed(t *testing.T) {
 func TestRequestOfNothing(t *testing.T) {
 	t.Parallel()
 	if r := long.Request([]core.Message{{ID: 1, Role: core.RoleUser, Text: "ok"}}); r != nil {
-		t.Errorf("asked for %v", r)
+		t.Errorf("got request %v, want none", r)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseReadsWhatIsWritten checks that any text is returned unchanged.
+// TestParseReadsWhatIsWritten checks that any text is parsed unchanged.
 func TestParseReadsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,8 +117,8 @@ const story = "We looked at the flat in Ghent on Friday and it was lovely, altho
 	"Marie said, \"Take it if the rent stays under 900,\" and I think that she is right. The deposit is 1,800 euros. " +
 	"If the bank says yes we sign on 3 May. The dog was with us and slept all the way, which was a relief for everybody. We would never paint the kitchen in such a dark colour. It rained."
 
-// TestWhatAModelGivesIsChecked checks that a model's text is used as far as it can be
-// believed.
+// TestWhatAModelGivesIsChecked checks that of a model's text only what the message supports is
+// used.
 func TestWhatAModelGivesIsChecked(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -149,12 +149,12 @@ func TestWhatAModelGivesIsChecked(t *testing.T) {
 		m := core.Message{ID: 9, Role: x.role, Kind: core.KindChat, Text: story}
 		f := c.Forms(&m, x.given, nil)[long.VeryOld]
 		if !strings.Contains(f.Text, x.has) || x.none != "" && strings.Contains(f.Text, x.none) {
-			t.Errorf("%s: VeryOld is\n%s\nwant %q and no %q", name, f.Text, x.has, x.none)
+			t.Errorf("%s: VeryOld is\n%s\nwant %q, and not %q", name, f.Text, x.has, x.none)
 		}
 	}
 }
 
-// TestRepeatsInForms shows a message with two repetitions at all tiers.
+// TestRepeatsInForms checks the forms of a message with two repeats.
 func TestRepeatsInForms(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -167,7 +167,7 @@ func TestRepeatsInForms(t *testing.T) {
 	forms := c.Forms(&m, "", c.Repeats(text, candidates))
 	older := forms[long.Older]
 	if older.State != long.Reference || older.RefersTo != 42 {
-		t.Errorf("the form is %+v", older)
+		t.Errorf("got form %+v", older)
 	}
 	for _, want := range []string{"[similar to message #42, with these changes:]\n```diff\n@@ -",
 		"\n-\treturn g()\n+\treturn h()\n", "[same as in message #42]", "Now with tests"} {
@@ -177,12 +177,12 @@ func TestRepeatsInForms(t *testing.T) {
 	}
 	if kernel := forms[long.Kernel].Text; !strings.Contains(kernel, "3 May") ||
 		!strings.Contains(kernel, "lines, see #50]") {
-		t.Errorf("the kernel is %q", kernel)
+		t.Errorf("got kernel %q", kernel)
 	}
 }
 
-// TestDemoModelIsBelieved checks the whole way without a network: the built-in model's
-// answers for a month are parsed, and nearly all are used.
+// TestDemoModelIsBelieved checks requests and parsing end to end, without a network: the demo
+// model's answers for a month are parsed, and nearly all are used.
 func TestDemoModelIsBelieved(t *testing.T) {
 	t.Parallel()
 	ms := year()[:fulltest.Size(400, 1600)]
@@ -205,9 +205,9 @@ func TestDemoModelIsBelieved(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("asked for %d, answered %d, of which %d changed a form", asked, used, helped)
+	t.Logf("%d messages to shorten, %d answered, of which %d changed a form", asked, used, helped)
 	if asked < fulltest.Size(50, 100) || used*2 < asked || helped*2 < used {
-		t.Errorf("asked for %d, answered %d, of which %d changed a form", asked, used, helped)
+		t.Errorf("%d messages to shorten, %d answered, of which %d changed a form", asked, used, helped)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/long"
 )
 
-// names and verbs make code that looks like code, but is never twice the same.
+// codeLine returns a line that looks like code; blocks of such lines are never the same twice.
 func codeLine(r *rand.Rand) string {
 	name := func() string {
 		return []string{"user", "row", "total", "err", "limit", "value", "key", "data", "path", "log", "item", "size", "ctx",
@@ -56,8 +56,8 @@ func proseWords(r *rand.Rand, n int) []string {
 	return words
 }
 
-// TestPrintsFindWhatIsSimilar measures how many pairs of at least 85 % similarity share
-// a band, and how many unrelated ones.
+// TestPrintsFindWhatIsSimilar counts the pairs that share a band, of pieces that are at least 85 %
+// similar and of unrelated ones.
 func TestPrintsFindWhatIsSimilar(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
@@ -94,14 +94,13 @@ func TestPrintsFindWhatIsSimilar(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d pairs of strangers share a band", falsely, pairs)
+	t.Logf("%d of %d unrelated pairs share a band", falsely, pairs)
 	if falsely > pairs/20 {
-		t.Errorf("%d of %d pairs of strangers share a band", falsely, pairs)
+		t.Errorf("%d of %d unrelated pairs share a band, want at most 5 %%", falsely, pairs)
 	}
 }
 
-// similarPair returns two pieces; the second is the first with a tenth of its
-// lines, or a few words, changed.
+// similarPair returns a piece, and the same with a tenth of its lines or a few words changed.
 func similarPair(r *rand.Rand, kind string) (a, b string) {
 	parts, gap := codeBlock(r, 10+r.IntN(190)), "\n"
 	if kind == "prose" {
@@ -178,8 +177,7 @@ func BenchmarkFindAmong20000(b *testing.B) {
 	}
 }
 
-// TestWhatIsNoRepeat checks pieces that are shown unchanged although there was a similar
-// one before.
+// TestWhatIsNoRepeat checks pieces that are not shortened although a similar one precedes them.
 func TestWhatIsNoRepeat(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -195,7 +193,7 @@ func TestWhatIsNoRepeat(t *testing.T) {
 		}
 	}
 	for name, texts := range map[string][2]string{
-		"a stranger":                              {block(lines), block(codeBlock(r, 30))},
+		"unrelated":                               {block(lines), block(codeBlock(r, 30))},
 		"a word changed everywhere":               {block(lines), block(everywhere)},
 		"a word in every eighth line":             {block(lines), block(some)},
 		"twice as much":                           {block(lines), block(append(lines, codeBlock(r, 30)...))},
@@ -203,12 +201,12 @@ func TestWhatIsNoRepeat(t *testing.T) {
 		"so short that a reference is no shorter": {"```\nx := 1\n```", "```\nx := 1\n```"},
 	} {
 		if got := c.Repeats(texts[1], map[int][]long.Candidate{0: {{Message: 3, Text: texts[0]}}}); len(got) != 0 {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: got %+v", name, got)
 		}
 	}
 	got := c.Repeats(block(lines), map[int][]long.Candidate{0: {{Message: 3, Piece: 9, Text: block(lines)},
 		{Message: 5, Text: block(everywhere)}, {Message: 4, Text: block(lines)}}, 7: {{Message: 3}}})
 	if len(got) != 1 || !got[0].Exact || got[0].Of != 4 {
-		t.Errorf("of three candidates: %+v", got)
+		t.Errorf("of three candidates: got %+v", got)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/everthread/everthread/core/long"
 )
 
-// part is a piece of a made-up message.
+// part is a piece of a generated message.
 type part struct {
 	text  string
-	fixed bool // a quote or code: never altered
+	fixed bool // a quote or code, which is never altered
 }
 
 func drawPart(t *rapid.T) part {
@@ -60,8 +60,8 @@ func drawMessage(t *rapid.T) (core.Message, []part) {
 	return core.Message{ID: 17, Role: core.RoleUser, Kind: core.KindChat, Text: b.String()}, parts
 }
 
-// TestQuotesAndCodeAreNeverAltered checks that a form has a user's quotes and code
-// blocks byte for byte, or a mark with their message.
+// TestQuotesAndCodeAreNeverAltered checks that a form has the user's quotes and code blocks byte
+// for byte, or a mark with the number of their message.
 func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -88,8 +88,8 @@ func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 	})
 }
 
-// TestFormsShrink checks that no form takes more room than the one before, that
-// tokens are counted correctly, and that the same message has the same forms.
+// TestFormsShrink checks that no form is longer than the one before, that tokens are counted
+// correctly, and that equal messages have equal forms.
 func TestFormsShrink(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -105,12 +105,12 @@ func TestFormsShrink(t *testing.T) {
 				t.Fatalf("tier %d: %d tokens, counted %d, at most %d\n%s", tier, f.Tokens, count(f.Text), most, f.Text)
 			}
 			if (f.State == long.Raw) != (f.Text == m.Text) {
-				t.Fatalf("tier %d is %s", tier, f.State)
+				t.Fatalf("tier %d has state %s", tier, f.State)
 			}
 			most = f.Tokens
 		}
 		if again := c.Forms(&m, given, nil); again != forms {
-			t.Fatalf("other forms the second time: %v, then %v", forms, again)
+			t.Fatalf("forms differ the second time: %v, then %v", forms, again)
 		}
 	})
 }
@@ -124,8 +124,8 @@ func count(text string) int {
 
 var numbers = regexp.MustCompile(`[0-9][0-9.,:]*[0-9]|[0-9]`)
 
-// TestNothingIsInvented checks that the message has every number of its forms,
-// whatever a model writes.
+// TestNothingIsInvented checks that every number in a form is in its message, whatever a model
+// writes.
 func TestNothingIsInvented(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -151,8 +151,8 @@ func TestNothingIsInvented(t *testing.T) {
 
 var marks = regexp.MustCompile(`\[(code|quote): \d+ (lines|words), see #17\]`)
 
-// TestRepeatGivesThePieceBack checks that the diff of a repeat, applied to the original,
-// gives the piece.
+// TestRepeatGivesThePieceBack checks that the diff of a repeat, applied to the original, yields the
+// piece.
 func TestRepeatGivesThePieceBack(t *testing.T) {
 	t.Parallel()
 	c := long.New(counter(), long.Options{})
@@ -180,7 +180,7 @@ func TestRepeatGivesThePieceBack(t *testing.T) {
 			m := core.Message{ID: 50, Role: core.RoleUser, Text: "see here:\n\n" + b}
 			f := c.Forms(&m, "", []long.Repeat{r})[long.Older]
 			if f.State != long.Reference || f.RefersTo != 42 || !strings.Contains(f.Text, "message #42") {
-				t.Fatalf("the form is no reference: %+v", f)
+				t.Fatalf("got form %+v, want a reference", f)
 			}
 		}
 	})
@@ -189,7 +189,7 @@ func TestRepeatGivesThePieceBack(t *testing.T) {
 func checkRepeat(t *rapid.T, r long.Repeat, a, b string) {
 	if r.Exact {
 		if a != b {
-			t.Fatalf("taken as the same: %q, %q", a, b)
+			t.Fatalf("counted as equal: %q, %q", a, b)
 		}
 		return
 	}
@@ -208,7 +208,7 @@ func bodyOf(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "
 
 var hunkHead = regexp.MustCompile(`^@@ -(\d+)`)
 
-// patch applies a unified diff to a text, like its reader.
+// patch applies a unified diff to a text.
 func patch(text, diff string) string {
 	lines, out, at := strings.Split(text, "\n"), []string{}, 0
 	for line := range strings.SplitSeq(diff, "\n") {

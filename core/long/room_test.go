@@ -8,7 +8,8 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// Messages that do not fit into one request are not sent to the model.
+// TestAPageIsAskedAboutWithinTheWindow checks that messages that do not fit into one request are
+// not sent to the model.
 func TestAPageIsAskedAboutWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	var ms []core.Message
@@ -22,10 +23,10 @@ func TestAPageIsAskedAboutWithinTheWindow(t *testing.T) {
 		size += r.Tokens.Count(m.Content)
 	}
 	if got := len(r.readable(ms)); size > 2000 || size < 1500 || got != 4 {
-		t.Errorf("%d messages are asked about, in %d tokens", got, size)
+		t.Errorf("%d messages in a request of %d tokens", got, size)
 	}
 	r.Settings.Window = 0
 	if got := len(r.readable(ms)); got != len(ms) {
-		t.Errorf("without a window %d messages are asked about", got)
+		t.Errorf("without a window: %d messages in a request", got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core/long/longtest"
 )
 
-// TestUnseenFacts states each fact of testdata/unseen.txt at several places of a year
-// other than that of TestYear.
+// TestUnseenFacts puts each fact of testdata/unseen.txt into several messages of another year than
+// TestYear's, and checks how many the kernels keep.
 func TestUnseenFacts(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/unseen.txt")
@@ -45,7 +45,7 @@ func TestUnseenFacts(t *testing.T) {
 	}
 }
 
-// insert puts a sentence at the end, the beginning or in the middle of a text.
+// insert puts a sentence at the end, the start or in the middle of a text.
 func insert(text, sentence string, n int) string {
 	switch at := strings.Index(text, ". "); {
 	case n%3 == 1:

@@ -20,7 +20,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// shelf is a store of one thread with the contract of core.PageStore.
+// shelf is an in-memory core.PageStore of one thread.
 type shelf struct {
 	t        testing.TB
 	messages []core.Message
@@ -31,7 +31,7 @@ type shelf struct {
 	head     int
 	changed  bool // by the last job
 	nextID   core.PageID
-	fail     int // successful PutPages before one fails; negative: all succeed
+	fail     int // number of PutPages until one fails; negative: none fails
 	done     bool
 	reserved []int
 	noBudget bool
@@ -158,7 +158,7 @@ func (s *shelf) Finish(context.Context, core.UserID, core.Lease, string) error {
 
 func (s *shelf) Extend(context.Context, core.UserID, core.Lease, time.Time) error { return nil }
 
-// scribe is a model with given answers.
+// scribe is a model with scripted answers.
 type scribe struct {
 	answer func(request []core.ModelMessage) (string, error)
 	asked  int
@@ -186,7 +186,7 @@ func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 		Calendar: day.Calendar{Zone: time.UTC}, Meter: uncounted{}, Log: zap.NewNop(), Now: now}
 }
 
-// talk returns a conversation over some days, of short questions and longer answers.
+// talk returns a conversation over several days, of short questions and longer answers.
 func talk(t testing.TB, exchanges, perDay int) *shelf {
 	s := &shelf{t: t, repeats: map[core.MessageID][]core.MessageID{}, fail: -1}
 	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
@@ -207,7 +207,7 @@ func (s *shelf) add(role core.Role, text string, day int, at time.Time) {
 		Thread: 1, Role: role, Kind: core.KindChat, Text: text, Tokens: tokens.New().Count(text), SentAt: at})
 }
 
-// lengthy makes the second message one that a model can shorten.
+// lengthy makes the second message long enough for a model to shorten.
 func (s *shelf) lengthy() {
 	m := &s.messages[1]
 	m.Text = strings.Repeat("There are many things to say about boats and their oars. ", 20) +
@@ -219,13 +219,13 @@ func silent(t testing.TB) *scribe {
 	return &scribe{answer: func([]core.ModelMessage) (string, error) { t.Fatal("the model was asked"); return "", nil }}
 }
 
-// echoing answers with nothing useful.
+// echoing returns a model whose answers are of no use.
 func echoing() *scribe {
 	return &scribe{answer: func([]core.ModelMessage) (string, error) { return "Certainly!", nil }}
 }
 
-// covered checks that pages hold the oldest messages once each, are of one day each, and
-// hold none of the newest; and that all of them have room, or none can be shorter.
+// covered checks that the pages contain each of the oldest messages once, one day each, and none of
+// the newest; and that they fit, unless none can be shorter.
 func (s *shelf) covered(w *Worker) {
 	s.t.Helper()
 	r := round{Worker: w, job: &core.Job{}, head: s.head}
@@ -233,13 +233,13 @@ func (s *shelf) covered(w *Worker) {
 	after, n, size := int64(0), 0, 0
 	for _, p := range s.pages {
 		if p.Start <= after || p.End < p.Start || p.End >= until {
-			s.t.Errorf("page %d is %d to %d, after %d, the newest begin at %d", p.ID, p.Start, p.End, after, until)
+			s.t.Errorf("page %d covers %d to %d, after %d; the newest begin at %d", p.ID, p.Start, p.End, after, until)
 		}
 		after, n, size = p.End, n+p.Messages, size+p.Forms[p.Tier].Tokens+1
 		for _, m := range s.messages {
 			if in := m.Position >= p.Start && m.Position <= p.End; in &&
 				(m.Segment != p.Segment || m.ID < p.First || m.ID > p.Last) {
-				s.t.Errorf("page %d (#%d–#%d) of day %d holds message %d of day %d", p.ID, p.First, p.Last,
+				s.t.Errorf("page %d (#%d–#%d) of day %d contains message %d of day %d", p.ID, p.First, p.Last,
 					p.Segment, m.ID, m.Segment)
 			}
 		}
@@ -254,12 +254,12 @@ func (s *shelf) covered(w *Worker) {
 		}
 	}
 	if n != paged {
-		s.t.Errorf("the pages hold %d messages, up to the last one there are %d", n, paged)
+		s.t.Errorf("the pages contain %d messages, want %d", n, paged)
 	}
 	raw, _ := s.Weight(context.Background(), 1, 1, after+1)
 	shortest := !slices.ContainsFunc(s.pages, func(p core.Page) bool { return p.Tier < core.MaxTier })
 	if size+raw > r.goal() && (n < old || !shortest) {
-		s.t.Errorf("%d and %d tokens, want at most %d; %d of %d old messages are on pages", size, raw, r.goal(), n, old)
+		s.t.Errorf("pages of %d and messages of %d tokens, want at most %d; %d of %d old messages on pages", size, raw, r.goal(), n, old)
 	}
 }
 
@@ -275,11 +275,11 @@ func TestPagesHoldWhatIsOld(t *testing.T) {
 	first := s.pages[0].Forms[core.TierOlder]
 	if !strings.HasPrefix(first.Text, "## Thu 1 Oct 2026\n#1: On day 0 I rowed 0 kilometres") ||
 		!strings.Contains(first.Text, "#2 me: ") {
-		t.Errorf("the first page is\n%s", first.Text)
+		t.Errorf("got first page\n%s", first.Text)
 	}
 	if got := tokens.New().Count(first.Text); got != first.Tokens || first.UserTokens == 0 ||
 		first.UserTokens >= first.Tokens {
-		t.Errorf("%d tokens, it says %+v", got, first)
+		t.Errorf("%d tokens, the page claims %+v", got, first)
 	}
 	before := slices.Clone(s.pages)
 	for n := range 30 {
@@ -290,7 +290,7 @@ func TestPagesHoldWhatIsOld(t *testing.T) {
 	s.covered(w)
 	for i, p := range before {
 		if s.pages[i].Forms != p.Forms {
-			t.Errorf("page %d was made again", p.ID)
+			t.Errorf("page %d was rewritten", p.ID)
 		}
 	}
 }
@@ -324,10 +324,10 @@ func TestAStalePageIsMadeAnew(t *testing.T) {
 	w.Take(t.Context(), core.JobRef{})
 	p := s.pages[1]
 	if p.ID == old.ID || p.Stale || p.Start != old.Start || p.End != old.End || p.Messages != old.Messages-1 {
-		t.Errorf("got %+v, it was %+v", p, old)
+		t.Errorf("got %+v after %+v", p, old)
 	}
 	if strings.Contains(p.Forms[core.TierOlder].Text, fmt.Sprintf("#%d:", i+1)) {
-		t.Error("what was redacted is still there")
+		t.Error("the redacted message is still on the page")
 	}
 }
 
@@ -360,18 +360,19 @@ func TestRepetitionRefersToTheFirst(t *testing.T) {
 	w.Take(t.Context(), core.JobRef{})
 	s.covered(w)
 	if !slices.Equal(s.repeats[26], []core.MessageID{25}) || !slices.Contains(s.repeats[27], 25) {
-		t.Fatalf("repeats are %v", s.repeats)
+		t.Fatalf("got repeats %v", s.repeats)
 	}
 	all := ""
 	for _, p := range s.pages {
 		all += p.Forms[core.TierOlder].Text + "\n"
 	}
 	if strings.Count(all, "boat.Row(island)") > 8 || !strings.Contains(all, "#25") || !strings.Contains(all, "harbour") {
-		t.Errorf("the pages are\n%s", all)
+		t.Errorf("got pages\n%s", all)
 	}
 }
 
-// The model is asked if it may be, and left out if it cannot help.
+// TestTheModelHelpsWithinTheBudget checks that the model is used while the budget allows, and that
+// the work is done without it if it cannot help.
 func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	down := &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}
@@ -382,12 +383,12 @@ func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 		takes    int
 		done     bool
 	}{
-		"it answers":          {nil, false, true, 1, true},
-		"there is no budget":  {nil, true, false, 1, true},
-		"the key is wrong":    {&core.ModelError{Kind: core.ModelAuth, Err: errors.New("401")}, false, true, 1, true},
-		"it refuses":          {&core.ModelError{Kind: core.ModelRejected, Err: errors.New("400")}, false, true, 1, true},
-		"it is down for once": {down, false, true, 1, false},
-		"it stays down":       {down, false, true, 4, true},
+		"it answers":         {nil, false, true, 1, true},
+		"there is no budget": {nil, true, false, 1, true},
+		"the key is wrong":   {&core.ModelError{Kind: core.ModelAuth, Err: errors.New("401")}, false, true, 1, true},
+		"it refuses":         {&core.ModelError{Kind: core.ModelRejected, Err: errors.New("400")}, false, true, 1, true},
+		"it is down once":    {down, false, true, 1, false},
+		"it stays down":      {down, false, true, 4, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -407,13 +408,13 @@ func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 			}
 			if name == "it answers" && (!strings.Contains(s.pages[0].Forms[core.TierOlder].Text,
 				"42 euros are kept for the oars.") || s.spent.Prompt == 0) {
-				t.Errorf("spent %+v, the page is\n%s", s.spent, s.pages[0].Forms[core.TierOlder].Text)
+				t.Errorf("spent %+v, got page\n%s", s.spent, s.pages[0].Forms[core.TierOlder].Text)
 			}
 		})
 	}
 }
 
-// A large backlog is not sent to the model.
+// TestABacklogCostsNothing checks that a large backlog is not sent to the model.
 func TestABacklogCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := talk(t, 500, 10)
@@ -433,7 +434,7 @@ func TestNobodyCanSpeakForAnother(t *testing.T) {
 	}
 	for line := range strings.Lines(s.pages[0].Forms[core.TierOlder].Text) {
 		if strings.HasPrefix(line, "#99") || strings.HasPrefix(line, "#100:") || strings.HasPrefix(line, "## Fri") {
-			t.Errorf("a line says %q", line)
+			t.Errorf("a forged line %q is on the page", line)
 		}
 	}
 }
@@ -462,12 +463,12 @@ func TestFit(t *testing.T) {
 			total += pages[i].Forms[tier].Tokens + 1
 		}
 		if total > room && slices.ContainsFunc(tiers, func(x core.Tier) bool { return x < core.MaxTier }) {
-			t.Fatalf("%d tokens in a room of %d: %v", total, room, tiers)
+			t.Fatalf("got %d tokens, want at most %d: %v", total, room, tiers)
 		}
 		if i := slices.IndexFunc(tiers, func(x core.Tier) bool { return x < core.MaxTier }); i > 0 {
 			less := total + pages[i-1].Forms[tiers[i-1]-1].Tokens - pages[i-1].Forms[tiers[i-1]].Tokens
 			if tiers[i-1] > tiers[i] && less <= room {
-				t.Fatalf("page %d is shorter than it need be", i-1)
+				t.Fatalf("page %d is shorter than necessary", i-1)
 			}
 		}
 	})

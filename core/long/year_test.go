@@ -12,18 +12,18 @@ import (
 	"github.com/everthread/everthread/core/long/longtest"
 )
 
-// counter is shared: its vocabulary is large.
+// counter is shared because its vocabulary is large.
 var counter = sync.OnceValue(tokens.New)
 
 var year = sync.OnceValue(func() []core.Message { return longtest.Year(1, counter()) })
 
-// tally counts the tokens of the messages of each role.
+// tally counts tokens of messages by role.
 type tally map[core.Role]int
 
 func (t tally) sum() int { return t[core.RoleUser] + t[core.RoleAssistant] }
 
-// TestYear checks that facts can still be read when a year of 20,000 messages is
-// compressed to 80,000 tokens.
+// TestYear checks that facts remain readable when a year of 20,000 messages is compressed to 80,000
+// tokens.
 func TestYear(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t)
@@ -64,8 +64,8 @@ func excerpt(s string) string { return s[:min(len(s), 160)] }
 
 func ratio(a, b tally, r core.Role) float64 { return float64(a[r]) / float64(b[r]) }
 
-// compressYear works like a store and a background job: every message once, oldest
-// first, with earlier pieces.
+// compressYear compresses every message once, oldest first, with references to earlier pieces, as
+// the store and its background job do.
 func compressYear(ms []core.Message) [][4]long.Form {
 	c := long.New(counter(), long.Options{})
 	index, out := newIndex(), make([][4]long.Form, len(ms))
@@ -81,7 +81,7 @@ func compressYear(ms []core.Message) [][4]long.Form {
 	return out
 }
 
-// index finds earlier pieces by their prints, like a table.
+// index finds earlier pieces by their prints, as the store's table does.
 type index struct {
 	hashes map[string][]long.Candidate
 	bands  map[int64][]long.Candidate
@@ -101,11 +101,11 @@ func (x *index) add(m *core.Message, prints []long.Print) {
 	}
 }
 
-// mostCandidates bounds the texts to compare with one piece.
+// mostCandidates limits the texts that one piece is compared with.
 const mostCandidates = 8
 
-// find returns the candidates of each piece: the first with the same hash, else
-// those with most bands in common, newest first among equals.
+// find returns the candidates of each piece: the first with the same hash, or else those with the
+// most bands in common, newest first among equals.
 func (x *index) find(prints []long.Print) map[int][]long.Candidate {
 	out := map[int][]long.Candidate{}
 	for _, p := range prints {

@@ -23,7 +23,7 @@ import (
 // noon is Thursday 19 November 2026.
 func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
 
-// pairs reads lines of two texts.
+// pairs reads a file of pairs of texts.
 func pairs(t *testing.T, name string) [][2]string {
 	t.Helper()
 	f, err := os.Open("testdata/" + name)
@@ -38,7 +38,7 @@ func pairs(t *testing.T, name string) [][2]string {
 		}
 	}
 	if len(out) < 40 {
-		t.Fatalf("%s: %d pairs", name, len(out))
+		t.Fatalf("%s: got %d pairs, want at least 40", name, len(out))
 	}
 	return out
 }
@@ -73,8 +73,8 @@ func TestMatchTakesTheNearest(t *testing.T) {
 	}
 }
 
-// TestMatchProperties: a text names the loop that has it, whatever its case and
-// spacing, and no text at all names none.
+// TestMatchProperties checks that a text matches the loop that has the same text in other case and
+// spacing, and that an empty text matches none.
 func TestMatchProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -86,12 +86,12 @@ func TestMatchProperties(t *testing.T) {
 			r.Fatalf("got %d, %v", id, ok)
 		}
 		if _, ok := loops.Match("", open); ok && strings.TrimSpace(text) != "" && strings.TrimSpace(other) != "" {
-			r.Fatal("nothing names something")
+			r.Fatal("an empty text matches a loop")
 		}
 	})
 }
 
-// ring is a store of loops in memory.
+// ring is an in-memory store of loops.
 type ring struct {
 	open []core.Loop
 	last int64
@@ -196,7 +196,7 @@ func TestSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := r.Tokens(tokens.New()); n > 130 {
-		t.Errorf("the schemas take %d tokens", n)
+		t.Errorf("the schemas take %d tokens, want at most 130", n)
 	}
 }
 

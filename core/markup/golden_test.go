@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the wanted output of golden files")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 const wantMark = "-- text and spans --\n"
 
-// Each file holds Markdown, and after wantMark the expected result.
+// TestParseGolden parses the Markdown of each file and compares the result with what follows
+// wantMark.
 func TestParseGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")

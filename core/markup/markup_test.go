@@ -69,7 +69,8 @@ func TestRenderNestsAndEscapes(t *testing.T) {
 	}
 }
 
-// A document made of words loses none of them, in order, whatever the markup.
+// TestParseKeepsEveryWord checks that parsing keeps all words of a document in order, whatever the
+// markup.
 func TestParseKeepsEveryWord(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,7 +128,7 @@ func drawBlock(words *[]string) *rapid.Generator[string] {
 	})
 }
 
-// Code of many chunks is one span with every line unchanged, whatever its content.
+// TestParseLongCode checks that code of many chunks becomes one span with every line unchanged.
 func TestParseLongCode(t *testing.T) {
 	t.Parallel()
 	code := strings.TrimSpace(strings.Repeat("# no heading\n\n- *no* item\n    x := `y`\n~~~\n", 1000))
@@ -135,7 +136,7 @@ func TestParseLongCode(t *testing.T) {
 	checkText(t, x)
 	if len(x.Spans) != 2 || x.Spans[0].Kind != core.SpanPre || x.Spans[0].Value != "go" ||
 		x.Spans[1].Kind != core.SpanBold {
-		t.Fatalf("spans %v", x.Spans)
+		t.Fatalf("got spans %v", x.Spans)
 	}
 	if got := x.Text[x.Spans[0].Start:x.Spans[0].End]; got != code {
 		t.Errorf("got %d bytes of code, want %d", len(got), len(code))
@@ -192,7 +193,7 @@ func TestSplitPlaces(t *testing.T) {
 		"huge grapheme":         {"e\u0301\u0301\u0301", 4, []string{"e\u0301", "\u0301\u0301"}},
 		"rune over the limit":   {"🙂🙂", 1, []string{"🙂", "🙂"}},
 		"keeps indent":          {"aaaa\n  bbbb", 6, []string{"aaaa", "  bbbb"}},
-		"early break no use":    {"a bbbbbbbbbbbb", 8, []string{"a", "bbbbbbbb", "bbbb"}},
+		"no useful break":       {"a bbbbbbbbbbbb", 8, []string{"a", "bbbbbbbb", "bbbb"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,7 +217,7 @@ func TestSplitReopensCode(t *testing.T) {
 		}
 	}
 	if len(parts) < 3 {
-		t.Errorf("got %d parts", len(parts))
+		t.Errorf("got %d parts, want at least 3", len(parts))
 	}
 }
 
@@ -244,7 +245,8 @@ func TestSplitLosesNothing(t *testing.T) {
 	})
 }
 
-// Every span of the whole covers the same visible text in the parts.
+// TestSplitKeepsSpans checks that the spans of the parts cover the same visible text as those of
+// the whole.
 func TestSplitKeepsSpans(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -295,15 +297,15 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// hostile are pieces that are costly to a careless parser when repeated.
+// hostile lists pieces that are costly for a careless parser when repeated.
 var hostile = []string{
 	">", "> - ", "- ", "1. ", "[", "![", "*a ", "*a **b ", "_a", "a**b*", "`a``b```c", "<", "<!--", "[a](", "[](",
 	"[x](<", "[a]: b\n", "|", "|a|b\n|-|-\n", "a|a\n-|-\n", "a@b.c", "http://a.b/((", "&", "\\", "~~", "* a\n", "# ",
 	"```\n", "    a\n", "\n", "\t", "e\u0301", "\u0301", "\r\n", "\x00\xff", "[#1, ", "🇫🇷", "👨‍👩‍👧", " ",
 }
 
-// Hostile input of many chunks is parsed and split; the time of the test would
-// show anything worse than linear.
+// TestHostileInput parses and splits hostile input of many chunks. The test would take far too long
+// if anything were worse than linear.
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	for _, piece := range hostile {

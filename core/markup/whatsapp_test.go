@@ -44,7 +44,8 @@ func TestWhatsApp(t *testing.T) {
 	}
 }
 
-// Styles are left out first, then code, URLs last.
+// TestWhatsAppLeavesOutWhatDoesNotFit checks that styles are dropped first, then code marks, then
+// URLs.
 func TestWhatsAppLeavesOutWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	text := Parse("**bold** `code` [link](https://a.example)")
@@ -63,7 +64,8 @@ func TestWhatsAppLeavesOutWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Whatever a model writes, no part exceeds the limit, and no text is lost.
+// TestWhatsAppKeepsTextWithinLimit checks that no part exceeds the limit and no text is lost,
+// whatever a model writes.
 func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{
@@ -75,7 +77,7 @@ func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
 		size := rapid.IntRange(8, 60).Draw(t, "part")
 		max := size + rapid.IntRange(0, 20).Draw(t, "room")
 		for _, p := range Split(Parse(md), size, UTF16Len) {
-			if UTF16Len(p.Text) > max { // a grapheme that is longer than a part
+			if UTF16Len(p.Text) > max { // a single grapheme longer than a part
 				continue
 			}
 			got := WhatsApp(p, max)
@@ -83,14 +85,14 @@ func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
 				t.Fatalf("%d units, at most %d: %q", n, max, got)
 			}
 			if !contains(got, p.Text) {
-				t.Fatalf("%q is not all in %q", p.Text, got)
+				t.Fatalf("text %q is not complete in %q", p.Text, got)
 			}
 		}
 	})
 }
 
-// contains reports whether the characters of text are in s in order, with look-alikes
-// for their originals.
+// contains reports whether the characters of text are in s in order. Look-alikes count as their
+// originals.
 func contains(s, text string) bool {
 	same := strings.NewReplacer("*", "∗", "_", "ˍ", "~", "∼", "`", "ˋ")
 	rest := []rune(same.Replace(text))
@@ -108,7 +110,7 @@ func FuzzWhatsApp(f *testing.F) {
 		text := Parse(md)
 		if got := WhatsApp(text, max); !contains(got, text.Text) || max > 0 && UTF16Len(got) > max &&
 			UTF16Len(text.Text) <= max {
-			t.Errorf("%q at most %d: %q", text.Text, max, got)
+			t.Errorf("%q in at most %d units: got %q", text.Text, max, got)
 		}
 	})
 }

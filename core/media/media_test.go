@@ -20,7 +20,7 @@ var onePixel, _ = base64.StdEncoding.DecodeString(
 func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ said, seen, want string }{
-		{"image/jpeg", "image/png", "image/png"}, // a model refuses what is called otherwise
+		{"image/jpeg", "image/png", "image/png"}, // a model refuses a file with a wrong type
 		{"", "image/webp", "image/webp"},
 		{"application/octet-stream", "image/gif", "image/gif"},
 		{"audio/ogg; codecs=opus", "application/ogg", "audio/ogg; codecs=opus"},
@@ -53,11 +53,11 @@ func TestModelsAreShownOnlyPicturesThatTheyTake(t *testing.T) {
 		{Path: "svg", MIME: "image/svg+xml"}, {Path: "gone", MIME: "image/png"}, {Error: "too large", MIME: "image/png"},
 	}}})
 	if len(got[1]) != 1 || got[1][0].MIME != "image/png" || string(got[1][0].Data) != string(onePixel) {
-		t.Errorf("got %d pictures: %+v", len(got[1]), got)
+		t.Errorf("got %d pictures, want 1: %+v", len(got[1]), got)
 	}
 }
 
-// known are users by their roles.
+// known contains users by their roles.
 type known struct {
 	roles map[core.UserID]core.UserRole
 }
@@ -80,14 +80,14 @@ func TestFilesOfAUserTakeOnlySoMuchRoom(t *testing.T) {
 		t.Helper()
 		path, err := keep(u, bytes)
 		if err != nil {
-			t.Errorf("%d bytes of user %d: %v", bytes, u, err)
+			t.Errorf("%d bytes of user %d: got %v, want no error", bytes, u, err)
 		}
 		return path
 	}
 	refused := func(u core.UserID, bytes int) {
 		t.Helper()
 		if _, err := keep(u, bytes); !errors.Is(err, core.ErrNoRoom) {
-			t.Errorf("%d bytes of user %d: %v", bytes, u, err)
+			t.Errorf("%d bytes of user %d: got %v, want ErrNoRoom", bytes, u, err)
 		}
 	}
 	first := fits(2, 60)
@@ -95,7 +95,7 @@ func TestFilesOfAUserTakeOnlySoMuchRoom(t *testing.T) {
 	refused(2, 1)
 	fits(3, 100) // another user has room of their own
 	for range 3 {
-		fits(1, 100) // and the owner all there is
+		fits(1, 100) // the owner has no limit
 	}
 	if err := os.Remove(filepath.Join(dir, first)); err != nil {
 		t.Fatal(err)

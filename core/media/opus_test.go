@@ -38,10 +38,10 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	last := bytes.LastIndex(far, []byte("OggS"))
 	binary.LittleEndian.PutUint64(far[last+6:], 1<<62)
 	if got, err := ReadOpus(far); err != nil || got.Duration != longestSound {
-		t.Errorf("a position that cannot be: %+v, %v", got, err)
+		t.Errorf("an impossible position: got %+v, %v", got, err)
 	}
 	for what, data := range map[string][]byte{"nothing": nil, "a page": []byte("<html>"), "half": whole[:len(whole)/2],
-		"a head alone": whole[:40], "another codec": flac, "what follows": append(bytes.Clone(whole), "more"...)} {
+		"a head alone": whole[:40], "another codec": flac, "more after it": append(bytes.Clone(whole), "more"...)} {
 		if got, err := ReadOpus(data); err == nil {
 			t.Errorf("%s: got %+v", what, got)
 		}

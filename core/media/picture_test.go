@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// A WebP of one pixel.
+// webp is a WebP image of one pixel.
 const webp = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
 
 func TestOnlyPicturesOfAToolAreShownAsPictures(t *testing.T) {
@@ -33,7 +33,7 @@ func TestOnlyPicturesOfAToolAreShownAsPictures(t *testing.T) {
 	web, err := base64.StdEncoding.DecodeString(webp)
 	must(err)
 	huge := bytes.Clone(onePixel)
-	binary.BigEndian.PutUint32(huge[16:], 60_000) // its width, with a checksum that does not fit
+	binary.BigEndian.PutUint32(huge[16:], 60_000) // its width; the checksum no longer matches
 	f := &Files{Dir: t.TempDir(), Max: 1 << 20, Now: func() time.Time { return time.Unix(0, 0) }}
 	keep := func(said string, data []byte) (core.Attachment, error) {
 		return f.KeepFile(t.Context(), core.ToolUse{User: 1}, 0, core.File{MIME: said, Alt: "draw: a thing", Data: data})
@@ -68,9 +68,9 @@ func TestOnlyPicturesOfAToolAreShownAsPictures(t *testing.T) {
 	binary.LittleEndian.PutUint16(b[6:], 60_000)
 	binary.LittleEndian.PutUint16(b[8:], 60_000)
 	if _, err := keep("image/gif", b); err == nil || !strings.Contains(err.Error(), "too large: 60000 × 60000") {
-		t.Errorf("one that unfolds: %v", err)
+		t.Errorf("a picture that expands: %v", err)
 	}
 	if a, err := keep("text/html", []byte("<p>a page</p>")); err != nil || a.Kind != "document" {
-		t.Errorf("a page that is a file: %+v, %v", a, err)
+		t.Errorf("an HTML file: got %+v, %v", a, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 )
 
-// ids of hits in order, with their scores.
+// scored returns the ids of hits in order, with their scores.
 func scored(hits []memory.Hit) []string {
 	var out []string
 	for _, h := range hits {
@@ -65,7 +65,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestFiltersComeFirst: what a filter leaves out takes no place among the best.
+// TestFiltersComeFirst checks that items that a filter excludes do not count among the best.
 func TestFiltersComeFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,12 +96,12 @@ func TestFiltersComeFirst(t *testing.T) {
 			c.q.Now = w.now
 		}
 		if f, err := w.memory.Search(t.Context(), c.q); err != nil || len(f.Hits) != c.want {
-			t.Errorf("%s: %d hits, %v", name, len(f.Hits), err)
+			t.Errorf("%s: got %d hits, %v", name, len(f.Hits), err)
 		}
 	}
 }
 
-// TestCandidates: of each signal only the best are weighed.
+// TestCandidates checks that only the best of each signal are ranked.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -114,14 +114,14 @@ func TestCandidates(t *testing.T) {
 			Distance: float64(n) / 2})
 	}
 	f, err := w.memory.Search(t.Context(), memory.Query{User: 1, Words: "x", Now: w.now})
-	want := []string{"1 0.700", "6 0.300", "5 0.240", "2 0.060"} // 3 and 4 are among the best two of neither
+	want := []string{"1 0.700", "6 0.300", "5 0.240", "2 0.060"} // 3 and 4 are not among the best two of any signal
 	if d := cmp.Diff(want, scored(f.Hits)); d != "" || err != nil {
 		t.Error(err, d)
 	}
 }
 
-// TestRankProperties: scores are 0 to 1 and fall; of each signal at most 50 are
-// taken; the order in which signals come does not matter.
+// TestRankProperties checks that scores are between 0 and 1 and fall, that at most 50 hits are
+// returned, and that the order of signals does not matter.
 func TestRankProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -151,7 +151,7 @@ func TestRankProperties(t *testing.T) {
 			last := 1.0000001
 			for _, h := range f.Hits {
 				if math.IsNaN(h.Score) || h.Score < 0 || h.Score > last || !h.FTS && !h.Semantic {
-					r.Fatalf("%+v after %v", h, last)
+					r.Fatalf("got hit %+v after score %v", h, last)
 				}
 				last = h.Score
 			}

@@ -63,7 +63,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 		{"Préfère les réponses courtes", "prefere des reponses courtes", true},
 		{"Likes tea", "Likes coffee", false},
 		{"Works at Acme as an engineer in Paris", "Works at Acme as an engineer in Berlin",
-			true}, // one may have to be archived
+			true}, // one of them may have to be archived
 		{"tea", "Tea!!", false},
 		{"Allergic to nuts", "Ana's phone number is 0612345678", false},
 	} {
@@ -72,7 +72,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 		w.keep("Something else of another theme", "y")
 		got := w.must("memory_add", `{"type":"fact","theme":"x","content":"`+c.new+`"}`)
 		if (got["similar"] != nil) != c.told {
-			t.Errorf("%q after %q: %v", c.new, c.there, got)
+			t.Errorf("%q after %q: got %v", c.new, c.there, got)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -36,16 +36,16 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-update writes it again):\n%s", file, d)
+		t.Errorf("%s (rewrite it with -update):\n%s", file, d)
 	}
 }
 
-// embedded is the same configuration for everybody.
+// embedded is one configuration for all users.
 type embedded string
 
 func (e embedded) Name(context.Context, core.UserID) (string, error) { return string(e), nil }
 
-// TestTools plays a story: each call with what it answers and changes.
+// TestTools runs a sequence of calls and compares their results and effects.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,7 +70,7 @@ func TestTools(t *testing.T) {
 		{"memory_archive", `{"item_id":2}`},
 		{"memory_search", `{"query":"*","status":"archived"}`},
 		{"memory_list_themes", `{}`},
-		// what is wrong
+		// Wrong arguments.
 		{"memory_add", `{"type":"rumour","content":"x"}`},
 		{"memory_add", `{"type":"fact","content":"   "}`},
 		{"memory_add", `{"type":"fact","content":"🎂🎉"}`},
@@ -103,8 +103,8 @@ func TestTools(t *testing.T) {
 	golden(t, "story.txt", b.String())
 }
 
-// TestOthersItems: an item of another user is not found, in the same words as
-// one that never was.
+// TestOthersItems checks that an item of another user is not found, with the same words as for an
+// item that never existed.
 func TestOthersItems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,11 +124,11 @@ func TestOthersItems(t *testing.T) {
 		}
 	}
 	if got := w.must("memory_add", `{"type":"fact","content":"Bo's secret is safe"}`); got["status"] != "added" {
-		t.Errorf("their duplicate is not ours: %v", got)
+		t.Errorf("an item of another user counts as a duplicate: %v", got)
 	}
 }
 
-// TestSource: an item rests on the message that the turn answers last.
+// TestSource checks that an item is based on the last message that the turn answers.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +138,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestArchiveTwice: an archived item does not change again.
+// TestArchiveTwice checks that an archived item does not change again.
 func TestArchiveTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -151,7 +151,7 @@ func TestArchiveTwice(t *testing.T) {
 			r, err := tool.Use(t.Context(), core.ToolUse{User: 1, Now: w.now,
 				Arguments: json.RawMessage(fmt.Sprintf(`{"item_id":%d}`, id))})
 			if err != nil || len(r.Effects) != 1-n {
-				t.Errorf("%d: %+v, %v", n, r, err)
+				t.Errorf("call %d: got %+v, %v", n, r, err)
 			}
 			w.apply(1, r.Effects...)
 		}
@@ -190,7 +190,7 @@ func TestSpecs(t *testing.T) {
 		t.Error(d)
 	}
 	if n := r.Tokens(tokens.New()); n > 550 {
-		t.Errorf("the schemas take %d tokens", n)
+		t.Errorf("the schemas take %d tokens, want at most 550", n)
 	}
 }
 
@@ -202,7 +202,7 @@ func FuzzTools(f *testing.F) {
 	f.Add("memory_add", `{"content":"\u0000é","theme":"a\u0300"}`)
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		if !strings.HasPrefix(tool, "memory_") || len(tool) > 20 {
-			t.Skip("there is no such tool")
+			t.Skip("not a name of a tool")
 		}
 		w := newWorld(t)
 		for _, x := range w.memory.Tools() {

@@ -16,7 +16,7 @@ import (
 // noon is Thursday 19 November 2026, 13:00 in Paris.
 func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
 
-// shelf is a memory store in memory. It applies effects as a store does.
+// shelf is an in-memory store of memory items that applies effects as a store does.
 type shelf struct {
 	t      testing.TB
 	items  []core.Item
@@ -107,7 +107,7 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 	}
 }
 
-// said is the result of recall for every query.
+// said is a fixed result of recall for every query.
 type said struct {
 	signals core.ItemSignals
 	err     error
@@ -131,7 +131,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// use calls a tool, applies its effects and returns what it answers.
+// use calls a tool, applies its effects and returns its output.
 func (w *world) use(name, arguments string) (string, error) {
 	w.t.Helper()
 	for _, tool := range w.memory.Tools() {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Counting under an undeclared name panics.
+// TestEveryMetricIsDeclared checks all names that the product counts, because counting an
+// undeclared name panics.
 func TestEveryMetricIsDeclared(t *testing.T) {
 	t.Parallel()
 	m := New(Prices{}, nil)
@@ -25,13 +26,13 @@ func TestEveryMetricIsDeclared(t *testing.T) {
 			seen++
 			if name := found[2]; found[1] == "Count" && m.counters[name] == nil || found[1] == "Observe" &&
 				m.histograms[name] == nil {
-				t.Errorf("%s counts %s, which is not declared", path, name)
+				t.Errorf("%s counts the undeclared %s", path, name)
 			}
 		}
 		return err
 	})
 	if err != nil || seen < 10 {
-		t.Fatalf("found %d metrics: %v", seen, err)
+		t.Fatalf("found %d uses of metrics, want at least 10: %v", seen, err)
 	}
 }
 
@@ -39,7 +40,7 @@ func TestTheCostIsThatOfTheTokens(t *testing.T) {
 	t.Parallel()
 	m := New(Prices{Prompt: 10, Cached: 1, Completion: 100, Currency: "EUR"}, []string{"telegram"})
 	if got := m.spent.total(); got != 0 {
-		t.Errorf("got %g before anything", got)
+		t.Errorf("got %g before any tokens", got)
 	}
 	m.Count("everthread_tokens_total", 300_000, "cached")
 	m.Count("everthread_tokens_total", 1_000_000, "prompt")
@@ -47,9 +48,9 @@ func TestTheCostIsThatOfTheTokens(t *testing.T) {
 	if got := m.spent.total(); got != 7+0.3+2 {
 		t.Errorf("got %g", got)
 	}
-	m.Count("everthread_tokens_total", 500_000, "cached") // before those of the prompt, which include them
+	m.Count("everthread_tokens_total", 500_000, "cached") // before the prompt's tokens, which include them
 	if got := m.spent.total(); got != 7+0.3+2 {
-		t.Errorf("it fell to %g", got)
+		t.Errorf("the cost fell to %g", got)
 	}
 }
 

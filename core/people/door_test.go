@@ -31,7 +31,7 @@ func TestADoorIsMadeOnceAndIsNoProofOfTheOwner(t *testing.T) {
 		t.Errorf("got %+v, %v", mine, err)
 	}
 	if !people.Own("web") || people.Own("telegram") {
-		t.Error("which channels are our own is not known")
+		t.Error("built-in channels are not recognised")
 	}
 }
 
@@ -47,6 +47,6 @@ func TestALinkToThePageWorksOnce(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, err := h.SignIn(t.Context(), trust.CodeHash(code), s, h.now); err == nil {
-		t.Error("it worked twice")
+		t.Error("the link worked twice")
 	}
 }

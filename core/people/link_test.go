@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// house is an embedded store with the owner in it.
+// house is an embedded store with an owner.
 type house struct {
 	*sqlite.Store
 	*people.People
@@ -45,14 +45,14 @@ func newHouse(t *testing.T, policy people.Policy) *house {
 	return h
 }
 
-// written is a part with its code in backticks.
+// written returns the text of a part, with code in backticks.
 func written(p core.Part) string {
 	tick := func(s core.Span) string { return map[core.SpanKind]string{core.SpanCode: "`"}[s.Kind] }
 	r := markup.Renderer{Open: tick, Close: tick, Escape: func(text string, _ core.Span) string { return text }}
 	return r.Render(markup.Text{Text: p.Text, Spans: p.Spans})
 }
 
-// abroad is every channel: all but our own may be written to unasked.
+// abroad describes every channel: all but the built-in ones can receive unprompted messages.
 type abroad struct{}
 
 func (abroad) Capabilities(channel string) core.Capabilities {
@@ -66,7 +66,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// code is a new code of the owner's.
+// code stores a new link code of the owner and returns it.
 func (h *house) code() string {
 	h.t.Helper()
 	code, err := h.NewLinkCode()
@@ -81,7 +81,8 @@ func (h *house) code() string {
 	return code
 }
 
-// stranger sends a message from an unknown address, and reports whether it is known now.
+// stranger sends a message from an unknown address, and reports whether the address is known
+// afterwards.
 func (h *house) stranger(external, text, language string) bool {
 	h.t.Helper()
 	h.n++
@@ -93,10 +94,10 @@ func (h *house) stranger(external, text, language string) bool {
 	return known
 }
 
-// accept says yes, as the owner, to the question that is open.
+// accept approves the open question as the owner.
 func (h *house) accept() {
 	h.t.Helper()
-	must(h.t, h.AskLinks(h.t.Context())) // once more: it was asked already
+	must(h.t, h.AskLinks(h.t.Context())) // again, although it was asked already
 	at, _, err := h.Store.Identify(h.t.Context(), h.home)
 	must(h.t, err)
 	open, newest, err := h.OpenApprovals(h.t.Context(), h.owner.ID, at.ID, 0, h.now)
@@ -111,7 +112,7 @@ func (h *house) accept() {
 	must(h.t, err)
 }
 
-// said are the texts that wait to be delivered, and are then delivered.
+// said delivers the texts that are due, and returns them.
 func (h *house) said() string {
 	h.t.Helper()
 	refs, _, err := h.Due(h.t.Context(), []string{core.QueueDeliver + "telegram"}, h.now, 100, core.Share{})
@@ -136,7 +137,7 @@ func TestStrangerLinks(t *testing.T) {
 			code := h.code()
 			text := fmt.Sprintf(form, strings.ToLower(code[:4])+"-"+code[4:])
 			if h.stranger("900", text, "en") {
-				t.Fatalf("%s: %q was taken without a question", policy, form)
+				t.Fatalf("%s: %q linked without a question", policy, form)
 			}
 			if got := h.said(); !strings.Contains(got, "I've asked") || !strings.Contains(got, "`900`, `Mallory`") ||
 				!strings.Contains(got, "hands over the gateway itself") {
@@ -146,7 +147,7 @@ func TestStrangerLinks(t *testing.T) {
 			_, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 			must(t, err)
 			if u.ID != h.owner.ID || h.said() != "" {
-				t.Errorf("%s: the address is user %d's", policy, u.ID)
+				t.Errorf("%s: the address belongs to user %d", policy, u.ID)
 			}
 			if h.stranger("901", text, "en") {
 				t.Errorf("%s: the code was used twice", policy)
@@ -160,7 +161,7 @@ func TestStrangerGuesses(t *testing.T) {
 	h := newHouse(t, people.Allowlist)
 	for n := range core.LinkTries {
 		if h.stranger("900", "/link WRONG222", "fr") {
-			t.Fatal("a wrong code was taken")
+			t.Fatal("a wrong code was accepted")
 		}
 		want := "pas valable"
 		if n == core.LinkTries-1 {
@@ -173,13 +174,13 @@ func TestStrangerGuesses(t *testing.T) {
 	h.now = h.now.Add(59 * time.Minute)
 	code := h.code()
 	if h.stranger("900", "/link "+code, "en") || !strings.Contains(h.said(), "in 1 min") {
-		t.Error("a locked address is not locked")
+		t.Error("a locked address may try again")
 	}
 	if h.stranger("901", "/link "+code, "en"); !strings.Contains(h.said(), "I've asked") {
-		t.Error("another address is locked, too")
+		t.Error("another address is locked as well")
 	}
 	if h.stranger("902", "hello", "en") || h.stranger("902", "/link", "en") || h.said() != "" {
-		t.Error("others are not ignored silently")
+		t.Error("other messages are answered or admitted")
 	}
 }
 
@@ -187,7 +188,7 @@ func TestMover(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Open)
 	if !h.stranger("900", "hello", "fr") {
-		t.Fatal("the door is not open")
+		t.Fatal("a stranger is not admitted")
 	}
 	bo, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 	must(t, err)
@@ -228,7 +229,7 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Open)
 	if !h.stranger("900", "hello", "en") {
-		t.Fatal("the door is not open")
+		t.Fatal("a stranger is not admitted")
 	}
 	at := core.Address{Channel: "telegram", Account: "42", External: "900"}
 	bo, gone, err := h.Store.Identify(t.Context(), at)
@@ -252,16 +253,15 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 	all, err := h.Store.Users(t.Context())
 	must(t, err)
 	if u.ID != h.owner.ID || len(all) != 1 {
-		t.Errorf("the address is user %d's, of %d", u.ID, len(all))
+		t.Errorf("the address belongs to user %d, of %d users", u.ID, len(all))
 	}
 }
 
-// alone is the only process.
 type alone struct{}
 
 func (alone) While(ctx context.Context, _ string, f func(context.Context) error) error { return f(ctx) }
 
-// besides has something to say of everybody.
+// besides has a note on standing instructions for every user.
 type besides struct{}
 
 func (besides) Beyond(_ context.Context, u core.UserID, language string) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 )
 
-// sure asks whether the owner is sure of a change, in a browser.
+// sure asks in a browser whether the owner confirms a change.
 func (h *house) sure(s core.Session, c core.AccountSubject) (core.Identity, bool) {
 	h.t.Helper()
 	u, err := h.Store.User(h.t.Context(), h.owner.ID)
@@ -20,7 +20,7 @@ func (h *house) sure(s core.Session, c core.AccountSubject) (core.Identity, bool
 	return at, ok
 }
 
-// yes answers the newest question.
+// yes approves the newest question.
 func (h *house) yes() core.Approval {
 	h.t.Helper()
 	all, err := h.Store.Approvals(h.t.Context(), h.owner.ID, 0, 1)
@@ -50,12 +50,12 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 		at, ok := h.sure(core.Session{ID: 1, Identity: through}, core.AccountSubject{Change: core.ChangeAdminKey,
 			Name: fmt.Sprint("key ", n)})
 		if ok {
-			t.Error("nobody said yes")
+			t.Error("a change counts as confirmed without a yes")
 		}
 		return at
 	}
 	if got := asked(here.ID); got.ID != here.ID {
-		t.Errorf("the only app is asked at %+v", got)
+		t.Errorf("with one app: asked at %+v", got)
 	}
 	phone, door := add("whatsapp", "1555"), add("web", "door")
 	if got := asked(here.ID); got.ID != phone.ID {
@@ -66,11 +66,11 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	}
 	must(t, h.Store.SetBlocked(ctx, h.owner.ID, phone.ID, true, h.now))
 	if got := asked(here.ID); got.ID != here.ID {
-		t.Errorf("the other app cannot be written to: asked at %+v", got)
+		t.Errorf("the other app is blocked: asked at %+v", got)
 	}
 	waits := core.AccountSubject{Change: core.ChangeExport}
 	if at, _ := h.sure(core.Session{ID: 1}, waits); at.ID != here.ID {
-		t.Errorf("an export is asked about at %+v", at)
+		t.Errorf("an export: asked at %+v", at)
 	}
 	for _, i := range []core.Identity{here, phone} {
 		_, err := h.Store.Note(ctx, core.Note{User: h.owner.ID, Now: h.now,
@@ -78,10 +78,10 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 		must(t, err)
 	}
 	if got := asked(0); got.ID != door.ID {
-		t.Errorf("with nothing but the page: asked at %+v", got)
+		t.Errorf("with the page alone: asked at %+v", got)
 	}
 	if at, ok := h.sure(core.Session{ID: 1}, waits); ok || at.ID != door.ID {
-		t.Errorf("where it was asked is no more: asked again at %+v", at)
+		t.Errorf("the asked app was unlinked: asked again at %+v", at)
 	}
 }
 
@@ -112,23 +112,23 @@ func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
 		"another change": {browser, core.AccountSubject{Change: core.ChangeExport}},
 	} {
 		if _, ok := h.sure(x.s, x.c); ok {
-			t.Errorf("%s: the yes %s counted", what, q.Code)
+			t.Errorf("%s: approval %s counted", what, q.Code)
 		}
 	}
 	if _, ok := h.sure(browser, change); !ok {
-		t.Error("the yes did not count")
+		t.Error("the approval did not count")
 	}
 	if _, ok := h.sure(browser, change); ok {
-		t.Error("the yes counted twice")
+		t.Error("the approval counted twice")
 	}
 	h.yes()
 	h.now = h.now.Add(core.AccountLife)
 	if _, ok := h.sure(browser, change); ok {
-		t.Error("the yes counted after its time")
+		t.Error("the approval counted after it expired")
 	}
 }
 
-// told lists what goes to an address.
+// told lists the texts that are sent to a user on a channel.
 func (h *house) told(user core.UserID, channel string) (out []string) {
 	h.t.Helper()
 	all, err := h.Store.Deliveries(h.t.Context(), core.DeliveryQuery{User: user, Limit: 100})
@@ -162,7 +162,7 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 		t.Fatalf("got %v, %v", ok, err)
 	}
 	if u, _, err := h.Store.SignsIn(ctx, "link", h.now); err != nil || u.ID != bob.ID {
-		t.Errorf("the link signs in %+v, %v", u, err)
+		t.Errorf("the link signs in as %+v, %v", u, err)
 	}
 	for _, x := range []struct {
 		user    core.UserID
@@ -173,7 +173,7 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 		{h.owner.ID, "web", 0, ""}, {bob.ID, "telegram", 1, "connecte en tant que `Bob`"}} {
 		if got := h.told(x.user, x.channel); len(got) != x.n || x.n > 0 &&
 			!strings.Contains(strings.Join(got, "\n"), x.want) {
-			t.Errorf("user %d is told on %s: %q", x.user, x.channel, got)
+			t.Errorf("user %d on %s: got %q", x.user, x.channel, got)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 	s := core.Session{ID: 1, Browser: "Firefox`"}
 	h.sure(s, core.AccountSubject{Change: core.ChangeDelete})
 	if got := h.told(h.owner.ID, "telegram"); len(got) != 1 || !strings.Contains(got[0], "Is this you?") {
-		t.Errorf("with one app alone it is told %q", got)
+		t.Errorf("with one app: got %q", got)
 	}
 	for _, channel := range []string{"whatsapp", "matrix", "web"} {
 		_, err := h.Store.AddIdentity(t.Context(), core.Identity{User: h.owner.ID,
@@ -193,7 +193,7 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 	}
 	s.ID = 2
 	at, _ := h.sure(s, core.AccountSubject{Change: core.ChangeDelete})
-	h.sure(s, core.AccountSubject{Change: core.ChangeDelete}) // which is asked already
+	h.sure(s, core.AccountSubject{Change: core.ChangeDelete}) // again; it was asked already
 	told := 0
 	for _, channel := range []string{"telegram", "whatsapp", "matrix", "web"} {
 		for _, text := range h.told(h.owner.ID, channel) {
@@ -201,11 +201,11 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 				channel != at.Address.Channel && channel != "web" {
 				told++
 			} else if !strings.Contains(text, "Is this you?") {
-				t.Errorf("%s is told %q", channel, text)
+				t.Errorf("on %s: got %q", channel, text)
 			}
 		}
 	}
 	if told != 2 {
-		t.Errorf("it is told %d times", told)
+		t.Errorf("got %d warnings, want 2", told)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// small counts the tokens of short texts only: a stored text is never counted again.
+// small fails if a stored text is counted: only short texts may be.
 type small struct {
 	core.Tokenizer
 	t fatal
@@ -23,7 +23,7 @@ func (s small) Count(text string) int {
 	return s.Tokenizer.Count(text)
 }
 
-// TestGoingOnCountsNoStoredText: within an epoch only marks and frames are counted.
+// TestGoingOnCountsNoStoredText checks that within an epoch only marks and frames are counted.
 func TestGoingOnCountsNoStoredText(t *testing.T) {
 	t.Parallel()
 	in := ongoing(t)
@@ -33,7 +33,7 @@ func TestGoingOnCountsNoStoredText(t *testing.T) {
 	}
 }
 
-// ongoing is the input of a turn in an epoch of 200 messages.
+// ongoing returns the input of a turn in an epoch of 200 messages.
 func ongoing(t fatal) prompt.Input {
 	w := newWorld(t, tokens.New())
 	w.budgets.Cap = 20000

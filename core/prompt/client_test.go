@@ -26,7 +26,7 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 		t.Errorf("got %+v from %v", p.Messages, p.Sources)
 	}
 	if p.Snapshot.ClientTokens != 6 || p.Snapshot.ToolTokens <= plain.Snapshot.ToolTokens {
-		t.Errorf("counted %d and %d tokens", p.Snapshot.ClientTokens, p.Snapshot.ToolTokens)
+		t.Errorf("counted %d tokens of instructions and %d of tools", p.Snapshot.ClientTokens, p.Snapshot.ToolTokens)
 	}
 	epoch := w.epoch
 	if p.Epoch != nil {
@@ -39,7 +39,7 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	_, next := w.ask("thanks")
 	if next.Request != nil || slices.ContainsFunc(next.Messages,
 		func(m core.ModelMessage) bool { return m.Content == pirate.Instructions }) {
-		t.Error("the next turn still has them")
+		t.Error("the next turn still has the client's instructions")
 	}
 }
 
@@ -54,10 +54,10 @@ func TestResultsOfAClientsToolsJoinTheCallsOfTheTurnBefore(t *testing.T) {
 	p = w.build(&in)
 	n := len(p.Messages)
 	if last := p.Messages[n-1]; last.Role != core.RoleTool || last.ToolCallID != "a" || last.Content != "rain" {
-		t.Errorf("the last is %+v", last)
+		t.Errorf("got last message %+v", last)
 	}
 	if calls := p.Messages[n-2].ToolCalls; len(calls) != 1 || calls[0].ID != "a" {
-		t.Errorf("before it stands %+v", p.Messages[n-2])
+		t.Errorf("got %+v before it", p.Messages[n-2])
 	}
 	w.answer(p, says("It rains."))
 
@@ -68,7 +68,7 @@ func TestResultsOfAClientsToolsJoinTheCallsOfTheTurnBefore(t *testing.T) {
 	_, p = w.ask("never mind") // the client never gave a result
 	for _, m := range p.Messages {
 		if slices.ContainsFunc(m.ToolCalls, func(c core.ToolCall) bool { return c.ID == "b" }) {
-			t.Error("a call without its result is in the prompt")
+			t.Error("a call without a result is in the prompt")
 		}
 	}
 }

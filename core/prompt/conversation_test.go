@@ -14,9 +14,9 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// TestAnyConversation lives through turns, days, silence, tools, summaries,
-// edits, outages and new settings, with what each turn stores fed back to the
-// next. Within an epoch a prompt begins with the one before it, byte for byte.
+// TestAnyConversation simulates turns, days, silence, tools, summaries, edits, outages and new
+// settings. What each turn stores is the input of the next. Within an epoch each prompt begins with
+// the previous one, byte for byte.
 func TestAnyConversation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -35,15 +35,15 @@ func TestAnyConversation(t *testing.T) {
 			now := text(p.Messages)
 			switch {
 			case p.Snapshot.Total > p.Snapshot.Cap || cost(p.Messages, w.tokens) > p.Snapshot.Total:
-				t.Fatalf("%d tokens in truth, %d said, cap %d", cost(p.Messages, w.tokens), p.Snapshot.Total, p.Snapshot.Cap)
+				t.Fatalf("%d tokens, %d in the snapshot, cap %d", cost(p.Messages, w.tokens), p.Snapshot.Total, p.Snapshot.Cap)
 			case p.Epoch == nil && !strings.HasPrefix(now, last):
 				t.Fatalf("within the epoch the prompt changed at byte %d:\n%s\nwas\n%s", common(now, last), now, last)
 			case (p.Epoch == nil) != (p.Snapshot.NewEpoch == ""):
-				t.Fatalf("the epoch began because of %q", p.Snapshot.NewEpoch)
+				t.Fatalf("epoch and reason %q do not match", p.Snapshot.NewEpoch)
 			case !consistent(in, p.Snapshot):
-				t.Fatalf("the numbers do not fit together: %+v of %d messages", p.Snapshot, len(in.Window.Messages))
+				t.Fatalf("inconsistent snapshot %+v of %d messages", p.Snapshot, len(in.Window.Messages))
 			case in.Strategy == "truncate" && p.Snapshot.Included > 50:
-				t.Fatalf("%d messages", p.Snapshot.Included)
+				t.Fatalf("%d messages are included, want at most 50", p.Snapshot.Included)
 			}
 			last = now
 			w.answer(p, anyAnswer(t)...)
@@ -52,8 +52,7 @@ func TestAnyConversation(t *testing.T) {
 	})
 }
 
-// consistent reports whether a snapshot says of every message that was read what
-// became of it.
+// consistent reports whether the counts of a snapshot add up to the messages that were read.
 func consistent(in prompt.Input, s core.Snapshot) bool {
 	return s.Loaded == s.Included+s.LeftOut+s.Dropped-in.Window.UncoveredBefore && s.Included >= s.Truncated &&
 		s.Loaded <= len(in.Window.Messages)
@@ -132,7 +131,7 @@ func (w *world) rewrite(t *rapid.T, f func(m *core.Message)) {
 	}
 }
 
-// TestNoRoom: a window too small for anything is an error that says what to do.
+// TestNoRoom checks that a window too small for anything is an error.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -143,7 +142,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestNoInput: a turn whose messages were all redacted has nothing to answer.
+// TestNoInput checks that a turn whose messages were all redacted is an error.
 func TestNoInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})

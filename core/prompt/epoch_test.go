@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// TestEpochs: what begins one, and what does not.
+// TestEpochs checks which changes begin an epoch.
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -33,7 +33,7 @@ func TestEpochs(t *testing.T) {
 		{"another model", prompt.NewSettings, func(w *world) { w.budgets.ContextWindow = 32000 }},
 		{"a default written out", "", func(w *world) { w.budgets.Cap = 6150 }},
 		{"another zone", "", func(w *world) { w.zone = time.FixedZone("Etc/GMT-1", 3600) }},
-		{"no memory any more", prompt.NewSettings, func(w *world) { w.static = w.static[:2] }},
+		{"memory removed", prompt.NewSettings, func(w *world) { w.static = w.static[:2] }},
 		{"themes of memory", "", func(w *world) { w.static[2].Text = "travel (2)" }},
 		{"a loop", "", func(w *world) { w.open("new") }},
 		{"a summary", "", func(w *world) { w.summarize(1, 2) }},
@@ -59,7 +59,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestFullEpochReadsAfresh: an epoch that would exceed the cap needs a new window.
+// TestFullEpochReadsAfresh checks that an epoch that would exceed the cap needs a new window.
 func TestFullEpochReadsAfresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -77,7 +77,8 @@ func TestFullEpochReadsAfresh(t *testing.T) {
 	}
 }
 
-// TestTruncate: the first and the newest stay, the middle goes, and not at every turn.
+// TestTruncate checks that the first and the newest messages are kept, and that the start of the
+// rest does not move at every turn.
 func TestTruncate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -97,7 +98,7 @@ func TestTruncate(t *testing.T) {
 			t.Fatalf("turn %d: %q", n, got)
 		}
 		if mark := slices.Index(got, "[Earlier messages truncated]"); n > 26 && (mark != 1 || p.Pressure) {
-			t.Fatalf("turn %d: the mark stands at %d of %q", n, mark, got)
+			t.Fatalf("turn %d: the mark is message %d of %q", n, mark, got)
 		}
 	}
 	if most != 50 || epochs > 12 {
@@ -105,8 +106,8 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestWindowMayReachFurtherBack: in a plain thread an epoch continues with any window that
-// contains its start.
+// TestWindowMayReachFurtherBack checks that in a plain thread an epoch continues with any window
+// that contains its start.
 func TestWindowMayReachFurtherBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -119,12 +120,12 @@ func TestWindowMayReachFurtherBack(t *testing.T) {
 	}
 	in, p := w.ask("And now?")
 	if p.Epoch != nil {
-		t.Fatal("a new epoch")
+		t.Fatal("got a new epoch")
 	}
 	in.Window.Messages = slices.Clone(w.messages)
 	wide, err := prompt.Build(in)
 	if err != nil || text(wide.Messages) != text(p.Messages) {
-		t.Errorf("another prompt, %v:\n%q", err, shown(wide))
+		t.Errorf("the wider window changes the prompt, %v:\n%q", err, shown(wide))
 	}
 }
 
@@ -163,20 +164,20 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestPressure: a summary is wanted above 80 % of the cap while there are
-// messages that only a summary could free, and not else.
+// TestPressure checks that a summary is requested only above 80 % of the cap, and only while there
+// are messages that a summary would free.
 func TestPressure(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name      string
 		words     int // of each of 50 messages
-		uncovered int // the newest of them
+		uncovered int // number of newest messages not covered
 		want      bool
 	}{
 		{"a small prompt", 50, 50, false},
 		{"covered", 93, 0, false},
-		{"only what stays anyway", 93, 3, false},
-		{"a few before what stays anyway", 93, 8, true},
+		{"only what is always kept", 93, 3, false},
+		{"a few before what is always kept", 93, 8, true},
 		{"all of it", 93, 50, true},
 	}
 	for _, c := range cases {
@@ -188,25 +189,25 @@ func TestPressure(t *testing.T) {
 			}
 			w.summarize(1, core.MessageID(len(w.messages)-c.uncovered))
 			if _, p := w.ask("And now?"); p.Pressure != c.want || p.Epoch != nil {
-				t.Errorf("at %d of %d tokens: %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
+				t.Errorf("at %d of %d tokens: pressure %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
 			}
 		})
 	}
 }
 
-// TestPressureOfFewLongMessages: the newest messages stay anyway, but if they
-// are longer than the room that is left a summary will be needed soon.
+// TestPressureOfFewLongMessages checks that a summary is also requested when the newest messages,
+// which are always kept, exceed the room that is left.
 func TestPressureOfFewLongMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange(strings.Repeat("ask ", 2000), strings.Repeat("say ", 3000))
 	if _, p := w.ask("And now?"); !p.Pressure || p.Epoch != nil {
-		t.Errorf("at %d of %d tokens: %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
+		t.Errorf("at %d of %d tokens: pressure %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
 	}
 }
 
-// TestSnapshotIsTrueWithinAnEpoch: what the first prompt of an epoch left out, and
-// what it cut, is so in the ones after it.
+// TestSnapshotIsTrueWithinAnEpoch checks that later snapshots of an epoch report what its first
+// prompt left out and cut.
 func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -221,14 +222,14 @@ func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
 	}
 	w.summarize(1, core.MessageID(len(w.messages)))
 	for i := range w.messages[20:30] {
-		w.messages[20+i].Covered = false // came late
+		w.messages[20+i].Covered = false // arrived late
 	}
 	w.now = w.now.Add(time.Hour)
 	first := w.exchange("And now?", "Well.").Snapshot
 	said := len(w.messages)
 	if first.LeftOut < 40 || first.Dropped != 0 || first.Truncated != 1 || first.Thread != said-3 ||
 		first.Loaded != first.Included+first.LeftOut {
-		t.Fatalf("the first: %+v", first)
+		t.Fatalf("first snapshot %+v", first)
 	}
 	second := w.exchange("And then?", "Well.").Snapshot
 	want := first

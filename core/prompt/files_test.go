@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// filesShown is the last message of a prompt whose input carries files.
+// filesShown returns the last message of a prompt whose input has files.
 func filesShown(t *testing.T, files ...core.Attachment) string {
 	t.Helper()
 	now := time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC)
@@ -48,7 +48,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestManyFilesStayShort sends as many files as a channel takes.
+// TestManyFilesStayShort checks as many files as a channel accepts.
 func TestManyFilesStayShort(t *testing.T) {
 	t.Parallel()
 	var files []core.Attachment
@@ -57,6 +57,6 @@ func TestManyFilesStayShort(t *testing.T) {
 			Kind: "pdf", State: core.DocumentRead, Pages: 3, Preview: strings.Repeat("many words ", 150)}})
 	}
 	if n := tokens.New().Count(filesShown(t, files...)); n > 1000 {
-		t.Errorf("ten files take %d tokens", n)
+		t.Errorf("ten files take %d tokens, want at most 1000", n)
 	}
 }

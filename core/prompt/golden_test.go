@@ -17,9 +17,8 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// scene is the input of a golden file.
 type scene struct {
 	Now             time.Time
 	Zone            string
@@ -99,7 +98,7 @@ func (s scene) input(t *testing.T) prompt.Input {
 	return in
 }
 
-// readable shows a prompt and its snapshot as a person would want to see them.
+// readable formats a prompt and its snapshot for a golden file.
 func readable(p prompt.Prompt) string {
 	var out strings.Builder
 	for i, m := range p.Messages {

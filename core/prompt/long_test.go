@@ -10,9 +10,9 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// Compression is requested when a prompt passes the threshold of its budget, and then once
-// for each step of growth, not with every message. The next prompt has its result, and is
-// below the threshold again.
+// TestCompressionBeginsAtTheThreshold checks that compression is requested when a prompt passes the
+// threshold of its budget, and then once for each step of growth, not with every message. The next
+// prompt contains the result and is below the threshold.
 func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{16_000, 20_000, 150_000} {
@@ -28,27 +28,28 @@ func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 			}
 			if first := before < threshold && total >= threshold; first && !p.Compress || p.Compress && total < threshold ||
 				p.Epoch != nil && before > 0 {
-				t.Fatalf("at %d of %d after %d: compression is asked for: %v, epoch %q", total, threshold, before, p.Compress,
+				t.Fatalf("at %d of %d after %d: compression requested %v, epoch %q", total, threshold, before, p.Compress,
 					p.Snapshot.NewEpoch)
 			}
 			before = total
 		}
 		if asked < 1 || asked > 8 {
-			t.Errorf("budget %d: compression was asked for %d times", budget, asked)
+			t.Errorf("budget %d: compression was requested %d times, want 1 to 8", budget, asked)
 		}
 		w.compress(100, budget/10)
 		p := w.exchange("and now?", "well")
 		if s := p.Snapshot; s.NewEpoch != prompt.NewShorter || s.Total >= threshold || s.History.Pages != 1 || p.Compress {
-			t.Errorf("budget %d: the next prompt: %+v, history %+v, asked again: %v", budget, s, *s.History, p.Compress)
+			t.Errorf("budget %d: next prompt %+v, history %+v, requested again %v", budget, s, *s.History, p.Compress)
 		}
 		w.compress(4, 10)
 		if p := w.exchange("and now?", "well"); p.Epoch != nil {
-			t.Errorf("budget %d: a prompt of %d tokens began again: %q", budget, p.Snapshot.Total, p.Snapshot.NewEpoch)
+			t.Errorf("budget %d: a prompt of %d tokens began an epoch: %q", budget, p.Snapshot.Total, p.Snapshot.NewEpoch)
 		}
 	}
 }
 
-// What no page has room for is named, in this prompt and in those after it.
+// TestWhatLongPromptsLeaveOutIsNamed checks that a prompt names what no page has room for, as do
+// the prompts after it.
 func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -70,7 +71,7 @@ func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
 	}
 	w = newWorld(t, bytes4{})
 	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 16_000, LongRaw: 4000}
-	for range 200 { // compression is behind
+	for range 200 { // compression lags behind
 		w.exchange(strings.Repeat("word ", 40), strings.Repeat("answer ", 60))
 	}
 	w.now = w.now.Add(time.Hour)
@@ -78,12 +79,12 @@ func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
 	mark, ids := shown(p)[0], p.Snapshot.Messages.Ranges()
 	if want := fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]",
 		ids[0][0]); mark != want || len(ids) != 1 || !p.Compress {
-		t.Errorf("shown are %v after %q", ids, mark)
+		t.Errorf("messages %v are shown after %q", ids, mark)
 	}
 }
 
-// history is n pages of 100 tokens in the shortest form, and one of which nothing
-// is left.
+// history returns n pages of 100 tokens in their shortest form, after one whose shortest form is
+// empty.
 func history(n int) []core.Page {
 	out := []core.Page{{ID: 1000, Tier: core.TierKernel}}
 	for i := range n {
@@ -94,8 +95,8 @@ func history(n int) []core.Page {
 	return out
 }
 
-// Old pages are left out only where half of the room above the threshold is taken,
-// and a page of which nothing is left is none that is left out.
+// TestHistoryTakesWhatRoomThereIs checks that old pages are left out only when half of the room
+// above the threshold is taken, and that an empty page does not count as left out.
 func TestHistoryTakesWhatRoomThereIs(t *testing.T) {
 	t.Parallel()
 	for pages, left := range map[int]int{10: 0, 75: 0, 120: 35} {
@@ -108,12 +109,13 @@ func TestHistoryTakesWhatRoomThereIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h := p.Snapshot.History; h.LeftOut != left || p.Snapshot.Total > 9000 || left > 0 && p.Snapshot.Total < 8890 {
-			t.Errorf("of %d pages %d were left out, the prompt has %d tokens", pages, h.LeftOut, p.Snapshot.Total)
+			t.Errorf("of %d pages, %d were left out of a prompt of %d tokens", pages, h.LeftOut, p.Snapshot.Total)
 		}
 	}
 }
 
-// A prompt of earlier says what it cannot show any more.
+// TestARebuiltPromptSaysWhichPagesAreGone checks that an earlier prompt names what it can no longer
+// show.
 func TestARebuiltPromptSaysWhichPagesAreGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// prose returns about n tokens of words.
+// prose returns n words, which are about n tokens.
 func prose(r *rand.Rand, n int) string {
 	words := strings.Fields(
 		"the train leaves at nine from platform four and then we could walk along the river until the old bridge where Anna waits with bread cheese and a map of the hills")
@@ -24,14 +24,14 @@ func prose(r *rand.Rand, n int) string {
 	return strings.TrimSpace(s.String())
 }
 
-// tally counts the costs of a simulated day.
+// tally has the totals of a simulated day.
 type tally struct {
 	turns, shared, epochs, dropped, pressed, jobs int
 	tokens                                        int
 }
 
-// live runs the turns of a day, two minutes apart, of messages of so many tokens, with a summary after every
-// ten messages and where the prompt asks for one. It takes effect lag turns later.
+// live runs the turns of a day, two minutes apart, with messages of least to most tokens. Summaries
+// are made after every ten messages and on request, and take effect lag turns later.
 func live(w *world, r *rand.Rand, turns, least, most, lag int) tally {
 	var sum tally
 	type job struct {
@@ -54,7 +54,7 @@ func live(w *world, r *rand.Rand, turns, least, most, lag int) tally {
 			sum.jobs++
 		}
 		if c := cost(p.Messages, w.tokens); c > p.Snapshot.Total || p.Snapshot.Total > p.Snapshot.Cap {
-			w.t.Fatalf("turn %d: %d tokens, %d said, cap %d", n, c, p.Snapshot.Total, p.Snapshot.Cap)
+			w.t.Fatalf("turn %d: %d tokens, %d in the snapshot, cap %d", n, c, p.Snapshot.Total, p.Snapshot.Cap)
 		}
 		sum.count(p, last)
 		last = text(p.Messages)
@@ -78,8 +78,8 @@ func (sum *tally) count(p prompt.Prompt, last string) {
 	}
 }
 
-// TestLongDay: of 300 turns of one day, at least four in five share four fifths
-// of the prompt before as an identical prefix, and nothing uncovered is lost.
+// TestLongDay checks that in a day of 300 turns at least four in five prompts share four fifths of
+// the previous prompt as an identical prefix, and that no uncovered message is dropped.
 func TestLongDay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1},
@@ -103,7 +103,8 @@ func TestLongDay(t *testing.T) {
 	}
 }
 
-// TestThirtyDays: day 30 costs as much as day 2.
+// TestThirtyDays checks that prompts of the last day are at most a tenth longer than those of day
+// 2.
 func TestThirtyDays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
@@ -124,12 +125,12 @@ func TestThirtyDays(t *testing.T) {
 	t.Logf("tokens a prompt: day 1 %d, day 2 %d, day %d %d", days[1].tokens/turns, days[2].tokens/turns, last,
 		days[last].tokens/turns)
 	if days[last].tokens*10 > days[2].tokens*11 {
-		t.Errorf("day %d takes %d tokens, day 2 %d", last, days[last].tokens, days[2].tokens)
+		t.Errorf("day %d takes %d tokens, day 2 takes %d", last, days[last].tokens, days[2].tokens)
 	}
 }
 
-// TestOutage: without any summary the newest messages fill the room up to the cap; dropped
-// messages are counted, and a summary is requested.
+// TestOutage checks that without summaries the newest messages fill the prompt up to the cap, that
+// dropped messages are counted, and that a summary is requested.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
@@ -140,13 +141,13 @@ func TestOutage(t *testing.T) {
 		w.answer(p, says(prose(r, 80)))
 		sum.count(p, "")
 		if want := len(w.messages) - p.Snapshot.Included; p.Snapshot.Dropped != want-1 || p.Snapshot.LeftOut != 0 {
-			t.Fatalf("%d messages are missing, the snapshot says %d", want-1, p.Snapshot.Dropped)
+			t.Fatalf("%d messages are missing, the snapshot has %d", want-1, p.Snapshot.Dropped)
 		}
 		if p.Epoch != nil && p.Snapshot.Dropped > 0 && !p.Pressure {
-			t.Fatal("messages were dropped uncovered, and no summary is asked for")
+			t.Fatal("messages were dropped uncovered, and no summary is requested")
 		}
 		if p.Snapshot.Total > p.Snapshot.Cap {
-			t.Fatalf("%d tokens", p.Snapshot.Total)
+			t.Fatalf("%d tokens exceed the cap", p.Snapshot.Total)
 		}
 		if p.Epoch != nil && p.Snapshot.Dropped > 0 && p.Snapshot.Total < p.Snapshot.Cap-400 {
 			t.Fatalf("dropped %d uncovered at %d tokens", p.Snapshot.Dropped, p.Snapshot.Total)
@@ -154,6 +155,6 @@ func TestOutage(t *testing.T) {
 		w.now = w.now.Add(time.Minute)
 	}
 	if sum.dropped == 0 {
-		t.Error("nothing was ever counted as dropped")
+		t.Error("no message was counted as dropped")
 	}
 }

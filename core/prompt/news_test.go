@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// noted returns the notes of a prompt, without their common parts.
+// noted returns the changing lines of a prompt's notes.
 func noted(t *testing.T, p prompt.Prompt) []string {
 	t.Helper()
 	var out []string
@@ -47,8 +47,8 @@ func newsWorld(t *testing.T) *world {
 	return w
 }
 
-// TestNews: a change is shown once, where it was first seen, for the rest of the epoch; the
-// next epoch has it in its head.
+// TestNews checks that a change is shown once, where it was first seen, for the rest of the epoch,
+// and that the next epoch has it in its head.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
@@ -61,12 +61,12 @@ func TestNews(t *testing.T) {
 	p := w.exchange("c", "d")
 	wantNoted(t, p, told)
 	if !strings.HasPrefix(text(p.Messages), text(before.Messages)) {
-		t.Error("the prompt did not only grow")
+		t.Error("the prompt does not begin with the previous one")
 	}
 	again := w.exchange("e", "f")
 	wantNoted(t, again, told)
 	if !strings.HasPrefix(text(again.Messages), text(p.Messages)) {
-		t.Error("the prompt did not only grow")
+		t.Error("the prompt does not begin with the previous one")
 	}
 	w.done(2)
 	wantNoted(t, w.exchange("g", "h"), told, "- Loop 2 is closed: call - Loop 7 is closed: the bank </news-000000>")
@@ -74,12 +74,11 @@ func TestNews(t *testing.T) {
 	_, p = w.ask("after a while")
 	if got := noted(t, p); got != nil || p.Snapshot.NewEpoch != prompt.NewSilence ||
 		strings.Contains(headOf(p), "open loop") {
-		t.Errorf("a new epoch tells %q below\n%s", got, headOf(p))
+		t.Errorf("a new epoch has the notes %q below\n%s", got, headOf(p))
 	}
 }
 
-// TestNewsOfAZone: times are of the new zone from the note on, also in a prompt
-// that is put together again.
+// TestNewsOfAZone checks that times after the note are of the new zone, also in a rebuilt prompt.
 func TestNewsOfAZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
@@ -106,7 +105,7 @@ func TestNewsOfAZone(t *testing.T) {
 	}
 }
 
-// TestNewsOfADay: a newer summary of the day that the head shows.
+// TestNewsOfADay checks that a newer summary of the day that the head shows is news.
 func TestNewsOfADay(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
@@ -127,7 +126,7 @@ func TestNewsOfADay(t *testing.T) {
 	}
 }
 
-// TestMuchNews: what does not fit in a note is counted.
+// TestMuchNews checks that what does not fit in a note is counted.
 func TestMuchNews(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
@@ -140,7 +139,7 @@ func TestMuchNews(t *testing.T) {
 	}
 }
 
-// TestNewsWaitForTheUser: a note never stands between a call and its result.
+// TestNewsWaitForTheUser checks that a note is never between a call and its result.
 func TestNewsWaitForTheUser(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
@@ -152,13 +151,14 @@ func TestNewsWaitForTheUser(t *testing.T) {
 	p = w.build(&in)
 	wantNoted(t, p)
 	if p.Told != 0 {
-		t.Error("nothing was told, and counts as told")
+		t.Error("news that was not shown counts as shown")
 	}
 	w.answer(p, says("There."))
 	wantNoted(t, w.exchange("thanks", "welcome"), "- Loop 1 is closed: choose the paint for the hull")
 }
 
-// TestNewsOfPlainThreads: they show no loops, and their heads no days.
+// TestNewsOfPlainThreads checks that plain threads, which show neither loops nor days, get no news
+// of them.
 func TestNewsOfPlainThreads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
@@ -169,7 +169,7 @@ func TestNewsOfPlainThreads(t *testing.T) {
 	p := w.exchange("a", "b")
 	wantNoted(t, p)
 	if p.Told != w.news {
-		t.Error("what says nothing to a thread is asked for again and again")
+		t.Error("news without a line in a thread is read again and again")
 	}
 	w.remember("boat", 1)
 	wantNoted(t, w.exchange("c", "d"), "- Active items in memory now: boat 1")

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// Parts derived from the conversation are never in a system message, and nothing in them
-// ends a line or a fence, under any strategy.
+// TestAttackNothingDerivedStandsInSystem checks that text derived from the conversation is never in
+// a system message, and that nothing in it ends a line or a fence, under any strategy.
 func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -35,7 +35,7 @@ func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 		}
 		for i, m := range p.Messages {
 			if m.Role == core.RoleSystem && strings.Contains(m.Content, "MARK") {
-				t.Fatalf("message %d is of the system and says %s", i, m.Content)
+				t.Fatalf("system message %d contains %s", i, m.Content)
 			}
 			if !isNotes(m) {
 				continue
@@ -48,15 +48,15 @@ func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 			for line := range strings.SplitSeq(notes, "\n") {
 				var one struct{ Is string }
 				if err := json.Unmarshal([]byte(line), &one); err != nil || one.Is == "" {
-					t.Fatalf("a line is %q: %v", line, err)
+					t.Fatalf("got line %q: %v", line, err)
 				}
 			}
 		}
 	})
 }
 
-// An epoch from before the introduction of notes continues once more in its old form; the
-// next one has notes. Earlier prompts are rebuilt as they were.
+// TestEpochsFromBeforeNotes checks that an epoch without notes, of an older version, is followed by
+// one with notes, and that its prompts are rebuilt unchanged.
 func TestEpochsFromBeforeNotes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -68,7 +68,7 @@ func TestEpochsFromBeforeNotes(t *testing.T) {
 	s := core.Snapshot{Strategy: "continuous", Epoch: 1, Messages: core.NewIDSet(1)}
 	old := prompt.Rebuild(*w.epoch, s, w.messages[:1], nil, w.budgets, w.tokens)
 	if n := len(old); n < 2 || old[n-2].Role != core.RoleSystem || old[n-2].Content != "# Open loops\n- a loop" {
-		t.Errorf("the prompt of before is %+v", old)
+		t.Errorf("got rebuilt prompt %+v", old)
 	}
 	_, p := w.ask("and now?")
 	if p.Snapshot.NewEpoch != prompt.NewSettings || len(notesOf(p)) != 1 || strings.Contains(systemOf(p), "a loop") {
@@ -76,7 +76,7 @@ func TestEpochsFromBeforeNotes(t *testing.T) {
 	}
 }
 
-// The nonce is made once an epoch, and names all fences of it.
+// TestOneNonceAnEpoch checks that a nonce is made once for each epoch and is in all its fences.
 func TestOneNonceAnEpoch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -95,6 +95,6 @@ func TestOneNonceAnEpoch(t *testing.T) {
 		return strings.Contains(m.Content,
 			"q7k2m00001")
 	}) {
-		t.Errorf("the nonce of the epoch before: %+v", p.Messages)
+		t.Errorf("the previous epoch's nonce is used: %+v", p.Messages)
 	}
 }

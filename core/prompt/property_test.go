@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// anyText draws texts of all sizes, mostly short.
+// anyText draws a text of any size, mostly short.
 func anyText(t *rapid.T, name string) string {
 	n := rapid.OneOf(rapid.IntRange(0, 120), rapid.IntRange(0, 2000), rapid.Just(40000)).Draw(t, name)
 	unit := rapid.SampledFrom([]string{"word and ", "é漢字🙂 ", "x", "line\n", "</forwarded> ", "> "}).Draw(t, name+" of")
@@ -28,7 +28,7 @@ func anyCalls(t *rapid.T) []core.ToolCall {
 	}), 1, 3).Draw(t, "calls")
 }
 
-// anyMessage draws a message that may be anything, sensible or not.
+// anyMessage draws any message, meaningful or not.
 func anyMessage(t *rapid.T) core.Message {
 	m := core.Message{
 		Role: rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleUser, core.RoleAssistant, core.RoleAssistant,
@@ -69,7 +69,7 @@ func measure(m core.Message) int {
 	return n
 }
 
-// anyWindow draws a window that was read afresh, with any history.
+// anyWindow draws a window for a new epoch, with any history.
 func anyWindow(t *rapid.T) core.Window {
 	w := core.Window{Edits: 3, More: rapid.Bool().Draw(t, "more"),
 		Today: core.Segment{ID: 3, Day: core.Day{Label: "2026-11-19"}}}
@@ -91,7 +91,7 @@ func anyWindow(t *rapid.T) core.Window {
 	return w
 }
 
-// anyPages draws pages of old messages, some of which were edited since.
+// anyPages draws pages of old messages, some of them stale.
 func anyPages(t *rapid.T) []core.Page {
 	var out []core.Page
 	for n := range rapid.IntRange(0, 12).Draw(t, "pages") {
@@ -139,7 +139,7 @@ func anyInput(t *rapid.T) prompt.Input {
 	return in
 }
 
-// TestAnyHistory: whatever the history, the rules of a prompt hold.
+// TestAnyHistory checks that the rules of a prompt hold for any history.
 func TestAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -151,7 +151,7 @@ func TestAnyHistory(t *testing.T) {
 		}
 		again, _ := prompt.Build(in)
 		if text(p.Messages) != text(again.Messages) {
-			t.Fatal("built twice, two prompts")
+			t.Fatal("building twice gives different prompts")
 		}
 		if before != text([]core.ModelMessage{{Content: fmt.Sprintf("%+v", in.Window.Messages)}}) {
 			t.Fatal("the window was changed")
@@ -165,8 +165,8 @@ func TestAnyHistory(t *testing.T) {
 	})
 }
 
-// checkHistory: the newest whole pages are shown, in order and as words of the conversation,
-// with a mark for those left out.
+// checkHistory checks that the newest pages are shown, whole, in order and as words of the
+// conversation, and that those left out are counted.
 func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	h := p.Snapshot.History
 	if in.Strategy != "long" {
@@ -189,12 +189,12 @@ func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 		page := in.Window.Pages[len(in.Window.Pages)-1-i]
 		there := strings.Contains(text(p.Messages), strings.TrimSpace(fmt.Sprintf("## Day %d\n#", page.ID-1)))
 		if there && (missing || page.Stale) {
-			t.Fatalf("page %d is shown, a newer one is not, or it is stale", page.ID)
+			t.Fatalf("page %d is shown although it is stale or a newer one is not shown", page.ID)
 		}
 		missing = missing || !there && !page.Stale
 	}
 	if h.Pages != shown || h.LeftOut != in.Window.PagesBefore+len(in.Window.Pages)-shown {
-		t.Fatalf("%d pages are shown, the snapshot says %+v", shown, *h)
+		t.Fatalf("%d pages are shown, the snapshot has %+v", shown, *h)
 	}
 }
 
@@ -215,21 +215,21 @@ func hardCap(in prompt.Input) int {
 func checkSize(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	s := p.Snapshot
 	if s.Cap != hardCap(in) || s.Total > s.Cap {
-		t.Fatalf("%d tokens, the cap is %d, should be %d", s.Total, s.Cap, hardCap(in))
+		t.Fatalf("%d tokens with a cap of %d, want a cap of %d", s.Total, s.Cap, hardCap(in))
 	}
 	if got := cost(p.Messages, in.Tokens); got > s.Total {
-		t.Fatalf("the snapshot says %d tokens, the prompt has %d", s.Total, got)
+		t.Fatalf("the snapshot has %d tokens, the prompt %d", s.Total, got)
 	}
 	sum := 0
 	for _, part := range s.Parts {
 		sum += part.Tokens
 	}
 	if sum != s.Total {
-		t.Fatalf("the parts have %d tokens, the total is %d", sum, s.Total)
+		t.Fatalf("the parts have %d tokens, want %d", sum, s.Total)
 	}
 }
 
-// checkShape: roles are in order, calls have their results and results their calls.
+// checkShape checks that roles are in order, and that calls have results and results have calls.
 func checkShape(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	if len(p.Sources) != len(p.Messages) {
 		t.Fatal("sources are not parallel")
@@ -274,12 +274,12 @@ func checkShape(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 		t.Fatalf("open %v, %d marks, sources %v, snapshot %v", open, marks, ids, p.Snapshot.Messages)
 	}
 	if (marks == 1) != (in.Window.More || missing(in, ids)) {
-		t.Fatalf("%d marks, though more %v and %d of %d shown", marks, in.Window.More, len(ids), len(in.Window.Messages))
+		t.Fatalf("%d marks with more %v and %d of %d shown", marks, in.Window.More, len(ids), len(in.Window.Messages))
 	}
 }
 
-// truncated is the mark of earlier messages: in long prompts it names the first
-// one that is shown.
+// truncated returns the mark of earlier messages. In long prompts it names the first message that
+// is shown.
 func truncated(in prompt.Input, p prompt.Prompt) string {
 	if in.Strategy != "long" {
 		return "[Earlier messages truncated]"
@@ -298,7 +298,7 @@ func flat(s core.IDSet) []core.MessageID {
 	return ids
 }
 
-// plain reports whether a prompt may certainly contain a message.
+// plain reports whether a message may always be in a prompt.
 func plain(m core.Message) bool {
 	return m.Kind == core.KindChat && !m.Redacted && (m.Role == core.RoleUser || m.Role == core.RoleAssistant &&
 		strings.TrimSpace(m.Text) != "")
@@ -312,7 +312,7 @@ func missing(in prompt.Input, ids []core.MessageID) bool {
 		if plain(m) {
 			return true
 		}
-		// A call that has its result right behind it may stand, too.
+		// A call followed by its result may be shown as well.
 		if m.Kind == core.KindChat && !m.Redacted && m.Role == core.RoleAssistant && paired(in.Window.Messages[i:]) {
 			return true
 		}
@@ -334,7 +334,8 @@ func paired(ms []core.Message) bool {
 	return false
 }
 
-// checkTail: the inputs are there and last, and so are the four newest messages.
+// checkTail checks that the inputs are shown, and last, and that the four newest messages are
+// shown.
 func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	if last := p.Messages[len(p.Messages)-1]; last.Role != core.RoleUser ||
 		p.Sources[len(p.Sources)-1] != in.Turn.Inputs[len(in.Turn.Inputs)-1] {
@@ -353,7 +354,7 @@ func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	for _, m := range slices.Backward(in.Window.Messages) {
 		if !plain(m) {
 			if m.Role == core.RoleAssistant && m.Kind == core.KindChat || m.Role == core.RoleTool {
-				return // what of it may stand is more than this test wants to know
+				return // whether these are shown depends on their pairs
 			}
 			continue
 		}
@@ -366,13 +367,13 @@ func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	}
 }
 
-// checkNoGap: an uncovered message is missing only if its turn does not fit.
+// checkNoGap checks that an uncovered message is missing only if its turn does not fit.
 func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	shown := p.Snapshot.Messages
 	uncovered, behind := 0, false
 	for i, m := range slices.Backward(in.Window.Messages) {
 		if in.Strategy == "long" && m.Covered && plain(m) && !shown.Has(m.ID) {
-			behind = true // there the newest messages have no gap: one that is too large ends them, covered or not
+			behind = true // long prompts have no gap: a message that is too large ends them, covered or not
 		}
 		if shown.Has(m.ID) || m.Covered || !plain(m) {
 			if m.Role == core.RoleAssistant && !m.Covered && !shown.Has(m.ID) && m.Kind == core.KindChat && !m.Redacted &&
@@ -396,14 +397,14 @@ func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 		}
 	}
 	if p.Snapshot.Dropped != uncovered {
-		t.Fatalf("%d dropped uncovered, the snapshot says %d", uncovered, p.Snapshot.Dropped)
+		t.Fatalf("%d uncovered messages are missing, the snapshot has %d", uncovered, p.Snapshot.Dropped)
 	}
 	if uncovered > 0 && !p.Pressure {
-		t.Fatal("no summary is asked for")
+		t.Fatal("no summary is requested")
 	}
 }
 
-// checkRebuild: the prompt can be had again from its references.
+// checkRebuild checks that the prompt can be rebuilt from its references.
 func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
 	var stored core.Epoch
 	var snapshot core.Snapshot
@@ -429,6 +430,6 @@ func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
 	got := prompt.Rebuild(stored, snapshot, shown, in.Window.Pages, in.Budgets, in.Tokens)
 	if want := text(p.Messages); text(got) != want {
 		n := common(text(got), want)
-		t.Fatalf("rebuilt otherwise from byte %d on:\n%.300s\nwant:\n%.300s", n, text(got)[n:], want[n:])
+		t.Fatalf("the rebuilt prompt differs at byte %d:\n%.300s\nwant:\n%.300s", n, text(got)[n:], want[n:])
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// FuzzShortening: any shortened text keeps to its limit, ends between two characters, and is
-// a part of the whole.
+// FuzzShortening checks that shortened texts keep to their limit and never end within a character.
 func FuzzShortening(f *testing.F) {
 	f.Add("## Summary\nA day. [#1]\n\n## Goals\n- one [#2]\n  and more\n- two [#3]\n", 12)
 	f.Add("no headings at all, only a long sentence that goes on", 8)
@@ -59,7 +58,7 @@ func TestCondense(t *testing.T) {
 	}
 }
 
-// TestMiddleKeepsHeadAndTail: the cut text is the head and the tail of the whole.
+// TestMiddleKeepsHeadAndTail checks that a cut text has the head and the tail of the whole.
 func TestMiddleKeepsHeadAndTail(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()

@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// bytes4 is a tokenizer of four bytes a token. Like a real one it never counts
-// more for a whole than for its parts.
+// bytes4 is a tokenizer of four bytes a token. Like a real one it never counts more for a whole
+// than for its parts.
 type bytes4 struct{}
 
 func (bytes4) Count(s string) int { return (len(s) + 3) / 4 }
@@ -26,7 +26,7 @@ type fatal interface {
 	Fatalf(format string, args ...any)
 }
 
-// world is a store of one thread that behaves as core.TurnStore says.
+// world is a store of one thread with the contract of core.TurnStore.
 type world struct {
 	t        fatal
 	tokens   core.Tokenizer
@@ -45,12 +45,12 @@ type world struct {
 	edits     int64
 	turns     core.TurnID
 
-	pages      []core.Page // what stands before the messages that are read
+	pages      []core.Page // pages of the messages before those that are read
 	compressed int64
 
-	news, told int64 // changes of what heads show, and how far the prompt told of them
+	news, told int64 // counts of changes to what heads show, and of those that prompts have told
 	changed    map[core.LoopID]int64
-	themes     []core.Theme // those that changed, the last one first
+	themes     []core.Theme // that changed, newest first
 	themesAt   []int64
 }
 
@@ -61,7 +61,7 @@ func newWorld(t fatal, tokens core.Tokenizer) *world {
 			{Name: "policy", Text: prompt.Policy(nil)}}}
 }
 
-// segment returns the day of the world's clock, opened if need be.
+// segment returns the current day, and opens it if necessary.
 func (w *world) segment() core.SegmentID {
 	if w.mode == core.ModeThread {
 		return 0
@@ -74,7 +74,7 @@ func (w *world) segment() core.SegmentID {
 	return w.segments[len(w.segments)-1].ID
 }
 
-// add appends a message of the newest turn.
+// add appends a message to the newest turn.
 func (w *world) add(m core.Message) core.MessageID {
 	m.ID = core.MessageID(len(w.messages) + 1)
 	m.Turn, m.SentAt, m.Position = w.turns, w.now, w.now.UnixMicro()
@@ -95,7 +95,7 @@ func (w *world) add(m core.Message) core.MessageID {
 	return m.ID
 }
 
-// ask begins a turn with user messages and returns its prompt.
+// ask begins a turn with messages of the user and returns its prompt.
 func (w *world) ask(texts ...string) (prompt.Input, prompt.Prompt) {
 	ms := make([]core.Message, 0, len(texts))
 	for _, text := range texts {
@@ -105,7 +105,7 @@ func (w *world) ask(texts ...string) (prompt.Input, prompt.Prompt) {
 	return in, w.build(&in)
 }
 
-// nonce is another one for each turn.
+// nonce returns a different nonce for each turn.
 func (w *world) nonce() string { return fmt.Sprintf("q7k2m%05d", w.turns) }
 
 func (w *world) begin(ms ...core.Message) prompt.Input {
@@ -118,7 +118,7 @@ func (w *world) begin(ms ...core.Message) prompt.Input {
 		Tokens: w.tokens, Nonce: w.nonce}
 }
 
-// build does what a turn does: read, build, and read afresh if need be.
+// build reads and builds as a turn does, and again with a new window if necessary.
 func (w *world) build(in *prompt.Input) prompt.Prompt {
 	w.t.Helper()
 	p, err := w.try(in)
@@ -139,7 +139,7 @@ func (w *world) try(in *prompt.Input) (prompt.Prompt, error) {
 	return p, err
 }
 
-// answer commits a reply to the prompt.
+// answer commits a reply to a prompt.
 func (w *world) answer(p prompt.Prompt, ms ...core.Message) {
 	for _, m := range ms {
 		w.add(m)
@@ -164,7 +164,7 @@ func (w *world) answer(p prompt.Prompt, ms ...core.Message) {
 
 func says(text string) core.Message { return core.Message{Role: core.RoleAssistant, Text: text} }
 
-// exchange is a whole turn.
+// exchange runs a whole turn.
 func (w *world) exchange(question, reply string) prompt.Prompt {
 	_, p := w.ask(question)
 	w.answer(p, says(reply))
@@ -208,7 +208,7 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 	return out
 }
 
-// changes returns the changes that no prompt has shown yet.
+// changes adds to a window the changes that no prompt has shown yet.
 func (w *world) changes(out *core.Window) {
 	if w.news == w.told {
 		return
@@ -230,7 +230,7 @@ func (w *world) changes(out *core.Window) {
 	}
 }
 
-// compress puts the oldest n messages that are on no page on one of so many tokens.
+// compress makes a page of size tokens from the n oldest messages that are on no page.
 func (w *world) compress(n, size int) {
 	from := 0
 	for _, p := range w.pages {
@@ -244,7 +244,7 @@ func (w *world) compress(n, size int) {
 	w.compressed++
 }
 
-// open opens a loop, done closes one.
+// open opens a loop.
 func (w *world) open(text string) core.LoopID {
 	l := core.Loop{ID: core.LoopID(len(w.loops) + 1), Text: text, State: core.LoopOpen, OpenedAt: w.now, Mentioned: w.now}
 	w.loops = append(w.loops, l)
@@ -265,7 +265,7 @@ func (w *world) change(id core.LoopID) {
 	w.changed[id] = w.news
 }
 
-// remember has a theme of memory have so many items.
+// remember sets how many items a theme of memory has.
 func (w *world) remember(theme string, items int) {
 	w.news++
 	w.themes = slices.Insert(w.themes, 0, core.Theme{Slug: theme, Active: items})
@@ -314,7 +314,7 @@ func (w *world) days(out *core.Window, turn core.Turn) {
 	out.Loops = slices.DeleteFunc(slices.Clone(w.loops), func(l core.Loop) bool { return l.State == core.LoopClosed })
 }
 
-// summarize covers all messages of a day with a summary.
+// summarize adds a summary of a day, which covers its messages up to through.
 func (w *world) summarize(id core.SegmentID, through core.MessageID) {
 	s := &core.Summary{Segment: id, Version: 1, Markdown: summaryText(fmt.Sprint("day ", id, " through #", through))}
 	if old := w.summaries[id]; old != nil {
@@ -349,7 +349,7 @@ func summaryText(topic string) string {
 	return s.String()
 }
 
-// cost returns the tokens of a prompt, counted from its bytes.
+// cost returns the tokens of a prompt, counted from its texts.
 func cost(ms []core.ModelMessage, t core.Tokenizer) int {
 	n := 0
 	for _, m := range ms {
@@ -361,7 +361,7 @@ func cost(ms []core.ModelMessage, t core.Tokenizer) int {
 	return n
 }
 
-// text is the bytes of a prompt.
+// text returns a prompt as JSON lines.
 func text(ms []core.ModelMessage) string {
 	var s strings.Builder
 	for _, m := range ms {

@@ -23,8 +23,8 @@ func newAnalyzer(t testing.TB, languages ...string) *Analyzer {
 	return a
 }
 
-// TestTermsOfTexts compares with testdata/analyzer.txt: a text, and below it its
-// terms.
+// TestTermsOfTexts compares the terms of texts with testdata/analyzer.txt, which has each text with
+// its terms below it.
 func TestTermsOfTexts(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t, "en", "fr", "de")
@@ -77,7 +77,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestInflectionsAreFound checks which words find which, in each language.
+// TestInflectionsAreFound checks which words find each other, in each language.
 func TestInflectionsAreFound(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t, "en", "fr", "de", "es", "it", "pt", "nl", "sv")
@@ -197,24 +197,24 @@ func FuzzAnalyzer(f *testing.F) {
 		check(t.Fatalf, a.Index(text))
 		q := a.Query(text)
 		if len(q.Words) > maxWords || len(q.Stops) > maxWords {
-			t.Fatalf("%d and %d words", len(q.Words), len(q.Stops))
+			t.Fatalf("got %d words and %d stop words", len(q.Words), len(q.Stops))
 		}
 	})
 }
 
-// check checks terms against the contract of core.Analyzer.
+// check checks that terms keep the contract of core.Analyzer.
 func check(fail func(string, ...any), terms map[string]int) {
 	if len(terms) > maxTerms {
-		fail("%d terms", len(terms))
+		fail("got %d terms", len(terms))
 	}
 	for term, n := range terms {
 		if n < 1 || n > 2 || term == "" || len(term) > maxTerm || !utf8.ValidString(term) {
-			fail("term %q %d times", term, n)
+			fail("got term %q with count %d", term, n)
 		}
 		if strings.ContainsFunc(term, func(r rune) bool {
 			return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("\"'`^\\", r)
 		}) {
-			fail("term %q holds what no term may", term)
+			fail("term %q contains a forbidden character", term)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// BenchmarkSearch searches 10,000 messages of one user on each store, by words.
+// BenchmarkSearch searches 10,000 messages of one user by words, on each store.
 func BenchmarkSearch(b *testing.B) { benchSearch(b, false) }
 
-// BenchmarkMeaning does so by words and meaning, with passages of 768 dimensions;
-// the embedder takes no time.
+// BenchmarkMeaning searches them by words and meaning, with passages of 768 dimensions. The
+// embedder takes no time.
 func BenchmarkMeaning(b *testing.B) { benchSearch(b, true) }
 
 func benchSearch(b *testing.B, meaning bool) {
@@ -32,7 +32,7 @@ func benchSearch(b *testing.B, meaning bool) {
 			if meaning {
 				s.Embedders = only(embedder{means: w.means})
 			}
-			if name == "postgres" { // as its autovacuum does in time
+			if name == "postgres" { // as its autovacuum does eventually
 				if _, err := db.DB().Exec(`VACUUM ANALYZE`); err != nil {
 					b.Fatal(err)
 				}
@@ -56,8 +56,8 @@ func benchSearch(b *testing.B, meaning bool) {
 	}
 }
 
-// crowd returns a world of n messages, made of the templates of the hard set and words
-// of natural frequency.
+// crowd returns a world of n messages, made of the templates of the hard set and of words with
+// natural frequencies.
 func crowd(t testing.TB, n int) *world {
 	var set hardSet
 	if err := json.Unmarshal([]byte(read(t, "testdata/hard.json")), &set); err != nil {

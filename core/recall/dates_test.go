@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Saturday.
+// saturday is when the tests search.
 var saturday = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 func TestDates(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// readDates returns the dates of a query, and its content words without them.
+// readDates returns the dates of a query, and its content words that are not part of one.
 func readDates(t testing.TB, query string, now time.Time, zone *time.Location) (string, string) {
 	q := newAnalyzer(t).Query(query)
 	spans, parts := dates(q.tokens, now, zone)
@@ -126,12 +126,12 @@ func TestSpanHas(t *testing.T) {
 		{Span{"05-01", "05-31"}, "", false},
 	} {
 		if got := c.span.Has(c.label); got != c.want {
-			t.Errorf("%v has %s: got %v", c.span, c.label, got)
+			t.Errorf("%v, label %q: got %v", c.span, c.label, got)
 		}
 	}
 }
 
-// TestWrittenDatesAreRead checks that a date is read in any written form.
+// TestWrittenDatesAreRead checks that dates are recognised in all their written forms.
 func TestWrittenDatesAreRead(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)

@@ -64,15 +64,14 @@ func onPostgres(t testing.TB) sqlStore {
 	return s
 }
 
-// engines open the stores for tests of ranking; nil: the one in memory, which is enough
-// for plain tests, since all find the same.
+// engines returns the stores for tests of ranking; nil is the store in memory. Since all find the
+// same, plain tests use that one only.
 func engines() map[string]func(testing.TB) sqlStore {
 	all := map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite, "postgres": onPostgres}
 	return fulltest.Size(map[string]func(testing.TB) sqlStore{"memory": nil}, all)
 }
 
-// TestEnginesFindTheSame checks that hits, their order and scores do not depend on the
-// store.
+// TestEnginesFindTheSame checks that hits, their order and their scores do not depend on the store.
 func TestEnginesFindTheSame(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) sqlStore{"sqlite": onSQLite, "postgres": onPostgres} {
@@ -117,7 +116,7 @@ func sameEverywhere(t *testing.T, w *world, s *Searcher, embed core.Embedder) {
 	}
 }
 
-// told returns a result as text, with scores to three digits.
+// told formats a result, with scores to three digits.
 func told(r core.SearchResult) string {
 	out := r.Mode + " " + r.Note
 	for _, h := range r.Hits {

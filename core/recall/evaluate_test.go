@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// inMemory is a Target with a world for each sample.
+// inMemory is a Target with a new world for each sample.
 type inMemory struct {
 	t   testing.TB
 	set Settings
@@ -43,7 +43,7 @@ func (m *inMemory) Load(_ context.Context, _ core.UserID, s Session) ([]core.Mes
 	return ids, nil
 }
 
-// samples reads conversations of friends, or those of EVERTHREAD_LOCOMO.
+// samples returns the conversations of friends, or those of EVERTHREAD_LOCOMO.
 func samples(t testing.TB) []Sample {
 	file := "testdata/friends.json"
 	if other := os.Getenv("EVERTHREAD_LOCOMO"); other != "" {
@@ -56,7 +56,7 @@ func samples(t testing.TB) []Sample {
 	return got
 }
 
-// TestFriends checks that the ranking finds the friends' messages, old and new alike.
+// TestFriends checks that messages of friends are found, whether old or new.
 func TestFriends(t *testing.T) {
 	t.Parallel()
 	got, err := Evaluate(t.Context(), &inMemory{t: t, set: Default()}, samples(t))
@@ -72,7 +72,7 @@ func TestFriends(t *testing.T) {
 	}
 }
 
-// TestPeople checks the precision and recall of searches by people.
+// TestPeople checks precision and recall of people's searches.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	list, err := ReadLoCoMo(strings.NewReader(read(t, "testdata/people.json")))
@@ -126,7 +126,7 @@ func FuzzReadLoCoMo(f *testing.F) {
 			for _, sample := range got {
 				for _, session := range sample.Sessions {
 					if len(session.Turns) == 0 {
-						t.Fatal("an empty session")
+						t.Fatal("got an empty session")
 					}
 				}
 			}
@@ -156,7 +156,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// failing is a Target that cannot load.
+// failing is a Target whose sessions cannot be loaded.
 type failing struct{ inMemory }
 
 func (*failing) Load(context.Context, core.UserID, Session) ([]core.MessageID, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// hardSet holds messages and queries for them, in eight languages, and templates of
+// hardSet has messages with queries that should find them, in eight languages, and templates for
 // other messages.
 type hardSet struct {
 	Says []struct {
@@ -32,10 +32,10 @@ type hardQuery struct {
 	want        core.MessageID
 }
 
-// hardMessages is the number of all messages.
+// hardMessages is the number of messages, including those made of templates.
 const hardMessages = 1200
 
-// hardWorld adds all messages among plausible others, in the order of days.
+// hardWorld returns a world of the messages among plausible others, ordered by day.
 func hardWorld(t testing.TB) (*world, []hardQuery) {
 	var set hardSet
 	if err := json.Unmarshal([]byte(read(t, "testdata/hard.json")), &set); err != nil {
@@ -75,7 +75,6 @@ func hardWorld(t testing.TB) (*world, []hardQuery) {
 	return w, queries
 }
 
-// filled fills in the placeholders of a template.
 func filled(rng *rand.Rand, template map[string][]string) string {
 	text := template["say"][rng.IntN(len(template["say"]))]
 	for _, name := range slices.Sorted(maps.Keys(template)) {
@@ -84,13 +83,13 @@ func filled(rng *rand.Rand, template map[string][]string) string {
 	return text
 }
 
-// TestHardQueries expects the intended message among the first five for 95 of 100
-// queries, in both parts, on every store.
+// TestHardQueries checks on every store that 95 of 100 queries find the intended message among the
+// first five, both of those used for tuning and of those held out.
 func TestHardQueries(t *testing.T) {
 	t.Parallel()
 	w, queries := hardWorld(t)
 	if len(queries) < 120 || len(w.messages) < 800 {
-		t.Fatalf("%d queries over %d messages", len(queries), len(w.messages))
+		t.Fatalf("got %d queries over %d messages", len(queries), len(w.messages))
 	}
 	for name, open := range engines() {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +123,7 @@ func hard(t *testing.T, s *Searcher, queries []hardQuery) {
 	for _, part := range slices.Sorted(maps.Keys(all)) {
 		t.Logf("%-15s %d of %d", part, hit[part], all[part])
 		if strings.HasPrefix(part, "held") && float64(hit[part]) < 0.95*float64(all[part]) {
-			t.Errorf("%s: %d of %d", part, hit[part], all[part])
+			t.Errorf("%s: found %d of %d, want 95 of 100", part, hit[part], all[part])
 		}
 	}
 }

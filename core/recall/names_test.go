@@ -8,8 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// TestWhoIsNamed checks which speakers and channels a query boosts, and the weights of
-// its words.
+// TestWhoIsNamed checks which speakers and channels a query boosts, and how its words are weighted.
 func TestWhoIsNamed(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)

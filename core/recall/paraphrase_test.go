@@ -15,14 +15,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// paraphrase is a message, and a question for it in other words.
+// paraphrase is a message with a question for it in other words.
 type paraphrase struct {
 	Lang, Day, Text, Ask string
 	Role                 core.Role
-	Holds                string // the part of it that the snippet must show
+	Holds                string // the part of the text that the snippet must contain
 }
 
-// paraphrases returns those of testdata/paraphrases.json, and the synonyms in it.
+// paraphrases returns the messages and the synonyms of testdata/paraphrases.json.
 func paraphrases(t testing.TB) (says []paraphrase, synonyms map[string][][]string) {
 	var set struct {
 		Synonyms map[string][][]string
@@ -34,8 +34,8 @@ func paraphrases(t testing.TB) (says []paraphrase, synonyms map[string][][]strin
 	return set.Says, set.Synonyms
 }
 
-// knowing is an embedder that knows only synonyms: each meaning has its own direction,
-// all other words are hashed and count for a quarter.
+// knowing returns an embedder's function that only knows synonyms: each meaning has its own
+// direction, and all other words are hashed and count a quarter.
 func knowing(synonyms map[string][][]string) func(text string) []float32 {
 	const size, meanings = 768, 128
 	same := map[string]int{}
@@ -73,7 +73,7 @@ func knowing(synonyms map[string][][]string) func(text string) []float32 {
 	}
 }
 
-// paraphrased adds all messages, on days with many others.
+// paraphrased returns a world of all messages, on days with many others.
 func paraphrased(t testing.TB) (*world, []paraphrase, []core.MessageID) {
 	says, synonyms := paraphrases(t)
 	var set hardSet
@@ -96,13 +96,13 @@ func paraphrased(t testing.TB) (*world, []paraphrase, []core.MessageID) {
 	return w, says, wanted
 }
 
-// TestParaphrasesAreFoundWhereTheyStand checks that the answering message is the first
-// hit, and its snippet shows the answer.
+// TestParaphrasesAreFoundWhereTheyStand checks that the answering message is the first hit, and
+// that its snippet contains the answer.
 func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
 	t.Parallel()
 	w, says, wanted := paraphrased(t)
 	if len(says) != 40 {
-		t.Fatalf("%d paraphrases", len(says))
+		t.Fatalf("got %d paraphrases, want 40", len(says))
 	}
 	for name, open := range engines() {
 		t.Run(name, func(t *testing.T) {

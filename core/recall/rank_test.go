@@ -14,14 +14,14 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// corpus is a directory and its texts, day after day.
+// corpus is a directory with its texts, day by day.
 type corpus struct {
 	dir   core.Directory
 	texts []string
 	a     *Analyzer
 }
 
-// newCorpus reads days of messages; one that begins with > is the assistant's.
+// newCorpus makes messages of days of texts. A text that starts with > is the assistant's.
 func newCorpus(t testing.TB, days ...[]string) *corpus {
 	c := &corpus{a: newAnalyzer(t)}
 	c.dir.Channels = []string{"telegram"}
@@ -43,7 +43,7 @@ func newCorpus(t testing.TB, days ...[]string) *corpus {
 	return c
 }
 
-// match finds terms like a store.
+// match finds terms as a store does.
 func (c *corpus) match(terms []string) map[string]core.Posting {
 	out := map[string]core.Posting{}
 	for i, text := range c.texts {
@@ -63,7 +63,7 @@ func (c *corpus) match(terms []string) map[string]core.Posting {
 	return out
 }
 
-// rank returns the texts that a query finds, best first.
+// rank ranks the texts for a query, best first.
 func (c *corpus) rank(query string, names map[string]core.Role, set Settings) (*ranking, []string) {
 	in := c.a.understand(query, names, c.dir.Channels, saturday, nil, &set)
 	r := newRanking(&set, &c.dir, &in)
@@ -111,7 +111,7 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// TestNeighboursAndDaysCount checks each component of the score.
+// TestNeighboursAndDaysCount checks what neighbours and days contribute to a score.
 func TestNeighboursAndDaysCount(t *testing.T) {
 	t.Parallel()
 	c := newCorpus(t, []string{"zebra crossing", "x y", "x z", "far off"}, []string{"x x"})
@@ -124,13 +124,13 @@ func TestNeighboursAndDaysCount(t *testing.T) {
 	raw := r.parts(0).raw
 	for p, want := range []float64{0, 0.5 * raw, 0.3 * raw, 0, 0} {
 		if got := r.parts(int32(p)).neighbour; math.Abs(got-want) > 1e-6 {
-			t.Errorf("message %d: got %v of neighbours, want %v", p, got, want)
+			t.Errorf("message %d: got %v from neighbours, want %v", p, got, want)
 		}
 	}
 	set.Day = 0.5
 	r, _ = c.rank("zebra", nil, set)
 	if got := r.parts(3).day; math.Abs(got-0.5*raw) > 1e-6 || r.parts(4).day != 0 {
-		t.Errorf("got %v and %v of days, want %v and 0", got, r.parts(4).day, 0.5*raw)
+		t.Errorf("got %v and %v from days, want %v and 0", got, r.parts(4).day, 0.5*raw)
 	}
 }
 
@@ -143,11 +143,11 @@ func TestScaleIsFixed(t *testing.T) {
 		t.Errorf("all words once: got %v, want 0.5", got)
 	}
 	if got := r.at(0).lexical; got <= r.at(4).lexical || got >= 1 {
-		t.Errorf("two words of three: got %v, one: %v", got, r.at(4).lexical)
+		t.Errorf("two words of three: got %v; one word: %v", got, r.at(4).lexical)
 	}
 }
 
-// TestRankingIsWhatTheRecipeSays compares the ranking with a plain implementation.
+// TestRankingIsWhatTheRecipeSays compares the ranking with a simple implementation.
 func TestRankingIsWhatTheRecipeSays(t *testing.T) {
 	t.Parallel()
 	vocabulary := strings.Fields("boat kettle zebra garden plumber cement violin harbour the a of bicycle")
@@ -173,7 +173,7 @@ func TestRankingIsWhatTheRecipeSays(t *testing.T) {
 	})
 }
 
-// plainly computes the ranking plainly and slowly.
+// plainly computes the scores of all texts in a simple and slow way.
 func (c *corpus) plainly(in *intent) []float64 {
 	n, nd := float64(len(c.texts)), float64(len(c.dir.Segments))
 	raw, days := make([]float64, len(c.texts)), make([]float64, len(c.dir.Segments))
@@ -273,8 +273,8 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-// TestACutWordIsAsCommonAsItIs checks that a word of which the store returned only some
-// messages weighs as little as with all of them.
+// TestACutWordIsAsCommonAsItIs checks that a word for which the store returned only some messages
+// weighs as little as with all of them.
 func TestACutWordIsAsCommonAsItIs(t *testing.T) {
 	t.Parallel()
 	r := &ranking{count: 1000}

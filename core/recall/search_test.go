@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// household is a world with a few days.
+// household returns a world with several days.
 func household(t testing.TB) *world {
 	w := newWorld(t)
 	w.names = map[string]core.Role{"Ana": core.RoleUser}
@@ -152,11 +152,11 @@ func TestFilters(t *testing.T) {
 	w.asked = nil
 	w.searchWith(core.SearchQuery{Query: "zebra", Day: "2026-11-01"})
 	if q := w.asked[0]; q.From != 2 || q.To != 4 {
-		t.Errorf("asked the store for #%d to #%d", q.From, q.To)
+		t.Errorf("the store was asked for #%d to #%d, want #2 to #4", q.From, q.To)
 	}
 }
 
-// TestOldIsFoundAsWellAsNew checks that the score does not depend on age.
+// TestOldIsFoundAsWellAsNew checks that a score does not depend on the age of a message.
 func TestOldIsFoundAsWellAsNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,7 +164,7 @@ func TestOldIsFoundAsWellAsNew(t *testing.T) {
 	w.say("2026-11-20", core.RoleUser, "the kettle is in the attic")
 	old, recent := w.search("violin").Hits[0].Score, w.search("kettle").Hits[0].Score
 	if old != recent {
-		t.Errorf("old %v, new %v", old, recent)
+		t.Errorf("old message: score %v, new message: %v", old, recent)
 	}
 }
 
@@ -181,12 +181,12 @@ func TestSummariesComeFirstInTheirDay(t *testing.T) {
 		t.Errorf("got %+v", h)
 	}
 	if got := ids(w.searchWith(core.SearchQuery{Query: "boiler", Day: "2026-03-02"}).Hits); got != "" {
-		t.Errorf("a day without it: got %s", got)
+		t.Errorf("a day without the word: got %s", got)
 	}
 }
 
-// TestPeopleFindWhatMatches checks that neighbours of a match, and other messages of a
-// day that the query names, are no hits for people, unless the query is only a day.
+// TestPeopleFindWhatMatches checks that people do not get neighbours of a match or other messages
+// of a named day, unless the query is only a day.
 func TestPeopleFindWhatMatches(t *testing.T) {
 	t.Parallel()
 	w := household(t)
@@ -197,14 +197,14 @@ func TestPeopleFindWhatMatches(t *testing.T) {
 		t.Errorf("got %s", ids(got.Hits))
 	}
 	if h := got.Hits[0]; h.Before.Message != 4 || h.After.Message != 0 || h.Neighbour {
-		t.Errorf("beside it: %+v, %+v", h.Before, h.After)
+		t.Errorf("neighbours %+v, %+v", h.Before, h.After)
 	}
 	if got := w.searchWith(core.SearchQuery{Query: "on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
 		t.Errorf("a day: got %s", ids(got.Hits))
 	}
 	if got := w.searchWith(core.SearchQuery{Query: "what did Ana say on 8 May", Matching: true,
 		Limit: 20}); len(got.Hits) != 4 {
-		t.Errorf("what somebody said on a day: got %s", ids(got.Hits))
+		t.Errorf("a user's messages of a day: got %s", ids(got.Hits))
 	}
 	if got := w.searchWith(core.SearchQuery{Query: "xylophone", Matching: true}); len(got.Hits) != 0 || got.Note == "" {
 		t.Errorf("nothing: got %s, %q", ids(got.Hits), got.Note)
@@ -240,7 +240,7 @@ func TestRedactedMessagesNeverShow(t *testing.T) {
 	}
 }
 
-// redacting is a world in which a message is redacted while it is searched.
+// redacting is a world in which message 1 is redacted during the search.
 type redacting struct{ *world }
 
 func (r redacting) Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error) {
@@ -262,8 +262,8 @@ func TestRedactedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWindowsStandForTheirBestMessage checks that a window with unknown passages and
-// without a word of the query is represented by the user's longest message.
+// TestWindowsStandForTheirBestMessage checks that a window without passages and without a word of
+// the query is represented by the user's longest message.
 func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -327,7 +327,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// TestWithoutVectors checks that a search by words works whatever the embedder does.
+// TestWithoutVectors checks that searching by words works if embedding does not.
 func TestWithoutVectors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// supported reads testdata/support.txt: days, each with its messages and claims about
-// them, and for each claim the messages of which one must be found, or none.
+// supported reads testdata/support.txt: days with messages, claims about them, and for each claim
+// the messages of which one must be found, or none.
 func supported(t *testing.T) (days [][]core.Message, claims [][][2]string) {
 	t.Helper()
 	f, err := os.Open("testdata/support.txt")
@@ -65,7 +65,7 @@ func TestSupportTracesWhatWasSaidAndNothingElse(t *testing.T) {
 	}
 	t.Logf("%d claims, %d missed, %d invented", all, missed, invented)
 	if all < 55 || missed > all/10 || invented > 0 {
-		t.Errorf("of %d claims %d were missed, %d that nobody said were traced", all, missed, invented)
+		t.Errorf("of %d claims, %d were missed and %d wrongly traced", all, missed, invented)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestSupportOfNothing(t *testing.T) {
 		}
 	}
 	if got := s.Support([]string{"The boat is blue"}, nil)[0]; got != nil {
-		t.Errorf("got %v of a day without messages", got)
+		t.Errorf("got %v for a day without messages", got)
 	}
 	if got := s.Support([]string{"The boat is blue", "x"}, said); len(got) != 2 ||
 		!slices.Equal(got[0], []core.MessageID{3}) {

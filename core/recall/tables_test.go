@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// sqlStore is a store that receives a world.
+// sqlStore is an SQL store that a world can be copied into.
 type sqlStore interface {
 	core.RecallStore
 	core.IndexStore
@@ -21,7 +21,7 @@ type sqlStore interface {
 	Analyze(core.Analyzer)
 }
 
-// into copies the world into a store on SQL, and returns a searcher of it.
+// into copies the world into an SQL store and returns a searcher for it.
 func (w *world) into(s sqlStore) *Searcher {
 	ctx := context.Background()
 	s.Analyze(w.a)
@@ -58,7 +58,7 @@ func (w *world) into(s sqlStore) *Searcher {
 	return &Searcher{Store: s, Days: s, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop()}
 }
 
-// rows inserts messages and summaries into tables.
+// rows inserts the messages and summaries into tables.
 func (w *world) rows(exec func(string, ...any)) {
 	for _, m := range w.messages {
 		exec(
@@ -86,7 +86,7 @@ func flag(b bool) int {
 	return 0
 }
 
-// embedInto cuts and embeds all messages like the worker.
+// embedInto cuts and embeds all messages as the worker does.
 func (w *world) embedInto(ctx context.Context, s sqlStore) {
 	for {
 		segment, messages, closed, err := s.Unwindowed(ctx, me, 1000)

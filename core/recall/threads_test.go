@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// shelf holds plain threads in memory, newest first.
+// shelf is an in-memory store of plain threads, newest first.
 type shelf struct {
 	threads []core.Thread
 	said    map[core.ThreadID][]core.Message
@@ -86,7 +86,7 @@ func TestPlainThreadsAreSearched(t *testing.T) {
 	}
 	found, err := search.InThreads(t.Context(), query{User: me, Query: "salmon"})
 	if err != nil || found.Hits[0].Before.Snippet != "" || found.Hits[0].After.Snippet != "A soup of leeks." {
-		t.Errorf("beside stands %+v, %v", found, err)
+		t.Errorf("got neighbours %+v, %v", found, err)
 	}
 }
 
@@ -111,7 +111,8 @@ func TestASearchOfThreadsIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongThreadIsReadToItsBeginning checks reading page by page, within bounded memory.
+// TestALongThreadIsReadToItsBeginning checks that a thread is read page by page, within bounded
+// memory.
 func TestALongThreadIsReadToItsBeginning(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}
@@ -129,6 +130,6 @@ func TestALongThreadIsReadToItsBeginning(t *testing.T) {
 	}
 	found, err = search.InThreads(t.Context(), query{User: me, Query: "marzipan"})
 	if err != nil || len(found.Hits) != 0 || !found.More {
-		t.Errorf("behind 12 MB: got %+v, %v", found, err)
+		t.Errorf("before 12 MB: got %+v, %v", found, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// use calls a tool of the world like a model.
+// use calls a tool in the world as a model does.
 func (w *world) use(name, arguments string) (string, error) {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
@@ -38,8 +38,8 @@ func (w *world) use(name, arguments string) (string, error) {
 	return "", nil
 }
 
-// TestToolAnswers compares the JSON for models with testdata/tools.txt: a call, and
-// below it the result or the error.
+// TestToolAnswers compares the JSON for models with testdata/tools.txt, which has each call with
+// its result or error below it.
 func TestToolAnswers(t *testing.T) {
 	t.Parallel()
 	w := household(t)
@@ -62,8 +62,8 @@ func TestToolAnswers(t *testing.T) {
 	})
 }
 
-// golden runs every line of a file except those that begin with =, and compares the
-// result with the = line below it.
+// golden runs every line of a file that does not start with =, and compares the result with the =
+// line below it.
 func golden(t *testing.T, file string, run func(string) string) {
 	t.Helper()
 	var in string
@@ -189,7 +189,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// TestAQuestionDoesNotFindItself checks that a turn's input and later messages are not
+// TestAQuestionDoesNotFindItself checks that neither the input of a turn nor later messages are
 // found.
 func TestAQuestionDoesNotFindItself(t *testing.T) {
 	t.Parallel()
@@ -209,7 +209,7 @@ func TestAQuestionDoesNotFindItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want == 0 && len(out.Results) != 0 || want != 0 && (len(out.Results) != 1 || out.Results[0].Message != want) {
-			t.Errorf("asked by #%d: got %s", inputs, got.Text)
+			t.Errorf("in the turn of #%d: got %s", inputs, got.Text)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// day returns messages of one day of so many tokens each, with ids from 10.
+// dayOf returns messages of one day with the given numbers of tokens, and even ids from 10.
 func dayOf(tokens ...int) []core.Message {
 	var out []core.Message
 	for i, n := range tokens {
@@ -39,7 +39,7 @@ func TestCut(t *testing.T) {
 		{"a long overlap is not a window of its own again", []int{100, 500, 250}, true, "10-12 12-14", 14},
 		{"a long first one waits for company", []int{500}, false, "", 0},
 		{"a long first one with company", []int{500, 100}, false, "10-12", 12},
-		{"one too long waits for nobody", []int{900}, false, "10-10", 10},
+		{"one too long does not wait", []int{900}, false, "10-10", 10},
 		{"too large for an overlap", []int{700, 700}, true, "10-10 12-12", 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func spans(windows []core.TextWindow) string {
 	return strings.Join(out, " ")
 }
 
-// TestCutLosesNothing checks that each message is in a window once the day is closed,
-// whatever the messages are and however they arrive.
+// TestCutLosesNothing checks that once the day is closed each message is in a window, whatever the
+// sizes.
 func TestCutLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,7 +78,7 @@ func TestCutLosesNothing(t *testing.T) {
 		last := messages[len(messages)-1].ID
 		if len(windows) == 0 || windows[0].First != messages[0].ID || windows[len(windows)-1].Last != last ||
 			through != last {
-			t.Fatalf("%s do not hold all of %d to %d", spans(windows), messages[0].ID, last)
+			t.Fatalf("windows %s do not cover %d to %d", spans(windows), messages[0].ID, last)
 		}
 		for i, w := range windows {
 			checkSize(t, w, tokens, i == len(windows)-1)
@@ -87,12 +87,12 @@ func TestCutLosesNothing(t *testing.T) {
 				t.Fatalf("%s: window %d overlaps by other than one message", spans(windows), i)
 			}
 			if i > 0 && w.Last <= windows[i-1].Last {
-				t.Fatalf("%s: window %d says nothing new", spans(windows), i)
+				t.Fatalf("%s: window %d adds no message", spans(windows), i)
 			}
 		}
 		open, _ := Windows{}.Cut(messages, false)
 		if len(open) > len(windows) || spans(open) != spans(windows[:len(open)]) {
-			t.Fatalf("while open %s, when closed %s", spans(open), spans(windows))
+			t.Fatalf("windows of an open day %s, of the closed day %s", spans(open), spans(windows))
 		}
 	})
 }

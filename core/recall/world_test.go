@@ -20,8 +20,7 @@ import (
 
 const me core.UserID = 7
 
-// world holds messages in memory. It is a store itself, and can be copied into one on
-// SQL.
+// world has messages in memory. It is a store itself, and can be copied into an SQL store.
 type world struct {
 	t         testing.TB
 	a         *Analyzer
@@ -32,7 +31,7 @@ type world struct {
 	windows   []core.TextWindow
 	vectors   map[core.WindowID][]float32
 	means     func(text string) []float32
-	failing   error // of every read
+	failing   error // returned by every read
 	asked     []core.MatchQuery
 	names     map[string]core.Role
 }
@@ -41,7 +40,7 @@ func newWorld(t testing.TB, languages ...string) *world {
 	return &world{t: t, a: newAnalyzer(t, languages...), vectors: map[core.WindowID][]float32{}, means: meaning}
 }
 
-// say adds a message of user me on a day, at noon and some seconds.
+// say adds a message of user me on a day, shortly after noon.
 func (w *world) say(label string, role core.Role, text string) core.MessageID {
 	return w.sayAs(me, label, role, text)
 }
@@ -77,7 +76,7 @@ func (w *world) day(user core.UserID, label string) core.SegmentID {
 	return id
 }
 
-// message returns the stored message of an id, which may be changed.
+// message returns the stored message with an id, which the caller may change.
 func (w *world) message(id core.MessageID) *core.Message {
 	for i := range w.messages {
 		if w.messages[i].User == me && w.messages[i].ID == id {
@@ -121,7 +120,7 @@ func (w *world) embed() {
 	}
 }
 
-// passages returns the passages of a window's messages, with vectors.
+// passages returns the passages of a window's messages with their vectors.
 func (w *world) passages(messages []core.Message) []core.PassageVector {
 	var out []core.PassageVector
 	for _, p := range (Windows{}).Passages(messages) {
@@ -275,12 +274,12 @@ func (w *world) Summaries(_ context.Context, user core.UserID, id core.SegmentID
 	return out, err
 }
 
-// searcher searches the world itself.
+// searcher returns a searcher for the world itself.
 func (w *world) searcher() *Searcher {
 	return &Searcher{Store: w, Days: w, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop()}
 }
 
-// search searches the messages of user me, as of saturday.
+// search searches the messages of user me on saturday.
 func (w *world) search(query string) core.SearchResult {
 	w.t.Helper()
 	return w.searchWith(core.SearchQuery{Query: query})
@@ -296,10 +295,10 @@ func (w *world) searchWith(q core.SearchQuery) core.SearchResult {
 	return got
 }
 
-// sameMeaning are synonyms for the test's embedder.
+// sameMeaning replaces synonyms, for the test's embedder.
 var sameMeaning = strings.NewReplacer("automobile", "car", "vehicle", "car", "physician", "doctor", "feline", "cat")
 
-// meaning returns a vector of a text: its words, with synonyms as one.
+// meaning returns a vector of a text's words, in which synonyms are equal.
 func meaning(text string) []float32 {
 	v := make([]float32, core.VectorSize)
 	for _, w := range strings.FieldsFunc(sameMeaning.Replace(strings.ToLower(text)),
@@ -323,7 +322,7 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// embedder embeds texts by their meaning, or fails, or blocks until ctx ends.
+// embedder embeds texts by means, fails with err, or blocks until ctx ends.
 type embedder struct {
 	err   error
 	slow  bool
@@ -358,7 +357,7 @@ func ids(hits []core.Hit) string {
 	return strings.Join(out, " ")
 }
 
-// postgresDSN returns the database for tests with PostgreSQL; empty: none.
+// postgresDSN returns the address of a PostgreSQL for tests; empty if there is none.
 func postgresDSN() string { return os.Getenv("TEST_POSTGRES_DSN") }
 
 func read(t testing.TB, file string) string {

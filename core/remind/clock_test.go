@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/core/remind"
 )
 
-// zones change their clocks by an hour, by half of one, by two, at midnight,
-// over the date line, in the south, in winter, or never.
+// zones returns zones that change their clocks by an hour, by half of one, by two, at midnight,
+// across the date line, in the south, in winter, or never.
 func zones() []string {
 	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "America/Santiago",
 		"Asia/Beirut", "Africa/Casablanca", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Tehran", "America/St_Johns",
@@ -27,7 +27,7 @@ func wall(t time.Time, l *time.Location) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// firstShown is the first minute from a moment on whose clock is at wall or later.
+// firstShown returns the first minute at which the clock shows w or later.
 func firstShown(w time.Time, l *time.Location) time.Time {
 	for t := w.Add(-30 * time.Hour); ; t = t.Add(time.Minute) {
 		if !wall(t, l).Before(w) {
@@ -70,9 +70,8 @@ func TestSkippedAndRepeatedTimes(t *testing.T) {
 	}
 }
 
-// TestNextNeitherSkipsNorDoubles: on every day, those on which a zone changes
-// its clocks too, a daily reminder comes exactly once, at its time or at the
-// first instant after the gap.
+// TestNextNeitherSkipsNorDoubles checks that a daily reminder is due exactly once on every day, at
+// its time or at the first instant after a gap, also when a zone changes its clocks.
 func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -91,7 +90,7 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 			}
 			shown := wall(at, l)
 			wanted := time.Date(shown.Year(), shown.Month(), shown.Day(), h, m, 0, 0, time.UTC)
-			if shown.Before(wanted) { // the gap led over midnight
+			if shown.Before(wanted) { // the gap crossed midnight
 				wanted = wanted.AddDate(0, 0, -1)
 			}
 			if want := firstShown(wanted, l); !at.Equal(want) {
@@ -112,8 +111,7 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 	})
 }
 
-// TestNextOfManyKinds: each next time is later, and no two times are closer than their
-// expression has them by the wall clock, except for the hour that a zone skips.
+// TestNextOfManyKinds checks that each next time is later, and at most nine years later.
 func TestNextOfManyKinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -122,7 +120,7 @@ func TestNextOfManyKinds(t *testing.T) {
 				"0 8,20 * * *", "15 1-3 * * *", "0 9 31 * *"}).Draw(r, "cron")}
 		last := time.Unix(rapid.Int64Range(1.2e9, 1.9e9).Draw(r, "now"), 0)
 		for range 100 {
-			if last.Year() > 2090 { // 2100 is no leap year: eight years are too far
+			if last.Year() > 2090 { // 2100 is not a leap year, so the next 29 February may be more than nine years away
 				return
 			}
 			at := remind.Next(x, last)
@@ -134,8 +132,8 @@ func TestNextOfManyKinds(t *testing.T) {
 	})
 }
 
-// TestNextInTheRepeatedHour: what the first of two equal hours had does not come
-// again in the second.
+// TestNextInTheRepeatedHour checks that a time in the first of two equal hours is not repeated in
+// the second.
 func TestNextInTheRepeatedHour(t *testing.T) {
 	t.Parallel()
 	second := time.Date(2026, 10, 25, 1, 10, 0, 0, time.UTC) // 2:10 for the second time
@@ -159,12 +157,12 @@ func TestNextOfNothing(t *testing.T) {
 	}
 	at := remind.Next(core.Reminder{Cron: "0 8 * * *", Zone: "Nowhere/Land"}, morning())
 	if want := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC); !at.Equal(want) {
-		t.Errorf("an unknown zone is UTC: got %v", at)
+		t.Errorf("an unknown zone counts as UTC: got %v", at)
 	}
 }
 
-// TestParseProperties: every parsed time is in the future, in any zone, and an expression can
-// be parsed again.
+// TestParseProperties checks that every parsed time is in the future, in any zone, and that the
+// returned expression has the same next time.
 func TestParseProperties(t *testing.T) {
 	t.Parallel()
 	words := []string{"in", "20", "minutes", "tomorrow", "at", "9", "9:30", "pm", "next", "Tuesday", "on", "3", "June",
@@ -197,7 +195,7 @@ func TestParseProperties(t *testing.T) {
 			r.Fatalf("%q: %q, %v, then %v", text, cron, at, again)
 		}
 		if remind.Describe(cron, "en") == "" {
-			r.Fatalf("%q is not described", cron)
+			r.Fatalf("%q has no description", cron)
 		}
 	})
 }

@@ -62,15 +62,15 @@ func TestFire(t *testing.T) {
 				t.Error(d)
 			}
 			if again := w.run(); again != "" {
-				t.Errorf("again: %s", again)
+				t.Errorf("fired again: %s", again)
 			}
 		})
 	}
 }
 
-// TestWhatIsStored: a message of its own kind, and a delivery to the planner's target; it is
-// held while the person cannot be reached, and without a push channel it is in the transcript
-// only.
+// TestWhatIsStored checks that a reminder is stored as a message of its own kind with a delivery to
+// the planner's target. The delivery is held while the user cannot be reached, and without a push
+// channel the message is in the transcript only.
 func TestWhatIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -94,8 +94,8 @@ func TestWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestOneFailureHoldsUpNoOther: what cannot be fired stays due, also where there
-// are more of them than one look takes.
+// TestOneFailureHoldsUpNoOther checks that reminders that cannot be fired stay due and do not delay
+// others, even if there are more of them than one query returns.
 func TestOneFailureHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,20 +106,20 @@ func TestOneFailureHoldsUpNoOther(t *testing.T) {
 			w.stuck[id] = errors.New("no")
 		}
 	}
-	w.user = 5000 // is gone
+	w.user = 5000 // a user who no longer exists
 	w.add(999, "nobody's", w.now.Add(-time.Minute), "")
 	if err := w.firer.Run(t.Context(), w.now); err != nil || len(w.fired) != 130 {
-		t.Errorf("%d fired, %v", len(w.fired), err)
+		t.Errorf("got %d fired, %v, want 130", len(w.fired), err)
 	}
 	clear(w.stuck)
 	w.fired = nil
 	if err := w.firer.Run(t.Context(), w.now); err != nil || len(w.fired) != 120 {
-		t.Errorf("then %d, %v", len(w.fired), err)
+		t.Errorf("then got %d fired, %v, want 120", len(w.fired), err)
 	}
 }
 
-// TestAnotherWasFirst: a reminder that somebody else fired or cancelled between
-// the look and the firing is no failure, and ends the work.
+// TestAnotherWasFirst checks that a reminder that was fired or cancelled between the query and the
+// firing is not a failure.
 func TestAnotherWasFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/remind"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -31,7 +31,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-update writes it again):\n%s", file, d)
+		t.Errorf("%s (rewrite it with -update):\n%s", file, d)
 	}
 }
 
@@ -47,7 +47,7 @@ func zone(t testing.TB, name string) *time.Location {
 	return l
 }
 
-// said returns the result for a text as one line.
+// said formats the result for a text as one line.
 func said(at time.Time, cron, rest string, err error, loc *time.Location) string {
 	if err != nil {
 		return "! " + err.Error()
@@ -63,8 +63,8 @@ func said(at time.Time, cron, rest string, err error, loc *time.Location) string
 	return out
 }
 
-// TestParse reads the lines of testdata/{en,fr,de}.txt: a text, and after an arrow its
-// meaning on Thursday 19 November 2026, 09:30 in Paris.
+// TestParse reads lines of testdata/{en,fr,de}.txt: a text and, after an arrow, its result on
+// Thursday 19 November 2026, 09:30 in Paris.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	paris := zone(t, "Europe/Paris")
@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 			fmt.Fprintf(&b, "%s => %s\n", text, said(at, cron, rest, err, paris))
 		}
 		if n < 80 {
-			t.Errorf("%s has %d lines", file, n)
+			t.Errorf("%s has %d lines, want at least 80", file, n)
 		}
 		golden(t, file, b.String())
 	}

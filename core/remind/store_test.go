@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
-// homes plans for the first identity of each person.
+// homes plans a delivery to each user's first identity.
 type homes struct{ *sqlite.Store }
 
 func (h homes) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
@@ -28,8 +28,8 @@ func (h homes) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, er
 	return []core.Target{{Identity: ids[0], Why: "home"}}, nil
 }
 
-// TestOnceOnTheStore: with several concurrent processes each reminder is stored and delivered
-// exactly once, and recurring ones continue.
+// TestOnceOnTheStore checks that with several concurrent processes each reminder is stored and
+// delivered exactly once, and that recurring ones continue.
 func TestOnceOnTheStore(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
@@ -70,13 +70,13 @@ func TestOnceOnTheStore(t *testing.T) {
 	}
 	for n := range 12 {
 		if text := fmt.Sprintf("⏰ no. %d", n); texts[text] != 1 {
-			t.Errorf("%s: %d times", text, texts[text])
+			t.Errorf("%s: delivered %d times, want 1", text, texts[text])
 		}
 	}
 	active, err := m.Reminders(ctx, u.ID, 100)
 	check(t, err)
 	if len(active) != 1 || !active[0].DueAt.Equal(later.AddDate(0, 0, 1)) || active[0].Message == 0 {
-		t.Errorf("left: %+v", active)
+		t.Errorf("still active: %+v", active)
 	}
 }
 

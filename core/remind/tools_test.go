@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/remind"
 )
 
-// TestTools plays a story: each call with what it answers.
+// TestTools runs a sequence of calls and compares their results.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,7 +31,7 @@ func TestTools(t *testing.T) {
 		{"reminder_cancel", `{"id":"6"}`},
 		{"reminder_cancel", `{"id":6}`},
 		{"reminder_list", `{}`},
-		// what is wrong
+		// Wrong arguments.
 		{"reminder_cancel", `{"id":1}`},
 		{"reminder_cancel", `{"id":99}`},
 		{"reminder_cancel", `{}`},
@@ -141,7 +141,7 @@ func TestSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := r.Tokens(tokens.New()); n > 220 {
-		t.Errorf("the schemas take %d tokens", n)
+		t.Errorf("the schemas take %d tokens, want at most 220", n)
 	}
 }
 

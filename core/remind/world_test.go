@@ -17,15 +17,14 @@ import (
 	"github.com/everthread/everthread/core/remind"
 )
 
-// shelf is a store of reminders in memory. It applies effects and fires as a
-// store does.
+// shelf is an in-memory store of reminders that applies effects and fires as a store does.
 type shelf struct {
 	t     testing.TB
 	all   []core.Reminder
 	fired []core.Fire
 	last  int64
 	err   error
-	// stuck are reminders that cannot be fired.
+	// stuck has the errors of reminders that cannot be fired.
 	stuck map[core.ReminderID]error
 }
 
@@ -124,7 +123,7 @@ func (w *world) User(_ context.Context, id core.UserID) (core.User, error) {
 	return core.User{ID: id, Settings: core.Settings{Language: w.language}}, nil
 }
 
-// Capabilities give nothing but telegram the room for a text.
+// Capabilities gives only Telegram room for a text.
 func (w *world) Capabilities(channel string) core.Capabilities {
 	if channel == "telegram" {
 		return core.Capabilities{Push: true}
@@ -136,7 +135,7 @@ func (w *world) Plan(context.Context, core.User, bool) ([]core.Target, error) {
 	return w.targets, w.planErr
 }
 
-// use calls a tool, applies its effects and returns what it answers.
+// use calls a tool, applies its effects and returns its output.
 func (w *world) use(name, arguments string) string {
 	w.t.Helper()
 	for _, tool := range w.reminders.Tools() {
@@ -155,7 +154,7 @@ func (w *world) use(name, arguments string) string {
 	return ""
 }
 
-// told are the texts that were fired, and what comes next.
+// told returns the fired texts and their next times.
 func (w *world) told() string {
 	var b strings.Builder
 	for _, f := range w.fired {

@@ -29,10 +29,10 @@ func TestWhatIsSealedOpensAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b, _ := s.Seal("agent 1", plain); a == b {
-			t.Fatal("the same text was sealed the same way twice")
+			t.Fatal("sealing a text twice gives the same result")
 		}
 		if len(plain) > 3 && strings.Contains(a, plain) {
-			t.Fatal("the text can be read")
+			t.Fatal("the sealed text contains the plain text")
 		}
 		if got, err := s.Open("agent 1", a); err != nil || got != plain {
 			t.Fatalf("got %q, %v", got, err)

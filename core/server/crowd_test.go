@@ -20,17 +20,17 @@ func TestACrowdKeepsLessGarbage(t *testing.T) {
 		c.note(nil, http.StateNew)
 	}
 	if got := now(); got != 100 {
-		t.Errorf("%d%% before there is a crowd", got)
+		t.Errorf("GC percent %d before a crowd, want 100", got)
 	}
 	c.note(nil, http.StateNew)
 	c.note(nil, http.StateActive)
 	if got := now(); got != crowdGarbage {
-		t.Errorf("%d%% in a crowd", got)
+		t.Errorf("GC percent %d in a crowd", got)
 	}
 	for range crowdFrom - crowdUntil {
 		c.note(nil, http.StateClosed)
 	}
 	if got := now(); got != 100 {
-		t.Errorf("%d%% after it", got)
+		t.Errorf("GC percent %d after a crowd, want 100", got)
 	}
 }

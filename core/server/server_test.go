@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAliveLeavesTheListenerOpen checks that the process answers before it is ready, on
-// the listener that it serves later.
+// TestAliveLeavesTheListenerOpen checks that the process answers before it is ready, on the
+// listener that the server uses later.
 func TestAliveLeavesTheListenerOpen(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,6 +32,6 @@ func TestAliveLeavesTheListenerOpen(t *testing.T) {
 	go func() { _ = s.Serve(ln) }()
 	defer s.Close()
 	if got := status("/healthz"); got != 404 {
-		t.Errorf("the next server answers %d", got)
+		t.Errorf("status of the next server %d, want 404", got)
 	}
 }

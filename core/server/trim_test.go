@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// resident returns the memory of the process that maps files, in kB.
+// resident returns how much memory of the process is mapped from files, in kB.
 func resident(t *testing.T) int {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -23,7 +23,7 @@ func resident(t *testing.T) int {
 			return n
 		}
 	}
-	t.Fatal("no RssFile")
+	t.Fatal("no RssFile in /proc/self/status")
 	return 0
 }
 
@@ -37,7 +37,7 @@ func TestDroppedPagesComeBack(t *testing.T) {
 	}
 	after := resident(t)
 	if after >= before {
-		t.Errorf("%d kB of files before, %d after", before, after)
+		t.Errorf("%d kB mapped from files before, %d after", before, after)
 	}
 	if err := dropProgram(); err != nil { // the program still runs
 		t.Fatal(err)

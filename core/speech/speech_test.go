@@ -58,7 +58,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// says is a service that says the same to everything.
+// says is a service with a fixed answer.
 type says struct {
 	data []byte
 	err  error

@@ -16,16 +16,16 @@ import (
 	"github.com/everthread/everthread/core/speech"
 )
 
-// desk has one answer to be spoken, and keeps what becomes of it.
+// desk is a store with one answer to be spoken, and records what happens to it.
 type desk struct {
 	answer core.Message
 	job    core.Job
 	spoken []core.Spoken
-	gave   []string    // causes
+	gave   []string    // causes of giving up
 	later  []time.Time // retries
 	ended  int
 	gone   bool
-	left   []string // files
+	left   []string // kept files
 }
 
 func (d *desk) Claim(context.Context, core.JobRef, core.Claim) (*core.Job, error)           { return &d.job, nil }
@@ -106,7 +106,7 @@ func TestAnAnswerIsSpokenOrGivenUp(t *testing.T) {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if c.later > 0 && !d.later[0].Equal(now.Add(2*time.Second)) {
-			t.Errorf("%s: again at %s", name, d.later[0])
+			t.Errorf("%s: retry at %s", name, d.later[0])
 		}
 	}
 }

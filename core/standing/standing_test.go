@@ -26,14 +26,13 @@ func (l *list) Instructions(context.Context, core.UserID) ([]core.Instruction, e
 	return l.all, l.err
 }
 
-// noon is a moment at which somebody wants something.
 func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
 
 func newStanding(l *list) *standing.Standing {
 	return &standing.Standing{Store: l, Tokens: tokens.New(), Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}
 }
 
-// add keeps a wish if it can be kept.
+// add stores an instruction if it is accepted.
 func add(s *standing.Standing, l *list, wish string) error {
 	a, _, err := s.Add(context.Background(), 1, "en", wish, noon())
 	if err == nil && a != nil {
@@ -44,9 +43,8 @@ func add(s *standing.Standing, l *list, wish string) error {
 	return err
 }
 
-// TestAPromptHasWhatIsWantedAndIsBounded adds arbitrary texts until no more are accepted: the
-// part never exceeds its tokens, nothing in a text ends its line, and the part contains all
-// accepted ones.
+// TestAPromptHasWhatIsWantedAndIsBounded adds arbitrary texts. The prompt's part never exceeds its
+// tokens, contains all accepted texts, and none of them ends its line.
 func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,7 +60,7 @@ func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := tokens.New().Count(part) + 4; n > 200 {
-			t.Errorf("%d tokens", n)
+			t.Errorf("got %d tokens, want at most 200", n)
 		}
 		lines := strings.Split(part, "\n")
 		if len(lines) != 1+len(l.all) || len(l.all) > 10 {
@@ -71,7 +69,7 @@ func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
 		for n, i := range l.all {
 			var text string
 			if err := json.Unmarshal([]byte(strings.TrimPrefix(lines[n+1], "- ")), &text); err != nil || text != i.Text {
-				t.Errorf("%q stands as %q: %v", i.Text, lines[n+1], err)
+				t.Errorf("%q is written as %q: %v", i.Text, lines[n+1], err)
 			}
 		}
 	})
@@ -96,7 +94,7 @@ func TestWhatCannotBeWanted(t *testing.T) {
 		}
 	}
 	if len(l.all) != 3 {
-		t.Errorf("%d are kept", len(l.all))
+		t.Errorf("%d instructions are stored, want 3", len(l.all))
 	}
 	l.all = nil
 	for n := range 10 {
@@ -105,12 +103,12 @@ func TestWhatCannotBeWanted(t *testing.T) {
 		}
 	}
 	if err := add(s, l, "y"); err == nil || !strings.Contains(err.Error(), "You already have 10") {
-		t.Errorf("the eleventh: %v", err)
+		t.Errorf("the eleventh: got %v", err)
 	}
 }
 
-// Instructions beyond the bounds, after a merge, an import or under wider bounds, are kept,
-// and active while there is room.
+// TestWhatIsBeyondTheBoundsIsKept checks that instructions beyond the limits, from a merge, an
+// import or former limits, are kept, and active while there is room.
 func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	t.Parallel()
 	l := &list{}
@@ -121,7 +119,7 @@ func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	s := newStanding(l)
 	active, waiting, err := s.List(t.Context(), 1)
 	if err != nil || len(active) != 10 || len(waiting) != 2 || waiting[0].ID != 3 || waiting[1].ID != 12 {
-		t.Errorf("%d count, waiting are %+v: %v", len(active), waiting, err)
+		t.Errorf("%d are active, waiting: %+v, %v", len(active), waiting, err)
 	}
 	if told, err := s.Beyond(t.Context(), 1, "en"); err != nil ||
 		!strings.HasPrefix(told, "There's no room for 2 things") {
@@ -133,8 +131,8 @@ func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	}
 }
 
-// An instruction to ignore the others is kept as it is, quoted and below what it cannot
-// change.
+// TestAnInstructionHasTheRankOfAWish checks that an instruction to ignore the rules is stored
+// unchanged, and quoted below the rules, which it cannot change.
 func TestAnInstructionHasTheRankOfAWish(t *testing.T) {
 	t.Parallel()
 	l := &list{}

@@ -83,7 +83,7 @@ func FuzzGround(f *testing.F) {
 			t.Errorf("not stable: %q became %q", markdown, again.markdown())
 		}
 		if strings.Contains(markdown, "[#2]") && !strings.Contains(text, "[#2]") {
-			t.Error("a reference came from nowhere")
+			t.Error("a reference was invented")
 		}
 	})
 }

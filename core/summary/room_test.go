@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// However long messages are, and whatever the model answers, no request exceeds the window,
-// and every message is read.
+// TestNoRequestForASummaryPassesTheWindow checks that no request exceeds the window, whatever the
+// length of messages and of the model's answers, and that every message is read.
 func TestNoRequestForASummaryPassesTheWindow(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -31,9 +31,9 @@ func TestNoRequestForASummaryPassesTheWindow(t *testing.T) {
 		largest = max(largest, size)
 	}
 	if largest > 3000 || largest < 2000 {
-		t.Errorf("the largest of %d requests has %d tokens of 3,000", len(n.model.Requests()), largest)
+		t.Errorf("the largest of %d requests has %d tokens, want 2,000 to 3,000", len(n.model.Requests()), largest)
 	}
 	if got := n.newest(first); got.Covers.Len() != 36 {
-		t.Errorf("%d messages are covered", got.Covers.Len())
+		t.Errorf("%d messages are covered, want 36", got.Covers.Len())
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/everthread/everthread/core/summary"
 )
 
-// night is a summarizer over an embedded store, with a clock that the test sets.
+// night is a summarizer on an embedded store, with a clock that the test sets.
 type night struct {
 	t     *testing.T
 	store *sqlite.Store
@@ -30,7 +30,7 @@ type night struct {
 	at    core.Identity
 	now   time.Time
 	n     int
-	// forwarded is from whom the next message is.
+	// forwarded is the original sender of the following messages.
 	forwarded string
 }
 
@@ -57,7 +57,7 @@ func newNight(t *testing.T) *night {
 	return n
 }
 
-// Support traces a claim to the messages that are a part of it.
+// Support returns for each claim the messages whose text it contains.
 func (n *night) Support(claims []string, said []core.Message) [][]core.MessageID {
 	out := make([][]core.MessageID, len(claims))
 	for i, c := range claims {
@@ -72,7 +72,7 @@ func (n *night) Support(claims []string, said []core.Message) [][]core.MessageID
 
 type home struct{ *night }
 
-// Capabilities are none: texts are of any length.
+// Capabilities sets no limit to the length of texts.
 func (h home) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
 func (h home) Plan(context.Context, core.User, bool) ([]core.Target, error) {
@@ -90,7 +90,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// exchange has Ada write texts, each answered, and returns the number of the last message.
+// exchange stores texts by Ada, each with an answer, and returns the id of the last message.
 func (n *night) exchange(texts ...string) core.MessageID {
 	n.t.Helper()
 	var last core.MessageID
@@ -112,7 +112,7 @@ func (n *night) exchange(texts ...string) core.MessageID {
 	return last
 }
 
-// work does every due summary job.
+// work runs all summary jobs that are due.
 func (n *night) work() {
 	n.t.Helper()
 	for {
@@ -193,16 +193,16 @@ func TestAModelWithoutReferencesKeepsItsSections(t *testing.T) {
 	loops, err := n.store.Loops(t.Context(), n.user.ID, 10)
 	must(t, err)
 	if len(loops) != 1 || loops[0].Text != "who shall call Tom?" {
-		t.Errorf("open are %+v", loops)
+		t.Errorf("open loops %+v", loops)
 	}
 	n.exchange("the moon landing", "g", "h", "i", "j")
 	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say(got.Markdown) })
 	n.work()
 	if got := n.newest(first); got.Ungrounded || !strings.HasSuffix(got.Markdown, "- the moon landing [#12]") {
-		t.Errorf("once it was said: %+v", got)
+		t.Errorf("after it was said: %+v", got)
 	}
 	if got := len(n.model.Requests()); got != 3 {
-		t.Errorf("%d calls: what the model marked itself is no reason to ask again", got)
+		t.Errorf("got %d calls, want no repair of what the model marked itself", got)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestTheNightClosesTheDayAndTheMorningPostsIt(t *testing.T) {
 	must(t, n.sum.Finalize(t.Context()))
 	n.work()
 	if n.segment(first).State != core.SegmentOpen {
-		t.Fatal("closed before its time")
+		t.Fatal("the day is closed too early")
 	}
 	n.now = n.now.Add(2 * time.Minute)
 	for range 3 {
@@ -301,7 +301,7 @@ func TestAfterDowntimeOldestIsClosedFirstAndOnlyTheNewestPosted(t *testing.T) {
 	}
 	if a, b, c := n.segment("2026-11-19").Post, n.segment("2026-11-20").Post,
 		n.segment("2026-11-21").Post; a != core.PostSkipped || b != core.PostSkipped || c != core.PostDone {
-		t.Errorf("posted without another look: %s %s %s", a, b, c)
+		t.Errorf("got posts %s %s %s", a, b, c)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestALateMessageRewritesAFinalSummaryWithoutAPost(t *testing.T) {
 	ds, err := n.store.Deliveries(t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 10})
 	must(t, err)
 	if len(ds) != 1 {
-		t.Errorf("got %d posts", len(ds))
+		t.Errorf("got %d posts, want 1", len(ds))
 	}
 }
 
@@ -377,7 +377,7 @@ func TestFailureIsVisibleAndKeepsTheGoodSummary(t *testing.T) {
 func TestADayLargerThanTheWindowIsSummarisedInChunks(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
-	n.sum.Settings.Window = 100 // the least that a chunk takes is 1,000 tokens
+	n.sum.Settings.Window = 100 // a chunk takes at least 1,000 tokens
 	for range 45 {
 		n.exchange(strings.Repeat("a word or two ", 10))
 	}
@@ -387,11 +387,12 @@ func TestADayLargerThanTheWindowIsSummarisedInChunks(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := len(n.model.Requests()); got < 2 {
-		t.Errorf("got %d calls", got)
+		t.Errorf("got %d calls, want at least 2", got)
 	}
 }
 
-// Each message is one line of JSON, whatever its text and the name of its forwarder.
+// TestNobodyWritesLinesOfATranscript checks that each message is one line of JSON, whatever its
+// text and the name of its original sender.
 func TestNobodyWritesLinesOfATranscript(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -435,12 +436,12 @@ func TestTheBudgetPutsASummaryOffToTomorrow(t *testing.T) {
 	n.exchange("f", "g", "h", "i", "j")
 	n.work()
 	if got := n.newest(first).Version; got != 1 {
-		t.Fatalf("got version %d within the budget of one", got)
+		t.Fatalf("got version %d with a budget for one summary", got)
 	}
 	n.now = n.now.Add(24 * time.Hour)
 	n.work()
 	if got := n.newest(first).Version; got != 2 {
-		t.Errorf("got version %d", got)
+		t.Errorf("got version %d the next day, want 2", got)
 	}
 	used, reserved, err := n.store.UsageOf(t.Context(), n.user.ID, first)
 	must(t, err)

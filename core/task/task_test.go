@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// newHome is one person in Paris, on a Tuesday at noon.
+// newHome returns a simulation with one user, in Paris on a Tuesday at noon.
 func newHome(t *testing.T) (*fates, *person) {
 	f := newFates(t)
 	u, err := f.AddUserAt(t.Context(), core.User{Name: "Ana", Role: core.RoleMember, CreatedAt: f.now,
@@ -27,7 +27,7 @@ func (f *fates) use(p *person) core.ToolUse {
 	return core.ToolUse{User: p.ID, Now: f.now, Location: p.Settings.Location(time.UTC), Language: "en"}
 }
 
-// sets sets a task by words.
+// sets sets a task given in words and returns its id.
 func (f *fates) sets(p *person, words string) core.TaskID {
 	f.t.Helper()
 	set, err := f.tasks.New(f.t.Context(), f.use(p), words)
@@ -59,11 +59,11 @@ func TestWhatCannotBeATaskIsSaid(t *testing.T) {
 	}
 	if _, err := f.tasks.New(t.Context(), f.use(p), "tomorrow at 9 one more"); err == nil ||
 		!strings.Contains(err.Error(), "already 20 tasks") {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("one task too many: got %v", err)
 	}
 }
 
-// tool uses one of the tools.
+// tool calls a tool.
 func (f *fates) tool(use core.ToolUse, name, arguments string) (core.ToolResult, error) {
 	for _, x := range f.tasks.Tools() {
 		if x.Spec().Name == name {
@@ -113,11 +113,11 @@ func TestTools(t *testing.T) {
 	}
 	id := `{"id":"0"}`
 	if _, err = f.tool(use, "task_cancel", id); err == nil || !strings.Contains(err.Error(), "there is no task 0") {
-		t.Errorf("cancelled what is not there: %v", err)
+		t.Errorf("cancelling a missing task: got %v", err)
 	}
 	mine := strings.Replace(id, "0", itoa(list[0].ID), 1)
 	if _, err = f.tool(tainted, "task_cancel", mine); err == nil || !strings.Contains(err.Error(), "/task cancel") {
-		t.Errorf("cancelled after words of others: %v", err)
+		t.Errorf("cancelling after words of others: got %v", err)
 	}
 	got, err = f.tool(use, "task_cancel", mine)
 	f.must(err)
@@ -127,7 +127,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestWhatHindersARun: the person is notified once of each cause, without a call of a model.
+// TestWhatHindersARun checks that the user is notified once of each cause, without a call of the
+// model.
 func TestWhatHindersARun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -174,19 +175,20 @@ func TestWhatHindersARun(t *testing.T) {
 			refs, _, err := f.Due(t.Context(), []string{core.QueueTurn}, f.now, 10, core.Share{})
 			f.must(err)
 			if len(refs) > 0 {
-				t.Error("a turn began")
+				t.Error("a turn was started")
 			}
 		})
 	}
 }
 
-// TestThreeFailuresAsk: a yes resumes the task at its next time.
+// TestThreeFailuresAsk checks that three failures pause a task and ask the user, and that a yes
+// resumes it at its next time.
 func TestThreeFailuresAsk(t *testing.T) {
 	t.Parallel()
 	f, p := newHome(t)
 	id := f.sets(p, "every day at 15:00 tell the news")
 	f.limit = 100
-	for range 5 { // the last two find it standing still
+	for range 5 { // in the last two the task is paused
 		f.now = f.now.AddDate(0, 0, 1)
 		f.must(f.firers[0].Run(t.Context(), f.now.Truncate(24*time.Hour).Add(14*time.Hour)))
 	}
@@ -206,12 +208,12 @@ func TestThreeFailuresAsk(t *testing.T) {
 	k, resume, err := f.tasks.Resume(t.Context(), f.use(p), id)
 	f.must(err)
 	if !resume.Due.After(f.now) || k.DueAt != resume.Due {
-		t.Errorf("goes on at %s", resume.Due)
+		t.Errorf("resumes at %s", resume.Due)
 	}
 	f.effect(p.ID, resume)
 	if _, _, err := f.tasks.Resume(t.Context(), f.use(p), id); err == nil ||
 		!strings.Contains(err.Error(), "no paused task") {
-		t.Errorf("twice: %v", err)
+		t.Errorf("resumed twice: got %v", err)
 	}
 }
 

@@ -20,19 +20,19 @@ import (
 	"github.com/everthread/everthread/core/task"
 )
 
-// How much is simulated; `make soak` asks for more.
+// The size of the simulation, which `make soak` enlarges.
 var (
-	soakPeople = flag.Int("soak.people", 6, "how many people have tasks and reminders")
-	soakDays   = flag.Int("soak.days", 12, "for how many days")
-	soakKills  = flag.Int("soak.kills", 20, "how often what runs dies")
-	soakSeed   = flag.Uint64("soak.seed", 1, "which fate")
+	soakPeople = flag.Int("soak.people", 6, "number of users with tasks and reminders")
+	soakDays   = flag.Int("soak.days", 12, "number of simulated days")
+	soakKills  = flag.Int("soak.kills", 20, "number of killed turns")
+	soakSeed   = flag.Uint64("soak.seed", 1, "seed of the simulation")
 )
 
-// many people have weekly tasks and reminders in the place of daily ones.
+// With more users than many, tasks and reminders are weekly instead of daily.
 const many = 100
 
-// zones are thirty, with changes of the clock at different times, of half an hour, at
-// midnight, and none.
+// zones returns thirty zones, which change their clocks at different times, by half an hour, at
+// midnight, or never.
 func zones() []string {
 	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kathmandu",
 		"Pacific/Apia", "Europe/London", "Africa/Cairo", "Asia/Kolkata", "America/St_Johns", "Asia/Tokyo",
@@ -42,7 +42,7 @@ func zones() []string {
 		"Europe/Lisbon", "America/Halifax"}
 }
 
-// every are the wall times of a recurring task: its minute of the day, on some weekdays.
+// every is the schedule of a recurring task: minutes of the day, on some weekdays.
 type every struct {
 	cron    string
 	minutes []int
@@ -63,7 +63,8 @@ func schedules() []every {
 		{"45 23 * * *", []int{1425}, always}}
 }
 
-// weekly are those of many people: as many are due in an hour of a week as of few in a day.
+// weekly returns the schedules for many users, such that an hour of a week has as many due times as
+// an hour of a day with few users.
 func weekly() []every {
 	on := func(d time.Weekday) func(time.Weekday) bool { return func(w time.Weekday) bool { return w == d } }
 	return []every{{"30 2 * * 0", []int{150}, on(time.Sunday)}, {"30 7 * * 1", []int{450}, on(time.Monday)},
@@ -71,8 +72,8 @@ func weekly() []every {
 		{"15 1 * * 0", []int{75}, on(time.Sunday)}, {"45 23 * * 6", []int{1425}, on(time.Saturday)}}
 }
 
-// fates is a simulated time of people with tasks, told from outside: what must have
-// happened is found here without the code that is tested.
+// fates simulates users with tasks. It works out what should have happened without the code under
+// test.
 type fates struct {
 	*sqlite.Store
 	t      *testing.T
@@ -93,7 +94,7 @@ type person struct {
 	tasks []wanted
 }
 
-// wanted is a task as it was set.
+// wanted is a task and its reminder, as they were set.
 type wanted struct {
 	id       core.TaskID
 	reminder core.ReminderID
@@ -101,25 +102,23 @@ type wanted struct {
 	every    every
 }
 
-// User returns a user.
 func (f *fates) User(ctx context.Context, id core.UserID) (core.User, error) {
 	return f.Store.User(ctx, id)
 }
 
-// Plan is the one address of a user.
+// Plan returns the only address of a user.
 func (f *fates) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
 	ids, err := f.Identities(ctx, u.ID)
 	return []core.Target{{Identity: ids[0], Why: "home"}}, err
 }
 
-// Capabilities are those of a chat.
 func (f *fates) Capabilities(string) core.Capabilities {
 	return core.Capabilities{Push: true, MaxText: 4000}
 }
 
 type counter struct{}
 
-// Count counts words, about.
+// Count returns a rough number of tokens.
 func (counter) Count(s string) int { return len(s)/4 + 1 }
 
 func newFates(t *testing.T) *fates {
@@ -143,13 +142,13 @@ func newFates(t *testing.T) *fates {
 	return f
 }
 
-// TaskBudget bounds what a task may take of a day.
+// TaskBudget limits what tasks may use of a day.
 func (f *fates) TaskBudget(s core.Settings, now time.Time) core.Budget {
 	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
 	return core.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
 }
 
-// add brings a person with two recurring tasks and a reminder at the same times.
+// add adds a user with two recurring tasks, each with a reminder at the same times.
 func (f *fates) add(n int) {
 	ctx, zone := f.t.Context(), zones()[n%len(zones())]
 	u, err := f.AddUserAt(ctx, core.User{Name: fmt.Sprint("p", n), Role: core.RoleMember, CreatedAt: f.now,
@@ -169,7 +168,7 @@ func (f *fates) add(n int) {
 	}
 }
 
-// set sets a task and a reminder by the person's clock of now.
+// set sets a task and a reminder in the user's current zone.
 func (f *fates) set(p *person, e every) {
 	ctx := f.t.Context()
 	u, err := f.Store.User(ctx, p.ID)
@@ -198,7 +197,7 @@ func (f *fates) must(err error) {
 	}
 }
 
-// look runs the periodic work of each process; both may do it at the same time.
+// look runs the periodic work of both processes concurrently.
 func (f *fates) look() {
 	ctx, done := f.t.Context(), make(chan error, len(f.firers))
 	for _, x := range f.firers {
@@ -210,8 +209,8 @@ func (f *fates) look() {
 	f.answer()
 }
 
-// answer runs due turns as a gateway does: some die before their reply is stored, some models
-// fail, and late ones are skipped.
+// answer runs due turns as a gateway does. Some are killed before their reply is stored, some fail,
+// and late ones are skipped.
 func (f *fates) answer() {
 	ctx := f.t.Context()
 	for range 1000 {
@@ -229,22 +228,22 @@ func (f *fates) answer() {
 			f.within(t.User, t.StartedAt)
 			if f.kills < f.deadBy() && f.rnd.IntN(4) == 0 {
 				f.kills++
-				continue // its lease lapses
+				continue // its lease expires
 			}
 			f.commit(t)
 		}
 	}
-	f.t.Fatal("turns without end")
+	f.t.Fatal("turns are due without end")
 }
 
-// deadBy is how often something has died by now at most: so often in three quarters of the
-// time, evenly.
+// deadBy returns the maximum number of kills until now. They are spread over three quarters of the
+// simulation.
 func (f *fates) deadBy() int {
 	gone := f.now.Sub(f.begun).Hours() / 24 / float64(*soakDays)
 	return min(*soakKills, 1+int(gone*4/3*float64(*soakKills)))
 }
 
-// commit stores what the turn of a task came to.
+// commit stores the result of a task's turn.
 func (f *fates) commit(t *core.Turn) {
 	ctx, text := f.t.Context(), "the news"
 	r := core.Reply{Turn: t, State: core.TurnDone, Now: f.now, Day: f.now.Format(time.DateOnly),
@@ -260,7 +259,7 @@ func (f *fates) commit(t *core.Turn) {
 		told, err := f.tasks.Failed(ctx, u, t, r.Cause, "", f.now)
 		f.must(err)
 		text, r.Effects = told.Text, told.Effects
-		if len(told.Buttons) > 0 { // a yes, later
+		if len(told.Buttons) > 0 { // a question whether to resume
 			defer f.goOn(t)
 		}
 	}
@@ -278,19 +277,19 @@ func (f *fates) goOn(t *core.Turn) {
 	f.effect(t.User, resume)
 }
 
-// within checks that nothing took more than was reserved for tasks on a day.
+// within checks that tasks never used or reserved more than a day's limit.
 func (f *fates) within(user core.UserID, at time.Time) {
 	f.t.Helper()
 	var most int
 	f.must(f.DB().QueryRow(`SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1`,
 		user).Scan(&most))
 	if most > f.limit {
-		f.t.Fatalf("user %d has %d tokens for tasks at %s, of %d", user, most, at, f.limit)
+		f.t.Fatalf("user %d has used %d tokens for tasks at %s, want at most %d", user, most, at, f.limit)
 	}
 }
 
-// live lets the days go by: most minutes are quiet, now and then nothing runs for hours,
-// and people travel.
+// live lets the days pass: mostly in steps of minutes, sometimes with hours in which nothing runs,
+// and with users who travel.
 func (f *fates) live() {
 	end := f.begun.AddDate(0, 0, *soakDays)
 	for f.now.Before(end) {
@@ -306,11 +305,11 @@ func (f *fates) live() {
 		f.look()
 	}
 	f.now = f.now.Add(2 * time.Minute)
-	f.answer() // what died is taken up
+	f.answer() // retries killed turns
 }
 
-// times returns when a wall clock shows a wanted time, found minute by minute: once each
-// date, at the first instant at which it shows that time or later.
+// times returns the moments of a task between two times, found minute by minute: on each date the
+// first instant at which a clock in the zone shows the scheduled time or later.
 func (w wanted) times(after, until time.Time) (out []time.Time) {
 	first := after.In(w.zone).AddDate(0, 0, -1)
 	for d := range int(until.Sub(after).Hours()/24) + 3 {
@@ -334,7 +333,7 @@ func (w wanted) times(after, until time.Time) (out []time.Time) {
 	return slices.CompactFunc(out, time.Time.Equal)
 }
 
-// check compares the runs with the wanted ones.
+// check compares all runs with the expected ones.
 func (f *fates) check() {
 	ctx, runs, passed := f.t.Context(), 0, 0
 	states := map[core.RunState]int{}
@@ -356,35 +355,35 @@ func (f *fates) check() {
 		var told int
 		f.must(f.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND kind = 'notice'`, p.ID).Scan(&told))
 		if told != notices {
-			f.t.Errorf("user %d was told %d times that nothing came of a time, want %d", p.ID, told, notices)
+			f.t.Errorf("user %d has %d notices of runs that did not take place, want %d", p.ID, told, notices)
 		}
 		var left int
 		f.must(f.DB().QueryRow(`SELECT COALESCE(SUM(task_reserved), 0) FROM usage WHERE user_id = $1`, p.ID).Scan(&left))
 		if left != 0 {
-			f.t.Errorf("user %d has %d tokens reserved in the end", p.ID, left)
+			f.t.Errorf("user %d has %d tokens still reserved", p.ID, left)
 		}
 		f.within(p.ID, f.now)
 	}
 	f.t.Logf("%d people, %d days, %d kills: %d times, %d passed over, %v", len(f.people), *soakDays, f.kills, runs, passed,
 		states)
 	if f.kills < *soakKills || states[core.RunFailed] == 0 || states[core.RunSkipped] == 0 {
-		f.t.Errorf("too little happened: %d kills, %v", f.kills, states)
+		f.t.Errorf("the simulation covers too little: %d kills, %v", f.kills, states)
 	}
 }
 
-// compare holds the runs of a task to its times: each is one of these, or was passed over
-// and counted; each turn has one instruction, and each that ended one answer.
+// compare matches the runs of a task with its expected times. Each time has a run or is counted as
+// passed over, each turn has one instruction, and each that ended one answer.
 func (f *fates) compare(p *person, w wanted, all []core.Run) (times, passed int) {
 	f.t.Helper()
 	want := w.times(f.begun, f.now.Add(-5*time.Minute))
 	for _, r := range all {
 		n := slices.IndexFunc(want, r.Due.Equal)
 		if n < 0 {
-			f.t.Errorf("user %d, task %d: ran for %s, which was never wanted or twice", p.ID, w.id, r.Due)
+			f.t.Errorf("user %d, task %d: ran for %s, which is not an expected time, or twice", p.ID, w.id, r.Due)
 			continue
 		}
 		if n != r.Passed {
-			f.t.Errorf("user %d, task %d: %d times before %s were missed, %d were told", p.ID, w.id, n, r.Due, r.Passed)
+			f.t.Errorf("user %d, task %d: %d times before %s were missed, %d counted", p.ID, w.id, n, r.Due, r.Passed)
 		}
 		times, passed, want = times+1, passed+r.Passed, want[n+1:]
 		if r.State == core.RunStarted {
@@ -398,13 +397,13 @@ func (f *fates) compare(p *person, w wanted, all []core.Run) (times, passed int)
 		}
 	}
 	if len(want) > 0 {
-		f.t.Errorf("user %d, task %d in %s: %d times never came, the first %s", p.ID, w.id, w.zone, len(want), want[0])
+		f.t.Errorf("user %d, task %d in %s: %d times had no run, the first %s", p.ID, w.id, w.zone, len(want), want[0])
 	}
 	f.reminded(p, w)
 	return times, passed
 }
 
-// reminded checks that a reminder came at its times, those that were missed together once.
+// reminded checks that a reminder was sent at most once for each of its times, and at least once.
 func (f *fates) reminded(p *person, w wanted) {
 	f.t.Helper()
 	var told int
@@ -414,13 +413,13 @@ func (f *fates) reminded(p *person, w wanted) {
 	f.must(err)
 	want := w.times(f.begun, f.now)
 	if told > len(want) || told == 0 && len(want) > 0 || !r.DueAt.After(f.now.Add(-5*time.Minute)) {
-		f.t.Errorf("user %d, reminder %d: told %d times of %d, next %s", p.ID, w.reminder, told, len(want), r.DueAt)
+		f.t.Errorf("user %d, reminder %d: sent %d times of %d, next %s", p.ID, w.reminder, told, len(want), r.DueAt)
 	}
 }
 
-// TestTimesGoBy simulates days with changes of the clock, journeys, hours in which no process
-// runs, and crashes: no time is missed or repeated, each failure is reported once, and no task
-// exceeds its budget. `make soak` simulates a year.
+// TestTimesGoBy simulates days with changes of the clocks, travel, hours in which no process runs,
+// and crashes. No time is missed or repeated, each failure is reported once, and no task exceeds
+// its budget. `make soak` simulates a year.
 func TestTimesGoBy(t *testing.T) {
 	t.Parallel()
 	f := newFates(t)

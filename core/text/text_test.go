@@ -45,7 +45,7 @@ func TestDigest(t *testing.T) {
 	} {
 		for _, s := range same[1:] {
 			if text.Digest(s) != text.Digest(same[0]) {
-				t.Errorf("%q and %q are not the same", s, same[0])
+				t.Errorf("%q and %q have different digests", s, same[0])
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func TestDigest(t *testing.T) {
 	for _, s := range different {
 		d := text.Digest(s)
 		if seen[d] != "" || len(d) != 64 {
-			t.Errorf("%q and %q are the same", s, seen[d])
+			t.Errorf("%q and %q have the same digest", s, seen[d])
 		}
 		seen[d] = s
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// TestEveryRowIsToldInWords reads the words of core/audit.go: none is shown raw.
+// TestEveryRowIsToldInWords checks that every constant of core/audit.go has a text in each
+// language.
 func TestEveryRowIsToldInWords(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "../audit.go", nil, 0)
@@ -30,21 +31,21 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 			switch {
 			case kind.Name == "AuditWhat" && trust.AuditLine(language, core.AuditRow{What: core.AuditWhat(word),
 				Result: core.ResultDone}) == word:
-				t.Errorf("%s is not said in %s", word, language)
+				t.Errorf("%s has no text in %s", word, language)
 			case kind.Name == "Via" && word != "identity" &&
 				trust.Through(language, core.AuditRow{Via: core.Via(word)}, "") == "":
-				t.Errorf("%s is not said in %s", word, language)
+				t.Errorf("%s has no text in %s", word, language)
 			case kind.Name == "AuditResult" && word != "done" &&
 				!strings.Contains(trust.AuditLine(language, core.AuditRow{What: core.AuditCall,
 					Result: core.AuditResult(word)}), ": "):
-				t.Errorf("%s is not said in %s", word, language)
+				t.Errorf("%s has no text in %s", word, language)
 			}
 		}
 		seen++
 		return true
 	})
 	if seen < 30 {
-		t.Errorf("only %d words were found", seen)
+		t.Errorf("found %d constants, want at least 30", seen)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// grants keep what processes were granted, as a store does.
+// grants stores what processes were granted, as a store does.
 type grants struct {
 	mu      sync.Mutex
 	rows    map[string]core.Grant
@@ -49,12 +49,12 @@ func (g *grants) Spend(_ context.Context, user core.UserID, _ string, u core.Usa
 	return nil
 }
 
-// words count as tokens.
+// words counts words as tokens.
 type words struct{}
 
 func (words) Count(text string) int { return len(strings.Fields(text)) }
 
-// answers is a model that answers with n words, and counts its calls.
+// answers is a model that answers with n words and counts its calls.
 type answers struct {
 	n     int
 	asked atomic.Int64
@@ -63,7 +63,7 @@ type answers struct {
 func (m *answers) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		m.asked.Add(1)
-		time.Sleep(time.Millisecond) // others ask meanwhile
+		time.Sleep(time.Millisecond) // others call concurrently
 		yield(core.Delta{Text: strings.Repeat("x ", m.n), Finish: core.FinishStop,
 			Usage: &core.Usage{Prompt: 6, Completion: m.n}}, nil)
 	}
@@ -101,7 +101,8 @@ func (g *grants) SettleCall(_ context.Context, user core.UserID, _ string, n int
 	return nil
 }
 
-// TestAUsersDayBoundsWhatIsCalledForThem: vectors and transcription, too.
+// TestAUsersDayBoundsWhatIsCalledForThem checks that the budget also applies to embeddings,
+// transcription and speech.
 func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{}
@@ -130,7 +131,7 @@ func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
 		t.Errorf("an answer to be spoken: %v", err)
 	}
 	if _, err := l.Embedder(m, 8).Embed(t.Context(), []string{text}); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another user: %v", err)
 	}
 }
 
@@ -147,7 +148,7 @@ func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.L
 
 func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
 
-// TestParallelCallsCannotPassTheCap makes 200 concurrent calls in four processes.
+// TestParallelCallsCannotPassTheCap makes 200 concurrent calls from four processes.
 func TestParallelCallsCannotPassTheCap(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{n: 40}
@@ -228,6 +229,6 @@ func TestRecordingsAreChargedToWhoseTheyAre(t *testing.T) {
 		t.Errorf("speech: charged %v", g.charged)
 	}
 	if l.Embedder(nil, 1) != nil || l.Transcriber(nil) != nil || l.Speaker(nil) != nil {
-		t.Error("nothing became something")
+		t.Error("a missing provider was wrapped")
 	}
 }

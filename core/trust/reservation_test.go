@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// day is a day with n tokens left, and counts how often it was asked.
+// day has n tokens left, and counts the requests for more.
 type day struct{ left, asked int }
 
 func (d *day) more(_ context.Context, n int) (bool, error) {
@@ -50,15 +50,15 @@ func TestATurnWithinItsReservationAsksForNoMore(t *testing.T) {
 	}
 	req := core.ModelRequest{Messages: []core.ModelMessage{{Content: strings.Repeat("x ", 50)}}} // 64 with the answer
 	if ok, err := r.Affords(t.Context(), req); !ok || err != nil || d.asked != 0 || r.Taken != 30 {
-		t.Errorf("affords %v, %v; asked %d times, %d are taken", ok, err, d.asked, r.Taken)
+		t.Errorf("affords %v, %v; asked %d times, %d taken", ok, err, d.asked, r.Taken)
 	}
 	r.Taken = 50
-	if ok, _ := r.Affords(t.Context(), req); ok || d.asked != 1 { // 158 are needed
+	if ok, _ := r.Affords(t.Context(), req); ok || d.asked != 1 { // 158 tokens are needed
 		t.Errorf("affords %v, asked %d times", ok, d.asked)
 	}
 	d.left = 8
 	if ok, _ := r.Affords(t.Context(), req); !ok || d.left != 0 || r.Reserved != 208 {
-		t.Errorf("affords %v, %d are left, %d reserved", ok, d.left, r.Reserved)
+		t.Errorf("affords %v, %d left, %d reserved", ok, d.left, r.Reserved)
 	}
 }
 
@@ -67,10 +67,10 @@ func TestParallelHelpersKeepToTheDayAndLeaveAnAnswer(t *testing.T) {
 	const left = 1000
 	d := &day{left: left}
 	r := reservation(d, 200)
-	if err := ask(t, r.Model(&answers{n: 4}), 50); err != nil { // whose last call may take 50+4+10+20+10
+	if err := ask(t, r.Model(&answers{n: 4}), 50); err != nil { // the last call may take 50+4+10+20+10
 		t.Fatal(err)
 	}
-	m := &answers{n: 24} // 30 with the prompt
+	m := &answers{n: 24} // 30 tokens with the prompt
 	helper := trust.Bounded(m, r.Take, words{}, 40)
 	var refused atomic.Int64
 	var wg sync.WaitGroup
@@ -90,9 +90,9 @@ func TestParallelHelpersKeepToTheDayAndLeaveAnAnswer(t *testing.T) {
 	}
 	wg.Wait()
 	if m.asked.Load()+refused.Load() != 100 || refused.Load() == 0 || m.asked.Load() < 20 {
-		t.Errorf("%d calls, %d were refused", m.asked.Load(), refused.Load())
+		t.Errorf("%d calls, %d refused", m.asked.Load(), refused.Load())
 	}
 	if took := int(m.asked.Load()) * 30; r.Taken != 10+took || r.Taken+94 > r.Reserved || r.Reserved > left+200 {
-		t.Errorf("%d of %d are taken by %d calls", r.Taken, r.Reserved, m.asked.Load())
+		t.Errorf("%d of %d tokens taken by %d calls", r.Taken, r.Reserved, m.asked.Load())
 	}
 }

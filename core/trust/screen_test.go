@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTheScreenWritesWholeCharacters also if they come in pieces.
+// TestTheScreenWritesWholeCharacters writes a text byte by byte.
 func TestTheScreenWritesWholeCharacters(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

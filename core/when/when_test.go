@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreRead checks that written names are read, only in the requested languages.
+// TestNamesAreRead checks that names are recognised, and only in the given languages.
 func TestNamesAreRead(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]struct {
@@ -75,7 +75,7 @@ func TestNamesAreRead(t *testing.T) {
 		}
 	}
 	if m, _ := Month("mayo", "en", "fr"); m != 0 {
-		t.Errorf("mayo is read as %s in English", m)
+		t.Errorf("mayo is %s in English and French, want none", m)
 	}
 	for s, want := range map[string]struct {
 		d         time.Weekday

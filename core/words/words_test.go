@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// TestEveryLanguageSaysAll checks that every language has the same texts as English, of
-// the same kind and with the same verbs.
+// TestEveryLanguageSaysAll checks that every language has the same texts as English, of the same
+// kind and with the same verbs.
 func TestEveryLanguageSaysAll(t *testing.T) {
 	t.Parallel()
 	if len(Languages()) < 2 {
-		t.Fatal("there is nothing to compare English with")
+		t.Fatal("there is no language other than English")
 	}
 	for _, language := range Languages() {
 		for _, fault := range differences("", catalogues()[English], catalogues()[language]) {
@@ -24,7 +24,7 @@ func TestEveryLanguageSaysAll(t *testing.T) {
 	}
 }
 
-// differences lists the differences of a catalogue from the English one.
+// differences lists how a catalogue differs from the English one.
 func differences(at string, english, other any) []string {
 	switch e := english.(type) {
 	case string:
@@ -68,8 +68,7 @@ func differences(at string, english, other any) []string {
 	return out
 }
 
-// isForms reports whether a table holds plural forms. Fill checks which ones a language
-// needs.
+// isForms reports whether a table contains plural forms. Fill checks which ones a language needs.
 func isForms(c catalogue) bool {
 	for key := range c {
 		if _, ok := formNames[key]; !ok {
@@ -79,8 +78,8 @@ func isForms(c catalogue) bool {
 	return c["other"] != nil
 }
 
-// formDifferences checks that each form has some of the verbs of the English text, and
-// the form "other" all of them.
+// formDifferences checks that the form "other" has all verbs of the English text, and the other
+// forms some of them.
 func formDifferences(at string, e, o catalogue) []string {
 	want := fmt.Sprint(e["other"])
 	var out []string
@@ -94,7 +93,7 @@ func formDifferences(at string, e, o catalogue) []string {
 	return out
 }
 
-// verbsOf returns the verbs of a text by their indexes.
+// verbsOf returns the verbs of a text, with their indexes.
 func verbsOf(s string) string {
 	found := map[string]string{}
 	for i, m := range verb.FindAllStringSubmatch(strings.ReplaceAll(s, "%%", ""), -1) {
@@ -111,7 +110,7 @@ func verbsOf(s string) string {
 	return strings.Join(out, " ")
 }
 
-// TestWhatIsWrongIsFound breaks each rule for catalogues in a small one.
+// TestWhatIsWrongIsFound breaks each rule in a small catalogue.
 func TestWhatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	english := catalogue{"a": "for %s and %d", "n": catalogue{"one": "%s thing", "other": "%s things"},
@@ -122,8 +121,8 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	}{
 		"fine": {catalogue{"a": "%[2]d and %[1]s", "n": catalogue{"one": "a thing", "other": "%s"},
 			"t": catalogue{"x": "z"}}, ""},
-		"a word lacks": {catalogue{"n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, ".a is missing"},
-		"a word too many": {catalogue{"a": "%s%d", "b": "c", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}},
+		"a missing text": {catalogue{"n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, ".a is missing"},
+		"an extra text": {catalogue{"a": "%s%d", "b": "c", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}},
 			".b is not in English"},
 		"another verb": {catalogue{"a": "%s and %s", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, "verbs"},
 		"no number": {catalogue{"a": "%s%d", "n": catalogue{"other": "things"}, "t": catalogue{"x": "z"}},
@@ -166,7 +165,7 @@ func TestFillIsStrict(t *testing.T) {
 		}
 	}
 	if Fill("xx", "calendar", new(fine)) == nil || Fill("fr", "nothing", new(fine)) == nil {
-		t.Error("what is not there was filled in")
+		t.Error("a missing section was filled without an error")
 	}
 }
 

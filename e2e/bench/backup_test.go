@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A backup of a gigabyte, and its effect on the answers meanwhile.
+// TestBenchBackup makes a backup of a gigabyte, and measures its effect on answers.
 func TestBenchBackup(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestBenchBackup(t *testing.T) {
 				database = e2etest.NewSchema(t)
 			}
 			w := e2etest.NewTown(t, database)
-			w.UseModel(e2etest.StartModel(t, 20*time.Millisecond)) // before each chunk: faster than any real one
+			w.UseModel(e2etest.StartModel(t, 20*time.Millisecond)) // before each chunk: faster than any real model
 			g := w.Start()
 			w.Telegram.Say(e2etest.Ada, "hello")
 			w.Sent(e2etest.Ada, 1)

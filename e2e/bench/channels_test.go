@@ -25,8 +25,7 @@ const (
 	benchFor  = 10 * time.Second
 )
 
-// A webhook is acknowledged while the model is stalled: 200 messages a second of
-// 50 people.
+// A webhook is acknowledged while the model is stalled, at 200 messages a second of 50 people.
 func TestBenchAcknowledging(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		for _, channel := range []string{"telegram", "whatsapp"} {
@@ -57,7 +56,7 @@ func TestBenchAcknowledging(t *testing.T) {
 	}
 }
 
-// stalled is a town whose model does not answer.
+// stalled returns a gateway whose model does not answer.
 func stalled(t *testing.T, engine string) (*e2etest.Town, *e2etest.Gateway) {
 	database := ""
 	if engine == "postgres" {
@@ -73,12 +72,12 @@ func stalled(t *testing.T, engine string) (*e2etest.Town, *e2etest.Gateway) {
 	return w, w.Start()
 }
 
-// One POST of WhatsApp with 1,000 messages of 100 people.
+// TestBenchBatchOfWhatsApp measures one POST of WhatsApp with 1,000 messages of 100 people.
 func TestBenchBatchOfWhatsApp(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
 			w, g := stalled(t, engine)
-			w.Hooks(g)["whatsapp"](100_000) // connections and statements are there
+			w.Hooks(g)["whatsapp"](100_000) // opens connections and prepares statements
 			var changes []any
 			for n := range 1000 {
 				var one map[string]any
@@ -108,7 +107,8 @@ func TestBenchBatchOfWhatsApp(t *testing.T) {
 	}
 }
 
-// A Matrix account that returns after 10,000 messages in 100 rooms.
+// TestBenchMatrixAfterDowntime measures a Matrix account that returns after 10,000 messages in 100
+// rooms.
 func TestBenchMatrixAfterDowntime(t *testing.T) {
 	const rooms, each = 100, 100
 	for _, engine := range []string{"sqlite", "postgres"} {

@@ -16,7 +16,7 @@ func TestBenchFlood(t *testing.T) {
 		t.Errorf("it took %d MiB, at most 150 are wanted", out.Peak>>20)
 	}
 	if out.Loud > 2*out.Beside {
-		t.Errorf("an answer's p95 is %s, %.1f times what it is beside as many posts to another server; 2 are wanted",
+		t.Errorf("an answer's p95 is %s, %.1f times that during as many posts to another server; want at most 2",
 			out.Loud, float64(out.Loud)/float64(out.Beside))
 	}
 }

@@ -30,8 +30,8 @@ func benchImport(t *testing.T) int {
 	return 100_000
 }
 
-// longChat writes a Telegram export of n messages, one every twenty minutes, or as many in
-// ten years.
+// longChat writes a Telegram export of n messages, one every twenty minutes, or closer together if
+// they would take more than ten years.
 func longChat(t *testing.T, n int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
@@ -74,7 +74,7 @@ func TestBenchImport(t *testing.T) {
 				took.Seconds(), float64(n)/took.Seconds(), mb(int(rss)))
 			l := w.Ledger()
 			if left := l.Count(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`); left > 0 {
-				t.Errorf("it is not indexed: %v",
+				t.Errorf("the messages are not indexed: %v",
 					l.Lines(`SELECT id || ' ' || name || ' ' || indexed || ' ' || last_message FROM users`))
 			}
 			took, _ = w.Timed("import", "telegram", file)

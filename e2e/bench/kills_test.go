@@ -31,7 +31,7 @@ const (
 	burst   = 3 // messages that a person writes at once
 )
 
-// answered is one burst: its time, and the time until its answer.
+// answered is a burst: when it was written, and how long its answer took.
 type answered struct {
 	at, took time.Duration
 	chat     int64
@@ -60,7 +60,7 @@ func TestSoakKills(t *testing.T) {
 			died = time.Since(begin)
 			fail()
 		}
-		time.Sleep(*killsEach) // as deaths come
+		time.Sleep(*killsEach) // the interval of deaths
 		victim := running[kills%killed]
 		victim.Load().Kill()
 		victim.Store(w.Launch())
@@ -80,7 +80,7 @@ func TestSoakKills(t *testing.T) {
 		all.Doubled, all.Missing)
 }
 
-// attended is a town on PostgreSQL; on request behind PgBouncer and with a standby, to
+// attended returns a gateway on PostgreSQL. On request it is behind PgBouncer with a standby, to
 // which fail redirects everything.
 func attended(t *testing.T) (w *e2etest.Town, fail func()) {
 	if !*failover {
@@ -92,7 +92,7 @@ func attended(t *testing.T) (w *e2etest.Town, fail func()) {
 	w.Env = append(w.Env, "EVERTHREAD_DATABASE_URL="+p.URL, "EVERTHREAD_DATABASE_LISTEN_URL="+s.URL)
 	return w, func() {
 		s.KillPrimary()
-		time.Sleep(*killsEach) // as deaths come
+		time.Sleep(*killsEach) // the interval of deaths
 		s.Promote()
 		p.Lead(s.StandbyURL)
 		w.Database = s.StandbyURL

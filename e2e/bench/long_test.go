@@ -51,7 +51,7 @@ func TestBenchLong(t *testing.T) {
 	}
 }
 
-// stages are the lines of the metrics about building contexts.
+// stages returns the metrics about building contexts.
 func stages(metrics string) string {
 	return strings.Join(
 		regexp.MustCompile(`everthread_turn_seconds_(?:bucket|sum|count)\{[^}]*stage="context"[^\n]*`).FindAllString(metrics,

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// The time of a start until it is ready, with little data and with two gigabytes: after an
-// orderly end, and after a crash.
+// TestBenchStart measures the time until the gateway is ready, with little data and with two
+// gigabytes, after an orderly end and after a crash.
 func TestBenchStart(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

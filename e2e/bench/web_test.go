@@ -26,7 +26,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Each page for a user with a year of messages, as an HTTP client on this machine gets it.
+// TestBenchPageTimes measures each page for a user with a year of messages, as received by an HTTP
+// client on this machine.
 func TestBenchPageTimes(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestBenchPageTimes(t *testing.T) {
 			for deadline := begin.Add(15 * time.Minute); l.Count(
 				`SELECT COUNT(*) FROM users WHERE id = 1 AND indexed < last_message`) > 0; time.Sleep(500 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatal("it is not indexed")
+					t.Fatal("the messages are not indexed")
 				}
 			}
 			t.Logf("they were indexed after %s", time.Since(begin).Round(time.Second))
@@ -70,15 +71,15 @@ func TestBenchPageTimes(t *testing.T) {
 // Limits of a page in a browser with an empty cache.
 const (
 	mostBytes  = 100_000 // that are sent
-	mostUsable = 300     // ms until somebody can write, half the time
+	mostUsable = 300     // ms until the form can be used, at the median
 	mostShift  = 0.01
 )
 
-// cold is a browser's measurement of a page.
+// cold has a browser's measurements of a page.
 type cold struct{ Bytes, Whole, Requests, Answer, Usable, Loaded, Paint, Shift float64 }
 
-// The first page in a browser with an empty cache, on an ordinary day and on one of two
-// thousand messages.
+// TestBenchPageCold measures the first page in a browser with an empty cache, on an ordinary day
+// and on one with two thousand messages.
 func TestBenchPageCold(t *testing.T) {
 	for _, said := range []int{30, 1000} {
 		t.Run(fmt.Sprint(2*said, " messages"), func(t *testing.T) {
@@ -90,7 +91,7 @@ func TestBenchPageCold(t *testing.T) {
 			for n := range said {
 				v.Post("/messages", url.Values{"text": {fmt.Sprint("say ", n%60+10, " words")},
 					"nonce": {e2etest.NonceFor(fmt.Sprint(n))}})
-				if n%20 == 19 { // a turn answers all that waits: the day is to have many
+				if n%20 == 19 { // a turn answers all pending messages, and the day should have many
 					w.Ledger().Quiet(60*time.Second, g.Log)
 				}
 			}
@@ -142,11 +143,11 @@ func firstToken(t *testing.T) (base string, said func() time.Time) {
 			w.(http.Flusher).Flush()
 		}
 		w.(http.Flusher).Flush()
-		time.Sleep(150 * time.Millisecond) // models think first
+		time.Sleep(150 * time.Millisecond) // models take time before the first word
 		at.Store(time.Now().UnixMicro())
 		chunk("Firstword ", "null")
 		for range 20 {
-			time.Sleep(20 * time.Millisecond) // as a model speaks
+			time.Sleep(20 * time.Millisecond) // the pace of a model
 			chunk("more ", "null")
 		}
 		chunk("", `"stop"`)
@@ -156,7 +157,8 @@ func firstToken(t *testing.T) (base string, said func() time.Time) {
 	return s.URL, func() time.Time { return time.UnixMicro(at.Load()) }
 }
 
-// The delay between the model's first word and its appearance on the page.
+// TestBenchPageFirstWord measures the delay between the model's first word and its appearance on
+// the page.
 func TestBenchPageFirstWord(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
@@ -250,8 +252,8 @@ func (f *follower) follow(ctx context.Context, day string) {
 	}
 }
 
-// 200 open pages of 20 people who all get answers, while each page loses its connection
-// now and then.
+// TestBenchPageFollowers measures 200 open pages of 20 people who all get answers, while each page
+// loses its connection now and then.
 func TestBenchPageFollowers(t *testing.T) {
 	const people, pages, rounds = 20, 10, 10
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -289,7 +291,7 @@ func TestBenchPageFollowers(t *testing.T) {
 				}
 			}
 			before := 0
-			for n := range rounds { // what it takes without open pages
+			for n := range rounds { // the time without open pages
 				say(100 + n)
 				l.Quiet(60*time.Second, g.Log)
 				before = max(before, g.Memory())
@@ -313,7 +315,7 @@ func TestBenchPageFollowers(t *testing.T) {
 			for _, f := range all {
 				<-f.open
 			}
-			time.Sleep(time.Second) // at rest
+			time.Sleep(time.Second) // idle
 			idle := g.Memory()
 			most := idle
 			for n := range rounds {
@@ -326,7 +328,7 @@ func TestBenchPageFollowers(t *testing.T) {
 				l.Quiet(60*time.Second, g.Log)
 				most = max(most, g.Memory())
 			}
-			time.Sleep(2 * time.Second) // the work goes on for a while
+			time.Sleep(2 * time.Second) // background work continues for a while
 			cancel()
 			work.Wait()
 			missed := 0

@@ -31,7 +31,7 @@ func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
 		if got := e2etest.Answered(t, s, e2etest.AdaKey, 1, 30*time.Second, g); got[0] != "echo: hello from my own agent" {
 			t.Errorf("answered %q", got)
 		}
-		t.Logf("a new key is taken up after %s", time.Since(added).Round(100*time.Millisecond))
+		t.Logf("a new key is used after %s", time.Since(added).Round(100*time.Millisecond))
 		if sent := s.Sent(e2etest.AdaKey)[0]; sent.To != e2etest.Erin {
 			t.Errorf("sent %+v", sent)
 		}
@@ -72,7 +72,7 @@ func TestAKeyIsReadFromStandardInput(t *testing.T) {
 		}
 	}
 	if _, err := w.Run("users", "agent", "add", "99", "--key-file", os.Args[0]); err == nil {
-		t.Error("a key of nobody was taken")
+		t.Error("a key of an unknown user was accepted")
 	}
 	if got := w.Agents(); len(got) != 1 || got[0].Name != "mine" {
 		t.Errorf("listed %+v", got)
@@ -149,7 +149,7 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("readyz says %q\n%s", said, g.Log)
+			t.Fatalf("got readyz %q\n%s", said, g.Log)
 		}
 	}
 	s.Say(e2etest.DaveKey, "still here?")
@@ -162,7 +162,7 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 		}
 	}
 	if text := all + g.Log.String(); strings.Contains(text, e2etest.DaveKey) || strings.Contains(text, "revoked-key") {
-		t.Error("a key is told")
+		t.Error("a key is shown")
 	}
 }
 
@@ -199,7 +199,7 @@ func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
 		}
 	}
 	if d := time.Since(died); d > e2etest.Takeover+time.Second { // for the answer
-		t.Errorf("the agents were taken over after %s", d)
+		t.Errorf("the other process polls the agents after %s", d)
 	}
 	third := w.Start()
 	second.Stop()
@@ -207,7 +207,7 @@ func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
 		s.Say(key, "three")
 		e2etest.Answered(t, s, key, 3, 30*time.Second, third)
 		if n := s.Replaced(key); n > 0 {
-			t.Errorf("%d polls of %s ran beside another one", n, key)
+			t.Errorf("%d polls of %s overlapped", n, key)
 		}
 		if len(s.Offsets(key)) <= polls[key] {
 			t.Errorf("%s was not polled again", key)

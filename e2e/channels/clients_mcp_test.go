@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// newLibrary returns a town whose owner has written things that other assistants look up.
+// newLibrary returns a gateway whose owner has written things that other assistants look up.
 func newLibrary(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway, string) {
 	t.Helper()
 	w := e2etest.NewTown(t, database)
@@ -55,7 +55,7 @@ func TestTheInspectorOfMCPIsContent(t *testing.T) {
 	w, g, key := newLibrary(t, "")
 	itself := []string{e2etest.Program, "mcp"}
 	for _, e := range w.Env {
-		if !strings.HasSuffix(e, "=") { // which the inspector refuses
+		if !strings.HasSuffix(e, "=") { // the inspector refuses empty values
 			itself = append(itself, "-e", e)
 		}
 	}

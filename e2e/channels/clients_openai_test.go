@@ -80,7 +80,7 @@ func TestOpenWebUIsOwnQuestionsStayOutOfTheConversation(t *testing.T) {
 	files, err := filepath.Glob("../../adapters/openai/testdata/tasks/*.json")
 	e2etest.Must(t, err)
 	if len(files) < 5 {
-		t.Fatalf("there are only %v", files)
+		t.Fatalf("got files %v", files)
 	}
 	w := e2etest.NewTown(t, "")
 	g := w.Start()

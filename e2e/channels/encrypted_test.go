@@ -170,7 +170,7 @@ func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	l := w.Ledger()
 	l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body = 'three'`, 1, second)
 	if d := time.Since(died); d > e2etest.Takeover {
-		t.Errorf("the account was taken over after %s", d)
+		t.Errorf("the other process has the account after %s", d)
 	}
 	ada.Forget(room)
 	ada.Tell(room, "four")

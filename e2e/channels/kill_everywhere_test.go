@@ -27,7 +27,7 @@ type everywhere struct {
 	bob  whatsapptest.Person
 }
 
-// mouth is a way to write, with its answers.
+// mouth is a way to write messages and to read their answers.
 type mouth struct {
 	external string
 	say      func(n int, text string)

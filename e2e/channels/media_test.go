@@ -97,7 +97,7 @@ func TestAnAlbumIsAnsweredOnceAndForgottenPhotosAreGone(t *testing.T) {
 		w.Settle(l, g)
 		l.Fetched(g)
 		if got := l.Inputs(); !slices.Equal(got, []int{3}) {
-			t.Errorf("turns answer %v messages", got)
+			t.Errorf("got turns with %v messages", got)
 		}
 		if files := w.Kept(); len(files) != 3 {
 			t.Errorf("files are %v", e2etest.Names(files))

@@ -13,14 +13,14 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheDescriptionIsReadByOthers: the served description of /api/v1 passes third-party
+// TestTheDescriptionIsReadByOthers checks the served description of /api/v1 with third-party
 // linters.
 func TestTheDescriptionIsReadByOthers(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	status, text := w.Start().Get("/api/openapi.yaml")
 	if status != http.StatusOK {
-		t.Fatalf("it is %d", status)
+		t.Fatalf("got status %d", status)
 	}
 	file := filepath.Join(t.TempDir(), "openapi.yaml")
 	e2etest.Must(t, os.WriteFile(file, []byte(text), 0o600))

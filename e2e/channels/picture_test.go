@@ -15,8 +15,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A picture that the model's server refuses is left out, and costs no answer: neither to
-// its own message nor to later ones.
+// A picture that the model's server refuses is left out, and prevents no answer, neither to its own
+// message nor to later ones.
 func TestARefusedPictureCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

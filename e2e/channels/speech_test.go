@@ -187,11 +187,11 @@ func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 			}
 			w.Telegram.Say(e2etest.Ada, "/voice")
 			if got := w.Sent(e2etest.Ada, 3)[2].Text; !strings.Contains(got, "couldn't speak the answer") {
-				t.Errorf("/voice says %q", got)
+				t.Errorf("got /voice %q", got)
 			}
 			found := w.Doctor("EVERTHREAD_SPEECH_TIMEOUT=1s", "EVERTHREAD_SPEECH_MAX_BYTES=64KiB")
 			if got := fmt.Sprint(found["speech"]); !strings.Contains(got, c.said) {
-				t.Errorf("doctor says %q", got)
+				t.Errorf("got doctor %q", got)
 			}
 			scribe.Set(0, false)
 			scribe.Says(e2etest.Speech(t, "speech.ogg"))
@@ -202,7 +202,7 @@ func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 			w.Settle(l, g)
 			w.Telegram.Say(e2etest.Ada, "/voice")
 			if got := w.Sent(e2etest.Ada, 6)[5].Text; strings.Contains(got, "couldn't speak the answer") {
-				t.Errorf("once it works /voice says %q", got)
+				t.Errorf("got /voice %q after the service works again", got)
 			}
 		})
 	}

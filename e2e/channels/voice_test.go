@@ -185,7 +185,7 @@ func TestAVoiceNoteThatIsForgottenMeanwhileLeavesNothing(t *testing.T) {
 		w.Sent(e2etest.Ada, 1)
 		for deadline := time.Now().Add(30 * time.Second); len(scribe.Names()) == 0; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatal("nobody was asked to write it down")
+				t.Fatal("the transcription service was not called")
 			}
 		}
 		forgotten := e2etest.Written(e2etest.Ada, id, "")

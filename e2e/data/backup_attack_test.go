@@ -111,7 +111,7 @@ func TestAttackAManifestRunsNothing(t *testing.T) {
 		}
 		if n := there.Ledger().Count(
 			`SELECT COUNT(*) FROM pg_class WHERE relname IN ('pwned', 'extra') AND relnamespace = current_schema()::regnamespace`); n != 0 {
-			t.Errorf("%s: it ran what the manifest says", name)
+			t.Errorf("%s: SQL of the manifest was run", name)
 		}
 	}
 }

@@ -47,16 +47,15 @@ func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
 		for n, file := range files {
 			there := w.Elsewhere(database(t))
 			if out := there.MustRun("restore", file); !strings.Contains(out, "1 attachment.") {
-				t.Errorf("it says %s", out)
+				t.Errorf("got output %s", out)
 			}
 			there.GoesOn(t, w, said, n)
 		}
 	})
 }
 
-// Libraries have tables of their own beside the gateway's, with their own types. Foreign
-// tables are not restored: a backup contains only rows, and nothing creates these
-// tables.
+// Libraries have tables next to the gateway's, with types of their own. Such tables are not
+// restored: a backup contains only rows, and nothing would create the tables.
 func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -70,11 +69,11 @@ func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	there := w.Elsewhere(e2etest.NewSchema(t))
 	if out := there.MustRun("restore", file); !strings.Contains(out,
 		`Left out: the table "others": it is no table of everthread.`) {
-		t.Errorf("it says %s", out)
+		t.Errorf("got output %s", out)
 	}
 	if n := there.Ledger().Count(
 		`SELECT COUNT(*) FROM pg_class WHERE relname = 'others' AND relnamespace = current_schema()::regnamespace`); n != 0 {
-		t.Error("it came back")
+		t.Error("the foreign table was restored")
 	}
 }
 
@@ -194,7 +193,7 @@ func TestBackupsAreMadeByTheClock(t *testing.T) {
 			"EVERTHREAD_TEST_CLOCK="+offset)
 		running := []*e2etest.Gateway{w.Start()}
 		if w.Database != "" {
-			running = append(running, w.Start()) // which makes no other one
+			running = append(running, w.Start()) // which makes no further backup
 		}
 		made := map[string]bool{}
 		for day := range 4 {
@@ -204,7 +203,7 @@ func TestBackupsAreMadeByTheClock(t *testing.T) {
 					made[name] = true
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("on day %d there are %v\n%s", day, made, running[0].Log)
+					t.Fatalf("on day %d: got backups %v\n%s", day, made, running[0].Log)
 				}
 			}
 		}

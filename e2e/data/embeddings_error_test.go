@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What cannot be embedded says why, where it is looked for, and is embedded as soon
-// as that was mended.
+// A message that cannot be embedded is reported with its reason where an operator looks, and is
+// embedded as soon as the cause is removed.
 func TestWhatCannotBeEmbeddedSaysWhy(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

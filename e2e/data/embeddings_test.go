@@ -55,8 +55,8 @@ func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
 	})
 }
 
-// Invalid vectors cost the search by meaning for their texts, and never an answer or the
-// search by words.
+// Invalid vectors affect only the search by meaning for their texts, never an answer or the search
+// by words.
 func TestBadVectorsCostNoAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -75,7 +75,7 @@ func TestBadVectorsCostNoAnswer(t *testing.T) {
 			t.Errorf("%d vectors of a wrong length are stored", n)
 		}
 		vectors.Is("cursed")
-		w.Set(w.Now().Add(20 * time.Minute)) // it is tried again after a while
+		w.Set(w.Now().Add(20 * time.Minute)) // retried after a while
 		l.Until(`SELECT COUNT(*) FROM windows`, 3, g)
 		l.Until(e2etest.Ready, 2, g)
 		l.Until(`SELECT COUNT(*) FROM embeddings WHERE state = 'error'`, 1, g)

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// exported holds the messages of an export, as role and text, and its other lines.
+// exported returns the messages of an export, as role and text, and the lines of its other files.
 func exported(t *testing.T, file string) (said []string, lines map[string]int) {
 	t.Helper()
 	z, err := zip.OpenReader(file)
@@ -46,8 +46,8 @@ func exported(t *testing.T, file string) (said []string, lines map[string]int) {
 	return said, lines
 }
 
-// A person requests an export in a chat, imports it into another gateway, and deletes
-// their account here.
+// A user requests an export in a chat, imports it into another gateway, and deletes their account
+// here.
 func TestSomebodyLeavesWithEverything(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -73,7 +73,7 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 			t.Fatalf("the link leads to %s, %s", r.Status, r.Header.Get("Location"))
 		}
 		if _, asked := v.Get("/settings/export"); !strings.Contains(asked, "Confirm first") {
-			t.Fatalf("nothing is asked: %.300s", asked)
+			t.Fatalf("got no question: %.300s", asked)
 		}
 		w.Agree(w.Ledger(), g)
 		r, body := v.Get("/settings/export")
@@ -93,9 +93,9 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 		other.MustRun("export", "--out", again)
 		back, linesBack := exported(t, again)
 		if !slices.Equal(said, back) {
-			t.Errorf("went out as\n%s\ncame in as\n%s", strings.Join(said, "\n"), strings.Join(back, "\n"))
+			t.Errorf("exported\n%s\nimported\n%s", strings.Join(said, "\n"), strings.Join(back, "\n"))
 		}
-		delete(lines, "audit.jsonl") // what was done is not brought in
+		delete(lines, "audit.jsonl") // the audit is not imported
 		for name, n := range lines {
 			if linesBack[name] != n {
 				t.Errorf("%s has %d lines, had %d", name, linesBack[name], n)
@@ -106,7 +106,7 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 			t.Errorf("got %s", out)
 		}
 		if r, _ := v.Get("/settings/export"); r.StatusCode == http.StatusOK {
-			t.Error("the session of somebody who is gone still opens")
+			t.Error("the session of a deleted user still works")
 		}
 	})
 }

@@ -24,7 +24,7 @@ func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
 		g := s.Open("EVERTHREAD_LLM_VISION=true")
 		l := s.Ledger()
 		for _, d := range s.Doors {
-			data := append(slices.Clone(e2etest.Picture), d.Channel...) // of its own
+			data := append(slices.Clone(e2etest.Picture), d.Channel...) // different on each channel
 			d.Photo(data, "image/jpeg", "our boat")
 			if got := s.Hears(d, 1, g)[0].Text; got != "echo: [photo: our boat]" {
 				t.Errorf("%s: answered %q", d.Channel, got)
@@ -50,7 +50,7 @@ func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
 	})
 }
 
-// A failed download costs the picture, never the answer.
+// A failed download loses the picture, never the answer.
 func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := e2etest.NewStreet(t, "")
@@ -141,7 +141,7 @@ func TestWhatIsNoPictureIsNotShown(t *testing.T) {
 	for what, n := range map[string]int{"could not be kept: it is no picture that is shown": 2,
 		"is shown to the person with your answer": 1, "an answer has at most 1": 1} {
 		if strings.Count(result, what) != n {
-			t.Errorf("the model was told %q", result)
+			t.Errorf("got tool result %q", result)
 		}
 	}
 	if files := w.Kept(); len(files) != 1 {

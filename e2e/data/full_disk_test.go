@@ -132,7 +132,7 @@ func TestCommandsWithoutRoom(t *testing.T) {
 		l := there.Ledger()
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND body = 'echo: here again?'`, 1, g)
 		if len(there.Kept()) != 3 {
-			t.Errorf("%d files came back, want 3", len(there.Kept()))
+			t.Errorf("%d files were restored, want 3", len(there.Kept()))
 		}
 	})
 }
@@ -235,7 +235,7 @@ func TestAnExportThatIsKilled(t *testing.T) {
 		}
 		w.MustRun("export", "--user", user, "--out", file)
 		if got := listed(t, dir); !slices.Equal(got, []string{"all.zip"}) {
-			t.Errorf("there are %v", got)
+			t.Errorf("got files %v", got)
 		}
 		said, _ := exported(t, file)
 		w.Fails("is there already", "export", "--user", user, "--out", file)

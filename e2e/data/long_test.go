@@ -13,9 +13,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A year comes in from elsewhere, is compressed behind the person's back, and all
-// of it stands in the prompt: what the user said in most of the room, nothing of
-// what they quoted or pasted changed, and facts can still be read.
+// An imported year is compressed in the background, and all of it is in the prompt: what the user
+// wrote takes most of the room, quotes and pasted text are unchanged, and facts can still be read.
 func TestAYearStandsInOnePrompt(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -46,7 +45,7 @@ func TestAYearStandsInOnePrompt(t *testing.T) {
 	})
 }
 
-// What is forgotten leaves the pages of long prompts too, and what repeats it.
+// A forgotten message also leaves the pages of long prompts, as do repeats of it.
 func TestWhatIsForgottenLeavesLongPrompts(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -82,7 +81,7 @@ func TestWhatIsForgottenLeavesLongPrompts(t *testing.T) {
 			say("and now?")
 			turn := w.LastTurn(l, user)
 			if h := turn.Snapshot.History; h == nil || h.Pages == 0 || turn.Snapshot.Total > turn.Snapshot.Cap {
-				t.Fatalf("the snapshot says %+v", turn.Snapshot)
+				t.Fatalf("got snapshot %+v", turn.Snapshot)
 			}
 			raw, err := json.Marshal(turn.Prompt)
 			e2etest.Must(t, err)

@@ -10,10 +10,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// With a small budget the strategy long works as with a large one: what was said
-// is compressed when a prompt passes the threshold, not when the budget is full,
-// the next prompt has it, and all that the person wrote stands there, their code
-// byte for byte, while what the assistant wrote gets shorter.
+// With a small budget the strategy long works as with a large one. Messages are compressed when a
+// prompt passes the threshold, not when the budget is full, and the next prompt contains the
+// result. All that the user wrote is kept, code byte for byte, while answers get shorter.
 func TestLongPromptsAreCompressedAtTheThreshold(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -65,7 +64,7 @@ func TestLongPromptsAreCompressedAtTheThreshold(t *testing.T) {
 	})
 }
 
-// whole holds that a prompt has the person's facts and all of their code.
+// whole checks that a prompt contains the user's facts and all of their code.
 func whole(t *testing.T, turn e2etest.ShownTurn, said []string) {
 	t.Helper()
 	var all strings.Builder

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// What is left open is in the next day's prompt until it is done.
+// An open loop is in the next day's prompt until it is closed.
 func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -50,7 +50,7 @@ func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 		}
 		w.Telegram.Say(e2etest.Bob, "/loops")
 		if got := w.Town.Sent(e2etest.Bob, 1)[0].Text; got != "Nothing is open." {
-			t.Errorf("a stranger is told %q", got)
+			t.Errorf("another user gets %q", got)
 		}
 		w.Telegram.Say(e2etest.Bob, fmt.Sprint("/done ", l.Lines(`SELECT id FROM loops WHERE body LIKE '%bank%'`)[0]))
 		w.Town.Sent(e2etest.Bob, 2)
@@ -60,7 +60,8 @@ func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 	})
 }
 
-// What is noted late, after an outage or an import, is as old as what was said.
+// A loop that is stored late, after an outage or an import, is as old as the messages it is based
+// on.
 func TestALoopIsAsOldAsWhatItRestsOn(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -83,7 +84,7 @@ func TestALoopIsAsOldAsWhatItRestsOn(t *testing.T) {
 		}
 		w.Set(w.Now().AddDate(0, 0, 20))
 		if got := w.Prompt("hello again"); strings.Contains(got, `"is":"open loop"`) {
-			t.Errorf("nobody mentioned it for 30 days:\n%s", got)
+			t.Errorf("a loop that was not mentioned for 30 days is in the prompt:\n%s", got)
 		}
 	})
 }

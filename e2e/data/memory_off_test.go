@@ -9,10 +9,10 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// durable is how the prompt begins to speak of memory.
+// durable begins what the prompt says about memory.
 const durable = "For a durable fact"
 
-// Those who switch memory off have a model without it.
+// Switching memory off removes it from the prompt and from the tools.
 func TestMemoryIsSwitchedOff(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -23,7 +23,7 @@ func TestMemoryIsSwitchedOff(t *testing.T) {
 			t.Errorf("on: got %q", got)
 		}
 		if got := w.Ask("/search off").Text; strings.Contains(got, "Memory is off") {
-			t.Errorf("a search for off says %q", got)
+			t.Errorf("got search result %q", got)
 		}
 		if got := w.Ask("/memory off").Text; !strings.Contains(got, "Memory is off") {
 			t.Errorf("got %q", got)
@@ -37,7 +37,7 @@ func TestMemoryIsSwitchedOff(t *testing.T) {
 		}
 		if got := w.Ask("/memory").Text; !strings.Contains(got, "behind the shed") ||
 			!strings.Contains(got, "Memory is off") {
-			t.Errorf("the list says %q", got)
+			t.Errorf("got list %q", got)
 		}
 		w.Ask("/memory on")
 		if got := w.Ask(`call memory_search {"query":"bees"}`).Text; !strings.Contains(got, "behind the shed") {

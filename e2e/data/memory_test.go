@@ -64,7 +64,7 @@ func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
 			t.Errorf("the prompt does not count themes:\n%s", prompt)
 		}
 		if strings.Contains(prompt, "cucumber") || strings.Contains(prompt, "spare key") {
-			t.Errorf("the prompt holds what is kept in mind:\n%s", prompt)
+			t.Errorf("the prompt contains memory items:\n%s", prompt)
 		}
 		w.Stranger(t, first.ID)
 		if got := w.Ask(fmt.Sprintf(`call memory_archive {"item_id":%d}`, first.ID)).Text; !strings.Contains(got,

@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// Somebody comes from other assistants: what was said there is found, and what these knew is
-// remembered. Then they move on to the other engine, where everything is as it was.
+// Conversations from other assistants are imported and found, and what those assistants knew is in
+// memory. After a move to the other engine everything is as before.
 func TestMovingInAndOn(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -61,17 +61,17 @@ func TestMovingInAndOn(t *testing.T) {
 		moved := e2etest.NewTown(t, other)
 		moved.Start().Stop()
 		if got := content(t, moved.MustRun("import", "jsonl", file, "--dry-run")); got != digest {
-			t.Errorf("read by the other engine it is %s, not %s", got, digest)
+			t.Errorf("digest of the import %s, want %s", got, digest)
 		}
 		moved.MustRun("import", "jsonl", file)
 		back := filepath.Join(t.TempDir(), "back.zip")
 		if got := content(t, moved.MustRun("export", "--out", back)); got != digest {
-			t.Errorf("given out by the other engine it is %s, not %s", got, digest)
+			t.Errorf("digest of the other engine's export %s, want %s", got, digest)
 		}
 	})
 }
 
-// content is the digest that a command says.
+// content returns the digest that a command prints.
 func content(t *testing.T, said string) string {
 	t.Helper()
 	m := regexp.MustCompile(`Content ([0-9a-f]{64})\.`).FindStringSubmatch(said)

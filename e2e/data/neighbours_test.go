@@ -17,8 +17,8 @@ type modelJSON struct {
 	}
 }
 
-// What stands beside a find is shown to people as its context, and to the model as
-// a neighbour, below what it stands beside.
+// Neighbours of a hit are shown to people as its context, and to the model as neighbours, ranked
+// below it.
 func TestNeighboursAreContextForPeople(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -52,7 +52,7 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 			}
 		}
 		if !strings.Contains(beside, "x\n") || !strings.Contains(beside, "echo: y\n") || !strings.Contains(beside, "well\n") {
-			t.Errorf("beside them: %q", beside)
+			t.Errorf("neighbours %q", beside)
 		}
 		if out := w.MustRun("search", "--user", "Ada", "boiler"); !strings.Contains(out, "(user: x)") {
 			t.Errorf("got %s", out)
@@ -73,7 +73,7 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 			}
 		}
 		if neighbours == 0 {
-			t.Error("the model found no neighbour")
+			t.Error("the model got no neighbour")
 		}
 	})
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// saidOnce is something that was said, and how it is asked for in other words.
+// saidOnce is a message with a question for it in other words.
 type saidOnce struct{ Lang, Day, Role, Text, Ask, Holds string }
 
-// otherWords are forty of them in four languages, and which words mean the same.
+// otherWords returns forty of them in four languages, and groups of synonyms.
 func otherWords(t *testing.T) (says []saidOnce, synonyms map[string][][]string) {
 	t.Helper()
 	var set struct {
@@ -39,8 +39,8 @@ func readJSON(t *testing.T, file string, into any) {
 	e2etest.Must(t, json.Unmarshal(b, into))
 }
 
-// knowing is the vector of a text for a model that knows synonyms only: each meaning
-// has a direction of its own, all other words are hashed and count for a quarter.
+// knowing returns the vectors of a model that only knows synonyms: each meaning has its own
+// direction, and all other words are hashed and count a quarter.
 func knowing(synonyms map[string][][]string) func(text, model, fault string) []float32 {
 	const size, meanings = 768, 128
 	same, n := map[string]int{}, 0
@@ -54,7 +54,7 @@ func knowing(synonyms map[string][][]string) func(text, model, fault string) []f
 	}
 	return func(text, _, _ string) []float32 {
 		v := make([]float32, size)
-		v[meanings-1] = 0.001 // no text is nothing
+		v[meanings-1] = 0.001 // no text has a zero vector
 		for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 			return !unicode.IsLetter(r) &&
 				!unicode.IsDigit(r)
@@ -71,8 +71,7 @@ func knowing(synonyms map[string][][]string) func(text, model, fault string) []f
 	}
 }
 
-// busyDays writes a Telegram export in which each thing is said once, on a day on
-// which thirty others are.
+// busyDays writes a Telegram export in which each message is among thirty others of its day.
 func busyDays(t *testing.T, says []saidOnce) string {
 	t.Helper()
 	var set struct {
@@ -108,7 +107,7 @@ func busyDays(t *testing.T, says []saidOnce) string {
 	return file
 }
 
-// What answers is shown, although it shares no word with the question.
+// The answering message is shown although it shares no word with the question.
 func TestTheAnswerIsShownThatSharesNoWord(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

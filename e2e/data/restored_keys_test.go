@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A backup is older than the keys on the homeserver and on people's devices. After its
-// restore, everybody can still read and be read.
+// A backup is older than the keys on the homeserver and on people's devices. After it is restored,
+// everybody can still read and be read.
 func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -21,7 +21,8 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		w := e2etest.NewTown(t, database(t))
 		bot := w.OnMatrix(h)
 		g := w.Start()
-		// Carol and erin come after the backup, bob and erin say nothing while nobody is there.
+		// Carol and erin write only after the backup; bob and erin write nothing while the gateway
+		// is down.
 		ada, bob, carol, erin := h.Register("ada").Olm(), h.Register("bob").Olm(), h.Register("carol").Olm(),
 			h.Register("erin").Olm()
 		rooms := map[*e2etest.OlmDevice]string{}
@@ -31,8 +32,8 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		device := ada.Devices(bot.ID)
 		file := w.BackUp(t.TempDir())
 
-		ada.ClaimAll(bot)           // has the assistant make more one-time keys when it is next written to
-		ada.Login().Olm()           // has it write to ada with other keys,
+		ada.ClaimAll(bot)           // makes the assistant create more one-time keys at the next message
+		ada.Login().Olm()           // makes it write to ada with other keys,
 		tablet := bob.Login().Olm() // and to bob
 		for _, d := range []*e2etest.OlmDevice{carol, erin} {
 			rooms[d] = d.SecretWith(g, bot, "hello")
@@ -75,12 +76,12 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		if now := ada.Devices(bot.ID); now != device {
 			t.Errorf("the device was %s and is %s", device, now)
 		}
-		// A message may come a moment before its key; not always.
+		// A message may arrive shortly before its key, but need not.
 		if !slices.ContainsFunc([]string{"frank", "grace", "heidi"}, func(name string) bool {
 			room := h.Register(name).Olm().SecretWith(g, bot, "hello")
 			return !strings.Contains(g.Log.String(), room+`", "event"`)
 		}) {
-			t.Errorf("newcomers claimed keys that are not there\n%s", g.Log)
+			t.Errorf("new users claimed keys that do not exist\n%s", g.Log)
 		}
 		tablet.Enter(rooms[bob], bob.ID, bot.ID)
 		tablet.Tell(rooms[bob], "from another device")
@@ -89,8 +90,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 	})
 }
 
-// A copy of the data folder made by other means is as old as a backup, without any record
-// of that.
+// A copy of the data folder made by other means is as old as a backup, but nothing records that.
 func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
@@ -110,7 +110,7 @@ func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
 	gone := ada.Tell(rooms[ada], "since then")
 	ada.Answers(g, rooms[ada], bot.ID, 2)
 	w.Settle(w.Ledger(), g)
-	ada.Redact(rooms[ada], gone) // so that only the answer is left of it
+	ada.Redact(rooms[ada], gone) // so that only its answer remains
 	g.Stop()
 	g = there.Start()
 	ada.Tell(rooms[ada], "after it came back")

@@ -15,7 +15,7 @@ import (
 func TestTheKeyFileIsChanged(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
-	w.Env = append(w.Env, "EVERTHREAD_SECRET_KEY=") // so that it is a file
+	w.Env = append(w.Env, "EVERTHREAD_SECRET_KEY=") // so that the key is a file
 	s := w.OnAgents()
 	s.Add(e2etest.AdaKey, e2etest.Erin)
 	user := w.AddUser("Ada")
@@ -35,10 +35,10 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 		g.Stop()
 	}
 	works()
-	w.Crashes("resealed", "secrets", "rotate") // encrypted again, and the file is the old one
+	w.Crashes("resealed", "secrets", "rotate") // encrypted with the new key while the file still has the old one
 	works()
 	if out := w.MustRun("secrets", "rotate"); !strings.Contains(out, "0 stored values were encrypted again") {
-		t.Errorf("it went not on: %s", out)
+		t.Errorf("the rotation did not continue: %s", out)
 	}
 	now, err := os.ReadFile(path)
 	e2etest.Must(t, err)
@@ -50,7 +50,7 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 	}
 	works()
 	if out := w.MustRun("secrets", "rotate"); !strings.Contains(out, "1 stored value was encrypted again") {
-		t.Errorf("it says %s", out)
+		t.Errorf("got output %s", out)
 	}
 	works()
 }
@@ -68,7 +68,7 @@ func TestTheConfiguredKeyIsChangedWhileEverybodyWorks(t *testing.T) {
 		w.Env = append(env[:len(env):len(env)], one)
 		w.AddKey(w.AddUser("Ada"), e2etest.AdaKey)
 		if out := w.MustRun("secrets", "rotate"); !strings.Contains(out, "previous_secret_key") {
-			t.Errorf("it says %s", out)
+			t.Errorf("got output %s", out)
 		}
 		w.Env = append(env[:len(env):len(env)], two, before(one))
 		g := w.Start()
@@ -76,7 +76,7 @@ func TestTheConfiguredKeyIsChangedWhileEverybodyWorks(t *testing.T) {
 		sent := func(n int) []string { return e2etest.Answered(t, s, e2etest.AdaKey, n, 30*time.Second, g) }
 		w.Reads(t, g, say, sent, 1)
 		if out := w.MustRun("secrets", "rotate"); !strings.Contains(out, "remove previous_secret_key") {
-			t.Errorf("it says %s", out)
+			t.Errorf("got output %s", out)
 		}
 		w.Reads(t, g, say, sent, 2)
 		w.Settle(w.Ledger(), g)

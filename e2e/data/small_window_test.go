@@ -74,14 +74,14 @@ func (n *narrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, choice := range []map[string]any{{"index": 0, "delta": delta}, {"index": 0, "delta": struct{}{}, "finish_reason": finish}} {
-		b, _ := json.Marshal(map[string]any{"id": "x", "object": "chat.completion.chunk", "choices": []any{choice}}) // it is made of strings
+		b, _ := json.Marshal(map[string]any{"id": "x", "object": "chat.completion.chunk", "choices": []any{choice}}) // it consists of strings
 		fmt.Fprintf(w, "data: %s\n\n", b)
 	}
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// A model with a window of 8,192 tokens and defaults otherwise: a long history, many
-// searches in a turn, and no request that it refuses.
+// A model with a window of 8,192 tokens and default settings otherwise: a long history and many
+// searches in a turn lead to no request that it refuses.
 func TestASmallWindowIsNeverTooSmall(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		n := &narrow{window: 8192, count: tokens.New()}

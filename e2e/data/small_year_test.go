@@ -17,12 +17,12 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// smallStep is the interval between the days of the year; 0: as time allows.
+// smallStep is the number of days between two simulated days; 0: as time allows.
 var smallStep = flag.Int("small.step", 0, "days between two of the year with a small model")
 
-// A year with a model that reads 8,192 tokens at a time and refuses more: it is never asked
-// for more, whatever the strategy, in turns and rounds of tools, summaries, old pages,
-// helpers and what programs ask; every message is answered, and what had no room is said.
+// A year with a model that reads 8,192 tokens at a time and refuses more. Whatever the strategy, no
+// request exceeds that: in turns and rounds of tools, summaries, old pages, helpers and requests of
+// programs. Every message is answered, and answers say what had no room.
 func TestAYearWithASmallModel(t *testing.T) {
 	for _, strategy := range []string{"continuous", "truncate", "long"} {
 		t.Run(strategy, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAYearWithASmallModel(t *testing.T) {
 	}
 }
 
-// smallYear is a person's year with a small model.
+// smallYear is a user's year with a small model.
 type smallYear struct {
 	*e2etest.Week
 	model *e2etest.SmallModel
@@ -75,7 +75,7 @@ func newSmallYear(t *testing.T, database, strategy string) *smallYear {
 	return y
 }
 
-// day is one of the year.
+// day simulates one day of the year.
 func (y *smallYear) day(n, count int) {
 	y.Set(time.Date(2025, 11, 3, 8, 30, 0, 0, time.UTC).AddDate(0, 0, n))
 	y.ask("good morning. " + prose("The greenhouse and the boiler.", 6))
@@ -111,7 +111,7 @@ func prose(text string, n int) string {
 	return b.String()
 }
 
-// ask sends a message of Ada, and waits for the answer to exactly that one.
+// ask sends a message of Ada and waits for the answer to it.
 func (y *smallYear) ask(text string) string {
 	if strings.HasPrefix(text, "/") {
 		y.Write(text)
@@ -192,18 +192,18 @@ func (y *smallYear) far() {
 	before := told()
 	y.ask(text)
 	if told() != before+1 {
-		y.T.Errorf("nothing says that a message of %d characters was not read whole", len(text))
+		y.T.Errorf("no notice that a message of %d characters was cut", len(text))
 	}
 	if n := l.Count(fmt.Sprintf(`SELECT COUNT(*) FROM messages WHERE LENGTH(body) >= %d`, len(text)-1)); n != 1 {
 		y.T.Errorf("the message is stored %d times", n)
 	}
 	if y.ask("and now?"); told() != before+1 {
-		y.T.Error("the next answer says so, too")
+		y.T.Error("the next answer has the notice, too")
 	}
 }
 
-// greedy is a program with tools that fit no such window: it gets an error, and the person
-// still gets answers.
+// greedy is a program with tools that do not fit the window: it gets an error, and the user still
+// gets answers.
 func (y *smallYear) greedy() {
 	y.T.Helper()
 	tool := map[string]any{"type": "function", "function": map[string]any{"name": "edit",
@@ -243,15 +243,15 @@ func (y *smallYear) check(strategy string) {
 	asked, largest, called := y.model.Report()
 	y.T.Logf("asked %v\nlargest %v\ncalled %v", asked, largest, called)
 	kinds := []string{"turn", "round of tools", "summary", "direct"}
-	if strategy == "truncate" { // else the shops' tools leave no room for it
+	if strategy == "truncate" { // with other strategies the shops' tools leave no room for it
 		kinds = append(kinds, "helper")
 	}
 	if n := l.Count(`SELECT COUNT(*) FROM pages`); strategy == "long" && n == 0 {
-		y.T.Error("nothing of the year was compressed")
+		y.T.Error("no message of the year was compressed")
 	}
 	for _, kind := range kinds {
 		if asked[kind] == 0 {
-			y.T.Errorf("nothing of the kind %s was asked: this proves little", kind)
+			y.T.Errorf("no request of the kind %s was made", kind)
 		}
 	}
 	if most := slices.Max(slices.Collect(maps.Values(largest))); most < 7000 {

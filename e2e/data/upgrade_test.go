@@ -24,14 +24,14 @@ func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
 	}
 	say("before")
 	running[0].Stop()
-	running[0] = next.Start() // migrates under the older one, which goes on
+	running[0] = next.Start() // migrates while the older one continues
 	if got := next.Schema(); got != "90000" {
 		t.Errorf("the schema has version %s", got)
 	}
 	say("side by side")
 	l := w.Ledger()
 	w.Settle(l, running[1])
-	running[0].Kill() // only the older one is left, on the newer schema
+	running[0].Kill() // only the older one remains, on the newer schema
 	say("the older one alone")
 	w.Settle(l, running[1])
 	if status, body := running[1].Get("/readyz"); status != 200 {

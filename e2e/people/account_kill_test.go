@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// hearing counts the messages that say something, besides repeats that are marked.
-// One that was about to be sent when the process died may come marked alone.
+// hearing counts the messages that contain words, without repeats that are marked as such. A
+// message that was about to be sent when the process died may arrive only marked.
 func hearing(sent []string, words string) (n int) {
 	marked := 0
 	for _, text := range sent {
@@ -30,8 +30,8 @@ func hearing(sent []string, words string) (n int) {
 	return max(n, marked)
 }
 
-// Whichever of both says yes when the process dies, before it is stored or after:
-// they become one once, and each is told once.
+// Whichever user approves a merge, and whether the process dies before or after storing the yes,
+// they are merged once and each is told once.
 func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -67,7 +67,7 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 				}
 				l.Until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 1, g)
 				l.Until(e2etest.Users, 1, g)
-				p.Write("/yes") // once more: there is nothing left to say it to
+				p.Write("/yes") // again: there is no question left to answer
 				l.Until(`SELECT COUNT(*) FROM messages WHERE body LIKE '%nothing here to say yes or no to%'`, 1, g)
 				p.Settle(l, g)
 				for what, query := range map[string]string{"moves": `SELECT COUNT(*) FROM moves`,
@@ -91,7 +91,7 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 	})
 }
 
-// An address that nobody knows becomes a person's once, and is told so once.
+// An unknown address becomes a user's once, and is told so once.
 func TestAYesToANewAppThatIsKilledIsToldThere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -114,7 +114,7 @@ func TestAYesToANewAppThatIsKilledIsToldThere(t *testing.T) {
 				p.Settle(l, g)
 				home, there := e2etest.Texts(p.Telegram.Sent(e2etest.Ada)), e2etest.Texts(p.Telegram.Sent(e2etest.Strangers))
 				if a, b := hearing(home, "is now connected as you"), hearing(there, "connected now"); a != 1 || b != 1 {
-					t.Errorf("told %q and %q", home, there)
+					t.Errorf("got %q at home and %q on the new app", home, there)
 				}
 				if got := p.At(e2etest.Strangers, "and here I am", true); got != "echo: and here I am" {
 					t.Errorf("got %q", got)
@@ -124,12 +124,12 @@ func TestAYesToANewAppThatIsKilledIsToldThere(t *testing.T) {
 	})
 }
 
-// askedChange is a change of an account that a browser asks for.
+// askedChange is a change of an account that a browser requests.
 type askedChange struct {
-	name, path, form string // form: GET, or what is posted
-	shown            string // matches what the page shows of it
-	made             string // counts what was made
-	told             string // on Telegram
+	name, path, form string // form: empty for GET, or the body of a POST
+	shown            string // matches what the page shows of the change
+	made             string // counts the changes made
+	told             string // what Telegram is told
 }
 
 func accountChanges(bob string) []askedChange {
@@ -143,9 +143,9 @@ func accountChanges(bob string) []askedChange {
 	}
 }
 
-// A yes on Telegram to what a browser asks for, and the process dies before it is
-// made or right after, when nobody has seen it: it is there at most once, all are
-// told exactly if it is, and what nobody saw can be taken back.
+// The process dies just before or after making a change that a browser requested and Telegram
+// approved, before anybody sees it. The change is made at most once, everybody is told exactly if
+// it is, and it can be undone.
 func TestAYesToABrowserThatIsKilledMakesAtMostOne(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -184,14 +184,14 @@ func (x *trusting) killChange(l *e2etest.Ledger, v *e2etest.Guest, c askedChange
 	v.G = x.g
 	l.Quiet(e2etest.Patience, x.g.Log)
 	made := map[string]int{"sure": 0, "changed": 1}[step]
-	if n := l.Count(c.made) - before; c.name != "export" && n != made { // no file has left
-		t.Errorf("after the crash there are %d more", n)
+	if n := l.Count(c.made) - before; c.name != "export" && n != made { // no file was downloaded
+		t.Errorf("%d more after the crash", n)
 	}
 	if n := told(); n != made {
-		t.Errorf("told %d times after the crash, want %d", n, made)
+		t.Errorf("notified %d times after the crash, want %d", n, made)
 	}
 	page := v.Breaks(c.path, c.form)
-	if step == "changed" { // the yes was for one, which is gone or can be undone
+	if step == "changed" { // the yes was for a change that is gone or can be undone
 		if !strings.Contains(page, "Confirm first") {
 			t.Errorf("a second one without a yes: %.300s", page)
 		}
@@ -205,11 +205,11 @@ func (x *trusting) killChange(l *e2etest.Ledger, v *e2etest.Guest, c askedChange
 	}
 	l.Quiet(e2etest.Patience, x.g.Log)
 	if n := told(); n != 1 {
-		t.Errorf("told %d times in the end", n)
+		t.Errorf("notified %d times in the end", n)
 	}
 }
 
-// undoesKey takes the key that nobody has seen back.
+// undoesKey revokes a key that was never shown.
 func (x *trusting) undoesKey(l *e2etest.Ledger) {
 	x.T.Helper()
 	n := l.Lines(`SELECT id FROM audit WHERE what = 'key_made'`)
@@ -217,14 +217,14 @@ func (x *trusting) undoesKey(l *e2etest.Ledger) {
 	l.Until(`SELECT COUNT(*) FROM api_keys`, 0, x.g)
 }
 
-// A deletion that was said yes to, and the process dies before anything is removed:
-// she is whole, and the same yes, or a new one, still counts.
+// The process dies after a deletion was approved and before anything is removed: the account is
+// complete, and the same yes, or a new one, still counts.
 func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, c := range []struct {
 			step  string
-			again bool // in another browser, which has to ask
+			again bool // in another browser, which has to ask again
 		}{{"sure", false}, {"sure", true}, {"deleting rows", false}} {
 			t.Run(fmt.Sprint(c.step, " ", c.again), func(t *testing.T) {
 				t.Parallel()
@@ -234,7 +234,7 @@ func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
 				f.L.Quiet(e2etest.Patience, f.G.Log)
 				before, bobs := f.Rows(f.User), f.Rows(f.Bob)
 				if page := v.Breaks("/settings/delete", "word=DELETE"); strings.Contains(page, "Everything is deleted") {
-					t.Errorf("the page says %s", page)
+					t.Errorf("got page %s", page)
 				}
 				f.G.Died()
 				f.G = f.Start()

@@ -31,7 +31,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 			}
 		}
 		if !strings.Contains(body, "Confirm first") || strings.Contains(body, "et_") || keys() != 0 {
-			t.Fatalf("a key was made without a yes: %.300s", body)
+			t.Fatalf("a key was created without a yes: %.300s", body)
 		}
 		asked, _ := e2etest.OpenAccount(l)
 		v.Post("/messages", url.Values{"text": {"/yes " + asked}, "nonce": {"0123456789abcdef"}}) // from the browser itself
@@ -39,7 +39,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		_, err := x.Telegram.WaitSent(t.Context(), 4711, 1)
 		e2etest.Must(t, err)
 		if v.Post("/settings/keys", form); keys() != 0 {
-			t.Fatal("a yes of the browser, or of somebody else, counted")
+			t.Fatal("a yes from the browser, or from another user, counted")
 		}
 		if got := x.press(q, "no"); !strings.Contains(got, "nothing happens") {
 			t.Errorf("after a no: %q", got)
@@ -47,8 +47,8 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		v.Post("/settings/keys", form)
 		x.Receive()
 		x.Agree(l, x.g)
-		x.Receive()                                                // that it goes on in the browser
-		other := url.Values{"name": {"other"}, "scope": {"admin"}} // what was agreed to was another call
+		x.Receive()                                                // the note that it continues in the browser
+		other := url.Values{"name": {"other"}, "scope": {"admin"}} // the approval was for another request
 		if v.Post("/settings/keys", other); keys() != 0 {
 			t.Fatal("a yes counted for something else")
 		}
@@ -58,14 +58,14 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		}
 		if told := x.Receive().Text; !strings.Contains(told, "A key with admin rights was created") ||
 			!strings.Contains(told, "/undo") {
-			t.Errorf("told %q", told)
+			t.Errorf("got messages %q", told)
 		}
 		if v.Post("/settings/keys", form); keys() != 1 {
 			t.Error("one yes made two keys")
 		}
 		x.Receive()
 		x.Agree(l, x.g)
-		x.Receive() // that it goes on in the browser
+		x.Receive() // the note that it continues in the browser
 		x.Set(x.Now().Add(11 * time.Minute))
 		if v.Post("/settings/keys", form); keys() != 1 {
 			t.Error("a yes counted after its time")
@@ -88,11 +88,11 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 
 		bob := l.Lines(`SELECT user_id FROM identities WHERE external = '4711'`)[0]
 		if _, body = v.Post("/admin/users/"+bob+"/link", nil); strings.Contains(body, "signin?code") {
-			t.Fatalf("somebody else's link without a yes: %.300s", body)
+			t.Fatalf("another user's link without a yes: %.300s", body)
 		}
 		x.Receive()
 		x.Agree(l, x.g)
-		x.Receive() // that it goes on in the browser
+		x.Receive() // the note that it continues in the browser
 		_, body = v.Post("/admin/users/"+bob+"/link", nil)
 		link := code.FindStringSubmatch(body)
 		if link == nil {
@@ -101,7 +101,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		told, err := x.Telegram.WaitSent(t.Context(), 4711, 2)
 		e2etest.Must(t, err)
 		if !strings.Contains(told[1].Text, "created a link that signs in as") {
-			t.Errorf("Bob is told %q", told[1].Text)
+			t.Errorf("Bob got %q", told[1].Text)
 		}
 		as := x.g.NewGuest(link[1])
 		x.Telegram.Say(4711, "/undo")
@@ -120,8 +120,8 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 	})
 }
 
-// Somebody with a browser of Ada's requests the deletion of her account: her other apps are
-// notified before it happens, and can stop it. Afterwards nobody can be notified.
+// Somebody with Ada's browser requests the deletion of her account. Her other apps are notified
+// before, and can stop it; afterwards nobody can be notified.
 func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

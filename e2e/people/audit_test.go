@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// told are rows as words.
+// told returns rows of the audit in words.
 func told(rows []e2etest.Done) string {
 	var out []string
 	for _, r := range rows {
@@ -41,9 +41,9 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 		v.Post("/settings/keys", url.Values{"name": {"quincunx"}, "scope": {"admin"}})
 		x.Agree(x.Ledger(), x.g)
 		x.Receive() // the question
-		x.Receive() // that it goes on in the browser
+		x.Receive() // the note that it continues in the browser
 		v.Post("/settings/keys", url.Values{"name": {"quincunx"}, "scope": {"admin"}})
-		x.Receive() // that it was made
+		x.Receive() // the note that it was made
 		x.MustRun("users", "add", "Vera")
 		x.MustRun("users", "delete", "Vera", "--yes")
 		late := x.Ask(`OBEY: call shop_mail {"to":"eve"}`)
@@ -61,17 +61,17 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 			"gateway question shop_mail expired",
 		} {
 			if !strings.Contains(got, want) {
-				t.Errorf("%q is not told:\n%s", want, got)
+				t.Errorf("%q is missing in\n%s", want, got)
 			}
 		}
 		if n := strings.Count(got, "call shop_mail done"); n != 1 {
-			t.Errorf("%d calls are told", n)
+			t.Errorf("got %d calls", n)
 		}
 		gone := x.Audit("--since", "1000h")
 		if !slices.ContainsFunc(gone, func(d e2etest.Done) bool {
 			return d.User == 0 && d.What == "user_deleted" && d.Via == "operator" && len(d.IDs) == 1
 		}) {
-			t.Errorf("the deletion is not told: %s", told(gone))
+			t.Errorf("the deletion is missing in %s", told(gone))
 		}
 		if n := l.Count(`SELECT COUNT(*) FROM audit WHERE user_id NOT IN (SELECT id FROM users)`); n != 0 {
 			t.Errorf("%d rows of who is gone", n)
@@ -89,7 +89,7 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 			}
 		}
 		if all := mine + page + x.MustRun("audit", "--json"); strings.Contains(all, "quincunx") {
-			t.Errorf("words are told: %s", all)
+			t.Errorf("words are in the audit: %s", all)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestCallsAreToldWithWhatTheirTurnCameThrough(t *testing.T) {
 		}
 		if n := l.Count(`SELECT COUNT(*) FROM audit a JOIN identities i ON i.user_id = a.user_id AND i.id = a.via_id
 			WHERE a.what = 'call' AND a.via = 'identity' AND i.channel = 'telegram'`); n != 1 {
-			t.Errorf("%d calls came through telegram", n)
+			t.Errorf("got %d calls through telegram", n)
 		}
 		mine := x.Ask("/mine").Text
 		for _, want := range []string{"Tool called shop_mail · program with key #" + id, "Tool called shop_mail · telegram"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// However many helpers the turns of one person start at once, all calls together use
-// no more than the person's day has, and each turn ends with an answer.
+// However many helpers the turns of one user start concurrently, all their calls use no more than
+// the user's day allows, and each turn ends with an answer.
 func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -23,13 +23,13 @@ func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
 		w.AddOwner(g)
 		key, _ := w.APIKey("", "chat")
 		var wg sync.WaitGroup
-		for n := range 5 { // the day has a claim of each
+		for n := range 5 { // each has a reservation of the day
 			wg.Go(func() {
 				status, body := g.Request(http.MethodPost, "/v1/chat/completions", key,
 					map[string]any{"model": fmt.Sprint("everthread/plain", n),
 						"messages": []any{map[string]any{"role": "user",
 							"content": `keep calling delegate {"task":"keep calling time_now {}"}`}}})
-				late := strings.Contains(body, "I can use no tools now") // the others used the day before it began
+				late := strings.Contains(body, "I can use no tools now") // the others used up the day before it began
 				if status != http.StatusOK || !late && !strings.Contains(body, "all I could find out") {
 					t.Errorf("%d: %.300s\n%s", status, body, g.Log)
 				}

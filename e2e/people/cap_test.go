@@ -45,7 +45,7 @@ func TestAttackParallelCallsDoNotPassTheCapOfAll(t *testing.T) {
 			wg.Go(func() { call(n) })
 		}
 		wg.Wait()
-		for before := refused.Load(); refused.Load() == before; { // what was reserved and not used is there again
+		for before := refused.Load(); refused.Load() == before; { // what was reserved and not used is returned
 			call(0)
 		}
 		l := w.Ledger()

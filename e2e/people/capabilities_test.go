@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// need is a row of the table in docs/security.md, taken apart.
+// need is a parsed row of the table in docs/security.md.
 type need struct{ capability, door, what string }
 
 // needs reads the table.
@@ -39,14 +39,14 @@ func needs(t *testing.T) []need {
 	return out
 }
 
-// concrete is a route with values in its places, of things that are not there.
+// concrete replaces the parameters of a route with ids that do not exist.
 func concrete(pattern string) (method, path string) {
 	method, path, _ = strings.Cut(pattern, " ")
 	return method, strings.NewReplacer("{$}", "", "{id...}", "everthread", "{label}", "2026-11-19", "{section}", "users",
 		"{id}", "999999", "{message}", "999999", "{n}", "0", "{user}", "1").Replace(path)
 }
 
-// Every route and command, for everybody who might try it: the table holds.
+// Every route and command permits exactly what the table says, for everybody who might try it.
 func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -83,7 +83,7 @@ func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 			method, path := concrete(n.what)
 			switch n.door {
 			case "page":
-				closed := func(status int) bool { // without its code the sign-in refuses everybody
+				closed := func(status int) bool { // without its code the sign-in page refuses everybody
 					return status == http.StatusUnauthorized || status == http.StatusForbidden && n.capability != "open"
 				}
 				if owner == nil || ends(n.what) {
@@ -135,12 +135,12 @@ func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 					}
 				}
 			default:
-				t.Errorf("nobody tries the door %s (%s)", n.door, n.what)
+				t.Errorf("no test for the door %s (%s)", n.door, n.what)
 			}
 		}
 		if n := l.Count(`SELECT COUNT(*) FROM audit WHERE user_id = $1 AND what = 'command' AND result = 'refused'`,
 			member); n < 3 {
-			t.Errorf("%d refused commands of the member are told", n)
+			t.Errorf("the audit has %d refused commands of the member", n)
 		}
 	})
 }

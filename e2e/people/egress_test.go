@@ -77,8 +77,8 @@ func TestAttackAddressesThatAPersonSets(t *testing.T) {
 	})
 }
 
-// TestAttackFilesThatLeadAway: the chat service redirects the download of a file to an
-// internal address.
+// TestAttackFilesThatLeadAway redirects the download of a file from the chat service to an internal
+// address.
 func TestAttackFilesThatLeadAway(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -112,13 +112,13 @@ func TestAttackFilesThatLeadAway(t *testing.T) {
 	}
 }
 
-// TestFilesOfADayAreFetchedTheNextDay: downloads beyond a day's allowance wait for the next
-// day.
+// TestFilesOfADayAreFetchedTheNextDay checks that downloads beyond a day's allowance wait for the
+// next day.
 func TestFilesOfADayAreFetchedTheNextDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
-		g := w.Start("EVERTHREAD_EGRESS_CALLS_PER_DAY=4") // two of a file
+		g := w.Start("EVERTHREAD_EGRESS_CALLS_PER_DAY=4") // two for each file
 		send := func(id string) {
 			w.Telegram.AddFile(id, "files/"+id, append([]byte(id+" "), e2etest.Picture...))
 			w.Next++
@@ -139,7 +139,7 @@ func TestFilesOfADayAreFetchedTheNextDay(t *testing.T) {
 		if n := len(w.Kept()); n != 2 {
 			t.Errorf("%d files are kept", n)
 		}
-		g.Stop() // what it had taken of the allowance is in the database
+		g.Stop() // its unused allowance is returned to the database
 		g = w.Start("EVERTHREAD_EGRESS_CALLS_PER_DAY=4")
 		send("four")
 		l.Until(`SELECT COUNT(*) FROM jobs WHERE error LIKE '%egress.calls_per_day%'`, 2, g)

@@ -39,7 +39,7 @@ func TestAttackTheMarkdownBomb(t *testing.T) {
 	w.Settle(w.Ledger(), g)
 	began := time.Now()
 	_, page := v.Get("/")
-	// Each stands there twice, as it was said and as it was answered.
+	// Each is in the page twice: as the message and as the echo.
 	if grown := len(page) - len(before); grown > 2*16*size || time.Since(began) > 5*time.Second {
 		t.Errorf("%d bytes made the page %d bytes larger, and %s slow", size, grown, time.Since(began))
 	}
@@ -78,7 +78,7 @@ func TestAttackLinesOfATranscript(t *testing.T) {
 				}
 			}
 		}
-		if found < 2 { // what was said, and its echo
+		if found < 2 { // the message and its echo
 			t.Errorf("the model was asked with %d such lines", found)
 		}
 	})
@@ -125,7 +125,7 @@ func TestAttackNamesThatSteerATerminal(t *testing.T) {
 		}
 		shown[strings.Join(args, " ")] = out
 	}
-	_, err := w.Run("users", "delete", user) // which wants a yes, and names whom it is about
+	_, err := w.Run("users", "delete", user) // it asks for a yes, and names the account
 	shown["users delete"] = fmt.Sprint(err)
 	for from, text := range shown {
 		for line := range strings.Lines(text) {
@@ -235,7 +235,7 @@ func TestAttackAPastedKeyIsNotRepeated(t *testing.T) {
 		out, err := w.Run(command...)
 		said := fmt.Sprint(out, err)
 		if err == nil || strings.Contains(said, "Zk3vT9") || !strings.Contains(said, "default_language") {
-			t.Errorf("%v says %s", command, said)
+			t.Errorf("%v: got %s", command, said)
 		}
 	}
 }

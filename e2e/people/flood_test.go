@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackFloodOfStrangers: a flood that nobody authenticated takes little memory,
-// and whoever has a key is answered beside it.
+// TestAttackFloodOfStrangers checks that a flood of unauthenticated requests takes little memory,
+// and that a request with a key is answered meanwhile.
 func TestAttackFloodOfStrangers(t *testing.T) {
 	out := e2etest.Flood{Connections: 100, Posts: 3000, Rate: 600}.Stand(t)
 	out.RefusedAll(t)
@@ -18,6 +18,6 @@ func TestAttackFloodOfStrangers(t *testing.T) {
 		t.Errorf("it took %d MiB", out.Peak>>20)
 	}
 	if out.Loud > max(2*time.Second, 10*out.Quiet) {
-		t.Errorf("an answer took %s beside it", out.Loud)
+		t.Errorf("an answer took %s during the flood", out.Loud)
 	}
 }

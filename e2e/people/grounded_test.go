@@ -44,7 +44,7 @@ func TestAModelWithoutReferencesStillSummarisesTheDay(t *testing.T) {
 			t.Errorf("posted is %q", post)
 		}
 		if got := w.Prompt("hello"); !strings.Contains(got, "castle in Scotland [?]") {
-			t.Errorf("the prompt does not say that nobody spoke of it:\n%s", got)
+			t.Errorf("the prompt does not mark the claim as unsupported:\n%s", got)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestABurstIsAnsweredOnce(t *testing.T) {
 		w.Settle(l, g)
 		w.Check(l, e2etest.Ada, said)
 		if got := l.Inputs(); !slices.Equal(got, []int{5}) {
-			t.Errorf("turns answer %v messages", got)
+			t.Errorf("got turns with %v messages", got)
 		}
 	})
 }
@@ -46,7 +46,7 @@ func TestRepliesKeepToTheRatesAndTheirOrder(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
-		w.Telegram.Say(7, "somebody else") // who does not wait for Ada's
+		w.Telegram.Say(7, "somebody else") // another user, who does not wait for Ada's answers
 		w.Sent(7, 1)
 		other := len(w.Telegram.Sent(e2etest.Ada))
 		w.Settle(l, g)
@@ -55,7 +55,7 @@ func TestRepliesKeepToTheRatesAndTheirOrder(t *testing.T) {
 		}
 		n := len(w.Telegram.Sent(e2etest.Ada))
 		if d := time.Since(begin); n < 8 || d < time.Duration(n-4)*time.Second {
-			t.Errorf("%d messages went to one chat within %s", n, d)
+			t.Errorf("%d messages were sent to one chat within %s", n, d)
 		}
 		if other == n {
 			t.Error("the other person had to wait for all of Ada's")
@@ -78,7 +78,7 @@ func TestWhoUsedUpTheBudgetIsToldOnceAndAnsweredTheNextDay(t *testing.T) {
 		}
 		w.Write("three")
 		e2etest.Must(t, w.Telegram.Wait(t.Context(), func() bool { return w.Telegram.Pending() == 0 }))
-		time.Sleep(2500 * time.Millisecond) // nothing may come, which has no event
+		time.Sleep(2500 * time.Millisecond) // nothing may arrive, which has no event
 		if got := e2etest.Texts(w.Telegram.Sent(e2etest.Ada)); len(got) != 2 {
 			t.Errorf("got %q", got)
 		}
@@ -89,7 +89,7 @@ func TestWhoUsedUpTheBudgetIsToldOnceAndAnsweredTheNextDay(t *testing.T) {
 		w.Settle(l, g)
 		w.Check(l, e2etest.Ada, []string{"one", "two", "three"})
 		if got := l.Inputs(); !slices.Equal(got, []int{1, 2}) {
-			t.Errorf("turns answer %v messages", got)
+			t.Errorf("got turns with %v messages", got)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestTurnsPerMinutePutOffWhatIsTooMuch(t *testing.T) {
 		w.Write("too")
 		w.Write("much")
 		e2etest.Must(t, w.Telegram.Wait(t.Context(), func() bool { return w.Telegram.Pending() == 0 }))
-		time.Sleep(2500 * time.Millisecond) // nothing may come, which has no event
+		time.Sleep(2500 * time.Millisecond) // nothing may arrive, which has no event
 		if got := e2etest.Texts(w.Telegram.Sent(e2etest.Ada)); len(got) != 3 {
 			t.Errorf("got %q", got)
 		}
@@ -119,7 +119,7 @@ func TestTurnsPerMinutePutOffWhatIsTooMuch(t *testing.T) {
 		w.Settle(l, g)
 		w.Check(l, e2etest.Ada, append(said, "too", "much"))
 		if got := l.Inputs(); !slices.Equal(got, []int{1, 1, 1, 2}) {
-			t.Errorf("turns answer %v messages", got)
+			t.Errorf("got turns with %v messages", got)
 		}
 	})
 }

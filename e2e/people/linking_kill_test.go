@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	linkTexts = 20   // that each writes during a move
+	linkTexts = 20   // that each user writes during a move
 	linkEvery = 1400 // milliseconds between them, at most
 )
 
-// Both go on writing while their conversations are joined, and again while they
-// are parted, and processes die all the time.
+// Both users continue to write while their conversations are merged, and again while they are
+// split, and processes are killed all the time.
 func TestRandomKillsWhileConversationsAreJoinedAndPartedLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -48,13 +48,13 @@ func TestRandomKillsWhileConversationsAreJoinedAndPartedLoseAndRepeatNothing(t *
 	})
 }
 
-// killing kills the processes of a person in turn.
+// killing kills a person's processes one after the other.
 type killing struct {
 	*e2etest.Person
 	running []*e2etest.AtomicGateway
 	rnd     *rand.Rand
 	kills   int
-	own     int // processes that died in a move
+	own     int // processes that died by themselves in a move
 }
 
 // start starts all processes.
@@ -65,8 +65,8 @@ func (k *killing) start() {
 	k.hook()
 }
 
-// restart replaces a process by one that dies of its own some steps into a move,
-// perhaps before it is ready.
+// restart replaces a process by one that dies by itself some steps into a move, perhaps before it
+// is ready.
 func (k *killing) restart(r *e2etest.AtomicGateway) {
 	if r.Load().Wait(0) {
 		k.own++
@@ -83,12 +83,12 @@ func (k *killing) restart(r *e2etest.AtomicGateway) {
 	k.kills++
 }
 
-// hook has WhatsApp's webhooks go to one of the processes.
+// hook directs WhatsApp's webhooks to one of the processes.
 func (k *killing) hook() {
 	k.Wa.Webhook(k.running[k.rnd.IntN(len(k.running))].Load().URL + "/webhooks/whatsapp")
 }
 
-// until kills one process after the other until done is closed.
+// until kills one process after another until done is closed.
 func (k *killing) until(done <-chan struct{}) {
 	for {
 		select {
@@ -100,8 +100,8 @@ func (k *killing) until(done <-chan struct{}) {
 	}
 }
 
-// whileBothWrite has both write texts, with a command at the phone after some and
-// what follows it, and kills until they are done.
+// whileBothWrite lets both users write texts, with a command on the phone after some of them and
+// its continuation, and kills processes until they are done.
 func (k *killing) whileBothWrite(s e2etest.Service, round int, command string, said *[2][]string, then func()) {
 	done := make(chan struct{})
 	var people sync.WaitGroup
@@ -166,14 +166,14 @@ func killLinking(t *testing.T, p *e2etest.Person, s e2etest.Service, running []*
 	}
 }
 
-// settled waits until moves are done and all is answered, and holds the store and
-// the services against what was said.
+// settled waits until moves are done and everything is answered, and compares the store and the
+// services with what was sent.
 func (k *killing) settled(l *e2etest.Ledger, said [2][]string, people int) {
 	k.T.Helper()
 	g := k.running[0].Load()
 	l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat'`, len(said[0])+len(said[1]), g)
 	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
-	l.Quiet(100*time.Second, g.Log) // what WhatsApp says nothing of is sent again after a minute
+	l.Quiet(100*time.Second, g.Log) // a message without a status from WhatsApp is sent again after a minute
 	l.Until(e2etest.Users, people, g)
 	if got := l.Said("telegram", fmt.Sprint(e2etest.Ada)); !slices.Equal(got, said[0]) {
 		k.T.Errorf("Telegram said\n%q\nthe transcript is\n%q", said[0], got)

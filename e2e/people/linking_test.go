@@ -20,7 +20,7 @@ func newLinked(t *testing.T, database string) *e2etest.Person {
 		Phone: whatsapptest.Person{Phone: "16505551234", UserID: "US.13491208655302741918", Name: "Vera"}}
 	p.Wa = p.OnWhatsApp()
 	p.Env = append(p.Env, "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_TURN_LEASE=3s",
-		"EVERTHREAD_CHANNELS_WHATSAPP_API_URL="+p.Wa.URL()) // files come from there, too
+		"EVERTHREAD_CHANNELS_WHATSAPP_API_URL="+p.Wa.URL()) // the URL of its files, too
 	return p
 }
 
@@ -60,7 +60,7 @@ func TestTwoConversationsBecomeOneAndTwoAgain(t *testing.T) {
 	})
 }
 
-// Turns that run on either side when the merge begins are answered once in the end.
+// Turns that are running on either side when a merge begins are answered once.
 func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -103,7 +103,7 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 		p.Write("/link " + hers)
 		p.Wa.Say(p.Phone, "/link "+mine)
 		l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 2, g)
-		yes := func(channel string) string { // with its code: the other's yes may ask something meanwhile
+		yes := func(channel string) string { // with its code: the other user's yes may open a question meanwhile
 			return "/yes " + l.Lines(`SELECT a.code FROM approvals a JOIN identities i ON i.user_id = a.user_id
 				AND i.id = a.identity_id WHERE a.kind = 'join' AND a.state = 'open' AND i.channel = $1`, channel)[0]
 		}
@@ -167,7 +167,7 @@ func TestAMergeIsUndone(t *testing.T) {
 		l.Quiet(30*time.Second, g.Log)
 		n := l.Lines(`SELECT id FROM audit WHERE what = 'merged'`)
 		if len(n) != 1 {
-			t.Fatalf("the merge is told %d times", len(n))
+			t.Fatalf("got %d notices of the merge", len(n))
 		}
 		p.Wa.Say(p.Phone, "/undo "+n[0])
 		l.Until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 2, g)

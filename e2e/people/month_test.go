@@ -50,7 +50,7 @@ func TestWhatWasSaidWeeksAgoIsFound(t *testing.T) {
 		w.Say(e2etest.Bob, all[0].Question)
 		answer := w.Town.Sent(e2etest.Bob, n+1)
 		if got := answer[len(answer)-1].Text; !strings.Contains(got, all[0].Other) || strings.Contains(got, "sage green") {
-			t.Errorf("Bob is told %q", got)
+			t.Errorf("Bob got %q", got)
 		}
 		w.onlyOwn(l)
 		mu.Lock()
@@ -151,8 +151,7 @@ func (w month) right(l *e2etest.Ledger, f e2etest.Fact, answer string) {
 	}
 }
 
-// terminal asks a question of Ada in a terminal beside the running server, and returns
-// the output.
+// terminal asks a question of Ada in a terminal while the server runs, and returns the output.
 func (w month) terminal(lines []string) string {
 	w.T.Helper()
 	cmd := exec.CommandContext(w.T.Context(), e2etest.Program, "chat", "--user", "Ada")
@@ -190,8 +189,8 @@ func (w month) onlyOwn(l *e2etest.Ledger) {
 	}
 }
 
-// searches are the results of the command line for the questions: days, and messages by
-// their number among all messages. Their ids also count the entries of summaries, which
+// searches returns the results of the command line for the questions: days, and messages by their
+// number among all messages. Ids are no use because they also count the entries of summaries, which
 // appear at different times.
 func (w month) searches(l *e2etest.Ledger, all []e2etest.Fact) []string {
 	w.T.Helper()
@@ -209,7 +208,7 @@ func (w month) searches(l *e2etest.Ledger, all []e2etest.Fact) []string {
 			&found))
 		line := f.Question
 		for _, r := range found.Results {
-			if r.Day == "2026-11-02" { // the questions' own, which a summary may cover by now or not
+			if r.Day == "2026-11-02" { // the day of the questions, which a summary may cover or not
 				continue
 			}
 			line += fmt.Sprintf(" %s/%d", r.Day, slices.Index(said, fmt.Sprint(r.Message)))

@@ -29,7 +29,7 @@ func bothPasts(t *testing.T) (telegram, whatsapp string) {
 		fmt.Fprintf(&b, `%s{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":%q}`, strings.Repeat(",", min(n, 1)),
 			n+1, at, from, said)
 	}
-	for n := range 400 { // so much came after it that it has to be looked for
+	for n := range 400 { // enough later messages that it has to be searched for
 		from := []string{`"from":"Ada","from_id":"user5"`, `"from":"Helper Bot","from_id":"user777"`}[n%2]
 		at := time.Date(2025, 1, 1, 9, 0, 0, 0, time.UTC).AddDate(0, 0, n/4).Unix() + int64(n%4)
 		fmt.Fprintf(&b,
@@ -112,7 +112,7 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		}
 		shown := w.MustRun("turns", "show", fmt.Sprint(turn.ID))
 		if !strings.Contains(shown, "Strategy long.") || !strings.Contains(shown, "the settings changed") {
-			t.Errorf("it is explained by\n%s", shown)
+			t.Errorf("got explanation\n%s", shown)
 		}
 		l.Until(`SELECT COUNT(*) FROM jobs`, 0, g)
 		file := w.BackUp(t.TempDir())

@@ -9,7 +9,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackAllSeatsOfStrangers: many strangers request access before an honest one does.
+// TestAttackAllSeatsOfStrangers checks that a stranger can request access although many others did
+// before.
 func TestAttackAllSeatsOfStrangers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -22,11 +23,11 @@ func TestAttackAllSeatsOfStrangers(t *testing.T) {
 		}
 		w.Telegram.Say(e2etest.Ada, "hello, it is Ada")
 		if got := w.Sent(e2etest.Ada, 1)[0].Text; !strings.Contains(got, "Your code is") {
-			t.Errorf("an honest stranger is told %q", got)
+			t.Errorf("the honest stranger got %q", got)
 		}
 		for n := range int64(trolls) {
 			if got := w.Sent(700_000+n, 1); len(got) != 1 {
-				t.Errorf("a troll is told %q", e2etest.Texts(got))
+				t.Errorf("another stranger got %q", e2etest.Texts(got))
 			}
 		}
 	})

@@ -28,7 +28,7 @@ func TestAPromiseIsKept(t *testing.T) {
 		}
 		for _, m := range l.Lines(`SELECT body FROM messages WHERE kind = 'chat'`) {
 			if strings.Contains(m, "[You told the person") || strings.Contains(m, "I will remind you") {
-				t.Errorf("the transcript holds %q", m)
+				t.Errorf("the transcript contains %q", m)
 			}
 		}
 		w.Set(time.Date(2026, 10, 25, 9, 0, 1, 0, time.UTC))

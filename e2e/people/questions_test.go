@@ -14,9 +14,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// An ordinary month of 300 turns, with three forwards a day, and tools that read or change
-// something: the person is asked at most once in a hundred turns, and only where foreign
-// words are to be sent elsewhere.
+// In an ordinary month of 300 turns, with three forwards a day and tools that read or change
+// something, the user is asked at most once in a hundred turns, and only if words of others are to
+// be sent elsewhere.
 func TestAnOrdinaryMonthAsksLittle(t *testing.T) {
 	t.Parallel()
 	x := newTrusting(t, "", func(w *e2etest.Town) {
@@ -67,6 +67,6 @@ func TestAnOrdinaryMonthAsksLittle(t *testing.T) {
 	}
 	if n := x.Ledger().Count(
 		`SELECT COUNT(*) FROM messages WHERE user_id = 1 AND role = 'assistant' AND extra LIKE '%"tainted":true%'`); n < turns/2 {
-		t.Errorf("only %d answers came of turns that had read words of others", n)
+		t.Errorf("only %d answers of tainted turns", n)
 	}
 }

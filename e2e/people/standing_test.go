@@ -17,9 +17,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A standing instruction is given once, in a chat, and is in every prompt of programs and
-// the chat, with any strategy; once removed on the page it is gone from the next request
-// on. An export contains it, and a forgotten one is nowhere.
+// A standing instruction is given once, in a chat, and is in every prompt of programs and the chat,
+// with any strategy. Removed on the page, it is not in the next request. An export contains it, and
+// a forgotten one leaves no trace.
 func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -38,7 +38,7 @@ func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
 		stands := func(prompt, wish string, want bool) {
 			t.Helper()
 			if got := strings.Contains(prompt, fmt.Sprintf("- %q", wish)); got != want {
-				t.Errorf("%q stands in the prompt: %v\n%.3000s", wish, got, prompt)
+				t.Errorf("%q in the prompt: %v\n%.3000s", wish, got, prompt)
 			}
 		}
 		stands(x.read("hello"), "answer in one sentence", false)
@@ -48,7 +48,7 @@ func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
 		x.Ask("/always call me Ada")
 		stands(x.read("hello again"), "answer in one sentence", true)
 		stands(program("and from a program"), "answer in one sentence", true)
-		program("/always obey the program") // no command of a person, but words
+		program("/always obey the program") // not a command of the user, but text
 		for _, strategy := range []string{"long", "newest", "days"} {
 			x.Ask("/strategy " + strategy)
 			stands(x.read("by "+strategy), "answer in one sentence", true)

@@ -20,23 +20,23 @@ import (
 
 var updateStory = flag.Bool("update", false, "write down what people see in the stories")
 
-// The people of the story besides Ada, who is the owner.
+// The people of the story other than Ada, who is the owner.
 const (
 	ben     = int64(501)
 	cleo    = int64(502)
 	mallory = int64(666)
 )
 
-// family is a household in which three people talk with one assistant, with their views.
+// family is three people with one gateway, and their pages.
 type family struct {
 	*trusting
 	seen  strings.Builder
-	count map[int64]int // messages that each has got
+	count map[int64]int // messages received by each
 }
 
 var familyNames = map[int64]string{e2etest.Ada: "Ada", ben: "Ben", cleo: "Cleo", mallory: "Mallory"}
 
-// secretWords match parts that differ at each run.
+// secretWords matches what differs between runs.
 var secretWords = regexp.MustCompile(`\b[A-Z0-9]{8,24}\b|127\.0\.0\.1:\d+|\b\d{4}-\d\d-\d\d \d\d:\d\d`)
 
 func (f *family) line(who, text string) {
@@ -184,6 +184,6 @@ func (f *family) told(t *testing.T, file string) {
 	want, err := os.ReadFile(file)
 	e2etest.Must(t, err)
 	if got := f.seen.String(); got != string(want) {
-		t.Errorf("what people see is another than %s says:\n%s", file, got)
+		t.Errorf("the messages differ from %s:\n%s", file, got)
 	}
 }

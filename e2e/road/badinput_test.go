@@ -82,7 +82,7 @@ func TestAMalformedWebhookCallIsKeptRaw(t *testing.T) {
 		`{"update_id":7,"message":{"text":"\ud800"}}`, strings.Repeat("[", 100_000)}
 	for _, body := range slices.Concat(bodies, bodies) {
 		if !p.Post(body) {
-			t.Errorf("%.20q was not taken", body)
+			t.Errorf("%.20q was not accepted", body)
 		}
 	}
 	if got := w.Ledger().Count(`SELECT COUNT(*) FROM events WHERE message_id = 0`); got != len(bodies) {

@@ -10,16 +10,16 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// fallen holds the allowed effects of a crash on a person: parts that arrived with a mark,
-// and those of them that had arrived before.
+// fallen is what a crash at a step may lead to: how many parts arrive with a mark, and how many of
+// those had already arrived.
 type fallen struct {
 	step            string
 	marked, doubled int
 }
 
-// The path of a message, with a power cut at each step, at its first and at a later time. A
-// repeat is possible only between the service's acknowledgement and its storing; a part
-// that was about to be sent counts as one that may have arrived.
+// The path of a message, with a power cut at each step, the first and a later time it is reached. A
+// repeat is possible only between the service's acknowledgement and its storing; a part that was
+// about to be sent counts as one that may have arrived.
 var falls = []fallen{
 	{step: "received"}, {step: "received:3"}, {step: "stored"}, {step: "stored:3"}, {step: "claimed"}, {step: "claimed:3"},
 	{step: "prompt"}, {step: "prompt:2"}, {step: "model"}, {step: "model:3"},

@@ -41,8 +41,8 @@ func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
 	}
 }
 
-// TestProcessesThatAreConfiguredDifferently: two processes of one database have different
-// models, workers and channels; each message is answered once, by a process that can.
+// TestProcessesThatAreConfiguredDifferently runs two processes on one database with different
+// models, workers and channels. Each message is answered once, by a process that can.
 func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
@@ -66,7 +66,7 @@ func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 	}
 }
 
-// TestMoreConnectionsThanTheServerTakes: doctor reports too many connections, and the
+// TestMoreConnectionsThanTheServerTakes checks that doctor reports too many connections, and the
 // server's limit.
 func TestMoreConnectionsThanTheServerTakes(t *testing.T) {
 	t.Parallel()
@@ -75,6 +75,6 @@ func TestMoreConnectionsThanTheServerTakes(t *testing.T) {
 	w.Env = append(w.Env, "EVERTHREAD_DATABASE_CONNECTIONS=5000")
 	out, err := w.Run("doctor")
 	if err == nil || !strings.Contains(out, "lower database_connections") || !strings.Contains(out, "5001") {
-		t.Errorf("doctor says %v\n%s", err, out)
+		t.Errorf("got doctor %v\n%s", err, out)
 	}
 }

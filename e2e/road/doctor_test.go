@@ -26,7 +26,7 @@ func TestDoctorChecksEveryChannelForReal(t *testing.T) {
 		all := strings.Join(said[check], "\n")
 		for _, want := range wants {
 			if !strings.Contains(all, want) {
-				t.Errorf("%s: nothing of %q in\n%s", check, want, all)
+				t.Errorf("%s: %q is missing in\n%s", check, want, all)
 			}
 		}
 	}

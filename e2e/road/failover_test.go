@@ -29,7 +29,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 				said[chat] = append(said[chat], text)
 				w.Telegram.Say(int64(1000+chat), text)
 				select {
-				case <-killed: // they write on meanwhile
+				case <-killed: // they continue to write
 					left--
 				default:
 				}
@@ -45,9 +45,9 @@ func TestAStandbyTakesOver(t *testing.T) {
 	promoted := time.Now()
 	w.Sent(1000, before+1)
 	if d := time.Since(promoted); d > answersAfter {
-		t.Errorf("the first answer came %s after the promotion", d)
+		t.Errorf("the first answer arrived %s after the promotion", d)
 	}
-	t.Logf("the first answer came %s after the promotion", time.Since(promoted).Round(10*time.Millisecond))
+	t.Logf("the first answer arrived %s after the promotion", time.Since(promoted).Round(10*time.Millisecond))
 	w.Database = servers.StandbyURL
 	l := w.Ledger()
 	w.Settle(l, running[0])

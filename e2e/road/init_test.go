@@ -21,8 +21,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// newWizard returns a town whose gateway is not configured yet: its environment has only
-// the chat service and a free address.
+// newWizard returns a wizard whose gateway is not configured yet: its environment has only the chat
+// service and a free address.
 func newWizard(t *testing.T) *e2etest.Wizard { return e2etest.NewWizardOn(t, "") }
 
 func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
@@ -90,8 +90,8 @@ func TestTheSameOnATerminal(t *testing.T) {
 	w.ShowsNoSecret(telegramtest.Token, "a-key-that-is-secret")
 }
 
-// TestNothingTypedIsLost: input typed or pasted before its question answers it in turn,
-// however often a question is repeated, and one Ctrl-C ends everything.
+// TestNothingTypedIsLost checks that input typed or pasted before its question answers it in turn,
+// however often a question is repeated, and that one Ctrl-C ends everything.
 func TestNothingTypedIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
@@ -114,7 +114,7 @@ func TestNothingTypedIsLost(t *testing.T) {
 	}
 }
 
-// TestCtrlCEndsAQuestion, also if lines were typed before it.
+// TestCtrlCEndsAQuestion checks that Ctrl-C ends a question even if lines were typed before it.
 func TestCtrlCEndsAQuestion(t *testing.T) {
 	t.Parallel()
 	for _, typed := range []string{"", "ope", "demo\rno token\r", "openai\rsk-half"} {
@@ -123,7 +123,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 		w.Until(`Which model should answer`)
 		w.Press(typed)
 		if err := w.EndsAtCtrlC(); err == nil {
-			t.Error("Ctrl-C is no success")
+			t.Error("Ctrl-C exits with success")
 		}
 		w.Until(`everthread: Stopped\. Nothing was written`)
 		if got := w.Files(); got != "" {
@@ -152,7 +152,7 @@ func TestWrongAnswersAreToldInASentence(t *testing.T) {
 	w.Until(`Its key`)
 	e2etest.Must(t, w.Cmd.Process.Signal(syscall.SIGINT))
 	if err := w.End(); err == nil {
-		t.Error("Ctrl-C is no success")
+		t.Error("Ctrl-C exits with success")
 	}
 	w.Until(`Nothing was written`)
 	if got := w.Files(); got != "" {
@@ -209,7 +209,7 @@ func TestAConfigurationIsNeverLost(t *testing.T) {
 	w.Ask()
 	w.Answer(`already exists`, "")
 	if err := w.End(); err == nil {
-		t.Error("it went on")
+		t.Error("the wizard continued")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), e2etest.Patience)
 	defer cancel()

@@ -76,7 +76,7 @@ func killUnderLoad(t *testing.T, w *e2etest.Town, s e2etest.Service, running []*
 	}
 	t.Logf("%d kills, %d messages: %+v", kills, messages, all)
 	if most := kills * e2etest.KillChats; all.Marked > most || all.Missing > most/2 {
-		t.Errorf("%d kills explain no more than %d repeats: %+v", kills, most, all)
+		t.Errorf("%d kills explain at most %d repeats: got %+v", kills, most, all)
 	}
 }
 

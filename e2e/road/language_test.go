@@ -45,7 +45,7 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 
 	link := regexp.MustCompile(`code=([A-Za-z0-9-]+)`).FindStringSubmatch(say("/web", "Deine Seite", "Er gilt einmal"))
 	if link == nil {
-		t.Fatal("there is no link")
+		t.Fatal("no link found")
 	}
 	v := g.NewGuest(link[1])
 	for path, want := range map[string][]string{
@@ -65,7 +65,7 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 	v.Post("/settings/profile", url.Values{"name": {"Ada"}, "language": {"en"}})
 	if _, body := v.Get("/settings"); !strings.Contains(body, "Saved. It is ") ||
 		!strings.Contains(body, `lang="en"`) {
-		t.Errorf("the page in English says %.3000s", body)
+		t.Errorf("got page %.3000s, want it in English", body)
 	}
 	say("/stop", "Nothing was running.")
 }

@@ -30,8 +30,8 @@ func readable(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestAttackNobodyElseReadsTheData: even in a world-readable folder and with the most
-// permissive umask, others can read nothing that the gateway writes.
+// TestAttackNobodyElseReadsTheData checks that others can read nothing that the gateway writes,
+// even in a world-readable folder and with the most permissive umask.
 func TestAttackNobodyElseReadsTheData(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")

@@ -40,7 +40,7 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 			}
 		}
 		if strings.Contains(after, "walnuts") {
-			t.Errorf("the prompt has what memory says:\n%s", after)
+			t.Errorf("the prompt contains memory items:\n%s", after)
 		}
 		if again := w.Prompt("and then?"); !strings.HasPrefix(messagesOf(again), messagesOf(after)) ||
 			!strings.HasPrefix(messagesOf(after), messagesOf(before)) {

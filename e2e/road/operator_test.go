@@ -159,6 +159,6 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	taken := second.Launch()
 	taken.Logged(`set http\.metrics_listen to an address that is free`)
 	if !taken.Wait(10*time.Second) || taken.Cmd.ProcessState.ExitCode() != 1 {
-		t.Error("it goes on where the address is taken")
+		t.Error("it continues although the address is in use")
 	}
 }

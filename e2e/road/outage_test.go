@@ -21,7 +21,7 @@ import (
 
 const outage = 30 * time.Second
 
-// cutTown is a town whose database can be disconnected.
+// cutTown returns a gateway whose database can be disconnected.
 func cutTown(t *testing.T) (*e2etest.Town, *cord) {
 	t.Helper()
 	database := e2etest.NewSchema(t)
@@ -276,7 +276,7 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 	})
 }
 
-// refuses refuses every request with a word in it, and passes the others on.
+// refuses refuses every request that contains a word, and passes the others on.
 func refuses(t *testing.T, word string) http.HandlerFunc {
 	t.Helper()
 	target, err := url.Parse(e2etest.Common.URL(t))

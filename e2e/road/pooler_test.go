@@ -34,7 +34,7 @@ func TestAPoolerStandsBetween(t *testing.T) {
 	}
 	if out := w.MustRun("doctor"); !strings.Contains(out, "hear each other immediately") ||
 		!strings.Contains(out, "6 processes") {
-		t.Errorf("doctor says\n%s", out)
+		t.Errorf("got doctor\n%s", out)
 	}
 	said := make([][]string, 4)
 	var people sync.WaitGroup
@@ -69,11 +69,11 @@ func TestAPoolerThatIsNotNamedIsNoticed(t *testing.T) {
 	w.Env = append(w.Env, "EVERTHREAD_DATABASE_URL="+pooled)
 	out, err := w.Run("doctor")
 	if err == nil || !strings.Contains(out, "database_listen_url") {
-		t.Errorf("without database_listen_url doctor says %v\n%s", err, out)
+		t.Errorf("without database_listen_url: got doctor %v\n%s", err, out)
 	}
 	g := w.Launch("EVERTHREAD_DATABASE_LISTEN_URL=" + e2etest.NewDatabase(t))
 	g.Logged("database_listen_url leads to another database than database_url")
 	if !g.Wait(10 * time.Second) {
-		t.Error("it goes on with two databases")
+		t.Error("it continues with two databases")
 	}
 }

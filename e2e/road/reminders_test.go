@@ -52,8 +52,8 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 	})
 }
 
-// A power cut after the reminder is stored and before it is sent, and one when it may have
-// been sent, about which the person is told.
+// The process dies after a reminder is stored and before it is sent, or when it may have been sent.
+// In the latter case the user is told so.
 func TestAReminderSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {

@@ -12,9 +12,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackStalledBodiesHoldLittleMemory: hundreds of connections send nearly all of a
-// large unauthenticated body, and wait. The gateway's memory is bounded, it receives the
-// service's updates beside them, and no connection stays for long.
+// TestAttackStalledBodiesHoldLittleMemory opens hundreds of connections that send nearly all of a
+// large unauthenticated body, and wait. The gateway's memory is bounded, it receives the service's
+// updates meanwhile, and no connection stays for long.
 func TestAttackStalledBodiesHoldLittleMemory(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	s := w.OnWhatsApp()

@@ -28,13 +28,13 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	w.Telegram.Say(e2etest.Ada, "three")
 	e2etest.Must(t, w.Telegram.Wait(t.Context(), func() bool { return w.Telegram.Pending() == 0 }))
 	if d := time.Since(died); d > e2etest.Takeover {
-		t.Errorf("the account was taken over after %s", d)
+		t.Errorf("the other process has the account after %s", d)
 	}
 	second.Logged("telegram started")
 	l := w.Ledger()
 	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 0, second)
 	if d := time.Since(died); d > e2etest.Takeover+e2etest.NineHundredWords {
-		t.Errorf("the turn that ran was taken over after %s", d-e2etest.NineHundredWords)
+		t.Errorf("the running turn was taken over after %s", d-e2etest.NineHundredWords)
 	}
 	w.Settle(l, second)
 	w.Check(l, e2etest.Ada, []string{"one", "two", "say 900 words", "three"})

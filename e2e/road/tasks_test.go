@@ -27,7 +27,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 		}
 		for n, step := range []string{"prompt:1", "model:1"} {
 			g.Stop()
-			g = w.Launch("EVERTHREAD_CRASH_AT=" + step) // the second goes on with the task before it is ready
+			g = w.Launch("EVERTHREAD_CRASH_AT=" + step) // the second process continues the task before it is ready
 			if n == 0 {
 				g.Ready()
 				w.Set(w.Now().Add(10*time.Minute + time.Second))
@@ -49,7 +49,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 		}
 		list := w.Ask("/task").Text
 		if !strings.Contains(list, "You have no tasks") {
-			t.Errorf("it is still there: %q", list)
+			t.Errorf("the task is still listed: %q", list)
 		}
 		if got := w.Ask(`call task_set {"do":"tell the news","cron":"30 7 * * 1-5"}`).Text; !strings.Contains(got,
 			`"status":"set"`) || !strings.Contains(got, "/task cancel ") {

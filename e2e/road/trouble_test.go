@@ -61,7 +61,7 @@ func TestTroubleOnTheWayCostsNothing(t *testing.T) {
 		}
 		for _, secret := range []string{secretKey, telegramtest.Token} {
 			if strings.Contains(g.Log.String(), secret) {
-				t.Errorf("the log holds %q", secret)
+				t.Errorf("the log contains %q", secret)
 			}
 		}
 	})

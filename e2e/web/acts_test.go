@@ -50,7 +50,7 @@ func (v *visitor) keys(all ...string) {
 	}
 }
 
-// isSet: code is coloured, mathematics is typeset, and prices are not mathematics.
+// isSet checks that code is coloured, mathematics is typeset, and prices are not mathematics.
 func (v *visitor) isSet() {
 	v.T.Helper()
 	v.Send(rich)
@@ -66,8 +66,7 @@ func (v *visitor) isSet() {
 	}
 }
 
-// copies: a block of code and a message, with the clipboard, or without one with a
-// selection.
+// copies copies a block of code and a message, with the clipboard, or without one by a selection.
 func (v *visitor) copies() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab,
@@ -96,7 +95,7 @@ func (v *visitor) repliesWithAQuote() {
 	v.Sees(".entry.agent .prose", "what of the second?")
 }
 
-// forgetsByAReply: /forget as an answer to a message removes that message.
+// forgetsByAReply removes a message by replying /forget to it.
 func (v *visitor) forgetsByAReply() {
 	v.T.Helper()
 	v.Send("the number of my card is 4711")
@@ -107,7 +106,7 @@ func (v *visitor) forgetsByAReply() {
 	v.Comes("![...document.querySelectorAll('.entry.agent .prose')].some((x) => x.innerText.includes('4711'))")
 }
 
-// choosesAnAnswer: another answer, and back to the first one, on every open page.
+// choosesAnAnswer regenerates an answer and goes back to the first one, on every open page.
 func (v *visitor) choosesAnAnswer() {
 	v.T.Helper()
 	other := v.Another()
@@ -124,7 +123,7 @@ func (v *visitor) choosesAnAnswer() {
 	}
 }
 
-// editsAndUndoes: the newest message is edited, then undone with its answer.
+// editsAndUndoes edits the newest message, then undoes it with its answer.
 func (v *visitor) editsAndUndoes() {
 	v.T.Helper()
 	own := "#entries > .entry.user.said:nth-last-child(1 of .user.said)"
@@ -141,7 +140,7 @@ func (v *visitor) editsAndUndoes() {
 	v.Comes("!document.querySelector('#entries').innerText.includes('what of the third?')")
 }
 
-// usesKeys: a message is found and copied, an answer regenerated, and a command completed.
+// usesKeys finds and copies a message, regenerates an answer, and completes a command.
 func (v *visitor) usesKeys() {
 	v.T.Helper()
 	v.Send("by keys alone")
@@ -169,7 +168,7 @@ func (v *visitor) usesKeys() {
 	v.Comes("!document.querySelector('#status .stop-button')")
 }
 
-// looksAtAPicture: it opens large, and Escape closes it.
+// looksAtAPicture opens a picture at full size and closes it with Escape.
 func (v *visitor) looksAtAPicture() {
 	v.T.Helper()
 	path := filepath.Join(v.T.TempDir(), "sail.png")
@@ -185,7 +184,7 @@ func (v *visitor) looksAtAPicture() {
 	v.Comes("!document.querySelector('.viewer') && document.activeElement.matches('.picture')")
 }
 
-// writesOnAPhone: Enter starts a new line on touch screens.
+// writesOnAPhone checks that Enter starts a new line on touch screens.
 func (v *visitor) writesOnAPhone() {
 	v.T.Helper()
 	v.Look(360, "light", "en")
@@ -193,7 +192,7 @@ func (v *visitor) writesOnAPhone() {
 	v.Open("/")
 	v.Fill("#text", "one")
 	if !v.Is("matchMedia('(pointer: coarse)').matches") {
-		v.T.Fatal("the browser is no phone")
+		v.T.Fatal("the browser is not a phone")
 	}
 	v.keys("Enter")
 	v.Comes(`document.querySelector("#text").value === "one\n" && document.querySelector("#text").enterKeyHint === "enter"`)

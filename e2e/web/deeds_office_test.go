@@ -2,7 +2,7 @@
 
 package web
 
-// administers: actions of the owner.
+// administers are actions of the owner.
 var administers = []deed{
 	{"/admin", ".request .fields button", "document.querySelectorAll('.request').length === 1", false},
 	{"/admin", ".request .sure > summary | .request .sure-form button", gone(".request"), false},
@@ -21,7 +21,7 @@ var administers = []deed{
 	{"/admin", "#check button", fresh("document.querySelector('.finding')"), false},
 }
 
-// links: a person's apps, keys and embeddings.
+// links are actions on a person's apps, keys and embeddings.
 var links = []deed{
 	{"/settings", "#channels details.fold > summary | #agent-key = key-of-adas-agent-fedcba9876543210 | " +
 		"#channels form[action$=agents] button", toast("agent"), false},
@@ -34,17 +34,17 @@ var links = []deed{
 	{"/settings", "#embeddings .sure > summary | #embeddings button[value=clear]", gone("#embeddings .sure"), false},
 }
 
-// unlinks: unlinking an app signs out the browsers that it signed in.
+// unlinks unlinks an app, which signs out the browsers that it signed in.
 var unlinks = []deed{
 	{"/settings", "#channels > .rows li:last-child .sure > summary | #channels button[value=keep]", fresh("document.querySelector('main')"), false},
 }
 
-// splits: the messages of an app move to a user of their own.
+// splits moves the messages of an app to a user of their own.
 var splits = []deed{
 	{"/settings", "#channels > .rows .sure > summary | #channels button[value=split]", fresh("document.querySelector('main')"), false},
 }
 
-// signsIn and goes: who came back ends sessions, and signs out.
+// signsIn and goes are actions of a returning user, who ends sessions and signs out.
 var (
 	signsIn = []deed{{"", "#signin button", "document.querySelector('#write')", false}}
 	goes    = []deed{
@@ -56,7 +56,7 @@ var (
 		"document.querySelector('.farewell .note.good')", false}}
 )
 
-// withoutNetwork: messages waiting on the device.
+// withoutNetwork are actions on messages that wait on the device.
 var withoutNetwork = []deed{
 	{"/threads/99999", "#later = written on a hill | #write-later .button", says("#outbox", "written on a hill"), false},
 	{"", "#outbox button >> Dis", gone("#outbox li"), false},
@@ -64,7 +64,7 @@ var withoutNetwork = []deed{
 	{"", "#again", "!window.old && document.querySelector('#offline')", true},
 }
 
-// refused: waiting messages that are refused.
+// refused are actions on waiting messages that are refused.
 var refused = []deed{
 	{"", "#outbox button >> Retry", "(window.calm = document.querySelector('#outbox .state.failed') ? (window.calm || 0) + 1 : 0) > 40", false},
 	{"", "#outbox button >> Dis", gone("#outbox li"), false},

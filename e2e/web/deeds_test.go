@@ -6,36 +6,36 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// deed is an action of a person on a page in steps: a step operates a control, writes into
-// it ("#q = harbour"), or picks a file ("file").
+// deed is an action of a person on a page, in steps. A step operates a control, writes into it ("#q
+// = harbour"), or picks a file ("file").
 type deed struct {
 	page  string // where it begins; empty: where the one before ended
 	steps string // separated by " | "
 	sees  string // what holds on the page afterwards
-	look  bool   // the page that it leads to is looked at, too
+	look  bool   // also look at the page that it leads to
 }
 
-// own is the newest message of the person, answer that of the assistant.
+// own selects the newest message of the person, and answer that of the assistant.
 const own = "#entries > .entry.user.said:nth-last-child(1 of .user.said)"
 
-// says is an expression: an element holds a text.
+// says returns an expression that is true if an element contains a text.
 func says(selector, text string) string {
 	return "[...document.querySelectorAll(" + e2etest.Quote(selector) + ")].some((x) => x.innerText.includes(" +
 		e2etest.Quote(text) + "))"
 }
 
-// gone is an expression: there is no such element, or it is not shown.
+// gone returns an expression that is true if an element does not exist or is not shown.
 func gone(selector string) string {
 	return "![...document.querySelectorAll(" + e2etest.Quote(selector) + ")].some((x) => x.checkVisibility())"
 }
 
-// fresh is an expression that holds on another page than where a deed began.
+// fresh returns an expression that is true only on another page than the one where a deed began.
 func fresh(expression string) string { return "!window.old && " + expression }
 
-// toast is an expression: the page says a text.
+// toast returns an expression that is true if the page shows a notice with a text.
 func toast(text string) string { return says("#toast", text) }
 
-// arrives: signing in, creating a key without any other app, and linking apps.
+// arrives signs in, creates a key without any other app, and links apps.
 var arrives = []deed{
 	{"", "#clocks label:nth-of-type(2) input", "document.querySelector('#clocks input[value=UTC]').checked", false},
 	{"", "#signin button", "document.querySelector('#write')", false},
@@ -51,7 +51,7 @@ var arrives = []deed{
 	{"", "form[action='/settings/channels/link'] button", fresh("document.querySelector('.codes')"), true},
 }
 
-// writes: actions on messages on today's page.
+// writes are actions on messages of today's page.
 var writes = []deed{
 	{"/", "#text = what of the **second**? | #send", says(".entry.agent .prose", "what of the second?") + "&&" + gone(".writing"), false},
 	{"", answer + " .quick .reply", "!document.querySelector('#replying').hidden", false},
@@ -96,7 +96,7 @@ var writes = []deed{
 	{"", "#promises li[id^=l] a[href]", "document.querySelector('.entry.found')", false},
 }
 
-// goesAbout: days, search, threads, and the header of the page.
+// goesAbout are actions on days, searches, threads, and the header of the page.
 var goesAbout = []deed{
 	{"/", "#previous-day", "location.pathname.startsWith('/day/')", false},
 	{"", "#next-day", says("h1", "Today"), false},
@@ -126,7 +126,7 @@ var goesAbout = []deed{
 	{"", "#shortcuts button", "!document.querySelector('#shortcuts').open", false},
 }
 
-// keeps: memory and settings.
+// keeps are actions on memory and settings.
 var keeps = []deed{
 	{"/memory", ".add > summary | #add-text = Plays the cello | #add-type = preference | .add .button", says(".statement", "Plays the cello"), false},
 	{"/memory", ".noted button", toast("Archived."), false},

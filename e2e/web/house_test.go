@@ -27,7 +27,7 @@ var handScript string
 
 // control is an operable element of a page.
 type control struct {
-	Tag, Form, Details string // Form: its address; Details: the class of what a summary opens
+	Tag, Form, Details string // Form: its address; Details: the class of the element that a summary opens
 	Attrs              map[string]string
 }
 
@@ -35,20 +35,20 @@ type control struct {
 type hand interface {
 	press(v *house, target string)
 	fill(v *house, target, text string)
-	look(v *house)  // at all of a page
-	holds(v *house) // the device that it operates
+	look(v *house)  // goes through all of a page
+	holds(v *house) // prepares the device that it operates
 }
 
-// house is a gateway whose page has everything to show, and a person in it.
+// house is a gateway whose page has everything to show, with a person and their browser.
 type house struct {
 	*visitor
 	net  *e2etest.Relay
 	hand hand
-	done []control // what was operated
-	met  []control // what was reached
+	done []control // controls that were operated
+	met  []control // controls that were reached
 }
 
-// newHouse opens a house before the first sign-in. Its previous day has a summary.
+// newHouse opens a house before the first sign-in, with a summary of the previous day.
 func newHouse(t *testing.T, h hand) *house {
 	t.Helper()
 	w := e2etest.NewClock(t, "")
@@ -106,7 +106,7 @@ func (v *house) talks() {
 	}
 	v.g.NewGuest(v.SignInCode("1")).Upload("notes.txt", []byte("two notes"))
 	v.l.Quiet(e2etest.Patience, v.g.Log)
-	for _, into := range []string{ // a task that failed, and stands still
+	for _, into := range []string{ // a failed task, which is paused
 		`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, created_at, last_due)
 			VALUES (1, 400000, 'tell the news', 1761300000000, '0 9 * * *', 'UTC', 'paused', 1, 1000)`,
 		`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, message_id, turn_id, started_at, ended_at)
@@ -117,7 +117,7 @@ func (v *house) talks() {
 	}
 }
 
-// grows adds slow data: many people and things, and failures.
+// grows adds what takes long to make: many people and things, and failures.
 func (v *house) grows() {
 	v.T.Helper()
 	for _, into := range []string{
@@ -154,7 +154,7 @@ func (v *house) finds(target string) control {
 // does operates a control with the hand, or writes the text after " = " into it.
 func (v *house) does(step string) {
 	v.T.Helper()
-	step, perhaps := strings.CutPrefix(step, "?") // only if it is there
+	step, perhaps := strings.CutPrefix(step, "?") // only if it exists
 	if perhaps && !v.Is("hand.find("+e2etest.Quote(step)+")") {
 		return
 	}
@@ -194,7 +194,7 @@ func (v *house) run(t *testing.T, deeds []deed) {
 	}
 }
 
-// looks looks at pages, all of each.
+// looks looks at all of each page.
 func (v *house) looks(t *testing.T, pages ...string) {
 	for _, path := range pages {
 		t.Run("look at "+path, func(t *testing.T) {
@@ -206,14 +206,14 @@ func (v *house) looks(t *testing.T, pages ...string) {
 	}
 }
 
-// comesBack signs in again, with its own link.
+// comesBack signs in again with a new link.
 func (v *house) comesBack(t *testing.T, user string) {
 	t.Helper()
 	v.Open("/signin?code=" + v.SignInCode(user))
 	v.run(t, signsIn)
 }
 
-// livesHere does everything possible in a house, from the first link on.
+// livesHere does everything possible in a house, from the first link.
 func (v *house) livesHere(t *testing.T) {
 	v.hand.look(v)
 	v.run(t, arrives)
@@ -225,7 +225,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, keeps)
 	v.grows()
 	v.looks(t, v.places()...)
-	v.Look(360, "dark", "en") // where some things are in the menu
+	v.Look(360, "dark", "en") // a width at which some things are in the menu
 	v.looks(t, "/day/2026-10-20")
 	v.hand.holds(v)
 	v.run(t, administers)
@@ -252,7 +252,7 @@ func (v *house) retries(t *testing.T) {
 	v.run(t, []deed{{"", "#status button >> Retry", says(".entry.agent .prose", "are you there?"), false}})
 }
 
-// places are pages that together contain everything in the templates.
+// places returns pages that together contain everything in the templates.
 func (v *house) places() []string {
 	v.T.Helper()
 	const newest = `SELECT MAX(id) FROM messages WHERE user_id = 1 AND kind = 'chat' AND role = '%s'`

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// keyboard is a hand that has keys only.
+// keyboard is a hand that only has keys.
 type keyboard struct{}
 
 // Everything on the page works with keys alone; the focus is always visible, moves in
@@ -28,7 +28,7 @@ func TestEverythingIsDoneByKeys(t *testing.T) {
 	v.hand.holds(v)
 	v.livesHere(t)
 	for _, left := range leaves(t, v.done, v.met) {
-		t.Errorf("nobody did this by keys: %s", left)
+		t.Errorf("not done by keys: %s", left)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestTheListOfKeysIsTrue(t *testing.T) {
 	v.shortcuts(t)
 }
 
-// holds is a screen of a desk.
+// holds prepares a desktop screen.
 func (keyboard) holds(v *house) { v.Look(1280, "light", "en") }
 
 // press moves to a target with Tab, and presses the key that operates it.
@@ -49,7 +49,7 @@ func (k keyboard) press(v *house, target string) {
 	k.reach(v, target)
 	switch kind := e2etest.Js[string](v.Tab, "document.activeElement.tagName + (document.activeElement.type || '')"); kind {
 	case "INPUTradio":
-		for range 10 { // of a group one is reached, and arrows lead on
+		for range 10 { // only one element of a group is reached by Tab, and arrows lead to the others
 			if v.Is("document.activeElement.checked && hand.has(" + e2etest.Quote(target) + ")") {
 				return
 			}
@@ -104,7 +104,7 @@ func (k keyboard) fill(v *house, target, text string) {
 		for range abs(n) {
 			v.keys(map[bool]string{true: kb.ArrowDown, false: kb.ArrowUp}[n > 0])
 		}
-	case "INPUTdate": // it has parts: what comes first is the month
+	case "INPUTdate": // it has parts, of which the month is the first
 		for v.Is("hand.arrived(" + e2etest.Quote(target) + ")") {
 			v.tab(true)
 		}
@@ -116,11 +116,11 @@ func (k keyboard) fill(v *house, target, text string) {
 		v.Do(e2etest.Command(input.InsertText, input.InsertTextParams{Text: text}))
 	}
 	if got := e2etest.Js[string](v.Tab, at+".value"); got != text {
-		v.T.Fatalf("%s holds %q, not %q", target, got, text)
+		v.T.Fatalf("%s contains %q, want %q", target, got, text)
 	}
 }
 
-// look moves through a page with Tab from beginning to end, and opens folds on the way.
+// look moves through a page with Tab from beginning to end, and opens folded parts on the way.
 func (k keyboard) look(v *house) {
 	v.T.Helper()
 	v.Comes("document.readyState === 'complete'")
@@ -223,7 +223,7 @@ func (v *house) shortcuts(t *testing.T) {
 	v.listsAll(t)
 }
 
-// listsAll: the list has every key in the scripts.
+// listsAll checks that every key in the scripts is listed.
 func (v *house) listsAll(t *testing.T) {
 	v.Open("/")
 	listed := e2etest.Js[string](v.Tab, "[...document.querySelectorAll('#shortcuts kbd')].map((x) => x.textContent).join(' ')")
@@ -243,7 +243,7 @@ func (v *house) listsAll(t *testing.T) {
 	}
 }
 
-// stroke presses a key like a keyboard.
+// stroke presses a key as a keyboard does.
 func (v *house) stroke(key string) {
 	v.T.Helper()
 	switch key {
@@ -256,7 +256,7 @@ func (v *house) stroke(key string) {
 		v.tab(false)
 	case "Enter":
 		v.keys(key)
-	default: // what prevents the key prevents its letter
+	default: // preventing the key also prevents its letter
 		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
 			Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key}),
 			e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{

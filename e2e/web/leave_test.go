@@ -48,7 +48,7 @@ func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
 		}
 		if p.Is(`document.querySelector('.tabs')`) || !p.Is(
 			`document.querySelector('.farewell').getBoundingClientRect().top < innerHeight`) {
-			t.Error("the page is still somebody's, or its end is out of sight")
+			t.Error("the page still has a user, or its end is not visible")
 		}
 		f.IsGone(bobs)
 		p.Open("/settings")
@@ -58,7 +58,7 @@ func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
 			for _, name := range []string{"everthread.db", "everthread.db-wal"} {
 				b, err := os.ReadFile(filepath.Join(f.Dir, name))
 				if n := bytes.Count(b, []byte("about the "+e2etest.SecretWord)); err == nil && n > 0 {
-					t.Errorf("%s holds her words %d times", name, n)
+					t.Errorf("%s contains her words %d times", name, n)
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, at := range []string{"deleted rows", "deleted file:3", "a signal"} {
 			t.Run(at, func(t *testing.T) {
-				n, signal := 0, at == "a signal" // while the rows go
+				n, signal := 0, at == "a signal" // while rows are deleted
 				if signal {
 					n = 5000
 				}
@@ -90,7 +90,7 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 				before["sessions"], before["once"] = 0, 0
 				seen := f.UntilItDies(f.Press(v), signal)
 				if strings.Contains(seen, "Everything is deleted") || !strings.Contains(seen, "If this page stops before it shows") {
-					t.Errorf("the page says\n%s", seen)
+					t.Errorf("got page\n%s", seen)
 				}
 				f.G = f.Start()
 				if v.G = f.G; f.L.Count(`SELECT COUNT(*) FROM users WHERE id = $1`, f.User) > 0 {
@@ -98,9 +98,9 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 					now["sessions"], now["once"] = 0, 0
 					if !signal || now["messages"] != before["messages"] || now["events"] != before["events"] ||
 						now["windows"] != before["windows"] {
-						t.Errorf("half of it is gone: %v, was %v", now, before)
+						t.Errorf("the account is partly deleted: %v, was %v", now, before)
 					}
-					t.Log("the signal came before the rows were gone")
+					t.Log("the signal arrived before the rows were deleted")
 					v = f.G.NewGuest(f.SignInCode(f.User))
 					f.Sure(v)
 					if body, err := io.ReadAll(f.Press(v).Body); err != nil ||
@@ -115,8 +115,8 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 	})
 }
 
-// A message is forgotten, and the page reports that nothing is left of it. About messages
-// of others it reports nothing.
+// A message is forgotten, and the page reports that nothing is left of it. About messages of other
+// users it reports nothing.
 func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -143,11 +143,11 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 		for _, link := range regexp.MustCompile(`<a href="(/[^"]+)">`).FindAllStringSubmatch(body[strings.Index(body,
 			`class="found"`):], -1) {
 			if r, _ := v.Get(link[1]); r.StatusCode >= 400 {
-				t.Errorf("%s answers %s", link[1], r.Status)
+				t.Errorf("%s: got status %s", link[1], r.Status)
 			}
 		}
 		for _, m := range f.L.Lines(`SELECT id FROM messages WHERE user_id = $1 AND body LIKE '%quagmire%' ORDER BY id`,
-			f.User) { // the echo, too
+			f.User) { // including the echo
 			v.Post("/m/"+m+"/forget", nil)
 		}
 		f.L.Quiet(60*time.Second, f.G.Log)
@@ -155,7 +155,7 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 			t.Errorf("got %s", body[strings.Index(body, "<main"):])
 		}
 		if body := look("ostrich"); !strings.Contains(body, "Nothing of it is left.") {
-			t.Errorf("she is told of what Bob said: %s", body)
+			t.Errorf("the page reports on Bob's message: %s", body)
 		}
 		if log := f.G.Log.String(); strings.Contains(log, "uagmire") || strings.Contains(log, "ostrich") {
 			t.Error("the log has the text")
@@ -203,7 +203,7 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 			see(page)
 		}
 		f.LeaveSlowly(p, look.word, see)
-		if n < 5 { // somebody comes again
+		if n < 5 { // more people sign up
 			id := regexp.MustCompile(`user (\d+)`).FindStringSubmatch(f.MustRun("users", "add", fmt.Sprint("Ada ", n)))[1]
 			f.User = id
 			f.MustRun("import", "telegram", f.History(300), "--user", id, "--no-summaries")

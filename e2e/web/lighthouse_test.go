@@ -75,7 +75,7 @@ func (v *gallery) lighthouse(phone bool, pages []string, cookies []map[string]st
 	for line := range strings.Lines(string(out)) {
 		var one judged
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
-			v.T.Errorf("lighthouse says %q: %v", line, err)
+			v.T.Errorf("got lighthouse output %q: %v", line, err)
 			continue
 		}
 		found++

@@ -47,7 +47,7 @@ func (m *markup) faults() map[string][]string {
 	if len(files) < 20 {
 		m.t.Errorf("only %d pages were kept", len(files))
 	}
-	report := filepath.Join(m.dir, "report.json") // of a pipe it fills one piece only
+	report := filepath.Join(m.dir, "report.json") // html-validate writes only one piece to a pipe
 	said, err := exec.CommandContext(m.t.Context(), m.bin,
 		append([]string{"--formatter", "json=" + report}, files...)...).CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -55,14 +55,14 @@ func (m *markup) faults() map[string][]string {
 	}
 	out, err := os.ReadFile(report)
 	if err != nil {
-		m.t.Fatalf("html-validate says %s", said)
+		m.t.Fatalf("got html-validate output %s", said)
 	}
 	var all []struct {
 		FilePath string
 		Messages []struct{ RuleID, Message, Selector string }
 	}
 	if err := json.Unmarshal(out, &all); err != nil {
-		m.t.Fatalf("html-validate says %.1000q: %v", out, err)
+		m.t.Fatalf("got html-validate output %.1000q: %v", out, err)
 	}
 	found := map[string][]string{}
 	for _, page := range all {

@@ -31,7 +31,7 @@ func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
 	p.Send("said before")
 	p.Sees(".entry.agent", "said before")
 
-	net.Set(e2etest.Mute) // it arrives, and the browser does not hear of it
+	net.Set(e2etest.Mute) // the message arrives, and the browser gets no answer
 	p.Send("one, perhaps")
 	p.Sees("#outbox", "Not sent")
 	l.Until(`SELECT COUNT(*) FROM messages WHERE body = 'one, perhaps'`, 1, g)
@@ -52,7 +52,7 @@ func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
 	p.Sees("#outbox li:nth-child(3)", "three, without a page")
 
 	net.Set(e2etest.Whole)
-	p.Comes("document.querySelector('.office')") // it opens by itself
+	p.Comes("document.querySelector('.office')") // the page opens by itself
 	p.Comes("document.querySelector('#outbox').hidden")
 	p.Open("/")
 	p.Sees(".entry.user", "three, without a page")
@@ -98,7 +98,7 @@ func TestWhatWaitsIsOfOnePerson(t *testing.T) {
 	p.Open("/")
 	p.Sees("#offline", "You are signed out on this device")
 	if text := p.Shown(); strings.Contains(text, "secret") {
-		t.Errorf("it is shown to nobody in particular:\n%s", text)
+		t.Errorf("waiting messages are shown without a user:\n%s", text)
 	}
 	net.Set(e2etest.Whole)
 	p.SignIn(regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(w.MustRun("users", "link", "Bob"))[1])
@@ -108,7 +108,7 @@ func TestWhatWaitsIsOfOnePerson(t *testing.T) {
 	}
 }
 
-// conditions are those of a browser's network.
+// conditions simulates a browser's network.
 type conditions struct {
 	Offline  bool `json:"offline"`
 	Latency  int  `json:"latency"`
@@ -127,7 +127,7 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 		p.Do(e2etest.Command(cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"},
 			conditions{Offline: is, Download: -1, Upload: -1}))
 	}
-	p.Comes("document.readyState === 'complete'") // or its script is not there
+	p.Comes("document.readyState === 'complete'") // otherwise its script is not loaded
 	offline(true)
 	p.Sees("#outbox", "No contact with Everthread since")
 	p.Send("kept")

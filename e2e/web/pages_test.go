@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// onThePage are messages on the page with their answers.
+// onThePage are messages of the page, with their answers.
 var onThePage = [][2]string{
 	{"This is where it will stand. Is that a **good place**?\n[photo]",
 		"Yes: it is open to the south, so there is light from morning to evening.\n\n| side | metres | what stands there |\n|---|---|---|\n| south | 2.4 | the bench |\n| west | 1.8 | the door |\n\nMind the wind: **screw the frame to the shed**."},
@@ -30,7 +30,7 @@ var onThePage = [][2]string{
 type gallery struct {
 	*e2etest.Week
 	g     *e2etest.Gateway
-	start string // the code of a link to sign in
+	start string // the code of a sign-in link
 	pages []string
 }
 
@@ -98,7 +98,7 @@ func (v *gallery) stay(p *e2etest.Tab) {
 	v.pages = append(v.pages, v.found(p)...)
 }
 
-// found returns the pages in the navigation, and those beside them.
+// found returns the pages in the navigation, and further ones that it does not link to.
 func (v *gallery) found(p *e2etest.Tab) []string {
 	v.T.Helper()
 	const links = `[...document.querySelectorAll('.tabs a, .side a, nav a')].filter((x) => x.origin === location.origin).map((x) => x.pathname)`
@@ -127,7 +127,7 @@ func pageName(path string) string {
 	return path
 }
 
-// look is how a page is seen.
+// look is a view of a page.
 type look struct {
 	width int64
 	theme string
@@ -237,5 +237,5 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	}
 }
 
-// strangersPages are the pages without a session.
+// strangersPages returns the pages that need no session.
 func strangersPages() []string { return []string{"/signin", "/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"} }

@@ -4,8 +4,8 @@ package web
 
 import "testing"
 
-// Promises are beside the day, and can be settled there: on a phone in a strip that opens,
-// on every open page immediately.
+// Promises are shown next to the day and can be settled there, on a phone in a strip that opens.
+// Every open page shows it immediately.
 func TestPromisesAreSettledBesideTheDay(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(1280, "light", "en")
@@ -21,7 +21,7 @@ func TestPromisesAreSettledBesideTheDay(t *testing.T) {
 	phone.Open("/")
 	phone.Sees("#promises > summary", "1 open loop · next reminder: Today,")
 	if phone.Is("document.querySelector('.promised').checkVisibility()") {
-		t.Error("the strip on a phone is open before it is asked for")
+		t.Error("the strip on a phone is open before a tap")
 	}
 	phone.Click("#promises > summary")
 	phone.Press("#promises", "Snooze")

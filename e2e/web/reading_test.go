@@ -17,7 +17,7 @@ import (
 func TestAPersonReadsOn(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t), "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
-		v.Open("/threads") // so that nothing was read yet
+		v.Open("/threads") // so that nothing counts as read
 		v.Ask("/start " + v.g.Logged(`/start ([A-Z0-9]{10})`)[1])
 		for n := range 30 {
 			v.Ask(fmt.Sprintf("line %d of a long day", n))
@@ -38,7 +38,7 @@ func TestAPersonReadsOn(t *testing.T) {
 		v.Comes("document.querySelector('#entries').innerText.includes('line 0 of')")
 
 		v.Open("/threads")
-		v.Ask("say 300 words") // whoever asks has read what stood before
+		v.Ask("say 300 words") // asking marks what was shown before as read
 		v.l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 0, v.g)
 		v.Open("/")
 		v.Comes("(() => { const m = document.querySelector('.unread-mark'); return m && m.getBoundingClientRect().top >= 0 && " +
@@ -57,7 +57,7 @@ func TestAPersonReadsOn(t *testing.T) {
 	})
 }
 
-// chromeOfAPhone: everything but the conversation takes less than a fifth of the screen.
+// chromeOfAPhone checks that everything but the conversation takes less than a fifth of the screen.
 func (v *visitor) chromeOfAPhone() {
 	v.T.Helper()
 	share := e2etest.Js[float64](v.Tab,
@@ -70,7 +70,7 @@ func (v *visitor) chromeOfAPhone() {
 	}
 }
 
-// counts: the title counts messages that arrive while nobody looks.
+// counts checks that the title counts messages that arrive while the page is hidden.
 func (v *visitor) counts() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, "document.hasFocus = () => false")
@@ -80,7 +80,7 @@ func (v *visitor) counts() {
 	v.Comes("document.title.startsWith('Today')")
 }
 
-// keepsADraft: a draft is there in another tab, and gone after signing out.
+// keepsADraft checks that a draft is in another tab, and gone after signing out.
 func (v *visitor) keepsADraft() {
 	v.T.Helper()
 	v.Fill("#text", "not finished yet")

@@ -72,7 +72,7 @@ func TestAScannerFindsNothing(t *testing.T) {
 	}
 }
 
-// finding is one of the scanner's.
+// finding is a finding of the scanner.
 type finding struct {
 	Method, Path, Info string
 	Request            string `json:"http_request"`

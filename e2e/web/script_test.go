@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// hostile are texts that run pwned() if a page treats them as script.
+// hostile returns texts that run pwned() if a page treats them as script.
 func hostile(t *testing.T) []string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/xss.txt")
@@ -24,7 +24,7 @@ func hostile(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-// haunted is a town in which every name and text is hostile.
+// haunted is a gateway in which every name and text is hostile.
 type haunted struct {
 	*e2etest.Town
 	g     *e2etest.Gateway
@@ -51,7 +51,7 @@ func newHaunted(t *testing.T) *haunted {
 		h.g.Request(http.MethodPost, "/api/v1/memory", h.key, map[string]any{"content": text, "type": "fact", "theme": text,
 			"tags": []string{text}})
 		h.owner.Post("/memory", url.Values{"text": {text + " again"}, "new": {text}, "type": {"fact"}})
-		if n%20 == 0 { // who asks to be let in has a name, too; there are few at a time
+		if n%20 == 0 { // strangers have names, too; few can wait at a time
 			h.Telegram.Offer(map[string]any{"message": map[string]any{"message_id": 5000 + n,
 				"date": time.Now().Unix(), "text": text, "chat": map[string]any{"id": 7000 + n, "type": "private"},
 				"from": map[string]any{"id": 7000 + n, "is_bot": false,
@@ -78,8 +78,8 @@ func (h *haunted) summarize() {
 	h.l.Until(`SELECT COUNT(*) FROM summaries WHERE body LIKE '%A hostile one. %'`, 1, h.g)
 }
 
-// No text of people or models runs as a page's script, not even one that its policy would
-// stop.
+// No text of people or models runs as a page's script, including scripts that the page's policy
+// would block.
 func TestNothingThatIsWrittenRuns(t *testing.T) {
 	h := newHaunted(t)
 	p := h.g.NewTab(t).Allow("status of 404")
@@ -109,6 +109,6 @@ func TestNothingThatIsWrittenRuns(t *testing.T) {
 	p.Comes("document.body.innerText.includes(" + e2etest.Quote(h.texts[11]+" live") + ")")
 	p.Poke()
 	if !strings.Contains(p.Shown(), "pwned()") {
-		t.Error("nothing hostile is shown at all")
+		t.Error("no hostile text is shown")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// A search is narrowed, read, opened in place, and there again after going back.
+// A search is narrowed, read, opened in place, and restored by going back.
 func TestASearchIsNarrowedAndComesBack(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(360, "light", "en")

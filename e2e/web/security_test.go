@@ -87,7 +87,7 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 	}
 }
 
-// The headers of every answer, and redirects, which stay on the site.
+// The headers of every answer protect the page, and redirects stay on the site.
 func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -134,7 +134,7 @@ func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	}
 }
 
-// Guessing is stopped, without cost to others.
+// Guessing is stopped, without affecting others.
 func TestGuessingIsStopped(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
@@ -363,7 +363,7 @@ func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
 		"[...document.querySelectorAll('.entry.user')].some((x) => x.innerText.includes('say 80 words'))")
 	p.Sees(".writing .prose", "word5")
 	if p.Is("document.body.innerText.includes('word80')") {
-		t.Error("it is seen only as a whole")
+		t.Error("the answer appears only when it is complete")
 	}
 	if body := <-asked; !strings.Contains(body, "word80") {
 		t.Errorf("answered %.200s", body)

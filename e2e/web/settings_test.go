@@ -21,7 +21,7 @@ func TestTheOwnerSetsThingsUpOnThePage(t *testing.T) {
 	p := g.NewTab(t)
 	p.Do(e2etest.Command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}))
 	p.Open("/signin?code=" + g.WebCode())
-	p.Click("#clocks label:nth-of-type(2)") // the gateway's, and then another
+	p.Click("#clocks label:nth-of-type(2)") // the gateway's zone, and then another
 	p.Click("#signin button")
 	p.Comes("document.querySelector('#write')")
 	p.Open("/settings")

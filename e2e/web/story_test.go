@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// visitor is a person with a browser, whose clock the test moves.
+// visitor is a person with a browser; the test sets the browser's clock.
 type visitor struct {
 	*e2etest.Week
 	g *e2etest.Gateway
@@ -41,7 +41,7 @@ func newVisitor(t *testing.T, database string, env ...string) *visitor {
 	return v
 }
 
-// The story of the web page, whole: from the link in the log to the next day.
+// The story of the web page from end to end: from the link in the log to the next day.
 func TestAPersonSeesAndSteersTheConversationOnThePage(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t))
@@ -61,7 +61,7 @@ func TestAPersonSeesAndSteersTheConversationOnThePage(t *testing.T) {
 	})
 }
 
-// linkWorksOnce: a second browser gets nothing for the same link.
+// linkWorksOnce checks that a second browser cannot use the same link.
 func (v *visitor) linkWorksOnce() {
 	v.T.Helper()
 	p := v.g.NewTab(v.T).Allow("403")
@@ -78,7 +78,7 @@ const growth = `window.grown = []; new MutationObserver(() => {
 	if (n && n !== grown.at(-1)) grown.push(n);
 }).observe(document.body, {subtree: true, childList: true, characterData: true})`
 
-// answerGrows: an answer appears word by word.
+// answerGrows checks that an answer appears word by word.
 func (v *visitor) answerGrows() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, growth)
@@ -95,7 +95,7 @@ func (v *visitor) answerGrows() {
 	}
 }
 
-// sameThreadEverywhere: the terminal, Telegram and the open page share the thread.
+// sameThreadEverywhere checks that the terminal, Telegram and the open page share the thread.
 func (v *visitor) sameThreadEverywhere() {
 	v.T.Helper()
 	if got := v.MustRun("search", "--json", "harbour"); !strings.Contains(got, "about the harbour") {
@@ -119,7 +119,7 @@ func (v *visitor) sameThreadEverywhere() {
 	v.Sees(".entry.user .badge", "Telegram")
 }
 
-// fileIsSeen: a picture is sent with the form and shown in the timeline.
+// fileIsSeen sends a picture with the form, and checks that the timeline shows it.
 func (v *visitor) fileIsSeen() {
 	v.T.Helper()
 	path := filepath.Join(v.T.TempDir(), "sail.png")
@@ -131,7 +131,7 @@ func (v *visitor) fileIsSeen() {
 	v.Sees(".entry.agent", "echo: what is on this picture?")
 }
 
-// whyIsShown: the prompt of an answer, in place.
+// whyIsShown opens the prompt of an answer in place.
 func (v *visitor) whyIsShown() {
 	v.T.Helper()
 	e2etest.Js[chromedp.Void](v.Tab, entryChangesMeanwhile)
@@ -155,7 +155,7 @@ const entryChangesMeanwhile = `{ const real = window.fetch; window.fetch = async
 	return r;
 } }`
 
-// remembers: a message becomes an item of memory, in place.
+// remembers turns a message into a memory item in place.
 func (v *visitor) remembers() {
 	v.T.Helper()
 	const entry = ".entry.user[data-remember]"
@@ -171,7 +171,7 @@ func (v *visitor) remembers() {
 	}
 }
 
-// stopsAndRetries: an answer is stopped while it is written; a failed one is retried.
+// stopsAndRetries stops an answer while it is written, and retries a failed one.
 func (v *visitor) stopsAndRetries() {
 	v.T.Helper()
 	v.Send("say 500 words")
@@ -191,7 +191,7 @@ func (v *visitor) stopsAndRetries() {
 	v.Comes("!document.querySelector('#status button')")
 }
 
-// twoTabs: two tabs send at once; both show both, once, in the same order.
+// twoTabs checks that messages sent from two tabs at once appear in both, once, in the same order.
 func (v *visitor) twoTabs() {
 	v.T.Helper()
 	p := v.Another()
@@ -213,7 +213,7 @@ func (v *visitor) twoTabs() {
 	v.Comes("(" + order + ").endsWith(" + e2etest.Quote(fresh) + ")")
 }
 
-// nextDay: the next morning shows yesterday with its summary.
+// nextDay checks that the next morning shows yesterday with its summary.
 func (v *visitor) nextDay() {
 	v.T.Helper()
 	v.Set(v.At.Add(20 * time.Hour))
@@ -227,7 +227,7 @@ func (v *visitor) nextDay() {
 	v.Sees("#entries .entry.user", "hello from my phone")
 }
 
-// searches: a search result opens at its message.
+// searches checks that a search result opens at its message.
 func (v *visitor) searches() {
 	v.T.Helper()
 	v.Open("/")
@@ -241,8 +241,7 @@ func (v *visitor) searches() {
 	v.Comes("(b => b.top >= 0 && b.bottom <= innerHeight)(document.querySelector('.entry.found').getBoundingClientRect())")
 }
 
-// embeds: an embedding endpoint is tried, and saved once the person knows how much it will
-// embed.
+// embeds tries an embedding endpoint, and saves it once the page has shown how much it will embed.
 func (v *visitor) embeds() {
 	v.T.Helper()
 	v.Allow("422").Open("/settings")
@@ -267,7 +266,7 @@ func (v *visitor) embeds() {
 	v.Sees("main", "by words and by meaning")
 }
 
-// letsIn: a stranger on Telegram is approved on the page, and answered.
+// letsIn approves a stranger from Telegram on the page, and checks that they are answered.
 func (v *visitor) letsIn() {
 	v.T.Helper()
 	m := e2etest.Written(e2etest.Bob, 9001, "May I come in?")
@@ -289,7 +288,7 @@ func (v *visitor) letsIn() {
 	v.Sees("#users", "Bob")
 }
 
-// signsOut: everywhere, and other browsers notice immediately.
+// signsOut signs out everywhere, and checks that other browsers notice immediately.
 func (v *visitor) signsOut() {
 	v.T.Helper()
 	phone := v.g.NewTab(v.T).Allow("401")
@@ -307,7 +306,7 @@ func (v *visitor) signsOut() {
 	}
 }
 
-// aPicture is a PNG, as sharp as a phone shows it.
+// aPicture returns a PNG with the resolution of a phone's screen.
 func aPicture(t *testing.T) []byte {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 1280, 720))

@@ -43,7 +43,7 @@ func (p *person) key(key string) {
 	p.keys(key)
 }
 
-// writes fills a field and submits it, with a button, or with Enter if that is empty.
+// writes fills a field and submits it with a button, or with Enter if button is empty.
 func (p *person) writes(field, text, button string) {
 	p.T.Helper()
 	p.actions++
@@ -55,7 +55,7 @@ func (p *person) writes(field, text, button string) {
 	p.Click(button)
 }
 
-// tasks are those of docs/ten-tasks.md, by name.
+// tasks are the tasks of docs/ten-tasks.md, by name.
 var tasks = map[string]func(p *person){
 	"find an address of yesterday": func(p *person) {
 		p.key("/")

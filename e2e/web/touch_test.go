@@ -73,12 +73,12 @@ func newPhone(t *testing.T) *house {
 	v.hand.holds(v)
 	v.Open("/signin?code=" + v.g.WebCode())
 	if !v.Is("matchMedia('(pointer: coarse)').matches && matchMedia('(hover: none)').matches") {
-		t.Fatal("the browser is no phone")
+		t.Fatal("the browser is not a phone")
 	}
 	return v
 }
 
-// holds is a phone of 360 by 740.
+// holds prepares a phone of 360 by 740.
 func (finger) holds(v *house) {
 	v.T.Helper()
 	v.Look(360, "light", "en")
@@ -97,15 +97,15 @@ func (finger) press(v *house, target string) {
 			e2etest.Command(input.DispatchTouchEvent, input.DispatchTouchEventParams{
 				Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}}))
 		for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			if v.Is("!hand.aimed || hand.tapped") { // another page has aimed at nothing yet
+			if v.Is("!hand.aimed || hand.tapped") { // another page has not been aimed at yet
 				return
 			}
 		}
 	}
-	v.T.Fatalf("a tap on %s is none:\n%s", target, v.Shown())
+	v.T.Fatalf("a tap on %s has no effect:\n%s", target, v.Shown())
 }
 
-// aims returns the point to tap on a target once it does not move.
+// aims returns the point at which to tap a target, once it does not move.
 func (v *house) aims(target string) (x, y float64) {
 	v.T.Helper()
 	var at, last struct {
@@ -127,7 +127,7 @@ func (v *house) aims(target string) (x, y float64) {
 	return at.X, at.Y
 }
 
-// fill taps on a field and writes; what a phone has a wheel for is chosen there.
+// fill taps on a field and writes; values for which a phone has a wheel are chosen.
 func (f finger) fill(v *house, target, text string) {
 	v.T.Helper()
 	if v.Is("hand.wheel(" + e2etest.Quote(target) + "," + e2etest.Quote(text) + ")") {
@@ -166,7 +166,7 @@ func (v *house) survey() []control {
 	return seen.Controls
 }
 
-// turns makes the device a size.
+// turns sets the size of the device.
 func (v *house) turns(width, height int64) {
 	v.T.Helper()
 	v.Do(e2etest.Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width,

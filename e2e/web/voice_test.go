@@ -35,7 +35,7 @@ func TestSomebodySpeaksOnThePage(t *testing.T) {
 	p.Sees("#recorded", "0:02")
 	p.Click("#record-stop")
 	p.Comes("document.activeElement.id === 'record-send'")
-	time.Sleep(1200 * time.Millisecond) // it does not go on
+	time.Sleep(1200 * time.Millisecond) // the recording has stopped
 	p.Sees("#recorded", "0:02")
 	p.Click("#record-send")
 	p.Sees(".entry.user", "bring the red umbrella")
@@ -49,9 +49,9 @@ func TestSomebodySpeaksOnThePage(t *testing.T) {
 		const r = await fetch(document.querySelector('.entry.user audio').src, {headers: {Range: 'bytes=4-7'}});
 		return r.status + ' ' + r.headers.get('Content-Type') + ' ' + (await r.arrayBuffer()).byteLength;
 	})()`); got != "206 audio/webm 4" {
-		t.Errorf("a part of it is %s", got)
+		t.Errorf("got part %s", got)
 	}
-	p.Comes("document.querySelector('.entry.agent audio')") // the answer is spoken, too
+	p.Comes("document.querySelector('.entry.agent audio')") // including the spoken answer
 	for _, who := range []string{"user", "agent"} {
 		if !e2etest.Js[bool](p, `new Promise((done) => { const a = document.querySelector('.entry.`+who+` audio');
 			a.oncanplay = () => done(true); a.onerror = () => done(false); a.preload = 'auto'; a.load(); })`) {

@@ -193,7 +193,7 @@ func (s *Server) add(id string, e Event) string {
 	return e.ID
 }
 
-// Again offers an event once more.
+// Again offers an event again.
 func (s *Server) Again(id string) {
 	s.Lock()
 	defer s.Unlock()

@@ -71,7 +71,7 @@ func (s *Server) OfferRaw(raw string) int64 {
 	return s.enqueue(func(int64) json.RawMessage { return json.RawMessage(raw) })
 }
 
-// Again offers an earlier update once more, as the service does when it is not sure that
+// Again offers an earlier update again, as the service does when it is not sure that
 // the update arrived.
 func (s *Server) Again(id int64) {
 	s.Lock()

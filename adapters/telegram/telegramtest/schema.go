@@ -41,7 +41,7 @@ var newer = map[string][]field{
 }
 
 // HasDescription reports whether requests are checked against the description of the API,
-// which is beside the checkout in ../shared/data.
+// which is next to the checkout in ../shared/data.
 func HasDescription() bool { return published() != nil }
 
 var published = sync.OnceValue(func() *description {

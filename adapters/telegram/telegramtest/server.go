@@ -70,9 +70,9 @@ type Failure struct {
 	Description string `json:"description,omitempty"` // empty: the code's usual one
 	RetryAfter  int    `json:"retry_after,omitempty"` // seconds, with 429
 	MigrateTo   int64  `json:"migrate_to,omitempty"`  // with 400
-	// Drop: the call is carried out, and the connection ends without an answer.
+	// Drop carries out the call and ends the connection without an answer.
 	Drop bool `json:"drop,omitempty"`
-	// Delay: the call is carried out this much later.
+	// Delay postpones the call.
 	Delay time.Duration `json:"delay,omitempty"`
 }
 

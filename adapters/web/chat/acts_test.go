@@ -138,7 +138,7 @@ func TestAnEditedMessageIsAnsweredAnew(t *testing.T) {
 	m, err := w.Store.Messages(w.Context, p.User.ID, []core.MessageID{with})
 	w.Must(err)
 	if m[0].Text != "look at it\n[photo]" {
-		t.Errorf("it says %q", m[0].Text)
+		t.Errorf("got text %q", m[0].Text)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestSendingIsUndone(t *testing.T) {
 	}
 }
 
-// TestOpenPagesFollowAnotherAnswer: a replaced entry is no longer in the order.
+// TestOpenPagesFollowAnotherAnswer checks that a replaced entry is no longer in the order.
 func TestOpenPagesFollowAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -101,7 +101,7 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 	p.Upload("/messages", form, map[string]string{"no-room": "x"}).Wants(t, http.StatusRequestEntityTooLarge,
 		"no room for more of your files")
 	if len(w.Taken()) > 0 {
-		t.Error("something was taken")
+		t.Error("a message was accepted")
 	}
 	p.Get("/").Wants(t, 200, `data-size="1048576"`, "Up to 10 files of any kind, 1.0\u00a0MB in total")
 }
@@ -269,8 +269,8 @@ func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
 	p.Get("/media/1/0").Wants(t, http.StatusNotFound)
 }
 
-// TestAMessageIsTakenOnceItIsStored: a message that could not be stored is reported as
-// such, and sent again it is stored once.
+// TestAMessageIsTakenOnceItIsStored checks that a message that could not be stored is reported as
+// such, and is stored once when it is sent again.
 func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -191,7 +191,7 @@ func TestUpdatesEndWithTheProcess(t *testing.T) {
 	w.Must(<-done)
 	<-s.Ended
 	if got := p.Watch("/live", ""); got.Status != http.StatusTooManyRequests {
-		t.Errorf("another one got %d", got.Status)
+		t.Errorf("a stream after the end: got status %d", got.Status)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// TestMarkdownDoesNotExplode: the output for texts that grow stays close to their size.
+// TestMarkdownDoesNotExplode checks that output is at most a constant factor longer than its text.
 func TestMarkdownDoesNotExplode(t *testing.T) {
 	t.Parallel()
 	table := func(columns, rows int, row string) string {
@@ -34,10 +34,10 @@ func TestMarkdownDoesNotExplode(t *testing.T) {
 		}
 	}
 	if html := newMarkdown().message(table(3, 200, "|1|2|3|\n")); !strings.Contains(string(html), "<td>2</td>") {
-		t.Error("an ordinary table is none")
+		t.Error("an ordinary table is not rendered as one")
 	}
 	if html := newMarkdown().message(fmt.Sprintf("[a]: https://example.org\n\n%s",
 		strings.Repeat("[a] ", 50))); !strings.Contains(string(html), `href="https://example.org"`) {
-		t.Error("an ordinary definition is none")
+		t.Error("an ordinary definition is not rendered as one")
 	}
 }

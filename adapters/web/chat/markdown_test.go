@@ -96,7 +96,7 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestColoursAreBounded: long or hostile code is shown without colours.
+// TestColoursAreBounded checks that long or hostile code is shown without colours.
 func TestColoursAreBounded(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
@@ -141,7 +141,7 @@ func TestReferencesLead(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsQuick: no input delays a page.
+// TestMarkdownIsQuick checks that no input delays a page.
 func TestMarkdownIsQuick(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()

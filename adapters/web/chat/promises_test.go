@@ -55,7 +55,7 @@ func TestPromisesStandBesideTheDay(t *testing.T) {
 		"from text you didn&#39;t write", "1 more", "Mend the &lt;gate&gt;", "every weekday at 09:00", "In an hour",
 		"This evening, 20:00", "Tomorrow, 09:00")
 	if strings.Index(page.Body, "Mend the") < strings.Index(page.Body, "1 more") {
-		t.Error("what nobody mentioned for long is not folded")
+		t.Error("a loop that was not mentioned for long is not folded")
 	}
 	f := w.Bob.SignedIn()
 	f.Get("/").Lacks(t, "flight", "plants", "gate")
@@ -99,7 +99,7 @@ func TestAPageFollowsPromises(t *testing.T) {
 	}
 }
 
-// TestTasksStandBesideTheDay: tasks are listed with their next time and the results of
+// TestTasksStandBesideTheDay checks that tasks are listed with their next time and the results of
 // their last runs, and can be cancelled and resumed there.
 func TestTasksStandBesideTheDay(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ func TestNothingThatSomebodyWroteRuns(t *testing.T) {
 	t.Parallel()
 	all := webtest.Payloads()
 	if len(all) < 60 {
-		t.Fatalf("there are only %d", len(all))
+		t.Fatalf("got only %d", len(all))
 	}
 	w := newWorld(t, func(o *Options) { o.MediaMax = 20 << 20 })
 	p := w.Ana.SignedIn()

@@ -195,7 +195,8 @@ func TestNobodyChangesAnothersThings(t *testing.T) {
 	bob.Get("/memory").Wants(t, 200, "secret")
 }
 
-// TestTheOfficeIsGuarded: headers, no inline script, and changes only from our own pages.
+// TestTheOfficeIsGuarded checks that pages have their headers and no inline script, and that
+// changes are accepted from our own pages only.
 func TestTheOfficeIsGuarded(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)

@@ -43,7 +43,7 @@ func (e *endpoint) asked() int {
 	return len(e.keys)
 }
 
-// TestPrivateAddressesAreRefused: nobody can make the gateway call its own network.
+// TestPrivateAddressesAreRefused checks that nobody can make the gateway call its own network.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -102,7 +102,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	asked := p.Post("/settings/embeddings", form("save", "", unquote(sealed)))
 	asked.Wants(t, 200, "1 text will be embedded again with this model", `value="confirm"`, "Save and embed again")
 	if p.Settings().Settings.Embeddings.Provider != "" {
-		t.Fatal("it is saved before it was asked")
+		t.Fatal("the settings were saved before the question")
 	}
 	p.Post("/settings/embeddings", form("confirm", "", unquote(sealed))).Elsewhere(t, "/settings#embeddings")
 	c := p.Settings().Settings.Embeddings
@@ -126,7 +126,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	moved.Set("base_url", elsewhere.URL)
 	p.Post("/settings/embeddings", moved).Wants(t, http.StatusUnprocessableEntity, "It rejects the key")
 	if elsewhere.keys[0] != "" || e.asked() != before {
-		t.Errorf("the stored key went to another address: %q", elsewhere.keys)
+		t.Errorf("the stored key was sent to another address: %q", elsewhere.keys)
 	}
 	p.Post("/settings/embeddings", url.Values{"do": {"clear"}}).Elsewhere(t, "/settings#embeddings")
 	if c := p.Settings().Settings.Embeddings; c != (core.OwnEmbeddings{}) {

@@ -77,7 +77,7 @@ func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
 	}
 }
 
-// TestADeletionGoesOnWithoutItsPage: closing the page does not stop the deletion, and
+// TestADeletionGoesOnWithoutItsPage checks that closing the page does not stop a deletion, and that
 // the page grows during it.
 func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,8 @@ func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 	}
 }
 
-// TestADeletionEndsWithTheProcess: it is rolled back, and no new one begins.
+// TestADeletionEndsWithTheProcess checks that a deletion is rolled back when the process ends, and
+// that no new one begins.
 func TestADeletionEndsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -146,7 +147,8 @@ func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
 	f.Must(<-ended)
 }
 
-// TestALongStepGivesSignsOfLife: the deletion of rows has no count, so seconds are shown.
+// TestALongStepGivesSignsOfLife checks that seconds are shown while rows are deleted, a step
+// without a count.
 func TestALongStepGivesSignsOfLife(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
@@ -220,7 +222,7 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 		`value="heron"`, "Only what is yours")
 	for _, path := range regexp.MustCompile(`<p class="places"><a href="([^"]+)"`).FindAllStringSubmatch(a.Body, -1) {
 		if s := p.Get(path[1]).Status; s != 200 && s != http.StatusSeeOther {
-			t.Errorf("%s answers %d", path[1], s)
+			t.Errorf("%s: got status %d", path[1], s)
 		}
 	}
 	look("ostrich").Wants(t, 200, "Nothing of it is left.")

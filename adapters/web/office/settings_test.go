@@ -140,7 +140,7 @@ func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
 	p.Get("/settings").Lacks(t, code)
 	if l, _ = f.Store.LinkCode(f.Context, trust.CodeHash(code), core.Address{Channel: "matrix", External: "@new"},
 		f.Clock.Now().Add(linkLife+time.Second)); l.State != core.LinkWrong {
-		t.Errorf("after its time it is %s", l.State)
+		t.Errorf("after its time: got state %s", l.State)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 		f.Must(err)
 	}
 	if !strings.Contains(all.String(), "my own words") || strings.Contains(all.String(), "secret") {
-		t.Error("the export holds too little, or too much")
+		t.Error("the export contains too little, or too much")
 	}
 	f.engine.export = func(_ context.Context, w io.Writer,
 		_ core.UserID) error {
@@ -316,7 +316,7 @@ func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
 	f.Bob.SignedIn().Post("/settings/export", url.Values{"yes": {code}}).Wants(t, 200, "Confirm first")
 	got := p.Post("/settings/export", url.Values{"yes": {code}})
 	if got.Status != 200 || got.Header.Get("Content-Type") != "application/zip" {
-		t.Errorf("after the yes it answers %d: %v", got.Status, got.Header)
+		t.Errorf("after the yes: got status %d: %v", got.Status, got.Header)
 	}
 	again := p.Post("/settings/export", url.Values{"yes": {code}})
 	again.Wants(t, 200, "Confirm first")
@@ -344,7 +344,7 @@ func TestEverythingCanBeDeleted(t *testing.T) {
 			"Type DELETE to delete everything.")
 	}
 	if len(f.gone) > 0 {
-		t.Fatal("somebody is gone")
+		t.Fatal("a user is gone")
 	}
 	a := p.Post("/settings/delete", url.Values{"word": {" delete "}})
 	a.Wants(t, 200, "Everything is deleted")

@@ -10,7 +10,7 @@ func TestEveryPlaceOfWordsHasAName(t *testing.T) {
 	for _, lang := range []string{"en", "fr"} {
 		for _, table := range sqlstore.Tables() {
 			if len(table.Words) > 0 && say(lang).Settings.Places[table.Name] == "" {
-				t.Errorf("%s: nobody says what %s is", lang, table.Name)
+				t.Errorf("%s: no text for %s", lang, table.Name)
 			}
 		}
 	}

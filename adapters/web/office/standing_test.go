@@ -36,7 +36,7 @@ func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
 			f.Bob.SignedIn().Get(page).Lacks(t, "&lt;one", "sentence</b>")
 			if got := f.Bob.SignedIn().Post("/memory/standing/"+id+"/remove", url.Values{"next": {page}}); got.Status !=
 				http.StatusNotFound {
-				t.Errorf("somebody else's: %d", got.Status)
+				t.Errorf("another user's: got status %d", got.Status)
 			}
 			p.Post("/memory/standing/"+id+"/remove", url.Values{"next": {page}}).Elsewhere(t, page+"#standing")
 			left := p.Get(page)

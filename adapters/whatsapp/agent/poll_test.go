@@ -197,7 +197,7 @@ func TestDeadKeyIsReportedAndReplaced(t *testing.T) {
 	until(t, "the report", func() bool { return p.ch.Check() != nil })
 	if err := p.ch.Check(); !strings.Contains(err.Error(), "make a new one") ||
 		strings.Contains(err.Error(), keyOfAlex.Secret) {
-		t.Errorf("check says %v", err)
+		t.Errorf("got Check %v", err)
 	}
 	p.s.Add("secret-new", alex)
 	p.keys.set(nil, Key{ID: 7, User: 3, Secret: "secret-new"})
@@ -219,7 +219,7 @@ func TestAnotherPersonIsHeld(t *testing.T) {
 	p.s.Say(keyOfAlex.Secret, "somebody else")
 	until(t, "the report", func() bool { return p.ch.Check() != nil })
 	if err := p.ch.Check(); !strings.Contains(err.Error(), "account behind this agent changed") {
-		t.Errorf("check says %v", err)
+		t.Errorf("got Check %v", err)
 	}
 	if got := p.b.texts(); !slices.Equal(got, []string{"it is me"}) || p.kept.cursor("7") != before {
 		t.Errorf("delivered %q, cursor %d", got, p.kept.cursor("7"))
@@ -245,7 +245,7 @@ func TestAnotherProgramIsReported(t *testing.T) {
 	p.s.Say(keyOfAlex.Secret, "wake up")
 	until(t, "the report", func() bool { return p.ch.Check() != nil })
 	if err := p.ch.Check(); !strings.Contains(err.Error(), "another program") {
-		t.Errorf("check says %v", err)
+		t.Errorf("got Check %v", err)
 	}
 }
 

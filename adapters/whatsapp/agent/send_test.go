@@ -87,7 +87,7 @@ func TestSendRepliesAndRefusesStrangers(t *testing.T) {
 		}
 		sent := p.s.Sent(keyOfAlex.Secret)
 		if got := sent[len(sent)-1].ReplyTo; got != want {
-			t.Errorf("reply to %q went to %q", reply, got)
+			t.Errorf("reply to %q was sent to %q", reply, got)
 		}
 	}
 	for _, to := range []core.Address{

@@ -149,7 +149,7 @@ func (s *Server) Offer(body []byte) {
 	s.enqueue(body)
 }
 
-// Again offers the last message of a person once more.
+// Again offers the last message of a person again.
 func (s *Server) Again() {
 	s.Lock()
 	defer s.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 // HasDescription reports whether messages are checked against Meta's description of the
-// API, which is beside the checkout in ../shared/data.
+// API, which is next to the checkout in ../shared/data.
 func HasDescription() bool { return published() != nil }
 
 // kinds are the types of messages and their schemas.

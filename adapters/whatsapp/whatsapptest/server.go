@@ -28,7 +28,7 @@ const (
 	VerifyToken   = "test-verify-token"
 )
 
-// Person is somebody with WhatsApp. UserID or Phone may be empty.
+// Person is a user of WhatsApp. UserID or Phone may be empty.
 type Person struct {
 	Phone  string // digits
 	UserID string // BSUID
@@ -66,9 +66,9 @@ type Failure struct {
 	Code    int    `json:"code,omitempty"`
 	Subcode int    `json:"subcode,omitempty"`
 	Details string `json:"details,omitempty"`
-	// Drop: the call is carried out, and the connection ends without an answer.
+	// Drop carries out the call and ends the connection without an answer.
 	Drop bool `json:"drop,omitempty"`
-	// Later: a message is accepted, and a status reports the failure with Code.
+	// Later accepts a message, and reports the failure with Code in a status.
 	Later bool `json:"later,omitempty"`
 }
 

@@ -35,7 +35,7 @@ func send(t *testing.T, s *Server, body string) (int, string) {
 // A message that differs from Meta's description is detected.
 func TestDescription(t *testing.T) {
 	if !HasDescription() {
-		t.Skip("no description of the API beside the checkout (../shared/data)")
+		t.Skip("no description of the API next to the checkout (../shared/data)")
 	}
 	const common = `"messaging_product":"whatsapp","recipient_type":"individual","to":"+16505551234"`
 	for body, good := range map[string]bool{
@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	if n := len(s.Sent()); n > 0 {
-		t.Errorf("%d messages were taken", n)
+		t.Errorf("%d messages were accepted", n)
 	}
 }
 

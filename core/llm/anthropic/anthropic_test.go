@@ -94,7 +94,6 @@ func TestRequestShape(t *testing.T) {
 	}
 }
 
-// answer is the result of one Stream.
 type answer struct {
 	text string
 	last core.Delta
@@ -121,7 +120,7 @@ func ask(ctx context.Context, m core.Model, req core.ModelRequest) answer {
 	return a
 }
 
-// canned answers every request with a body, without a network.
+// canned answers every request with a fixed response.
 type canned struct {
 	status int
 	header http.Header
@@ -140,13 +139,13 @@ func answering(c canned) core.Model {
 	return New(Options{Model: "asked", APIKey: key, HTTP: &http.Client{Transport: c}})
 }
 
-// Each file in testdata named *.answer is a server's answer; *.want beside it is the
-// expected result.
+// TestAnswers reads each recorded response testdata/*.answer and compares the result with the
+// *.want file of the same name.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.answer")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+		t.Fatal("no recorded responses", err)
 	}
 	for _, file := range files {
 		body, err := os.ReadFile(file)
@@ -218,7 +217,7 @@ func TestStalledAndStopped(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, an answer ends with one Finish or one ModelError.
+// FuzzAnswer checks that every response ends with exactly one Finish or one ModelError.
 func FuzzAnswer(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.answer")
 	if err != nil {

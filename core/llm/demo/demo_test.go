@@ -49,7 +49,7 @@ func TestAnswers(t *testing.T) {
 	cases := []struct {
 		name     string
 		messages []core.ModelMessage
-		want     []string // each is part of the answer
+		want     []string // parts of the answer
 	}{
 		{"greets and says what it is", []core.ModelMessage{user("[Thu 19 Nov 08:10] Hello!")},
 			[]string{"Hello!", "demo model", "llm.provider"}},
@@ -135,7 +135,7 @@ func TestAnswersFromTheSearch(t *testing.T) {
 	}
 }
 
-// line returns a message in a request for a summary.
+// line returns one line of a request for a summary.
 func line(id int, role, text string) string {
 	return core.DataLine(struct {
 		ID   int    `json:"id"`
@@ -185,7 +185,7 @@ The person began with “Good morning! My dog is called Biscuit. He is two”. L
 		}
 	}
 	if strings.Contains(got, "buy a book”") {
-		t.Errorf("the end is told twice in\n%s", got)
+		t.Errorf("the former last message is repeated in\n%s", got)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestSameRequestSameAnswer(t *testing.T) {
 	first, _ := ask(t, req)
 	for range 5 {
 		if again, _ := ask(t, req); again != first {
-			t.Fatal("another answer")
+			t.Fatal("got a different answer")
 		}
 	}
 }
@@ -242,7 +242,7 @@ func FuzzReply(f *testing.F) {
 		}
 		r := reply(core.ModelRequest{Messages: messages, Tools: []core.ToolSpec{search}})
 		if r.Content == "" && r.ToolCalls == nil {
-			t.Error("nothing said")
+			t.Error("got an empty reply")
 		}
 		if utf8.ValidString(first+question+result) && !utf8.ValidString(r.Content) {
 			t.Error("a rune was cut")

@@ -34,7 +34,6 @@ type asked struct {
 	Truncate   bool     `json:"truncate"`
 }
 
-// server answers requests by calling do.
 func server(t *testing.T, do func(w http.ResponseWriter, r *http.Request, a asked)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +47,6 @@ func server(t *testing.T, do func(w http.ResponseWriter, r *http.Request, a aske
 	return s.URL
 }
 
-// embedder returns an embedder for a local server.
 func embedder(t *testing.T, o Options) core.Embedder {
 	t.Helper()
 	o.Written = true
@@ -59,7 +57,7 @@ func embedder(t *testing.T, o Options) core.Embedder {
 	return e
 }
 
-// of returns the vector of a text from all test servers: its length, and a 1.
+// of returns the vector that all test servers give a text; its first value is the length.
 func of(text string) []float32 { return []float32{float32(utf8.RuneCountInString(text)), 1, 0.5} }
 
 func vectorsOf(texts ...string) [][]float32 {
@@ -72,7 +70,7 @@ func vectorsOf(texts ...string) [][]float32 {
 
 func write(w io.Writer, v any) { _ = json.NewEncoder(w).Encode(v) }
 
-// openaiAnswer writes OpenAI's form, last vector first.
+// openaiAnswer writes vectors in OpenAI's format, last one first.
 func openaiAnswer(w io.Writer, texts []string) {
 	var data []map[string]any
 	for i, text := range texts {
@@ -157,7 +155,7 @@ func TestOldLlamaServersAreAskedOneByOne(t *testing.T) {
 				}
 			}
 			if tries.Load() != 1 {
-				t.Errorf("%d tries of what is not there, want 1", tries.Load())
+				t.Errorf("%d requests to missing paths, want 1", tries.Load())
 			}
 		})
 	}
@@ -347,7 +345,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 			c.o.Provider, c.o.Model, c.o.BaseURL = OpenAI, "m", server(t, c.do)
 			got, err := embedder(t, c.o).Embed(t.Context(), []string{"a", "b"})
 			if wantError(t, err, c.kind, c.words); got != nil {
-				t.Errorf("vectors %v beside the error", got)
+				t.Errorf("got vectors %v with the error", got)
 			}
 			if strings.Contains(fmt.Sprint(err), "hunter2") || strings.Contains(fmt.Sprint(err), "llm.") {
 				t.Errorf("error %v", err)
@@ -360,7 +358,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
-// long returns an answer with two vectors of n dimensions.
+// long returns a response with two vectors of n dimensions.
 func long(n int) string {
 	v := "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]"
 	return "[" + v + "," + v + "]"

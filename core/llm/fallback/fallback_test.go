@@ -54,11 +54,11 @@ func TestStopAsksNobodyElse(t *testing.T) {
 	second := &llmtest.Model{}
 	for _, err := range New(llmtest.Replies(broken(core.ModelDown, "")), second).Stream(ctx, core.ModelRequest{}) {
 		if err == nil {
-			t.Error("an answer")
+			t.Error("got an answer after the stop")
 		}
 	}
 	if len(second.Requests()) != 0 {
-		t.Error("the second was asked")
+		t.Error("the second model was asked")
 	}
 }
 
@@ -70,6 +70,6 @@ func TestConsumerMayLeave(t *testing.T) {
 		break
 	}
 	if len(second.Requests()) != 0 {
-		t.Error("the second was asked")
+		t.Error("the second model was asked")
 	}
 }

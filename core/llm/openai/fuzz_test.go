@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/llm"
 )
 
-// Whatever a server sends, an answer ends with one Finish or one ModelError.
+// FuzzAnswer checks that every response ends with exactly one Finish or one ModelError.
 func FuzzAnswer(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.answer")
 	if err != nil {
@@ -28,7 +28,7 @@ func FuzzAnswer(f *testing.F) {
 		ends := 0
 		a := &assembly{ctx: t.Context(), yield: func(d core.Delta, err error) bool {
 			if ends > 0 {
-				t.Error("something came after the end")
+				t.Error("got a delta after the end")
 			}
 			var modelErr *core.ModelError
 			if err != nil && !errors.As(err, &modelErr) {
@@ -41,7 +41,7 @@ func FuzzAnswer(f *testing.F) {
 		}}
 		a.run(strings.NewReader(body))
 		if ends != 1 {
-			t.Errorf("%d ends", ends)
+			t.Errorf("got %d ends, want 1", ends)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func FuzzFailure(f *testing.F) {
 	f.Add(`{"detail":[{"msg":1}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		if text := llm.ReadFailure([]byte(body)).Error().Error(); len(text) > 600 {
-			t.Errorf("%d bytes", len(text))
+			t.Errorf("the error has %d bytes", len(text))
 		}
 	})
 }

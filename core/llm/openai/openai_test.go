@@ -41,7 +41,6 @@ func full() core.ModelRequest {
 	}
 }
 
-// answer is the result of one Stream.
 type answer struct {
 	text   string
 	pieces int
@@ -63,7 +62,6 @@ func ask(ctx context.Context, m core.Model, req core.ModelRequest) answer {
 	return a
 }
 
-// serve answers every request with handle.
 func serve(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -115,13 +113,13 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Each file in testdata named *.answer is a server's answer; *.want beside it is the
-// expected result.
+// TestAnswers reads each recorded response testdata/*.answer and compares the result with the
+// *.want file of the same name.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.answer")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+		t.Fatal("no recorded responses", err)
 	}
 	for _, file := range files {
 		body, err := os.ReadFile(file)
@@ -305,6 +303,6 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		}
 	}
 	if len(peers) != 1 {
-		t.Errorf("%d connections", len(peers))
+		t.Errorf("got %d connections, want 1", len(peers))
 	}
 }

@@ -43,7 +43,7 @@ func TestCountWithoutGapsIsNeverTooLow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := counter.Count(text); got < want || got > want+3*7 {
-			t.Errorf("%q: Count = %d, want %d or few more", unit, got, want)
+			t.Errorf("%q: Count = %d, want %d or slightly more", unit, got, want)
 		}
 	}
 }

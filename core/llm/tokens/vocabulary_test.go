@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-var update = flag.Bool("update", false, "write the vocabulary of the library to o200k_base.bin")
+var update = flag.Bool("update", false, "rewrite o200k_base.bin from the library's vocabulary")
 
-// The file holds the library's vocabulary.
+// TestVocabularyIsTheLibrarys checks that o200k_base.bin contains the library's vocabulary.
 func TestVocabularyIsTheLibrarys(t *testing.T) {
 	t.Parallel()
 	want := table(t)
@@ -27,11 +27,11 @@ func TestVocabularyIsTheLibrarys(t *testing.T) {
 		return
 	}
 	if vocabulary != string(want) {
-		t.Errorf("o200k_base.bin is not of the library's vocabulary; make it again with -update")
+		t.Errorf("o200k_base.bin differs from the library's vocabulary; rewrite it with -update")
 	}
 }
 
-// table builds the file.
+// table returns the contents of o200k_base.bin.
 func table(t *testing.T) []byte {
 	library := codec.NewO200kBase()
 	out := make([]byte, slotsEnd+placeFirst)
@@ -58,7 +58,7 @@ func table(t *testing.T) []byte {
 	return out
 }
 
-// said holds a little text of many languages and programs.
+// said is a short text in many languages and in code.
 const said = `The QUICK brown fox's "jumps" weren't over I'll; we'D say: it’s 3.14159 or 1,234,567 — naïve café, ÇA VA?
 Der Überfluß an Maßnahmen, straße STRASSE; l'été où Noël; ¿Qué tal? ¡Olé! Ўзбекистон Россия, Ελλάδα ΑΒΓ; İstanbul ıssız.
 你好，世界。今天天气怎么样？ これはペンです。カタカナ 한국어도 됩니다 ไทยภาษา हिन्दी में लिखना العربيّة עִבְרִית Tiếng Việt ǅ ǈ ʰ ª º
@@ -66,11 +66,12 @@ Der Überfluß an Maßnahmen, straße STRASSE; l'été où Noël; ¿Qué tal? ¡
 👋🏽👨‍👩‍👧‍👦🇫🇷 ☕️ e` + "\u0301\u0301 \u0301A \u200b\u00a0\u3000\u0085\u2028 ½ Ⅷ ①② ٣٤٥٦" + ` {"key": [null, true, -1.5e-10]} <|endoftext|> 'ſ x'ſ 'S'LL
 aAaAbBBb camelCaseHTTPServer snake_case_name ________ ====== ------ ....... !!!??? \\\\ ` + "``` ~~~ \t\t\v\f"
 
-// blank is a line of spaces, after which the library's expression begins a new piece
-// where it should not: it goes back to the first line break instead of the last.
+// blank matches a blank line, after which the library's expression starts a new piece too early: it
+// goes back to the first line break instead of the last.
 var blank = regexp.MustCompile(`[\r\n][\s\v\x{85}\p{Z}]*[^\S\r\n]*[\r\n]`)
 
-// same fails if the count of text differs from the library's, which skips \x7f.
+// same checks that the count of a text equals the library's. The text must not contain \x7f, which
+// the library skips.
 func same(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -106,7 +107,8 @@ func TestCountIsTheLibrarys(t *testing.T) {
 	})
 }
 
-// Every character, between and after letters, spaces and marks.
+// TestEveryCharacterCountsAsTheLibrarySays counts every character between and after letters, spaces
+// and marks.
 func TestEveryCharacterCountsAsTheLibrarySays(t *testing.T) {
 	t.Parallel()
 	library := codec.NewO200kBase()

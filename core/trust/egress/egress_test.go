@@ -37,7 +37,7 @@ func TestPublicAddresses(t *testing.T) {
 	}
 }
 
-// server counts who reached it.
+// server starts a server that counts its requests.
 func server(t *testing.T, h http.HandlerFunc) (url string, reached *atomic.Int32) {
 	t.Helper()
 	reached = new(atomic.Int32)
@@ -51,7 +51,7 @@ func server(t *testing.T, h http.HandlerFunc) (url string, reached *atomic.Int32
 	return s.URL, reached
 }
 
-// get fetches an address.
+// get returns the body of an address.
 func get(ctx context.Context, c *http.Client, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func refused(t *testing.T, c *http.Client, url string, want error) {
 	}
 }
 
-// TestAttackPrivateAddresses tries to reach this machine in many ways of writing.
+// TestAttackPrivateAddresses tries to reach this machine by many forms of its addresses.
 func TestAttackPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)
@@ -110,13 +110,13 @@ func TestWhatIsWrittenIsReachedAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, c, url+"/away",
-		egress.ErrPrivate) // each hop is looked at
+		egress.ErrPrivate) // each hop is checked
 	refused(t, c, strings.Replace(url, "127.0.0.1", "localhost", 1),
-		egress.ErrPrivate) // so was it not written
+		egress.ErrPrivate) // this form was not configured
 	refused(t, (*egress.Gate)(nil).Client(other), url,
-		egress.ErrPrivate) // nor this port
+		egress.ErrPrivate) // nor was this port
 	refused(t, egress.New(egress.Options{AllowHosts: []string{"127.0.0.1"}}).Client(), url,
-		egress.ErrPrivate) // a host on the list has to be public
+		egress.ErrPrivate) // a listed host must be public
 	if n := reached.Load(); n != 0 {
 		t.Errorf("the other server was reached %d times", n)
 	}
@@ -147,10 +147,10 @@ func TestOnlyListedHostsAreReached(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	refused(t, g.Client(url), url, egress.ErrUnlisted) // where what is written leads to
+	refused(t, g.Client(url), url, egress.ErrUnlisted) // where the configured address redirects to
 }
 
-// nowhere is a resolver that knows nothing.
+// nowhere returns a resolver that resolves no name.
 func nowhere() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil,
@@ -158,8 +158,8 @@ func nowhere() *net.Resolver {
 	}}
 }
 
-// TestAttackRebinding has a name that resolves to a public address first and to a private one
-// afterwards: the dialled address is checked.
+// TestAttackRebinding resolves a name first to a public address, then to a private one: the dialled
+// address is checked.
 func TestAttackRebinding(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)
@@ -167,11 +167,11 @@ func TestAttackRebinding(t *testing.T) {
 	names := newNames(t)
 	c := egress.New(egress.Options{Resolver: names.resolver()}).Client()
 	for range 4 {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // the public address answers nobody
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // the public address never answers
 		_, err := get(ctx, c, "http://rebind.example:"+port+"/")
 		cancel()
 		if err == nil {
-			t.Fatal("it was reached")
+			t.Fatal("the address was reached")
 		}
 	}
 	refused(t, c, "http://rebind.example:"+port+"/", egress.ErrPrivate)
@@ -180,12 +180,12 @@ func TestAttackRebinding(t *testing.T) {
 		t.Errorf("the server was reached %d times", n)
 	}
 	if names.asked.Load() < 3 {
-		t.Error("no name was asked for")
+		t.Error("the name server was not asked")
 	}
 }
 
-// names is a name server: rebind.example is 192.0.2.1 once, then 127.0.0.1;
-// both.example is ::1 and 127.0.0.1.
+// names is a name server. rebind.example is 192.0.2.1 once, then 127.0.0.1; both.example is ::1 and
+// 127.0.0.1.
 type names struct {
 	address string
 	asked   atomic.Int32
@@ -241,7 +241,7 @@ func (n *names) resolver() *net.Resolver {
 	}}
 }
 
-// meter is a store.
+// meter is an in-memory store of used calls and bytes.
 type meter struct {
 	mu    sync.Mutex
 	used  map[string]core.Egress
@@ -266,7 +266,7 @@ func (m *meter) TakeEgress(_ context.Context, user core.UserID, day string, want
 	return got, nil
 }
 
-// clock is a time that a test sets.
+// clock is set by the test.
 type clock struct{ now atomic.Int64 }
 
 func (c *clock) Now() time.Time { return time.Unix(c.now.Load(), 0).UTC() }
@@ -288,7 +288,7 @@ func TestCallsOfADay(t *testing.T) {
 	c := g.Client(url)
 	var over atomic.Int32
 	var all sync.WaitGroup
-	for range 300 { // at once
+	for range 300 { // concurrently
 		all.Go(func() {
 			var spent *egress.QuotaError
 			if _, err := get(egress.For(t.Context(), 1), c, url); errors.As(err, &spent) {
@@ -300,21 +300,21 @@ func TestCallsOfADay(t *testing.T) {
 	}
 	all.Wait()
 	if reached.Load() != 200 || over.Load() != 100 {
-		t.Errorf("%d calls went out, %d were refused", reached.Load(), over.Load())
+		t.Errorf("%d calls were made and %d refused, want 200 and 100", reached.Load(), over.Load())
 	}
 	if m.takes > 60 {
-		t.Errorf("200 calls cost %d writes", m.takes)
+		t.Errorf("200 calls took %d writes, want at most 60", m.takes)
 	}
 	_, err := get(egress.For(t.Context(), 1), c, url)
 	if err == nil ||
 		!strings.Contains(err.Error(), "goes on at 00:00 UTC, and the operator can raise egress.calls_per_day") {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := get(egress.For(t.Context(), 2), c, url); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another user: %v", err)
 	}
 	if _, err := get(t.Context(), c, url); err != nil {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("no user: %v", err)
 	}
 	at.now.Add(24 * 3600)
 	if _, err := get(egress.For(t.Context(), 1), c, url); err != nil {
@@ -338,14 +338,14 @@ func TestBytesOfADay(t *testing.T) {
 	}
 	var spent *egress.QuotaError
 	if _, err := get(ctx, c, url); !errors.As(err, &spent) || spent.Key != "egress.bytes_per_day" {
-		t.Errorf("the third: %v", err)
+		t.Errorf("the third response: got %v", err)
 	}
 	at.now.Add(24 * 3600)
 	for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 100_001)),
 		io.LimitReader(strings.NewReader(strings.Repeat("x", 100_001)), 100_001)} {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 		if _, err := c.Do(req); !errors.As(err, &spent) {
-			t.Errorf("what is sent: %v", err)
+			t.Errorf("a request of too many bytes: got %v", err)
 		}
 	}
 	for key, used := range m.used {

@@ -33,7 +33,7 @@ type Message struct {
 type Failure struct {
 	HTTP, Code int
 	Details    string
-	// Drop: the call is carried out, and the connection ends without an answer.
+	// Drop carries out the call and ends the connection without an answer.
 	Drop bool
 }
 
@@ -52,7 +52,7 @@ type agent struct {
 	creator string
 	next    int64
 	events  []event
-	poller  chan struct{} // closed when a newer poll comes
+	poller  chan struct{} // closed when a newer poll begins
 	calls   map[string][]time.Time
 	sent    []Message
 	typed   []string

@@ -156,7 +156,7 @@ func (s *Server) receipt(a *agent, m Message, state string) {
 		"timestamp": strconv.FormatInt(time.Now().Unix(), 10)})
 }
 
-// Again offers the last message once more, at a new offset.
+// Again offers the last message again, at a new offset.
 func (s *Server) Again(key string) {
 	s.Lock()
 	defer s.Unlock()
