@@ -38,11 +38,11 @@ type doors struct {
 
 func (a *app) newDoors() (*doors, error) {
 	c := a.Config.Channels
-	address, err := client.AddressBehind(a.Config.HTTP.TrustedProxies)
+	proxies, err := client.ParseProxies(a.Config.HTTP.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
-	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Address: address,
+	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Proxies: proxies,
 		Log: a.Log.Named("keys"), Now: a.Now})}
 	if c.Web.Enabled {
 		if d.page, err = a.newPage(); err != nil {
