@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/trust/egress"
@@ -144,11 +145,7 @@ func get(ctx context.Context, address string) (answer, error) {
 	req.Close = true
 	resp, err := (*egress.Gate)(nil).Client(address).Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return answer{}, err
+		return answer{}, channel.Clean(err, "")
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
