@@ -64,11 +64,11 @@ type Options struct {
 	// Channels have the titles of channels without a name in the catalogues; may be nil.
 	Channels core.Channels
 
-	PublicURL      string   // URL at which people reach the page
-	TrustedProxies []string // addresses or networks whose X-Forwarded headers are trusted
-	Language       string   // for people who chose none and whose browser prefers none
-	Zone           string   // for people who chose none
-	Limits         Limits
+	PublicURL string         // URL at which people reach the page
+	Proxies   client.Proxies // whose X-Forwarded headers are trusted; may be nil
+	Language  string         // for people who chose none and whose browser prefers none
+	Zone      string         // for people who chose none
+	Limits    Limits
 
 	Log  *zap.Logger
 	Now  func() time.Time
@@ -93,7 +93,6 @@ func (l Limits) orDefault() Limits {
 type Channel struct {
 	Options
 	public    *url.URL
-	proxies   client.Proxies
 	house     *time.Location // zone for people who chose none
 	views     *views
 	assets    *assets
@@ -116,9 +115,6 @@ func New(o Options) (*Channel, error) {
 	var err error
 	if c.public, err = url.Parse(o.PublicURL); err != nil || c.public.Host == "" {
 		return nil, fmt.Errorf("web: the public address %q is not a URL with a host", o.PublicURL)
-	}
-	if c.proxies, err = client.ParseProxies(o.TrustedProxies); err != nil {
-		return nil, fmt.Errorf("web: trusted proxy %w", err)
 	}
 	c.guard = http.NewCrossOriginProtection()
 	c.guard.SetDenyHandler(http.HandlerFunc(c.foreign))

@@ -288,7 +288,7 @@ func (t *tries) take(from netip.Addr) time.Duration {
 
 // client returns the visitor's address. An IPv6 client is its /64.
 func (v *Visit) client() netip.Addr {
-	at := v.channel.proxies.Origin(v.R)
+	at := v.channel.Proxies.Origin(v.R)
 	if at.Is6() {
 		if p, err := at.Prefix(64); err == nil {
 			return p.Addr()
