@@ -112,8 +112,7 @@ func NoRoom(err error, dir string, wants int64) error {
 
 // Cause returns the cause of an error about a path, which it does not name.
 func Cause(err error) error {
-	var about *fs.PathError
-	if errors.As(err, &about) {
+	if about, ok := errors.AsType[*fs.PathError](err); ok {
 		return about.Err
 	}
 	return err

@@ -118,7 +118,7 @@ func (e *examination) public(ctx context.Context) {
 	defer cancel()
 	found, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
-		if missing := (*net.DNSError)(nil); errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*net.DNSError](err); ok {
 			err = errors.New(missing.Err)
 		}
 		e.problem("http.public_url", e.NameUnknown, name, err)
