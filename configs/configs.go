@@ -5,6 +5,7 @@ package configs
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/everthread/everthread/configs/section"
@@ -12,17 +13,19 @@ import (
 
 // Config is everything that can be configured. everthread.example.yaml
 // explains each key, which can also be given as EVERTHREAD_… in the environment.
+// Tags hold the default of a field and, for numbers, the range: "1..9", or "1.." without an
+// upper end.
 type Config struct {
 	DatabaseURL      Secret        `yaml:"database_url"`        // holds a password
 	DatabaseListen   Secret        `yaml:"database_listen_url"` // the same, without a pooler
-	DatabaseConns    int           `yaml:"database_connections"`
-	DataDir          string        `yaml:"data_dir"`
+	DatabaseConns    int           `yaml:"database_connections" default:"16"`
+	DataDir          string        `yaml:"data_dir" default:"./data"`
 	SecretKey        Secret        `yaml:"secret_key"`
 	PreviousKey      Secret        `yaml:"previous_secret_key"` // opens what was encrypted with it
 	HTTP             HTTP          `yaml:"http"`
 	Log              Log           `yaml:"log"`
-	DefaultTimezone  string        `yaml:"default_timezone"`
-	DefaultLanguage  string        `yaml:"default_language"`
+	DefaultTimezone  string        `yaml:"default_timezone" default:"UTC"`
+	DefaultLanguage  string        `yaml:"default_language" default:"en"`
 	Access           Access        `yaml:"access"`
 	LLM              LLM           `yaml:"llm"`
 	SummaryLLM       LLM           `yaml:"summary_llm"` // Provider empty: the same as LLM
@@ -50,136 +53,138 @@ type Config struct {
 
 // HTTP is where the gateway listens.
 type HTTP struct {
-	Listen         string   `yaml:"listen"`
+	Listen         string   `yaml:"listen" default:"127.0.0.1:8080"`
 	MetricsListen  string   `yaml:"metrics_listen"`
-	PublicURL      string   `yaml:"public_url"`
+	PublicURL      string   `yaml:"public_url" default:"http://127.0.0.1:8080"`
 	TrustedProxies []string `yaml:"trusted_proxies"`
 }
 
 // Log is the form of the log. Format is console or json.
 type Log struct {
-	Level  string `yaml:"level"`
-	Format string `yaml:"format"`
+	Level  string `yaml:"level" default:"info"`
+	Format string `yaml:"format" default:"console"`
 }
 
 // Access says who may talk to the assistant.
 type Access struct {
-	Policy   string        `yaml:"policy"`
+	Policy   string        `yaml:"policy" default:"pairing"`
 	Allow    []string      `yaml:"allow"`
-	CodeLife time.Duration `yaml:"code_life"`
-	MaxCodes int           `yaml:"max_codes"`
+	CodeLife time.Duration `yaml:"code_life" default:"1h" range:"1m.."`
+	MaxCodes int           `yaml:"max_codes" default:"1000" range:"1.."`
 	// MaxCodesOrigin bounds the codes of one Matrix server, where addresses are free.
-	MaxCodesOrigin int `yaml:"max_codes_per_server"`
+	MaxCodesOrigin int `yaml:"max_codes_per_server" default:"20" range:"1.."`
 }
 
 // LLM is a chat model. Provider is openai, anthropic or demo.
 type LLM struct {
-	Provider        string        `yaml:"provider"`
+	Provider        string        `yaml:"provider" default:"demo"`
 	BaseURL         string        `yaml:"base_url"`
 	APIKey          Secret        `yaml:"api_key"`
 	Model           string        `yaml:"model"`
-	ContextWindow   int           `yaml:"context_window"`
+	ContextWindow   int           `yaml:"context_window" default:"128_000"`
 	Vision          bool          `yaml:"vision"`
-	MaxOutputTokens int           `yaml:"max_output_tokens"`
-	Timeout         time.Duration `yaml:"timeout"`
+	MaxOutputTokens int           `yaml:"max_output_tokens" default:"1024" range:"16.."`
+	Timeout         time.Duration `yaml:"timeout" default:"2m" range:"1s.."`
 	Fallbacks       []LLM         `yaml:"fallbacks"`
 	Prices          Prices        `yaml:"prices"`
-	Currency        string        `yaml:"currency"` // of Prices
+	Currency        string        `yaml:"currency" default:"USD"` // of Prices
 }
 
 // Prices are the prices of a million tokens; 0: free or unknown.
 type Prices struct {
-	Prompt     float64 `yaml:"prompt"`
-	Cached     float64 `yaml:"cached"` // prompt tokens from the provider's cache
-	Completion float64 `yaml:"completion"`
+	Prompt     float64 `yaml:"prompt" range:"0..1e6"`
+	Cached     float64 `yaml:"cached" range:"0..1e6"` // prompt tokens from the provider's cache
+	Completion float64 `yaml:"completion" range:"0..1e6"`
 }
 
 // Embeddings is the model that turns text into vectors. Provider is none, llamacpp, ollama,
 // openai or custom_http.
 type Embeddings struct {
-	Provider   string        `yaml:"provider"`
+	Provider   string        `yaml:"provider" default:"none"`
 	BaseURL    string        `yaml:"base_url"`
 	APIKey     Secret        `yaml:"api_key"`
 	Model      string        `yaml:"model"`
 	Dimensions int           `yaml:"dimensions"` // 0: the model's own
-	Timeout    time.Duration `yaml:"timeout"`
+	Timeout    time.Duration `yaml:"timeout" default:"30s" range:"1s.."`
 }
 
 // Egress bounds the hosts that may be reached beside those of the configuration, and the
 // traffic of a user in a day; 0: no limit.
 type Egress struct {
 	AllowHosts  []string `yaml:"allow_hosts"` // empty: every public host
-	BytesPerDay Size     `yaml:"bytes_per_day"`
-	CallsPerDay int      `yaml:"calls_per_day"`
+	BytesPerDay Size     `yaml:"bytes_per_day" default:"1GiB" range:"0.."`
+	CallsPerDay int      `yaml:"calls_per_day" default:"5000" range:"0.."`
 }
 
 // Context bounds prompts, in tokens.
 type Context struct {
-	Strategy               string        `yaml:"strategy"`
-	TodayRawTokens         int           `yaml:"today_raw_tokens"`
-	TodaySummaryTokens     int           `yaml:"today_summary_tokens"`
-	LastConversationTokens int           `yaml:"last_conversation_tokens"`
-	OpenLoopsTokens        int           `yaml:"open_loops_tokens"`
-	NewsTokens             int           `yaml:"news_tokens"`
-	TargetTokens           int           `yaml:"target_tokens"`
-	TotalTokens            int           `yaml:"total_tokens"`
-	MaxHistoryMessages     int           `yaml:"max_history_messages"`
-	MaxContextTokens       int           `yaml:"max_context_tokens"`
+	Strategy               string        `yaml:"strategy" default:"continuous"`
+	TodayRawTokens         int           `yaml:"today_raw_tokens" default:"4000" range:"100.."`
+	TodaySummaryTokens     int           `yaml:"today_summary_tokens" default:"500" range:"0.."`
+	LastConversationTokens int           `yaml:"last_conversation_tokens" default:"300" range:"0.."`
+	OpenLoopsTokens        int           `yaml:"open_loops_tokens" default:"400" range:"0.."`
+	NewsTokens             int           `yaml:"news_tokens" default:"120" range:"80.."`
+	TargetTokens           int           `yaml:"target_tokens" default:"4100" range:"500.."`
+	TotalTokens            int           `yaml:"total_tokens" default:"6150"`
+	MaxHistoryMessages     int           `yaml:"max_history_messages" default:"50" range:"1.."`
+	MaxContextTokens       int           `yaml:"max_context_tokens" default:"6000" range:"500.."`
 	Long                   Long          `yaml:"long"`
-	MinTurns               int           `yaml:"min_turns"`
-	Silence                time.Duration `yaml:"silence"`
+	MinTurns               int           `yaml:"min_turns" default:"30" range:"0.."`
+	Silence                time.Duration `yaml:"silence" default:"30m" range:"0.."`
 }
 
 // Long bounds prompts of the strategy long.
 type Long struct {
-	Budget            int     `yaml:"budget"`             // tokens of a prompt
-	CompressThreshold float64 `yaml:"compress_threshold"` // of the budget, above which old messages are compressed
-	RawRecentTokens   int     `yaml:"raw_recent_tokens"`  // newest tokens that are never compressed
+	Budget int `yaml:"budget" default:"150_000" range:"4000.."` // tokens of a prompt
+	// CompressThreshold is the share of the budget above which old messages are compressed.
+	CompressThreshold float64 `yaml:"compress_threshold" default:"0.8"`
+	// RawRecentTokens are the newest tokens that are never compressed.
+	RawRecentTokens int `yaml:"raw_recent_tokens" default:"40_000" range:"500.."`
 }
 
 // Recall weighs the results of a search of the conversation.
 type Recall struct {
-	Languages      []string      `yaml:"languages"` // whose words are stemmed
-	SemanticWeight float64       `yaml:"semantic_weight"`
-	LexicalWeight  float64       `yaml:"lexical_weight"`
-	CoveredPenalty float64       `yaml:"covered_penalty"`
-	Candidates     int           `yaml:"candidates"`
-	EmbedTimeout   time.Duration `yaml:"embed_timeout"` // of a query
+	Languages      []string      `yaml:"languages" default:"en,fr"` // whose words are stemmed
+	SemanticWeight float64       `yaml:"semantic_weight" default:"0.7" range:"0..1"`
+	LexicalWeight  float64       `yaml:"lexical_weight" default:"0.3" range:"0..1"`
+	CoveredPenalty float64       `yaml:"covered_penalty" default:"0.85" range:"0..1"`
+	Candidates     int           `yaml:"candidates" default:"50" range:"1..1000"`
+	EmbedTimeout   time.Duration `yaml:"embed_timeout" default:"2s" range:"100ms..1m"` // of a query
 }
 
 // Summaries configures when days are summarised and posted.
 type Summaries struct {
-	AfterMessages   int           `yaml:"after_messages"`
-	Pressure        float64       `yaml:"pressure"`
-	FinalizeAt      string        `yaml:"finalize_at"`
-	PostForward     string        `yaml:"post_forward"`
-	PostAt          string        `yaml:"post_at"`
-	PostMinMessages int           `yaml:"post_min_messages"`
-	PostExpires     time.Duration `yaml:"post_expires"`
-	Attempts        int           `yaml:"attempts"`
+	AfterMessages   int           `yaml:"after_messages" default:"10" range:"1.."`
+	Pressure        float64       `yaml:"pressure" default:"0.8" range:"0.1..1"`
+	FinalizeAt      string        `yaml:"finalize_at" default:"03:00"`
+	PostForward     string        `yaml:"post_forward" default:"home"`
+	PostAt          string        `yaml:"post_at" default:"08:00"`
+	PostMinMessages int           `yaml:"post_min_messages" default:"4" range:"0.."`
+	PostExpires     time.Duration `yaml:"post_expires" default:"48h" range:"1m.."`
+	Attempts        int           `yaml:"attempts" default:"6" range:"1..100"`
 }
 
 // Day moves the boundary between days.
 type Day struct {
-	StartsAt string `yaml:"starts_at"`
+	StartsAt string `yaml:"starts_at" default:"00:00"`
 }
 
 // Turn configures turns.
 type Turn struct {
-	Debounce    time.Duration `yaml:"debounce"`
-	Workers     int           `yaml:"workers"`
-	GiveUpAfter time.Duration `yaml:"give_up_after"`
-	Lease       time.Duration `yaml:"lease"`
+	Debounce    time.Duration `yaml:"debounce" default:"700ms" range:"0..1m"`
+	Workers     int           `yaml:"workers" default:"256" range:"1..10_000"`
+	GiveUpAfter time.Duration `yaml:"give_up_after" default:"10m" range:"1s.."`
+	Lease       time.Duration `yaml:"lease" default:"1m" range:"3s..1h"`
 }
 
 // Agent bounds the loop of model and tools.
 type Agent struct {
-	MaxSteps        int           `yaml:"max_steps"`
-	ToolTokens      int           `yaml:"tool_tokens"`
-	ResultTokens    int           `yaml:"result_tokens"`
-	ToolTimeout     time.Duration `yaml:"tool_timeout"`
-	DelegateTimeout time.Duration `yaml:"delegate_timeout"`
-	MaxImages       int           `yaml:"max_images"` // of tool results, in one answer
+	MaxSteps        int           `yaml:"max_steps" default:"8" range:"1..100"`
+	ToolTokens      int           `yaml:"tool_tokens" default:"8000" range:"100.."`
+	ResultTokens    int           `yaml:"result_tokens" default:"4000" range:"100.."`
+	ToolTimeout     time.Duration `yaml:"tool_timeout" default:"30s" range:"1s.."`
+	DelegateTimeout time.Duration `yaml:"delegate_timeout" default:"2m" range:"1s.."`
+	MaxImages       int           `yaml:"max_images" default:"4" range:"1..20"` // of tool results, in one answer
 	Instructions    string        `yaml:"instructions"`
 	MCPServers      []MCPServer   `yaml:"mcp_servers"`
 }
@@ -204,34 +209,34 @@ type MCPServer struct {
 
 // Tasks bound the tasks of a user. A task that cannot begin within Expires is skipped.
 type Tasks struct {
-	Expires   time.Duration `yaml:"expires"`
-	MaxActive int           `yaml:"max_active"`
+	Expires   time.Duration `yaml:"expires" default:"2h" range:"1m.."`
+	MaxActive int           `yaml:"max_active" default:"20" range:"1..1000"`
 }
 
 // Reminders bound the reminders of a user. DefaultHour is the time of day of a reminder
 // without one.
 type Reminders struct {
-	DefaultHour string        `yaml:"default_hour"`
-	MinEvery    time.Duration `yaml:"min_every"`
-	MaxActive   int           `yaml:"max_active"`
+	DefaultHour string        `yaml:"default_hour" default:"09:00"`
+	MinEvery    time.Duration `yaml:"min_every" default:"15m" range:"1m.."`
+	MaxActive   int           `yaml:"max_active" default:"100" range:"1..10_000"`
 }
 
 // Standing bounds the standing instructions of a user: their number, and their tokens in a
 // prompt.
 type Standing struct {
-	MaxActive int `yaml:"max_active"`
-	MaxTokens int `yaml:"max_tokens"`
+	MaxActive int `yaml:"max_active" default:"10" range:"1..100"`
+	MaxTokens int `yaml:"max_tokens" default:"200" range:"100..2000"`
 }
 
 // Limits bound the use of a user; 0: no limit.
 type Limits struct {
-	TokensPerDay int `yaml:"tokens_per_day"`
+	TokensPerDay int `yaml:"tokens_per_day" range:"0.."`
 	// AllTokensPerDay bounds all users together, by UTC days; 0: under the policy open
 	// OpenTokensPerDay, else no limit; -1: no limit.
-	AllTokensPerDay int `yaml:"all_tokens_per_day"`
-	TurnsPerMinute  int `yaml:"turns_per_minute"`
+	AllTokensPerDay int `yaml:"all_tokens_per_day" range:"-1.."`
+	TurnsPerMinute  int `yaml:"turns_per_minute" default:"20" range:"0.."`
 	// TaskTokensPerDay bounds the tokens of a user's tasks, in addition to TokensPerDay.
-	TaskTokensPerDay int `yaml:"task_tokens_per_day"`
+	TaskTokensPerDay int `yaml:"task_tokens_per_day" default:"50_000"`
 }
 
 // OpenTokensPerDay bounds all users together under the policy open.
@@ -239,31 +244,31 @@ const OpenTokensPerDay = 1_000_000
 
 // Media bounds attachments.
 type Media struct {
-	MaxBytes Size `yaml:"max_bytes"`
+	MaxBytes Size `yaml:"max_bytes" default:"20MiB" range:"0.."`
 	// BytesPerUser bounds all files of a user who is not an owner; 0: no limit.
-	BytesPerUser Size          `yaml:"bytes_per_user"`
-	Wait         time.Duration `yaml:"wait"`
+	BytesPerUser Size          `yaml:"bytes_per_user" default:"5GiB" range:"0.."`
+	Wait         time.Duration `yaml:"wait" default:"20s" range:"0..10m"`
 }
 
 // Documents bounds the reading of documents.
 type Documents struct {
-	MaxPages      int  `yaml:"max_pages"`
-	MaxSeconds    int  `yaml:"max_seconds"`
-	MaxMemory     Size `yaml:"max_memory"`
-	PreviewTokens int  `yaml:"preview_tokens"`
+	MaxPages      int  `yaml:"max_pages" default:"500" range:"1..10_000"`
+	MaxSeconds    int  `yaml:"max_seconds" default:"30" range:"1..600"`
+	MaxMemory     Size `yaml:"max_memory" default:"256MiB" range:"192MiB.."`
+	PreviewTokens int  `yaml:"preview_tokens" default:"300" range:"0..2000"`
 }
 
 // Retention is how long raw payloads of services and the audit are kept.
 type Retention struct {
-	Raw   time.Duration `yaml:"raw"`
-	Audit time.Duration `yaml:"audit"`
+	Raw   time.Duration `yaml:"raw" default:"168h" range:"1h.."`
+	Audit time.Duration `yaml:"audit" default:"9600h" range:"24h.."`
 }
 
 // Backup configures when backups are made and how many are kept. Cron is in the default
 // time zone; empty: never. Dir is empty for the folder backups of the data folder.
 type Backup struct {
 	Cron string `yaml:"cron"`
-	Keep int    `yaml:"keep"`
+	Keep int    `yaml:"keep" default:"7" range:"1.."`
 	Dir  string `yaml:"dir"`
 }
 
@@ -289,16 +294,16 @@ func (s Sections) Format(f fmt.State, _ rune) {
 
 // Web is the web page. A session ends SessionLife after its last use.
 type Web struct {
-	Enabled          bool          `yaml:"enabled"`
-	LinkLife         time.Duration `yaml:"link_life"` // of a sign-in link
-	SessionLife      time.Duration `yaml:"session_life"`
-	SignInsPerMinute int           `yaml:"sign_ins_per_minute"` // attempts from one address
-	LivePages        int           `yaml:"live_pages"`          // open at the same time, of one user
+	Enabled          bool          `yaml:"enabled" default:"true"`
+	LinkLife         time.Duration `yaml:"link_life" default:"10m"` // of a sign-in link
+	SessionLife      time.Duration `yaml:"session_life" default:"720h"`
+	SignInsPerMinute int           `yaml:"sign_ins_per_minute" default:"10"` // attempts from one address
+	LivePages        int           `yaml:"live_pages" default:"30"`          // open at the same time, of one user
 }
 
 // Switch turns a door of the gateway itself on or off.
 type Switch struct {
-	Enabled bool `yaml:"enabled"`
+	Enabled bool `yaml:"enabled" default:"true"`
 }
 
 // Transcription is the service that transcribes voice notes; off without a model.
@@ -306,9 +311,9 @@ type Transcription struct {
 	BaseURL string        `yaml:"base_url"`
 	APIKey  Secret        `yaml:"api_key"`
 	Model   string        `yaml:"model"`
-	Timeout time.Duration `yaml:"timeout"`
+	Timeout time.Duration `yaml:"timeout" default:"1m" range:"1s..10m"`
 	// MaxDuration bounds the recordings that are transcribed.
-	MaxDuration time.Duration `yaml:"max_duration"`
+	MaxDuration time.Duration `yaml:"max_duration" default:"10m" range:"1s..24h"`
 }
 
 // Speech is the service that speaks answers; off without a model.
@@ -317,9 +322,9 @@ type Speech struct {
 	APIKey        Secret        `yaml:"api_key"`
 	Model         string        `yaml:"model"`
 	Voice         string        `yaml:"voice"`
-	Timeout       time.Duration `yaml:"timeout"`
-	MaxCharacters int           `yaml:"max_characters"` // of an answer that are spoken
-	MaxBytes      Size          `yaml:"max_bytes"`      // of a recording
+	Timeout       time.Duration `yaml:"timeout" default:"1m" range:"1s..10m"`
+	MaxCharacters int           `yaml:"max_characters" default:"2000" range:"100..4096"` // of an answer that are spoken
+	MaxBytes      Size          `yaml:"max_bytes" default:"5MiB" range:"64KiB..50MiB"`   // of a recording
 }
 
 // Size is a number of bytes, written as 20MiB or 20971520.
@@ -328,49 +333,11 @@ type Size int64
 // Secret is a value that is never shown.
 type Secret = section.Secret
 
-// Default returns the defaults. sections are those of the channels, with their own
-// defaults; Load writes into them.
+// Default returns the defaults, which the tags of the fields hold. sections are those of the
+// channels, with their own defaults; Load writes into them.
 func Default(sections ...section.Section) Config {
-	return Config{
-		DatabaseConns:   16,
-		DataDir:         "./data",
-		HTTP:            HTTP{Listen: "127.0.0.1:8080", PublicURL: "http://127.0.0.1:8080"},
-		Log:             Log{Level: "info", Format: "console"},
-		DefaultTimezone: "UTC",
-		DefaultLanguage: "en",
-		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 1000, MaxCodesOrigin: 20},
-		LLM: LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024,
-			Timeout: 120 * time.Second, Currency: "USD"},
-		Embeddings:    Embeddings{Provider: "none", Timeout: 30 * time.Second},
-		Transcription: Transcription{Timeout: time.Minute, MaxDuration: 10 * time.Minute},
-		Speech:        Speech{Timeout: time.Minute, MaxCharacters: 2000, MaxBytes: 5 << 20},
-		Egress:        Egress{BytesPerDay: 1 << 30, CallsPerDay: 5000},
-		Recall: Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3,
-			CoveredPenalty: 0.85, Candidates: 50, EmbedTimeout: 2 * time.Second},
-		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300,
-			OpenLoopsTokens: 400, NewsTokens: 120, TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50,
-			MaxContextTokens: 6000, Long: Long{Budget: 150_000, CompressThreshold: 0.8, RawRecentTokens: 40_000}, MinTurns: 30,
-			Silence: 30 * time.Minute},
-		Summaries: Summaries{AfterMessages: 10, Pressure: 0.8, FinalizeAt: "03:00", PostForward: "home",
-			PostAt: "08:00", PostMinMessages: 4, PostExpires: 48 * time.Hour, Attempts: 6},
-		Day:  Day{StartsAt: "00:00"},
-		Turn: Turn{Debounce: 700 * time.Millisecond, Workers: 256, GiveUpAfter: 10 * time.Minute, Lease: time.Minute},
-		Agent: Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second,
-			DelegateTimeout: 120 * time.Second, MaxImages: 4},
-		Reminders: Reminders{DefaultHour: "09:00", MinEvery: 15 * time.Minute, MaxActive: 100},
-		Tasks:     Tasks{Expires: 2 * time.Hour, MaxActive: 20},
-		Standing:  Standing{MaxActive: 10, MaxTokens: 200},
-		Limits:    Limits{TurnsPerMinute: 20, TaskTokensPerDay: 50_000},
-		Media:     Media{MaxBytes: 20 << 20, BytesPerUser: 5 << 30, Wait: 20 * time.Second},
-		Documents: Documents{MaxPages: 500, MaxSeconds: 30, MaxMemory: 256 << 20, PreviewTokens: 300},
-		Retention: Retention{Raw: 7 * 24 * time.Hour, Audit: 400 * 24 * time.Hour},
-		Backup:    Backup{Keep: 7},
-		Channels: Channels{
-			Sections: sections,
-			Web: Web{Enabled: true, LinkLife: 10 * time.Minute, SessionLife: 30 * 24 * time.Hour,
-				SignInsPerMinute: 10, LivePages: 30},
-			OpenAI: Switch{Enabled: true},
-			MCP:    Switch{Enabled: true},
-		},
-	}
+	c := Config{Channels: Channels{Sections: sections}}
+	setDefaults(reflect.ValueOf(&c).Elem())
+	c.SummaryLLM = LLM{}
+	return c
 }

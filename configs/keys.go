@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/configs/section"
 )
 
 // prefix is the prefix of variables of the environment.
@@ -84,8 +86,54 @@ func (c *Config) Keys() []string {
 	return out
 }
 
-// set parses a scalar of a file or the environment into a value. The error completes
-// "KEY must be …" and does not repeat secrets.
+// setDefaults sets the fields below v to the defaults in their tags.
+func setDefaults(v reflect.Value) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() == reflect.Struct {
+			setDefaults(f)
+		} else if text, ok := v.Type().Field(i).Tag.Lookup("default"); ok {
+			f.Set(parsed(f.Type(), text))
+		}
+	}
+}
+
+// parsed returns a value in a tag.
+func parsed(t reflect.Type, text string) reflect.Value {
+	v := reflect.New(t).Elem()
+	if err := set(v, text); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// checkRanges checks the numbers below v against the ranges in their tags. Models check
+// their own; see LLM.check.
+func checkRanges(p *section.Problems, v reflect.Value, path string) {
+	for i := range v.NumField() {
+		f, tag := v.Field(i), v.Type().Field(i).Tag
+		key := join(path, tag.Get("yaml"))
+		if f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[LLM]() {
+			checkRanges(p, f, key)
+		} else if low, high, ok := strings.Cut(tag.Get("range"), ".."); ok {
+			checkRange(p, f, key, low, high)
+		}
+	}
+}
+
+func checkRange(p *section.Problems, v reflect.Value, key, low, high string) {
+	number := func(v reflect.Value) float64 { return v.Convert(reflect.TypeFor[float64]()).Float() }
+	least := parsed(v.Type(), low)
+	switch {
+	case high == "" && number(v) < number(least):
+		p.Add("%s is %v; it must be at least %v", key, v, least)
+	case high != "" && (number(v) < number(least) || number(v) > number(parsed(v.Type(), high))):
+		p.Add("%s is %v; it must be between %v and %v", key, v, least, parsed(v.Type(), high))
+	}
+}
+
+// set parses a scalar of a file, the environment or a tag into a value; a list has commas.
+// The error completes "KEY must be …" and does not repeat secrets.
 func set(v reflect.Value, text string) error {
 	switch v.Interface().(type) {
 	case time.Duration:
@@ -99,6 +147,9 @@ func set(v reflect.Value, text string) error {
 		n, err := parseSize(text)
 		v.SetInt(int64(n))
 		return err
+	case []string:
+		v.Set(reflect.ValueOf(list(text)))
+		return nil
 	}
 	switch v.Kind() {
 	case reflect.String:

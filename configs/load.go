@@ -155,10 +155,7 @@ func (l leaf) fromEnvironment(name, value string) error {
 		}
 		l.value.SetString(strings.TrimSpace(string(b)))
 		return nil
-	case l.value.Type() == reflect.TypeFor[[]string]():
-		l.value.Set(reflect.ValueOf(list(value)))
-		return nil
-	case l.value.Kind() == reflect.Slice:
+	case l.value.Kind() == reflect.Slice && l.value.Type() != reflect.TypeFor[[]string]():
 		return l.fromYAML(value)
 	}
 	return set(l.value, value)

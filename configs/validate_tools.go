@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/configs/section"
 )
@@ -16,7 +15,6 @@ const mostDimensions = 1024
 
 func (e Embeddings) check(p *section.Problems) {
 	p.OneOf("embeddings.provider", e.Provider, "none", "llamacpp", "ollama", "openai", "custom_http")
-	section.AtLeast(p, "embeddings.timeout", e.Timeout, time.Second)
 	if e.Dimensions < 0 || e.Dimensions > mostDimensions {
 		p.Add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", e.Dimensions, mostDimensions)
 	}
@@ -54,14 +52,9 @@ func (c Config) checkRecall(p *section.Problems) {
 			p.Add("recall.languages: %q is no language; write codes such as en or fr", l)
 		}
 	}
-	section.Within(p, "recall.semantic_weight", r.SemanticWeight, 0, 1)
-	section.Within(p, "recall.lexical_weight", r.LexicalWeight, 0, 1)
 	if math.Abs(r.SemanticWeight+r.LexicalWeight-1) > 1e-6 {
 		p.Add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together", r.SemanticWeight, r.LexicalWeight)
 	}
-	section.Within(p, "recall.covered_penalty", r.CoveredPenalty, 0, 1)
-	section.Within(p, "recall.candidates", r.Candidates, 1, 1000)
-	section.Within(p, "recall.embed_timeout", r.EmbedTimeout, 100*time.Millisecond, time.Minute)
 }
 
 // checkServers checks the MCP servers.
@@ -127,8 +120,6 @@ func (c Config) checkEgress(p *section.Problems) {
 			p.Add("egress.allow_hosts has %q; write hosts like api.example.org, *.example.org or 10.0.0.5:8080", entry)
 		}
 	}
-	section.AtLeast(p, "egress.bytes_per_day", e.BytesPerDay, 0)
-	section.AtLeast(p, "egress.calls_per_day", e.CallsPerDay, 0)
 }
 
 func (c Config) checkTranscription(p *section.Problems) {
@@ -139,8 +130,6 @@ func (c Config) checkTranscription(p *section.Problems) {
 	if t.Model == "" && (t.BaseURL != "" || t.APIKey != "") {
 		p.Add("transcription.model is empty; name the model to use")
 	}
-	section.Within(p, "transcription.timeout", t.Timeout, time.Second, 10*time.Minute)
-	section.Within(p, "transcription.max_duration", t.MaxDuration, time.Second, 24*time.Hour)
 }
 
 func (c Config) checkSpeech(p *section.Problems) {
@@ -154,7 +143,4 @@ func (c Config) checkSpeech(p *section.Problems) {
 	case s.Model != "" && s.Voice == "":
 		p.Add("speech.voice is empty; name the voice to use, such as alloy")
 	}
-	section.Within(p, "speech.timeout", s.Timeout, time.Second, 10*time.Minute)
-	section.Within(p, "speech.max_characters", s.MaxCharacters, 100, 4096)
-	section.Within(p, "speech.max_bytes", s.MaxBytes, 64<<10, 50<<20)
 }

@@ -110,8 +110,7 @@ func clean(err error) error {
 	if e.WrappedError != nil {
 		cause = e.WrappedError
 	}
-	var u *url.Error
-	if errors.As(cause, &u) {
+	if u, ok := errors.AsType[*url.Error](cause); ok {
 		cause = u.Err
 	}
 	return &netError{Left: !notLeft(cause), err: cause}
@@ -140,11 +139,8 @@ func refusal(e mautrix.HTTPError) *apiError {
 
 // refused returns err as a refusal, or nil.
 func refused(err error) *apiError {
-	var e *apiError
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
+	e, _ := errors.AsType[*apiError](err)
+	return e
 }
 
 // forGood reports whether err is a refusal that retries do not fix.

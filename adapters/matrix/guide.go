@@ -190,7 +190,7 @@ func (h *trial) signOut(ctx context.Context, made said) error {
 		return nil
 	}
 	f := &channel.Fault{Text: h.words.DeviceRemains, Where: made.Device, Detail: a.detail(), Err: err}
-	if away := (*channel.Unreached)(nil); errors.As(err, &away) {
+	if away, ok := errors.AsType[*channel.Unreached](err); ok {
 		f.Detail = away.Err.Error()
 	}
 	return f

@@ -154,8 +154,7 @@ func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address)
 // classify wraps the error of a failed request to send for the retry policy.
 func (c *Channel) classify(s *session, r room, err error) error {
 	wrapped := fmt.Errorf("send to matrix: %w", err)
-	var lost *netError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*netError](err); ok {
 		if lost.Left {
 			return &core.Unknown{Err: wrapped}
 		}

@@ -116,8 +116,7 @@ func retryAfter(a answer, resp channel.Answer) time.Duration {
 func (a *api) clean(err error) error { return channel.Clean(err, a.token) }
 
 func retryAfterOf(err error) time.Duration {
-	var refused *apiError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*apiError](err); ok {
 		return refused.RetryAfter
 	}
 	return 0

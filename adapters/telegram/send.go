@@ -93,10 +93,9 @@ func has(err error, words string) bool {
 func (c *Channel) classify(err error, chat int64) error {
 	what := hopeless(err)
 	err = fmt.Errorf("send to telegram: %w", cmp.Or(what, err))
-	var lost *netError
-	var refused *apiError
-	if !errors.As(err, &refused) {
-		if errors.As(err, &lost) && lost.Left {
+	refused, ok := errors.AsType[*apiError](err)
+	if !ok {
+		if lost, ok := errors.AsType[*netError](err); ok && lost.Left {
 			return &core.Unknown{Err: err}
 		}
 		return err

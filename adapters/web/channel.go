@@ -32,13 +32,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/live"
@@ -64,11 +64,11 @@ type Options struct {
 	// Channels have the titles of channels without a name in the catalogues; may be nil.
 	Channels core.Channels
 
-	PublicURL      string   // URL at which people reach the page
-	TrustedProxies []string // addresses or networks whose X-Forwarded headers are trusted
-	Language       string   // for people who chose none and whose browser prefers none
-	Zone           string   // for people who chose none
-	Limits         Limits
+	PublicURL string         // URL at which people reach the page
+	Proxies   client.Proxies // whose X-Forwarded headers are trusted; may be nil
+	Language  string         // for people who chose none and whose browser prefers none
+	Zone      string         // for people who chose none
+	Limits    Limits
 
 	Log  *zap.Logger
 	Now  func() time.Time
@@ -93,7 +93,6 @@ func (l Limits) orDefault() Limits {
 type Channel struct {
 	Options
 	public    *url.URL
-	proxies   []netip.Prefix
 	house     *time.Location // zone for people who chose none
 	views     *views
 	assets    *assets
@@ -116,9 +115,6 @@ func New(o Options) (*Channel, error) {
 	var err error
 	if c.public, err = url.Parse(o.PublicURL); err != nil || c.public.Host == "" {
 		return nil, fmt.Errorf("web: the public address %q is not a URL with a host", o.PublicURL)
-	}
-	if c.proxies, err = prefixes(o.TrustedProxies); err != nil {
-		return nil, err
 	}
 	c.guard = http.NewCrossOriginProtection()
 	c.guard.SetDenyHandler(http.HandlerFunc(c.foreign))
@@ -158,22 +154,6 @@ func (c *Channel) Routes() map[string]http.Handler {
 	out["GET /static/{file}"] = c.headers(c.assets)
 	out["GET /"] = c.headers(http.HandlerFunc(c.nothing))
 	return out
-}
-
-// prefixes parses addresses and networks.
-func prefixes(all []string) ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, s := range all {
-		p, err := netip.ParsePrefix(s)
-		if a, bad := netip.ParseAddr(s); bad == nil {
-			p, err = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("web: trusted proxy %q is neither an address nor a network", s)
-		}
-		out = append(out, p.Masked())
-	}
-	return out, nil
 }
 
 func missing(err error) bool { return errors.Is(err, core.ErrNotFound) }

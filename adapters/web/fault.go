@@ -34,8 +34,7 @@ func Because(status int, text string) *Fault { return &Fault{Status: status, Tex
 
 // BadForm returns the Fault for a form that cannot be parsed, or err if the form is too large.
 func (v *Visit) BadForm(err error) error {
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return err
 	}
 	return Because(http.StatusBadRequest, v.Words.ErrForm)

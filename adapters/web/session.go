@@ -41,7 +41,7 @@ func (v *Visit) cookieName() string {
 // secure reports whether the visitor uses HTTPS.
 func (v *Visit) secure() bool {
 	return v.channel.public.Scheme == "https" || v.R.TLS != nil ||
-		v.channel.trusts(v.remote()) && v.R.Header.Get("X-Forwarded-Proto") == "https"
+		v.channel.Proxies.Forwards(v.R) && v.R.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // hashOf returns the stored form of a session's token.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
+	"github.com/everthread/everthread/core/client"
 )
 
 func TestALinkSignsInOnce(t *testing.T) {
@@ -140,9 +141,18 @@ func TestSignInsAreLimited(t *testing.T) {
 	}
 }
 
+// proxies returns trusted addresses and networks.
+func proxies(all ...string) client.Proxies {
+	p, err := client.ParseProxies(all)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func TestClientsBehindProxies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *web.Options) { o.TrustedProxies = []string{"10.0.0.0/8", "192.0.2.9", "fd00::/8"} })
+	w := newWorld(t, func(o *web.Options) { o.Proxies = proxies("10.0.0.0/8", "192.0.2.9", "fd00::/8") })
 	cases := []struct{ name, remote, forwarded, want string }{
 		{"no proxy", "198.51.100.1", "", "198.51.100.1"},
 		{"no proxy of ours", "198.51.100.1", "203.0.113.5", "198.51.100.1"},
@@ -186,7 +196,7 @@ func TestCookiesAreSecureOverHTTPS(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(o *web.Options) { o.PublicURL, o.TrustedProxies = c.public, []string{"10.0.0.0/8"} })
+			w := newWorld(t, func(o *web.Options) { o.PublicURL, o.Proxies = c.public, proxies("10.0.0.0/8") })
 			r := httptest.NewRequest(http.MethodPost, "/signin", strings.NewReader("code="+w.Ana.Code()))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.RemoteAddr = c.remote + ":1"

@@ -7,13 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -289,32 +286,9 @@ func (t *tries) take(from netip.Addr) time.Duration {
 	return 0
 }
 
-// remote returns the address of a request's connection.
-func (v *Visit) remote() netip.Addr {
-	host, _, err := net.SplitHostPort(v.R.RemoteAddr)
-	if err != nil {
-		host = v.R.RemoteAddr
-	}
-	a, _ := netip.ParseAddr(host)
-	return a.Unmap().WithZone("")
-}
-
-func (c *Channel) trusts(a netip.Addr) bool {
-	return slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-// client returns the visitor's address: the last one in X-Forwarded-For that is not a
-// trusted proxy, if a trusted proxy sent the header. An IPv6 client is its /64.
+// client returns the visitor's address. An IPv6 client is its /64.
 func (v *Visit) client() netip.Addr {
-	at := v.remote()
-	chain := strings.Split(strings.Join(v.R.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(chain) - 1; i >= 0 && v.channel.trusts(at); i-- {
-		a, err := netip.ParseAddr(strings.TrimSpace(chain[i]))
-		if err != nil {
-			break
-		}
-		at = a.Unmap().WithZone("")
-	}
+	at := v.channel.Proxies.Origin(v.R)
 	if at.Is6() {
 		if p, err := at.Prefix(64); err == nil {
 			return p.Addr()

@@ -122,11 +122,10 @@ func explain(e *apiError) error {
 // classify wraps the error of a failed request to send for the retry policy, and stores
 // one that the owner must know for Check.
 func (c *Channel) classify(err error, to core.Address) error {
-	var refused *apiError
-	if !errors.As(err, &refused) {
-		var lost *netError
+	refused, ok := errors.AsType[*apiError](err)
+	if !ok {
 		err = fmt.Errorf("send to whatsapp: %w", err)
-		if errors.As(err, &lost) && lost.Left {
+		if lost, ok := errors.AsType[*netError](err); ok && lost.Left {
 			return &core.Unknown{Err: err}
 		}
 		return err

@@ -31,8 +31,7 @@ func (c *Channel) watch(ctx context.Context) {
 		}
 		c.noteLook(err)
 		pause := watchEvery
-		var lost *netError
-		if errors.As(err, &lost) {
+		if _, ok := errors.AsType[*netError](err); ok {
 			pause, retry = retry, min(2*retry, lastRetry)
 		} else {
 			retry = firstRetry
@@ -74,8 +73,7 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
 	answer, err := c.get(ctx, "look up the number", c.opts.PhoneNumberID+"?"+fields.Encode(), &n)
 	clock, _ := http.ParseTime(answer.Header.Get("Date"))
-	var refused *apiError
-	if errors.As(err, &refused) && classOf(refused) == trouble {
+	if refused, ok := errors.AsType[*apiError](err); ok && classOf(refused) == trouble {
 		return n, clock, troubled(refused)
 	}
 	if err != nil {

@@ -117,8 +117,7 @@ func newParser(con *console) (*cli, *kong.Kong) {
 
 // exitCode returns 2 for a wrong use, else 1.
 func exitCode(err error) int {
-	var usage errUsage
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[errUsage](err); ok {
 		return 2
 	}
 	return 1

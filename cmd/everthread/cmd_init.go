@@ -17,8 +17,8 @@ import (
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/setup"
 	"github.com/everthread/everthread/core/trust"
@@ -122,7 +122,7 @@ func (b *beginning) open() (err error) {
 func (b *beginning) prepared() (setup.Asker, error) {
 	f, err := os.Open(b.Answers)
 	if err != nil {
-		return nil, errUsage{fmt.Errorf("read the answers: %w", folder.Cause(err))}
+		return nil, errUsage{fmt.Errorf("read the answers: %w", disk.Cause(err))}
 	}
 	defer f.Close()
 	answers, err := setup.ReadAnswers(f, setup.IDs(sections()...))

@@ -90,12 +90,7 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	if err != nil {
 		return err
 	}
-	g := greeting{welcome, cfg, ln.Addr().String()}
-	if cfg.Log.Format == "console" && isTerminal(c.err) {
-		g.draw(drawn(c.err), c.language(), widthOf(c.err))
-	} else {
-		g.log(a.Log)
-	}
+	greeting{welcome, cfg, ln.Addr().String()}.show(c, a.Log)
 	err = a.serve(ctx, ln, metricsAt)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.Grace)
 	defer cancel()

@@ -38,14 +38,14 @@ type doors struct {
 
 func (a *app) newDoors() (*doors, error) {
 	c := a.Config.Channels
-	address, err := client.AddressBehind(a.Config.HTTP.TrustedProxies)
+	proxies, err := client.ParseProxies(a.Config.HTTP.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
-	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Address: address,
+	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Proxies: proxies,
 		Log: a.Log.Named("keys"), Now: a.Now})}
 	if c.Web.Enabled {
-		if d.page, err = a.newPage(); err != nil {
+		if d.page, err = a.newPage(proxies); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +70,7 @@ func (a *app) newDoors() (*doors, error) {
 }
 
 // newPage returns the web page with its rooms.
-func (a *app) newPage() (*web.Channel, error) {
+func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
@@ -80,7 +80,7 @@ func (a *app) newPage() (*web.Channel, error) {
 	}
 	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar,
 		Channels: a.Channels, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
-		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.Config.DefaultLanguage,
+		PublicURL: h.PublicURL, Proxies: proxies, Language: a.Config.DefaultLanguage,
 		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
 }
 

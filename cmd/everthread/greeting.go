@@ -20,6 +20,15 @@ type greeting struct {
 	at  string // where it listens
 }
 
+// show draws the greeting on a terminal with a console log, and else writes it to the log.
+func (g greeting) show(c *console, log *zap.Logger) {
+	if g.cfg.Log.Format == "console" && isTerminal(c.err) {
+		g.draw(drawn(c.err), c.language(), widthOf(c.err))
+	} else {
+		g.log(log)
+	}
+}
+
 // log writes the greeting to a log.
 func (g greeting) log(log *zap.Logger) {
 	log.Info("everthread is up", zap.String("version", version), zap.String("http", g.at),

@@ -62,13 +62,6 @@ func AtLeast[T Number](p *Problems, key string, value, low T) {
 	}
 }
 
-// Within checks a number against both ends.
-func Within[T Number](p *Problems, key string, value, low, high T) {
-	if value < low || value > high {
-		p.Add("%s is %v; it must be between %v and %v", key, value, low, high)
-	}
-}
-
 // Secret is a value that is never shown: it prints, logs and marshals as three stars.
 // string(s) is the value. In the environment it can also be given as the name of a file.
 type Secret string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -99,34 +100,53 @@ func Place(ctx context.Context, s Threads, i core.Identity, name string, in []co
 	return t.ID, nil
 }
 
-// AddressBehind returns a function that returns the origin of a request, for a Guard: the
-// address of the connection or, if that is one of these proxies (addresses, or networks such
-// as 10.0.0.0/8), the last address of X-Forwarded-For that is none of them.
-func AddressBehind(proxies []string) (func(r *http.Request) string, error) {
-	var trusted []netip.Prefix
-	for _, p := range proxies {
-		network, err := netip.ParsePrefix(p)
-		if a, bad := netip.ParseAddr(p); err != nil && bad == nil {
-			network, err = a.Prefix(a.BitLen())
+// Proxies are the addresses and networks whose X-Forwarded headers are trusted.
+type Proxies []netip.Prefix
+
+// ParseProxies parses addresses, and networks such as 10.0.0.0/8.
+func ParseProxies(all []string) (Proxies, error) {
+	var out Proxies
+	for _, s := range all {
+		p, err := netip.ParsePrefix(s)
+		if a, bad := netip.ParseAddr(s); bad == nil {
+			p, err = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is neither an address nor a network", p)
+			return nil, fmt.Errorf("%q is neither an address nor a network", s)
 		}
-		trusted = append(trusted, network)
+		out = append(out, p.Masked())
 	}
-	known := func(s string) bool {
-		a, err := netip.ParseAddr(s)
-		return err == nil && slices.ContainsFunc(trusted, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
-	}
-	return func(r *http.Request) string {
-		from := peer(r)
-		chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		for _, hop := range slices.Backward(chain) {
-			if hop = strings.TrimSpace(hop); !known(from) || hop == "" {
-				break
-			}
-			from = hop
+	return out, nil
+}
+
+func (p Proxies) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// Origin returns the origin of a request: the address of its connection or, if that is a
+// proxy, the last address of X-Forwarded-For that is none.
+func (p Proxies) Origin(r *http.Request) netip.Addr {
+	at := peer(r)
+	chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(chain) {
+		a, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil || !p.trusts(at) {
+			break
 		}
-		return from
-	}, nil
+		at = a.Unmap().WithZone("")
+	}
+	return at
+}
+
+// Forwards reports whether a request comes through a proxy.
+func (p Proxies) Forwards(r *http.Request) bool { return p.trusts(peer(r)) }
+
+// peer returns the address of a request's connection.
+func peer(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	a, _ := netip.ParseAddr(host)
+	return a.Unmap().WithZone("")
 }

@@ -263,9 +263,9 @@ func TestStoreIsAway(t *testing.T) {
 	}
 }
 
-func TestAddressBehind(t *testing.T) {
+func TestOriginBehindProxies(t *testing.T) {
 	t.Parallel()
-	from, err := client.AddressBehind([]string{"10.0.0.0/8", "192.0.2.9"})
+	proxies, err := client.ParseProxies([]string{"10.0.0.0/8", "192.0.2.9"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,11 +281,11 @@ func TestAddressBehind(t *testing.T) {
 		if c.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", c.forwarded)
 		}
-		if got := from(r); got != c.want {
+		if got := proxies.Origin(r).String(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	if _, err := client.AddressBehind([]string{"proxy"}); err == nil {
+	if _, err := client.ParseProxies([]string{"proxy"}); err == nil {
 		t.Error("a name is accepted as an address")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,10 +33,9 @@ type KeyStore interface {
 type GuardOptions struct {
 	Store     KeyStore
 	PerMinute int // wrong keys of one address before it must wait; 0: 10
-	// Address returns the origin of a request; nil: that of its connection.
-	Address func(r *http.Request) string
-	Log     *zap.Logger      // nil: none
-	Now     func() time.Time // nil: time.Now
+	Proxies   Proxies
+	Log       *zap.Logger      // nil: none
+	Now       func() time.Time // nil: time.Now
 }
 
 // Guard authenticates requests by their API key. It is safe for concurrent use.
@@ -55,9 +53,6 @@ type Guard struct {
 // NewGuard returns a guard.
 func NewGuard(o GuardOptions) *Guard {
 	o.PerMinute = cmp.Or(o.PerMinute, 10)
-	if o.Address == nil {
-		o.Address = peer
-	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
@@ -65,15 +60,6 @@ func NewGuard(o GuardOptions) *Guard {
 		o.Now = time.Now
 	}
 	return &Guard{GuardOptions: o, wrong: map[string][]time.Time{}, used: map[string]time.Time{}}
-}
-
-// peer returns the remote address of a request's connection.
-func peer(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // Caller is a program and the user for whom it acts.
@@ -148,7 +134,7 @@ func (g *Guard) Identify(r *http.Request) (Caller, error) {
 		return Caller{}, &Refusal{Status: http.StatusUnauthorized, Code: "missing_api_key",
 			Message: "There is no API key. Send one in the header Authorization: Bearer et_…; `everthread apikey create` makes one."}
 	}
-	hash, now, from := Hash(secret), g.Now(), g.Address(r)
+	hash, now, from := Hash(secret), g.Now(), g.Proxies.Origin(r).String()
 	if wait := g.locked(from, hash, now); wait > 0 {
 		return Caller{}, &Refusal{Status: http.StatusTooManyRequests, Code: "too_many_wrong_keys", After: wait,
 			Message: "Too many wrong API keys came from this address. Wait a minute, and check the key."}

@@ -107,13 +107,12 @@ func NoRoom(err error, dir string, wants int64) error {
 	case known:
 		said = fmt.Sprintf("%s are free: make room there", text.Bytes(free))
 	}
-	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, cause(err), said)
+	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, Cause(err), said)
 }
 
-// cause returns the cause of an error about a path.
-func cause(err error) error {
-	var about *fs.PathError
-	if errors.As(err, &about) {
+// Cause returns the cause of an error about a path, which it does not name.
+func Cause(err error) error {
+	if about, ok := errors.AsType[*fs.PathError](err); ok {
 		return about.Err
 	}
 	return err

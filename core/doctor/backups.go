@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
 )
 
 // Limits of backups: how long a new gateway may be without one, how old one made by hand
@@ -33,7 +33,7 @@ func (e *examination) backups(ctx context.Context) {
 	newest, err := backup.Newest(dir)
 	switch {
 	case err != nil && !errors.Is(err, os.ErrPermission):
-		e.problem(check, e.BackupUnreadable, folder.Cause(err), dir)
+		e.problem(check, e.BackupUnreadable, disk.Cause(err), dir)
 	case e.Config.Backup.Cron != "":
 		e.schedule(ctx, newest, since, now)
 	case now.Sub(newest) < backupOld:

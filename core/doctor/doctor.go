@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 )
@@ -142,7 +143,7 @@ func (e *examination) verdict(check string, err error, detail string, args ...an
 func (e *examination) data() {
 	dir := e.Config.DataDir
 	if err := folder.Make(dir); err != nil {
-		e.problem("data folder", e.DataUnwritable, dir, folder.Cause(err))
+		e.problem("data folder", e.DataUnwritable, dir, disk.Cause(err))
 		return
 	}
 	e.fine("data folder", e.DataWritable, dir)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/trust/egress"
@@ -117,7 +118,7 @@ func (e *examination) public(ctx context.Context) {
 	defer cancel()
 	found, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
-		if missing := (*net.DNSError)(nil); errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*net.DNSError](err); ok {
 			err = errors.New(missing.Err)
 		}
 		e.problem("http.public_url", e.NameUnknown, name, err)
@@ -144,11 +145,7 @@ func get(ctx context.Context, address string) (answer, error) {
 	req.Close = true
 	resp, err := (*egress.Gate)(nil).Client(address).Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return answer{}, err
+		return answer{}, channel.Clean(err, "")
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -204,18 +203,10 @@ func (e *examination) clock(ctx context.Context) {
 	}
 	off := time.Since(theirs).Round(time.Second)
 	if off.Abs() > maxSkew {
-		e.problem(check, e.ClockOff, off, host(base))
+		e.problem(check, e.ClockOff, off, channel.HostOf(base))
 		return
 	}
-	e.fine(check, e.ClockGood, host(base))
-}
-
-func host(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
+	e.fine(check, e.ClockGood, channel.HostOf(base))
 }
 
 // window reports how the window of the models is shared out, and what of the configuration

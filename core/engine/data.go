@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 )
@@ -23,7 +24,7 @@ import (
 func MakeData(c configs.Config) error {
 	if err := folder.Make(c.DataDir); err != nil {
 		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir",
-			c.DataDir, folder.Cause(err))
+			c.DataDir, disk.Cause(err))
 	}
 	return nil
 }

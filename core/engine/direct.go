@@ -62,8 +62,7 @@ func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 		delta.Text = out.Text + delta.Text
 		out = delta
 	}
-	var over *trust.OverCap
-	if errors.As(err, &over) {
+	if over, ok := errors.AsType[*trust.OverCap](err); ok {
 		err = &live.OverBudget{Until: over.Until}
 	}
 	if err == nil && out.Finish == "" {

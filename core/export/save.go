@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,11 +34,8 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 	dir := filepath.Dir(file)
 	disk.Sweep(filepath.Join(dir, partialPattern), s.Lock)
 	f, err := os.CreateTemp(dir, partialPattern)
-	if about, ok := errors.AsType[*fs.PathError](err); ok {
-		err = about.Err
-	}
 	if err != nil {
-		return fmt.Errorf("write the export: %w", disk.NoRoom(err, dir, 0))
+		return fmt.Errorf("write the export: %w", disk.NoRoom(disk.Cause(err), dir, 0))
 	}
 	unlock, err := s.Lock(f.Name())
 	if err != nil {

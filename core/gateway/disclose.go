@@ -53,16 +53,6 @@ func (t *disclosure) add(w *texts, tainted bool, what string, id int64, content 
 // maxUndoButtons bounds the undo buttons; every change can be undone by command.
 const maxUndoButtons = 6
 
-// tellCut adds to an answer how much of the person's words had no room in the prompt.
-func tellCut(language string, c core.Cut, a *core.Answer) {
-	n := len(a.Messages) - 1
-	if c.Percent() == 0 || n < 0 || a.Messages[n].Role != core.RoleAssistant || len(a.Messages[n].ToolCalls) > 0 {
-		return
-	}
-	m := &a.Messages[n]
-	m.Text, m.Tokens = strings.TrimSpace(m.Text+"\n\n"+fmt.Sprintf(say(language).ToldCut, c.Percent())), 0
-}
-
 // tell adds the disclosed changes to the end of an answer.
 func (t *disclosure) tell(language string, a *core.Answer) {
 	if len(t.lines) > 0 {

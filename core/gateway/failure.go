@@ -31,8 +31,8 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	case ctx.Err() != nil:
 		return g.handBack(t, g.Now(), "")
 	}
-	var m *core.ModelError
-	if errors.As(err, &m) {
+	m, ok := errors.AsType[*core.ModelError](err)
+	if ok {
 		g.Meter.Count("everthread_llm_errors_total", 1, string(m.Kind))
 	}
 	now := g.Now()

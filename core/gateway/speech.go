@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -14,20 +13,19 @@ func (g *Gateway) speaks(u core.User, p core.Prompt, channel string) bool {
 	return g.Settings.Speaks && u.Settings.Voice.Speaks(p.Heard) && g.Channels.Capabilities(channel).Voice
 }
 
-// tellMissed adds to an answer which of the person's messages it could not consider.
+// tellMissed adds to an answer which of the person's messages it could not consider: how much
+// of them had no room in the prompt, and that a voice note was too long to be transcribed.
 func (g *Gateway) tellMissed(language string, p core.Prompt, a *core.Answer) {
-	tellCut(language, p.Cut, a)
-	g.tellUnheard(language, p, a)
-}
-
-// tellUnheard adds to an answer that a voice note was too long to be transcribed.
-func (g *Gateway) tellUnheard(language string, p core.Prompt, a *core.Answer) {
-	if !p.Unheard || len(a.Messages) == 0 {
+	n := len(a.Messages) - 1
+	if n < 0 || a.Messages[n].Role != core.RoleAssistant {
 		return
 	}
-	if m := &a.Messages[len(a.Messages)-1]; m.Role == core.RoleAssistant {
+	if p.Cut.Percent() > 0 && len(a.Messages[n].ToolCalls) == 0 {
+		sayAlso(a, fmt.Sprintf(say(language).ToldCut, p.Cut.Percent()), false)
+	}
+	if p.Unheard {
 		most := g.Settings.LongestVoice
-		note := fmt.Sprintf(say(language).VoiceLong, fmt.Sprintf("%d:%02d", most/time.Minute, most%time.Minute/time.Second))
-		m.Text, m.Tokens = strings.TrimSpace(m.Text+"\n\n"+note), 0
+		length := fmt.Sprintf("%d:%02d", most/time.Minute, most%time.Minute/time.Second)
+		sayAlso(a, fmt.Sprintf(say(language).VoiceLong, length), false)
 	}
 }

@@ -171,9 +171,19 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 		return nil, g.failed(ctx, r, u, err)
 	}
 	finish(&p.Snapshot, a, now.Sub(start))
-	q, qerr := g.questions(ctx, r.turn, u, &a, err == nil, now)
-	if qerr != nil {
-		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", qerr))
+	reply, rerr := g.answered(ctx, r, u, p, a, err == nil, now)
+	if rerr != nil {
+		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", rerr))
+	}
+	return g.commit(r.turn, reply)
+}
+
+// answered returns an answer as it is committed, with its questions, notes and buttons.
+func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.Prompt, a core.Answer, whole bool,
+	now time.Time) (core.Reply, error) {
+	q, err := g.questions(ctx, r.turn, u, &a, whole, now)
+	if err != nil {
+		return core.Reply{}, err
 	}
 	done := disclose(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
@@ -182,13 +192,13 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	g.deliverTask(&reply, q)
 	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)
 	q.askIn(&reply)
-	if err != nil {
+	if !whole {
 		reply.State = core.TurnStopped
 	}
 	if len(reply.Deliveries) > 0 && (r.visible.Load() || r.turn.Lease.Attempt > 1) { // a preview becomes the answer
 		reply.Deliveries[0].Parts[0].Preview = previewKey(r.turn)
 	}
-	return g.commit(r.turn, reply)
+	return reply, nil
 }
 
 // questions returns the questions of an answer. An incomplete answer proposes nothing.
@@ -210,7 +220,7 @@ func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
 	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
 }
 
-// reply returns an answer as it is committed.
+// reply returns an answer as it is committed, before anything is asked with it.
 func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
 	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch,
 		News: p.News, Told: p.Told, Usage: t.Used, Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress,

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/deploy"
 )
 
@@ -151,7 +151,7 @@ func unwritable(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s cannot be written: %w", path, folder.Cause(err))
+	return fmt.Errorf("%s cannot be written: %w", path, disk.Cause(err))
 }
 
 // envHead returns the first lines of a new .env, as deploy/env.sh writes them.

@@ -101,9 +101,8 @@ func (q *asking) givenModel() *candidate {
 
 // forget drops the answer that was most likely wrong.
 func (c *candidate) forget(wrong error) {
-	var failed *core.ModelError
 	kind := core.ModelDown
-	if errors.As(wrong, &failed) {
+	if failed, ok := errors.AsType[*core.ModelError](wrong); ok {
 		kind = failed.Kind
 	}
 	switch {

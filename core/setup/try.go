@@ -78,8 +78,7 @@ func (Trier) Window(ctx context.Context, m Model) int {
 // unreached returns the fault of a service that does not answer.
 func unreached(where string, err error) *Fault {
 	f := &Fault{Wrong: WrongUnreached, Where: where, Reason: reason(err), Detail: err.Error(), Err: err}
-	var m *core.ModelError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*core.ModelError](err); ok {
 		f.Detail = m.Err.Error()
 	}
 	return f

@@ -19,8 +19,7 @@ func (l *Ledger) Model(m core.Model) core.Model {
 
 // busy returns an error of the ledger as a temporary error of a model.
 func busy(err error) error {
-	var over *OverCap
-	if errors.As(err, &over) {
+	if _, ok := errors.AsType[*OverCap](err); ok {
 		return &core.ModelError{Kind: core.ModelBusy, Err: err}
 	}
 	return &core.ModelError{Kind: core.ModelDown, Err: err}

@@ -217,8 +217,7 @@ func (r *Room) readForm(v *web.Visit) (form, error) {
 		}
 	}
 	if err != nil {
-		var told *web.Fault
-		if errors.As(err, &told) {
+		if _, ok := errors.AsType[*web.Fault](err); ok {
 			return f, err
 		}
 		return f, v.BadForm(err)

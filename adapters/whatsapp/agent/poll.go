@@ -146,14 +146,16 @@ func (p *place) admit(got *Updates) error {
 
 // useless adds errStopped and advice to an error that retries do not fix.
 func useless(err error) error {
-	var refused *apiError
-	if !errors.As(err, &refused) {
-		return err
-	}
-	if refused.HTTP == http.StatusUnauthorized || refused.HTTP == http.StatusBadRequest && refused.Code == codeGone {
+	if unknownKey(err) {
 		return fmt.Errorf("%w: %w", deadKey(err), errStopped)
 	}
 	return err
+}
+
+// unknownKey reports whether the service refused a key that it does not know.
+func unknownKey(err error) bool {
+	e, ok := errors.AsType[*apiError](err)
+	return ok && (e.HTTP == http.StatusUnauthorized || e.HTTP == http.StatusBadRequest && e.Code == codeGone)
 }
 
 func deadKey(err error) error {

@@ -60,8 +60,7 @@ func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Re
 		return core.Receipt{}, err
 	}
 	id, err := a.post(ctx, m)
-	var refused *apiError
-	if m.Context != nil && errors.As(err, &refused) && refused.Code == codeParameter {
+	if refused, ok := errors.AsType[*apiError](err); ok && m.Context != nil && refused.Code == codeParameter {
 		m.Context = nil
 		id, err = a.post(ctx, m)
 	}
@@ -120,10 +119,7 @@ func (a *agent) classify(ctx context.Context, err error) error {
 // does not exist as read: the service refuses an unknown key, or else the message. A poll
 // would interrupt the process that receives.
 func (a *agent) probe(ctx context.Context) error {
-	err := a.setStatus(ctx, "wamid.none", false)
-	var refused *apiError
-	if errors.As(err, &refused) && (refused.HTTP == http.StatusUnauthorized || refused.HTTP == http.StatusBadRequest &&
-		refused.Code == codeGone) {
+	if err := a.setStatus(ctx, "wamid.none", false); unknownKey(err) {
 		return err
 	}
 	return nil
@@ -233,8 +229,7 @@ func (a *agent) fetch(ctx context.Context, id, digest string, max int64) ([]byte
 
 // gone makes an error permanent if the service refuses the lookup of a file.
 func gone(err error) error {
-	var refused *apiError
-	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 &&
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.HTTP >= 400 && refused.HTTP < 500 &&
 		refused.HTTP != http.StatusTooManyRequests {
 		return &core.Permanent{Err: err}
 	}

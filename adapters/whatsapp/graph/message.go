@@ -93,8 +93,7 @@ func Caption(to string, p core.Part, max int) (string, error) {
 // Repeatable returns the error of a request that is harmless to repeat, such as an
 // upload, without core.Unknown.
 func Repeatable(err error) error {
-	var unknown *core.Unknown
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*core.Unknown](err); ok {
 		return unknown.Err
 	}
 	return err

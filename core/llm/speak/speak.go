@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/sashabaranov/go-openai"
@@ -67,16 +66,9 @@ func (s *Speaker) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("speak: the server did not answer within %s (speech.timeout)", s.options.Timeout)
 	}
-	switch status, said := llm.AudioStatus(err); status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return &core.Permanent{Err: fmt.Errorf("speak: the key was refused, check speech.api_key: %s", said)}
-	case http.StatusNotFound:
-		return &core.Permanent{Err: fmt.Errorf(
-			"speak: the server does not know the model or the address, check speech.model and speech.base_url: %s", said)}
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-		http.StatusUnprocessableEntity:
-		return &core.Permanent{Err: fmt.Errorf("speak: the server refused the text, check speech.model and speech.voice: %s",
-			said)}
+	kind, err := llm.AudioError(err, "speak", "speech", "the text, check speech.model and speech.voice")
+	if kind != "" {
+		return &core.Permanent{Err: err}
 	}
-	return fmt.Errorf("speak: %w", err)
+	return err
 }

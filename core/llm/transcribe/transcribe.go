@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"mime"
-	"net/http"
 	"strings"
 	"time"
 
@@ -49,7 +47,11 @@ func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string,
 	out, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: fileName(r),
 		Reader: bytes.NewReader(r.Data)})
 	if err != nil {
-		return "", explain(err)
+		kind, err := llm.AudioError(err, "transcribe", "transcription", "the recording")
+		if kind == core.ModelRejected {
+			err = &core.Permanent{Err: err}
+		}
+		return "", err
 	}
 	return strings.Join(strings.Fields(out.Text), " "), nil
 }
@@ -64,21 +66,6 @@ func fileName(r core.Recording) string {
 		"audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/aac": ".m4a", "audio/wav": ".wav", "audio/x-wav": ".wav",
 		"audio/wave": ".wav", "audio/webm": ".webm", "audio/amr": ".amr", "video/mp4": ".mp4"}
 	return "recording" + cmp.Or(endings[base], ".ogg")
-}
-
-// explain returns an error that says what to do.
-func explain(err error) error {
-	switch status, said := llm.AudioStatus(err); status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("transcribe: the key was refused, check transcription.api_key: %s", said)
-	case http.StatusNotFound:
-		return fmt.Errorf(
-			"transcribe: the server does not know the model or the address, check transcription.model and transcription.base_url: %s", said)
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-		http.StatusUnprocessableEntity:
-		return &core.Permanent{Err: fmt.Errorf("transcribe: the server refused the recording: %s", said)}
-	}
-	return fmt.Errorf("transcribe: %w", err)
 }
 
 // Check sends a second of silence, for `everthread doctor`.
