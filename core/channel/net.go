@@ -89,8 +89,7 @@ func HostOf(address string) string {
 
 // Clean removes the URL and a secret from an error of net/http.
 func Clean(err error, secret string) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if secret != "" && strings.Contains(err.Error(), secret) {
@@ -186,8 +185,7 @@ func (t *Trouble) Unwrap() error { return t.Err }
 // Said returns an error as people read it in a language: the advice of a Trouble with the
 // service's own words, else the error's text.
 func Said(err error, language string) string {
-	var t *Trouble
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*Trouble](err); ok {
 		return t.Advice(language) + " (" + t.Err.Error() + ")"
 	}
 	return err.Error()

@@ -1,5 +1,6 @@
 // Package disk handles full disks: it recognises their errors, reports the room that
-// is left, and lets tests simulate them. It also removes abandoned files.
+// is left, and lets tests simulate them. It also writes files durably, and removes abandoned
+// ones.
 package disk
 
 import (
@@ -107,13 +108,28 @@ func NoRoom(err error, dir string, wants int64) error {
 	case known:
 		said = fmt.Sprintf("%s are free: make room there", text.Bytes(free))
 	}
-	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, cause(err), said)
+	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, Cause(err), said)
 }
 
-// cause returns the cause of an error about a path.
-func cause(err error) error {
-	var about *fs.PathError
-	if errors.As(err, &about) {
+// WriteFile writes a file durably: beside it under a temporary name, and then renamed.
+func WriteFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error matters
+	}
+	return err
+}
+
+// Cause returns the cause of an error about a path.
+func Cause(err error) error {
+	if about, ok := errors.AsType[*fs.PathError](err); ok {
 		return about.Err
 	}
 	return err

@@ -30,8 +30,7 @@ func Make(dir string) error {
 
 // Cause returns the cause of an error about a path.
 func Cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -154,8 +154,7 @@ func (w *Worker) Yield(ctx context.Context) {
 func (w *Worker) backoff(failures int, cause error) time.Duration {
 	const first, longest = 5 * time.Second, 15 * time.Minute
 	d := min(first<<min(failures, 10), longest)
-	var m *core.ModelError
-	if errors.As(cause, &m) {
+	if m, ok := errors.AsType[*core.ModelError](cause); ok {
 		if m.Kind == core.ModelAuth || m.Kind == core.ModelConfig {
 			d = longest // the operator must act first
 		}

@@ -219,7 +219,5 @@ func (a *Asker) notice(ctx context.Context, out *Answer) error {
 
 // IsFailed returns the *Failed in err, and reports whether there is one.
 func IsFailed(err error) (*Failed, bool) {
-	var f *Failed
-	ok := errors.As(err, &f)
-	return f, ok
+	return errors.AsType[*Failed](err)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 )
 
 // Deleter deletes accounts with all of their data, and checks that nothing is left. All
@@ -135,17 +136,8 @@ func (d *Deleter) note(user core.UserID, files []string) error {
 	if err != nil {
 		return fmt.Errorf("note the attachments: %w", err)
 	}
-	f, err := os.CreateTemp(d.Media, ".part-*")
-	if err != nil {
-		return fmt.Errorf("note the attachments: %w", cause(err))
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), d.noteFile(user))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("note the attachments: %w", cause(err))
+	if err := disk.WriteFile(d.noteFile(user), b); err != nil {
+		return fmt.Errorf("note the attachments: %w", disk.Cause(err))
 	}
 	return nil
 }
@@ -235,7 +227,7 @@ func (d *Deleter) gone(ctx context.Context, user core.UserID) (bool, error) {
 func (d *Deleter) Resume(ctx context.Context) error {
 	entries, err := os.ReadDir(d.Media)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("find deletions to finish: %w", cause(err))
+		return fmt.Errorf("find deletions to finish: %w", disk.Cause(err))
 	}
 	var errs []error
 	for _, e := range entries {
@@ -271,13 +263,4 @@ func (d *Deleter) Left(ctx context.Context, user core.UserID, tell func(Deletion
 		left = append(left, "attachments that are listed in "+d.noteFile(user))
 	}
 	return left, nil
-}
-
-// cause returns an error without the path that it names.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

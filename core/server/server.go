@@ -49,8 +49,7 @@ func FreeNear(address string) string {
 
 // Cause returns the cause of a network error.
 func Cause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Err != nil {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
 		return op.Err
 	}
 	return err
