@@ -20,7 +20,7 @@ const (
 // enough and has no number, address or name that the message lacks.
 func (d *draft) believeAssistant(given string) (*draft, bool) {
 	given = strings.TrimSpace(given)
-	if given == "" || !d.shortEnough(given, d.share(d.options.AssistantOlder, leastAssistantOlder)) || !d.supports(given) {
+	if given == "" || !d.shortEnough(given, d.share(assistantOlder, leastAssistantOlder)) || !d.supports(given) {
 		return nil, false
 	}
 	m := *d.m
@@ -163,7 +163,7 @@ func (d *draft) believeUser(given string) (string, bool) {
 		keep[i] = keep[i] || units[i].stays() || units[i].fact >= hardFact
 	}
 	text := d.render(units, keep, style{edges: true})
-	return text, d.shortEnough(text, d.share(d.options.UserVeryOld, 0)) || d.count(text) <= d.fixedTokens()
+	return text, d.shortEnough(text, d.share(userVeryOld, 0)) || d.count(text) <= d.fixedTokens()
 }
 
 // fixedTokens returns the tokens that stay in any case.
