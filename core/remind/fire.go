@@ -23,7 +23,7 @@ type DueStore interface {
 	Fire(ctx context.Context, f core.Fire) (core.MessageID, error)
 }
 
-// Firer sends reminders that are due. All fields except Meter are required.
+// Firer sends reminders that are due. All fields are required.
 type Firer struct {
 	Store    DueStore
 	Users    core.Users
@@ -79,7 +79,7 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	if errors.Is(err, core.ErrChanged) {
 		return nil // another process was first, or it was cancelled
 	}
-	if err == nil && f.Meter != nil {
+	if err == nil {
 		f.Meter.Count("everthread_reminders_total", 1)
 	}
 	return err
