@@ -50,21 +50,14 @@ const (
 // none is the length of an omitted form.
 const none = 0
 
-// lengths returns the lengths of a user's and of an assistant's messages at a tier.
-func lengths(t core.Tier) (user, assistant int) {
-	switch t {
-	case core.TierPoints:
-		return Older, VeryOld
-	case core.TierFacts:
-		return Older, Kernel
-	case core.TierLight:
-		return VeryOld, Kernel
-	case core.TierUser:
-		return VeryOld, none
-	case core.TierKernel:
-		return Kernel, Kernel
-	}
-	return Older, Older
+// lengths are those of a user's and of an assistant's messages at each tier.
+var lengths = map[core.Tier]struct{ user, assistant int }{
+	core.TierOlder:  {Older, Older},
+	core.TierPoints: {Older, VeryOld},
+	core.TierFacts:  {Older, Kernel},
+	core.TierLight:  {VeryOld, Kernel},
+	core.TierUser:   {VeryOld, none},
+	core.TierKernel: {Kernel, Kernel},
 }
 
 // State is the origin of a form.
