@@ -118,5 +118,6 @@ func (m *Reminders) Snoozes(now time.Time, zone *time.Location) []Snooze {
 	if at := days.First(midnight.Add(evenings), zone); at.After(out[0].At) {
 		out = append(out, Snooze{"evening", at})
 	}
-	return append(out, Snooze{"morning", days.First(midnight.AddDate(0, 0, 1).Add(m.Settings.orDefault().DefaultHour), zone)})
+	morning := midnight.AddDate(0, 0, 1).Add(m.Settings.orDefault().DefaultHour)
+	return append(out, Snooze{"morning", days.First(morning, zone)})
 }

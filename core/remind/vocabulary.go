@@ -1,36 +1,26 @@
 package remind
 
-import "strings"
-
 // The words of times in English, French and German, folded. All languages are read whatever
 // the person's, because models write English. Only short names of weekdays, and words such
 // as am and alle, are read in the person's language only: they have other meanings in other
 // languages. Core/when has the names of months and weekdays.
 
-// spelled returns what each word means. Words of one meaning are separated by blanks.
-func spelled[T comparable](words map[T]string) map[string]T {
-	out := map[string]T{}
-	for meaning, list := range words {
-		for w := range strings.FieldsSeq(list) {
-			out[w] = meaning
-		}
-	}
-	return out
+var numbers = map[string]int{
+	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+	"ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "forty-five": 45,
+	"fifty": 50, "sixty": 60, "ninety": 90, "un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "sept": 7,
+	"huit": 8, "neuf": 9, "dix": 10, "onze": 11, "douze": 12, "quinze": 15, "vingt": 20, "trente": 30, "quarante": 40,
+	"quarante-cinq": 45, "cinquante": 50, "soixante": 60, "ein": 1, "eine": 1, "einer": 1, "einem": 1, "einen": 1,
+	"eins": 1,
+	"zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "elf": 11,
+	"zwolf": 12, "funfzehn": 15, "zwanzig": 20, "dreißig": 30, "dreissig": 30, "vierzig": 40, "funfundvierzig": 45,
+	"funfzig": 50, "sechzig": 60, "neunzig": 90,
 }
 
-var numbers = spelled(map[int]string{
-	1: "a an one un une ein eine einer einem einen eins", 2: "two deux zwei", 3: "three trois drei",
-	4: "four quatre vier", 5: "five cinq funf", 6: "six sechs", 7: "seven sept sieben", 8: "eight huit acht",
-	9: "nine neuf neun", 10: "ten dix zehn", 11: "eleven onze elf", 12: "twelve douze zwolf",
-	15: "fifteen quinze funfzehn", 20: "twenty vingt zwanzig", 30: "thirty trente dreißig dreissig",
-	40: "forty quarante vierzig", 45: "forty-five quarante-cinq funfundvierzig", 50: "fifty cinquante funfzig",
-	60: "sixty soixante sechzig", 90: "ninety neunzig",
-})
-
-var ordinals = spelled(map[int]string{
-	1: "first premier premiere ersten erster", 2: "second deuxieme zweiten", 3: "third troisieme dritten",
-	4: "fourth quatrieme vierten", 5: "fifth funften",
-})
+var ordinals = map[string]int{
+	"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "premier": 1, "premiere": 1, "deuxieme": 2,
+	"troisieme": 3, "quatrieme": 4, "ersten": 1, "erster": 1, "zweiten": 2, "dritten": 3, "vierten": 4, "funften": 5,
+}
 
 // unit is a unit of time.
 type unit int
@@ -45,12 +35,20 @@ const (
 	year
 )
 
-var units = spelled(map[unit]string{
-	second: "s sec secs second seconds seconde secondes sekunde sekunden sek",
-	minute: "minuten m min mins mn minute minutes", hour: "stunde stunden std h hr hrs hour hours heure heures",
-	day: "tag tage tagen d day days jour jours j", week: "woche wochen w week weeks semaine semaines",
-	month: "monat monate monaten month months mois", year: "jahr jahre jahren year years an ans annee annees",
-})
+var units = map[string]unit{
+	"s": second, "sec": second, "secs": second, "second": second, "seconds": second, "seconde": second,
+	"secondes": second,
+	"sekunde":  second, "sekunden": second, "sek": second, "minuten": minute, "stunde": hour, "stunden": hour,
+	"std": hour,
+	"tag": day, "tage": day, "tagen": day, "woche": week, "wochen": week, "monat": month, "monate": month,
+	"monaten": month, "jahr": year, "jahre": year, "jahren": year,
+	"m": minute, "min": minute, "mins": minute, "mn": minute, "minute": minute, "minutes": minute,
+	"h": hour, "hr": hour, "hrs": hour, "hour": hour, "hours": hour, "heure": hour, "heures": hour,
+	"d": day, "day": day, "days": day, "jour": day, "jours": day, "j": day,
+	"w": week, "week": week, "weeks": week, "semaine": week, "semaines": week,
+	"month": month, "months": month, "mois": month,
+	"year": year, "years": year, "an": year, "ans": year, "annee": year, "annees": year,
+}
 
 // period is a part of a day.
 type period int
@@ -63,13 +61,14 @@ const (
 	night
 )
 
-var periods = spelled(map[period]string{
-	morning:   "morning matin fruh morgens vormittag vormittags",
-	afternoon: "afternoon apres-midi aprem nachmittag nachmittags", evening: "evening soir abend abends",
-	night: "night nuit nacht nachts",
-})
+var periods = map[string]period{
+	"morning": morning, "afternoon": afternoon, "evening": evening, "night": night,
+	"matin": morning, "apres-midi": afternoon, "aprem": afternoon, "soir": evening, "nuit": night,
+	"fruh": morning, "morgens": morning, "vormittag": morning, "vormittags": morning, "nachmittag": afternoon,
+	"nachmittags": afternoon, "abend": evening, "abends": evening, "nacht": night, "nachts": night,
+}
 
-var periodPlurals = spelled(map[period]string{
-	morning: "mornings matins", afternoon: "afternoons apres-midis apres-midi", evening: "evenings soirs",
-	night: "nights nuits",
-})
+var periodPlurals = map[string]period{
+	"mornings": morning, "afternoons": afternoon, "evenings": evening, "nights": night,
+	"matins": morning, "apres-midis": afternoon, "apres-midi": afternoon, "soirs": evening, "nuits": night,
+}
