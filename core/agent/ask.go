@@ -41,27 +41,35 @@ func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 
 // complete reads one completion to its end. With an error the answer is incomplete.
 func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, error) {
-	var text strings.Builder
-	var last core.Delta
-	var usage *core.Usage
+	text, last, usage, err := r.stream(ctx, r.request(tools), r.show)
+	if err == nil || usage != nil || text != "" { // otherwise the answer had not begun
+		r.settle(usage, text)
+	}
+	if err != nil {
+		return answer{text: strings.TrimSpace(text)}, cmp.Or(ctx.Err(), err)
+	}
+	r.out.Model = last.Model
+	return r.judge(ctx, strings.TrimSpace(text), last, len(tools) > 0)
+}
+
+// stream reads a completion to its end, or to an error. see gets each delta, with the text
+// so far.
+func (r *run) stream(ctx context.Context, req core.ModelRequest,
+	see func(d core.Delta, soFar string)) (text string, last core.Delta, usage *core.Usage, err error) {
+	var b strings.Builder
 	r.out.Steps++
-	for d, err := range r.Model.Stream(ctx, r.request(tools)) {
+	for d, err := range r.Model.Stream(ctx, req) {
 		if err != nil {
-			if usage != nil || text.Len() > 0 { // otherwise the answer had not begun
-				r.settle(usage, text.String())
-			}
-			return answer{text: strings.TrimSpace(text.String())}, cmp.Or(ctx.Err(), err)
+			return b.String(), last, usage, err
 		}
-		r.first(d)
 		if d.Usage != nil {
 			usage = d.Usage
 		}
-		r.show(&text, d.Text)
+		b.WriteString(d.Text)
+		see(d, b.String())
 		last = d
 	}
-	r.settle(usage, text.String())
-	r.out.Model = last.Model
-	return r.judge(ctx, strings.TrimSpace(text.String()), last, len(tools) > 0)
+	return b.String(), last, usage, nil
 }
 
 func (r *run) request(tools []core.ToolSpec) core.ModelRequest {
@@ -83,23 +91,12 @@ func (r *run) choice(tools []core.ToolSpec) string {
 	return r.Choice
 }
 
-// first records when the model began to answer.
-func (r *run) first(d core.Delta) {
+// show records when the model began to answer, and passes on the text.
+func (r *run) show(d core.Delta, soFar string) {
 	if r.out.FirstToken == 0 && (d.Text != "" || len(d.ToolCalls) > 0) {
 		r.out.FirstToken = r.Now().Sub(r.started)
 	}
-}
-
-// show adds a piece to text and passes on all of it.
-func (r *run) show(text *strings.Builder, piece string) {
-	if piece == "" {
-		return
-	}
-	text.WriteString(piece)
-	if r.OnText == nil {
-		return
-	}
-	if soFar := strings.TrimSpace(text.String()); soFar != "" {
+	if soFar = strings.TrimSpace(soFar); r.OnText != nil && d.Text != "" && soFar != "" {
 		r.OnText(soFar)
 	}
 }

@@ -21,11 +21,11 @@ var (
 
 // Delegate is the tool delegate: a stateless helper that does one task with a prompt of its
 // own, without the conversation and without tools that read or change the person's data.
-// Model, Tokenizer and Now are required; numbers that are 0 have the default of Request,
+// Model, Outfit, Tokenizer and Now are required; numbers that are 0 have the default of Request,
 // Patience that of 120 s.
 type Delegate struct {
 	Model   core.Model
-	Outfit  Outfit  // nil: no tools and no standing instructions
+	Outfit  Outfit
 	Journal Journal // nil: a re-run calls outside tools again
 
 	MaxSteps        int
@@ -84,7 +84,7 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if strings.TrimSpace(args.Task) == "" {
 		return core.ToolResult{}, errors.New("the task is empty; say what to do")
 	}
-	always, err := d.standing(ctx, use.User)
+	always, err := d.Outfit.StandingOf(ctx, use.User)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
@@ -93,13 +93,6 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 		return core.ToolResult{Usage: out.Usage}, fmt.Errorf("the helper did not finish: %w", err)
 	}
 	return core.ToolResult{Text: out.Text, Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted}, nil
-}
-
-func (d *Delegate) standing(ctx context.Context, user core.UserID) (string, error) {
-	if d.Outfit == nil {
-		return "", nil
-	}
-	return d.Outfit.StandingOf(ctx, user)
 }
 
 func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, background string) Request {
@@ -140,9 +133,6 @@ func permitReading(tool core.Tool, _ bool) Verdict {
 
 // tools returns the user's tools that do not concern the person's data.
 func (d *Delegate) tools(ctx context.Context, user core.UserID) *Registry {
-	if d.Outfit == nil {
-		return nil
-	}
 	return d.Outfit.ToolsOf(ctx, user).Only(func(name string) bool {
 		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "instruction_"}
 		return name != "delegate" && !slices.ContainsFunc(personal,

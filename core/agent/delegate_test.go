@@ -62,7 +62,6 @@ func TestAHelperIsAToolOfTheTurn(t *testing.T) {
 	helper := llmtest.Replies(llmtest.Reply{Text: strings.Repeat("fact ", 900),
 		Usage: &core.Usage{Prompt: 30, Completion: 900}})
 	d := delegate(helper, nil)
-	d.Outfit = nil
 	m := llmtest.Replies(
 		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"find facts"}`)},
 			Usage: &core.Usage{Prompt: 5, Completion: 5}},

@@ -55,22 +55,11 @@ func (r *run) askWithout(ctx context.Context) []core.ToolCall {
 			return nil
 		}
 	}
-	var last core.Delta
-	var usage *core.Usage
-	text := ""
-	r.out.Steps++
-	for d, err := range r.Model.Stream(ctx, request) {
-		if d.Usage != nil {
-			usage = d.Usage
-		}
-		if err != nil {
-			r.settle(usage, text)
-			return nil
-		}
-		text += d.Text
-		last = d
-	}
+	text, last, usage, err := r.stream(ctx, request, func(core.Delta, string) {})
 	r.settle(usage, text)
+	if err != nil {
+		return nil
+	}
 	return last.ToolCalls
 }
 

@@ -29,8 +29,6 @@ func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error)
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
 	switch remove := means(verb, func(t *typed) []string { return t.Remove }); {
-	case c.Standing == nil:
-		return r.say(r.words.Unavailable), nil
 	case r.arg == "" || means(r.arg, func(t *typed) []string { return t.List }):
 		return c.listAlways(ctx, r)
 	case remove && numbered:
@@ -84,7 +82,7 @@ func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval
 		return core.Outcome{}, err
 	}
 	switch {
-	case c.Standing == nil || len(s.Texts) == 0: // the proposal was redacted
+	case len(s.Texts) == 0: // the proposal was redacted
 		return r.say(r.words.Unavailable), nil
 	case !yes:
 		return r.say(r.words.AlwaysDeclined), nil

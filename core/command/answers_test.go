@@ -98,12 +98,8 @@ var answers = map[string]struct {
 		"/remind cancel BOS"}},
 	"undo-answers": {tainted, "", []string{"/undo", "/undo it", "/undo 901 902 903", "/undo 901 902 903",
 		"/undo 911 912 913", "/undo 911 912 913", "/undo 914", "/undo 999", "/memory", "/loops", "/remind"}},
-	"receipts": {receipts, "", []string{"/remind"}},
-	"unavailable": {func(w *world) {
-		w.options.Search, w.options.Memory, w.options.Reminders, w.options.Standing = nil, nil, nil, nil
-	}, "",
-		[]string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea",
-			"/remind cancel 7", "/web"}},
+	"receipts":    {receipts, "", []string{"/remind"}},
+	"unavailable": {nil, "", []string{"/web"}},
 	"timezone": {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon",
 		"/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
 	"language": {nil, "", []string{"/language", "/language klingon", "/language Français", "/language",

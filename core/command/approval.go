@@ -7,19 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
-
-// Approvals reads open questions.
-type Approvals interface {
-	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
-		now time.Time) (open []core.Approval, newest core.MessageID, err error)
-}
 
 // reply is a text that may answer a question.
 type reply struct {

@@ -21,29 +21,28 @@ import (
 
 // Store is the part of a store that commands use.
 type Store interface {
-	Days
-	Links
-	Approvals
-	Audits
-	Undoes
 	core.ThreadReader
-	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	core.RefStore
+	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
+	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
+	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
+		now time.Time) (open []core.Approval, newest core.MessageID, err error)
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
+	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
-}
-
-// Days reads days and their summaries.
-type Days interface {
-	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
-	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
-		limit int) ([]core.Message, error)
-	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
 // Options are the dependencies of commands. All are required unless they say otherwise.
@@ -56,13 +55,12 @@ type Options struct {
 	// NewWebLink returns a link that signs a user in to the web page, and its code to
 	// store; nil: there is no web page.
 	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
-	// If one of these is nil, its commands answer that they are not available.
-	Search    Searcher
-	Memory    Memory
-	Standing  Standing
-	Reminders Reminders
-	Tasks     Tasks
-	Defaults  Defaults
+	Search     Searcher
+	Memory     Memory
+	Standing   Standing
+	Reminders  Reminders
+	Tasks      Tasks
+	Defaults   Defaults
 }
 
 // Defaults apply to people who chose nothing.

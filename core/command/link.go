@@ -15,12 +15,6 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Links reads codes of /link and identities.
-type Links interface {
-	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
-	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
-}
-
 // link answers with a new code, or uses one.
 func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {

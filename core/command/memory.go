@@ -31,9 +31,6 @@ type Memory interface {
 
 // memory lists, searches and archives memory items.
 func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error) {
-	if c.Memory == nil {
-		return r.say(r.words.Unavailable), nil
-	}
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
 	switch is := means(verb, func(t *typed) []string { return t.Archive }); {
@@ -129,8 +126,6 @@ func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.O
 func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, error) {
 	i := core.Item{User: r.user.ID, Type: core.ItemFact, Theme: core.DefaultTheme, Content: r.arg}
 	switch {
-	case c.Memory == nil:
-		return r.say(r.words.Unavailable), nil
 	case r.arg == "" && r.in.Quote == nil:
 		return r.say(r.words.RememberWhat), nil
 	case r.arg == "":

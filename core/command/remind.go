@@ -32,8 +32,6 @@ func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error)
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
 	switch cancel := means(verb, func(t *typed) []string { return t.Cancel }); {
-	case c.Reminders == nil:
-		return r.say(r.words.Unavailable), nil
 	case r.arg == "":
 		return c.reminders(ctx, r)
 	case cancel && numbered:

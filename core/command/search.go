@@ -19,10 +19,7 @@ const found = 6
 
 // search searches the continuous thread.
 func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error) {
-	switch {
-	case c.Search == nil:
-		return r.say(r.words.Unavailable), nil
-	case r.arg == "":
+	if r.arg == "" {
 		return r.say(r.words.SearchWhat), nil
 	}
 	q := core.SearchQuery{User: r.user.ID, Query: r.arg, Matching: true, Limit: found, Now: r.now, Location: c.location(r)}

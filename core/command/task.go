@@ -33,8 +33,6 @@ func (c *Commands) task(ctx context.Context, r *request) (core.Outcome, error) {
 	cancel := means(verb, func(t *typed) []string { return t.Cancel })
 	resume := means(verb, func(t *typed) []string { return t.Resume })
 	switch {
-	case c.Tasks == nil:
-		return r.say(r.words.Unavailable), nil
 	case r.arg == "" || means(r.arg, func(t *typed) []string { return t.List }):
 		return c.tasks(ctx, r)
 	case cancel && numbered:
@@ -114,7 +112,7 @@ func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, 
 		return core.Outcome{}, err
 	}
 	switch {
-	case c.Tasks == nil || len(s.Tasks) == 0 && s.Resume == 0: // the proposal was redacted
+	case len(s.Tasks) == 0 && s.Resume == 0: // the proposal was redacted
 		return r.say(r.words.Unavailable), nil
 	case s.Resume != 0 && !yes:
 		return r.sayf(r.words.TaskStays, s.Resume, s.Resume), nil

@@ -6,18 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust"
 )
-
-// Undoes reads changes that /undo can undo.
-type Undoes interface {
-	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
-	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
-	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
-}
 
 // undoable is an account change with the effects that undo it.
 type undoable struct {
@@ -112,11 +104,6 @@ func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.
 		}
 		return fmt.Sprintf(said, plainLine(x.Text)), core.Undo{X: x, At: r.now}, err
 	})
-}
-
-// Audits reads the audit.
-type Audits interface {
-	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
 }
 
 // mineShown bounds the rows of /mine.

@@ -95,13 +95,17 @@ func (d date) following(zone *time.Location) date {
 	return d
 }
 
-// at returns the first instant at which the zone's clock shows d at clock, or
+// at returns the first instant at which the zone's clock shows d at clock, or later.
+func (d date) at(clock time.Duration, zone *time.Location) time.Time {
+	return First(d.midnight.Add(clock), zone)
+}
+
+// First returns the first instant at which a zone's clock shows wall (a time in UTC), or
 // later. No zone is as much as a day ahead of or behind UTC.
 //
-// ZoneBounds ends the 366th day of a leap year before it begins (Go 1.26): at skips such
+// ZoneBounds ends the 366th day of a leap year before it begins (Go 1.26): First skips such
 // a bound by an hour at a time.
-func (d date) at(clock time.Duration, zone *time.Location) time.Time {
-	wall := d.midnight.Add(clock)
+func First(wall time.Time, zone *time.Location) time.Time {
 	t := wall.Add(-24 * time.Hour)
 	for {
 		local := t.In(zone)

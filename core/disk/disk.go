@@ -1,5 +1,6 @@
 // Package disk handles full disks: it recognises their errors, reports the room that
-// is left, and lets tests simulate them. It also removes abandoned files.
+// is left, and lets tests simulate them. It also writes files durably, and removes abandoned
+// ones.
 package disk
 
 import (
@@ -108,6 +109,22 @@ func NoRoom(err error, dir string, wants int64) error {
 		said = fmt.Sprintf("%s are free: make room there", text.Bytes(free))
 	}
 	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, Cause(err), said)
+}
+
+// WriteFile writes a file durably: beside it under a temporary name, and then renamed.
+func WriteFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error matters
+	}
+	return err
 }
 
 // Cause returns the cause of an error about a path, which it does not name.

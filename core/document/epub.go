@@ -61,35 +61,27 @@ func heading(title, text string) string {
 // spine returns the files of the chapters.
 func spine(a *archive) ([]string, error) {
 	root := ""
-	err := a.elements("META-INF/container.xml", func(t xml.Token) error {
-		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "rootfile" && root == "" {
+	err := a.begun("META-INF/container.xml", func(e xml.StartElement) {
+		if e.Name.Local == "rootfile" && root == "" {
 			root = attribute(e, "full-path")
 		}
-		return nil
 	})
 	if err != nil {
-		return nil, fault(core.DocumentDamaged, err)
+		return nil, err
 	}
 	files := map[string]string{}
 	var out []string
-	err = a.elements(root, func(t xml.Token) error {
-		e, ok := t.(xml.StartElement)
-		switch {
-		case !ok:
-		case e.Name.Local == "item":
-			href, err := url.PathUnescape(attribute(e, "href"))
-			if err == nil {
+	err = a.begun(root, func(e xml.StartElement) {
+		switch e.Name.Local {
+		case "item":
+			if href, err := url.PathUnescape(attribute(e, "href")); err == nil {
 				files[attribute(e, "id")] = path.Join(path.Dir(root), href)
 			}
-		case e.Name.Local == "itemref":
+		case "itemref":
 			if name := files[attribute(e, "idref")]; name != "" && len(out) < maxParts {
 				out = append(out, name)
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		return nil, fault(core.DocumentDamaged, err)
-	}
-	return out, nil
+	return out, err
 }

@@ -8,8 +8,6 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-
-	"github.com/everthread/everthread/core"
 )
 
 // readHTML reads the visible text of a web page.
@@ -52,7 +50,7 @@ func webText(source string) (title, text string, err error) {
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			if err := z.Err(); !errors.Is(err, io.EOF) {
-				return "", "", fault(core.DocumentDamaged, err)
+				return "", "", err
 			}
 			return strings.TrimSpace(w.title.String()), w.out.String(), nil
 		}

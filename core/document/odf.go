@@ -16,10 +16,8 @@ func readODF(data []byte, s *sink) error {
 		return err
 	}
 	locked := false
-	err = a.elements("META-INF/manifest.xml", func(t xml.Token) error {
-		e, ok := t.(xml.StartElement)
-		locked = locked || ok && e.Name.Local == "encryption-data"
-		return nil
+	err = a.begun("META-INF/manifest.xml", func(e xml.StartElement) {
+		locked = locked || e.Name.Local == "encryption-data"
 	})
 	if err != nil && !errors.Is(err, errPart) {
 		return err

@@ -183,15 +183,12 @@ func readPPTX(data []byte, s *sink) error {
 		return err
 	}
 	var slides []string
-	err = a.elements("ppt/presentation.xml", func(t xml.Token) error {
-		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "sldId" {
-			for _, x := range e.Attr {
-				if x.Name.Local == "id" && x.Name.Space != "" {
-					slides = append(slides, named[x.Value])
-				}
+	err = a.begun("ppt/presentation.xml", func(e xml.StartElement) {
+		for _, x := range e.Attr {
+			if e.Name.Local == "sldId" && x.Name.Local == "id" && x.Name.Space != "" {
+				slides = append(slides, named[x.Value])
 			}
 		}
-		return nil
 	})
 	if err != nil {
 		return err

@@ -55,11 +55,11 @@ func readPDF(ctx context.Context, data []byte, cache string, s *sink) error {
 		if errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity) {
 			return fault(core.DocumentEncrypted, err)
 		}
-		return fault(core.DocumentDamaged, err)
+		return err
 	}
 	count, err := p.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc.Document})
 	if err != nil {
-		return fault(core.DocumentDamaged, err)
+		return err
 	}
 	for i := range count.PageCount {
 		text, err := p.GetPageText(&requests.GetPageText{Page: requests.Page{

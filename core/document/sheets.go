@@ -26,7 +26,7 @@ func readXLSX(data []byte, s *sink) error {
 	case errors.Is(err, excelize.ErrWorkbookPassword), errors.Is(err, excelize.ErrWorkbookFileFormat):
 		return fault(core.DocumentEncrypted, err)
 	case err != nil:
-		return fault(core.DocumentDamaged, err)
+		return err
 	}
 	defer func() { _ = book.Close() }() // its files are in the process's temporary folder
 	for _, name := range book.GetSheetList() {
@@ -41,20 +41,20 @@ func readSheet(book *excelize.File, name string, s *sink) error {
 	t := table{sink: s, title: name}
 	rows, err := book.Rows(name)
 	if err != nil {
-		return fault(core.DocumentDamaged, err)
+		return err
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		cells, err := rows.Columns()
 		if err != nil {
-			return errors.Join(t.end(), fault(core.DocumentDamaged, err))
+			return errors.Join(t.end(), err)
 		}
 		if err := t.add(cells[:min(len(cells), mostCells)]); err != nil {
 			return err
 		}
 	}
 	if err := rows.Error(); err != nil {
-		return errors.Join(t.end(), fault(core.DocumentDamaged, err))
+		return errors.Join(t.end(), err)
 	}
 	return t.end()
 }

@@ -9,8 +9,6 @@ import (
 	"unicode"
 
 	"golang.org/x/net/html/charset"
-
-	"github.com/everthread/everthread/core"
 )
 
 // decoded returns a text of any encoding in UTF-8.
@@ -81,7 +79,7 @@ func readCSV(data []byte, s *sink) error {
 			if t.rows == 0 {
 				return readText(data, s)
 			}
-			return errors.Join(t.end(), fault(core.DocumentDamaged, err))
+			return errors.Join(t.end(), err)
 		}
 		if err = t.add(cells); err != nil {
 			return err

@@ -25,7 +25,7 @@ func openArchive(data []byte) (*archive, error) {
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, fault(core.DocumentDamaged, err)
+		return nil, err
 	}
 	if len(z.File) > maxParts {
 		return nil, &Fault{Problem: core.DocumentBomb, Err: fmt.Errorf("%d parts", len(z.File))}
@@ -52,10 +52,7 @@ func (a *archive) part(name string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%w: %s", errPart, name)
 	}
 	r, err := f.Open()
-	if err != nil {
-		return nil, fault(core.DocumentDamaged, err)
-	}
-	return &bounded{ReadCloser: r, archive: a}, nil
+	return &bounded{ReadCloser: r, archive: a}, err
 }
 
 // bytes returns a whole part of at most most bytes.
@@ -67,7 +64,7 @@ func (a *archive) bytes(name string, most int64) ([]byte, error) {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
-		return nil, fault(core.DocumentDamaged, err)
+		return nil, err
 	}
 	if int64(len(data)) > most {
 		return nil, &Fault{Problem: core.DocumentBomb, Err: fmt.Errorf("%s is larger than %d bytes", name, most)}
@@ -99,10 +96,6 @@ func (a *archive) elements(name string, see func(xml.Token) error) error {
 		return err
 	}
 	defer r.Close()
-	return walk(r, see)
-}
-
-func walk(r io.Reader, see func(xml.Token) error) error {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errors.New("the encoding is not UTF-8") }
@@ -113,7 +106,7 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 			return nil
 		}
 		if err != nil {
-			return fault(core.DocumentDamaged, err)
+			return err
 		}
 		switch t.(type) {
 		case xml.StartElement:
@@ -127,6 +120,16 @@ func walk(r io.Reader, see func(xml.Token) error) error {
 			return err
 		}
 	}
+}
+
+// begun calls see for the beginning of each element of a part.
+func (a *archive) begun(name string, see func(xml.StartElement)) error {
+	return a.elements(name, func(t xml.Token) error {
+		if e, ok := t.(xml.StartElement); ok {
+			see(e)
+		}
+		return nil
+	})
 }
 
 // attribute returns an attribute of an element by its name without a prefix, empty if
@@ -144,15 +147,14 @@ func attribute(e xml.StartElement, name string) string {
 func (a *archive) relations(of string) (map[string]string, error) {
 	dir, file := path.Split(of)
 	out := map[string]string{}
-	err := a.elements(dir+"_rels/"+file+".rels", func(t xml.Token) error {
-		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "Relationship" {
+	err := a.begun(dir+"_rels/"+file+".rels", func(e xml.StartElement) {
+		if e.Name.Local == "Relationship" {
 			target := attribute(e, "Target")
 			if !strings.HasPrefix(target, "/") {
 				target = path.Join(dir, target)
 			}
 			out[attribute(e, "Id")] = strings.TrimPrefix(target, "/")
 		}
-		return nil
 	})
 	return out, err
 }

@@ -98,8 +98,8 @@ func (w *Worker) work(ctx context.Context, user core.UserID) error {
 // fail marks the pending texts with an error that only a person can fix, so that it
 // is visible.
 func (r *round) fail(ctx context.Context, err error) error {
-	var m *core.ModelError
-	if !errors.As(err, &m) || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {
+	m, ok := errors.AsType[*core.ModelError](err)
+	if !ok || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {
 		return err
 	}
 	return errors.Join(err, wrap("mark failed texts", r.Store.FailEmbeddings(ctx, r.user, r.tried, m.Err.Error(),

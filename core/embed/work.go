@@ -248,8 +248,8 @@ func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.Passa
 
 // refused reports whether the provider will never embed just these texts.
 func refused(err error) bool {
-	var m *core.ModelError
-	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
+	m, ok := errors.AsType[*core.ModelError](err)
+	return ok && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
 }
 
 // markRefused marks a refused text, unless the provider refuses a plain sentence too: then
@@ -261,8 +261,7 @@ func (r *round) markRefused(ctx context.Context, e core.EmbeddingResult, cause e
 		}
 		r.sound = true
 	}
-	var m *core.ModelError
-	errors.As(cause, &m)
+	m, _ := errors.AsType[*core.ModelError](cause)
 	e.Error, e.Tried = m.Err.Error(), r.tried
 	r.Log.Warn("text not embedded", zap.Int64("user", int64(r.user)), zap.String("kind", string(e.Kind)),
 		zap.Int64("id", e.ID), zap.Error(cause))

@@ -142,7 +142,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	}
 	x := c.Context.Long
 	e.compress = &long.Worker{
-		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens, long.Options{}),
+		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens),
 		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
 			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},

@@ -44,7 +44,7 @@ func readClaude(a *Archive, names []string, _ Options, out output) error {
 		for _, m := range c.branch(out) {
 			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: map[string]core.Role{"human": core.RoleUser,
 				"assistant": core.RoleAssistant}[m.Sender]}
-			switch l.Text = m.text(&l, out); {
+			switch m.read(&l, out); {
 			case l.Text == "" && len(l.Files) == 0:
 				out.left(l.place(), "it is empty")
 				continue
@@ -132,9 +132,8 @@ func newestBefore(all []claudeMessage, left map[string]claudeMessage, t time.Tim
 	return newest, ok
 }
 
-// text returns the text of a message, with placeholders for its files, and the text of
-// pasted text files.
-func (m claudeMessage) text(l *Line, out output) string {
+// read reads the text and the files of a message into l, with the text of pasted files.
+func (m claudeMessage) read(l *Line, out output) {
 	var parts []string
 	for _, c := range m.Content {
 		switch {
@@ -152,10 +151,8 @@ func (m claudeMessage) text(l *Line, out output) string {
 	for _, f := range m.Attachments {
 		parts = append(parts, strings.TrimSpace("[document "+f.Name+"]\n"+f.Text))
 	}
+	l.Text = strings.TrimSpace(strings.Join(parts, "\n"))
 	for _, f := range m.Files {
-		file := File{Kind: "document", Name: f.Name}
-		l.Files = append(l.Files, file)
-		parts = append(parts, placeholder(file, "", ""))
+		l.attach(File{Kind: "document", Name: f.Name})
 	}
-	return strings.TrimSpace(strings.Join(parts, "\n"))
 }

@@ -60,16 +60,11 @@ func Digest(a *Archive) (string, error) {
 		threads = append(threads, sum(t.Sum(nil)))
 	}
 	d.write(whole, "messages", threads)
-	for _, part := range []struct {
-		name string
-		read func() ([]sum, error)
-	}{{"summaries.jsonl", d.summaries}, {"memory.jsonl", d.memory}, {"standing.jsonl", d.standing},
-		{"loops.jsonl", d.loops}, {"reminders.jsonl", d.reminders}, {"tasks.jsonl", d.tasks}} {
-		sums, err := part.read()
-		if err != nil {
-			return "", err
-		}
-		d.write(whole, part.name, sums)
+	err := errors.Join(part(d, whole, "summaries.jsonl", d.summary), part(d, whole, "memory.jsonl", d.item),
+		part(d, whole, "standing.jsonl", d.instruction), part(d, whole, "loops.jsonl", d.loop),
+		part(d, whole, "reminders.jsonl", d.reminder), part(d, whole, "tasks.jsonl", d.task))
+	if err != nil {
+		return "", err
 	}
 	return hex.EncodeToString(whole.Sum(nil)), nil
 }
@@ -147,72 +142,61 @@ func (d *digester) file(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// sums returns the digests of the lines of a file of the export.
-func sums[T any](d *digester, name string, values func(T) []any) (out []sum, err error) {
-	err = sibling(d.archive, name, func(v T) error {
+// part adds the lines of a file of the export to a digest.
+func part[T any](d *digester, whole hash.Hash, name string, values func(T) []any) error {
+	var sums []sum
+	err := sibling(d.archive, name, func(v T) error {
 		s, err := of(values(v)...)
-		out = append(out, s)
+		sums = append(sums, s)
 		return err
 	})
-	return out, err
+	d.write(whole, name, sums)
+	return err
 }
 
-func (d *digester) summaries() ([]sum, error) {
-	return sums(d, "summaries.jsonl", func(s core.ExportedSummary) []any {
-		var covers []string
-		for id, mark := range d.marks {
-			if s.Covers.Has(id) {
-				covers = append(covers, mark)
-			}
+func (d *digester) summary(s core.ExportedSummary) []any {
+	var covers []string
+	for id, mark := range d.marks {
+		if s.Covers.Has(id) {
+			covers = append(covers, mark)
 		}
-		slices.Sort(covers)
-		text := reference.ReplaceAllStringFunc(s.Markdown, func(refs string) string {
-			return referenced.ReplaceAllStringFunc(refs, func(n string) string {
-				id, _ := strconv.ParseInt(n, 10, 64) // one out of range names no message
-				return d.marks[core.MessageID(id)]
-			})
+	}
+	slices.Sort(covers)
+	text := reference.ReplaceAllStringFunc(s.Markdown, func(refs string) string {
+		return referenced.ReplaceAllStringFunc(refs, func(n string) string {
+			id, _ := strconv.ParseInt(n, 10, 64) // one out of range names no message
+			return d.marks[core.MessageID(id)]
 		})
-		return []any{s.Day, text, covers, s.Model, s.Final, s.Ungrounded, stamp(s.CreatedAt)}
 	})
+	return []any{s.Day, text, covers, s.Model, s.Final, s.Ungrounded, stamp(s.CreatedAt)}
 }
 
-func (d *digester) memory() ([]sum, error) {
-	return sums(d, "memory.jsonl", func(i core.ExportedItem) []any {
-		var wordings []any
-		for _, w := range i.History {
-			wordings = append(wordings, w.Content, stamp(w.Until))
-		}
-		return []any{i.Theme, i.Type, i.Content, slices.Concat([]string{}, i.Tags), d.marks[i.Source], i.Status, i.Noted,
-			wordings, stamp(i.CreatedAt), stamp(i.UpdatedAt)}
-	})
+func (d *digester) item(i core.ExportedItem) []any {
+	var wordings []any
+	for _, w := range i.History {
+		wordings = append(wordings, w.Content, stamp(w.Until))
+	}
+	return []any{i.Theme, i.Type, i.Content, slices.Concat([]string{}, i.Tags), d.marks[i.Source], i.Status, i.Noted,
+		wordings, stamp(i.CreatedAt), stamp(i.UpdatedAt)}
 }
 
-func (d *digester) standing() ([]sum, error) {
-	return sums(d, "standing.jsonl", func(i core.ExportedInstruction) []any {
-		return []any{i.Text, d.marks[i.Source], i.Noted, stamp(i.CreatedAt)}
-	})
+func (d *digester) instruction(i core.ExportedInstruction) []any {
+	return []any{i.Text, d.marks[i.Source], i.Noted, stamp(i.CreatedAt)}
 }
 
-func (d *digester) loops() ([]sum, error) {
-	return sums(d, "loops.jsonl", func(l core.ExportedLoop) []any {
-		var sources []string
-		for _, id := range l.Sources {
-			sources = append(sources, d.marks[id])
-		}
-		slices.Sort(sources)
-		return []any{l.Text, l.State, sources, stamp(l.OpenedAt), stamp(l.Mentioned)}
-	})
+func (d *digester) loop(l core.ExportedLoop) []any {
+	var sources []string
+	for _, id := range l.Sources {
+		sources = append(sources, d.marks[id])
+	}
+	slices.Sort(sources)
+	return []any{l.Text, l.State, sources, stamp(l.OpenedAt), stamp(l.Mentioned)}
 }
 
-func (d *digester) reminders() ([]sum, error) {
-	return sums(d, "reminders.jsonl", func(r core.ExportedPlan) []any {
-		return []any{r.Text, stamp(r.DueAt), r.Cron, r.Zone, r.State, d.marks[r.Source], stamp(r.CreatedAt), stamp(r.FiredAt),
-			d.marks[r.Message]}
-	})
+func (d *digester) task(k core.ExportedPlan) []any {
+	return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.marks[k.Source], stamp(k.CreatedAt)}
 }
 
-func (d *digester) tasks() ([]sum, error) {
-	return sums(d, "tasks.jsonl", func(k core.ExportedPlan) []any {
-		return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.marks[k.Source], stamp(k.CreatedAt)}
-	})
+func (d *digester) reminder(r core.ExportedPlan) []any {
+	return append(d.task(r), stamp(r.FiredAt), d.marks[r.Message])
 }

@@ -15,30 +15,16 @@ import (
 // document reads a JSON file piece by piece.
 type document struct {
 	*json.Decoder
-	*guard
-	name string
-	out  output
+	in    *bufio.Reader // of the decoder
+	piece *bounded      // the bytes that are read for one piece
+	name  string
+	out   output
 }
 
-// guard bounds the bytes that are read for one piece.
-type guard struct {
-	r    io.Reader
-	left int
-}
-
-// Read reads within the bound.
-func (g *guard) Read(p []byte) (int, error) {
-	if g.left < 0 {
-		return 0, errLarge
-	}
-	n, err := g.r.Read(p)
-	g.left -= n
-	return n, err
-}
-
-func newDocument(name string, r io.Reader, out output) *document {
-	g := &guard{skipMark(r), maxElement}
-	return &document{json.NewDecoder(g), g, name, out}
+func newDocument(name string, r io.ReadCloser, out output) *document {
+	piece := &bounded{r, maxElement}
+	in := skipMark(piece)
+	return &document{json.NewDecoder(in), in, piece, name, out}
 }
 
 // document reads a JSON file of the archive piece by piece. If it is broken somewhere,
@@ -63,7 +49,7 @@ func next[T any](d *document, f func(T) error) error {
 }
 
 // skipMark skips the byte order mark at the beginning of a text.
-func skipMark(r io.Reader) io.Reader {
+func skipMark(r io.Reader) *bufio.Reader {
 	b := bufio.NewReaderSize(r, 1<<16)
 	if head, err := b.Peek(3); err == nil && bytes.Equal(head, []byte("\ufeff")) {
 		_, _ = b.Discard(3) // they are buffered
@@ -73,12 +59,10 @@ func skipMark(r io.Reader) io.Reader {
 
 // first returns the first byte of the document after white space, without consuming it.
 func (d *document) first() (byte, error) {
-	in := bufio.NewReader(d.guard.r)
-	d.guard.r = in
 	for {
-		b, err := in.ReadByte()
+		b, err := d.in.ReadByte()
 		if err != nil || !bytes.ContainsRune([]byte(" \t\r\n"), rune(b)) {
-			return b, errors.Join(err, in.UnreadByte())
+			return b, errors.Join(err, d.in.UnreadByte())
 		}
 	}
 }
@@ -97,7 +81,7 @@ func (d *document) enter(delim json.Delim) (bool, error) {
 }
 
 func (d *document) token() (json.Token, error) {
-	d.guard.left = maxElement
+	d.piece.left = maxElement
 	return d.Token()
 }
 
@@ -157,7 +141,7 @@ func (d *document) array(f func() error) error {
 
 // value reads the next value into v. A value of another type is left out (false).
 func (d *document) value(v any) (bool, error) {
-	d.guard.left = maxElement
+	d.piece.left = maxElement
 	before := d.InputOffset()
 	err := d.Decode(v)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -207,7 +191,7 @@ func eachLine(a *Archive, name string, out output, f func(n int, line []byte) er
 		return err
 	}
 	defer r.Close()
-	in := bufio.NewReaderSize(skipMark(r), 1<<16)
+	in := skipMark(r)
 	for n := 1; ; n++ {
 		line, err := readLine(in)
 		if errors.Is(err, bufio.ErrTooLong) {

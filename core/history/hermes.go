@@ -44,7 +44,7 @@ type hermesMessage struct {
 // readHermes reads the folder of Hermes Agent: its database, or exports of it, and its
 // memory.
 func readHermes(a *Archive, sources []string, o Options, out output) error {
-	h := &hermes{archive: a, out: out, seen: map[[16]byte]bool{}, people: map[string]int{}}
+	h := &hermes{archive: a, out: silent(), seen: map[[16]byte]bool{}, people: map[string]int{}}
 	read := h.database
 	if len(sources) == 0 || a.main != "" && path.Ext(a.main) == ".jsonl" {
 		sources = a.find(ending(".jsonl"))
@@ -60,14 +60,15 @@ func readHermes(a *Archive, sources []string, o Options, out output) error {
 	if len(sources)+len(notes) == 0 {
 		return fmt.Errorf("there is no state.db in it; give ~/.hermes, or an output of `hermes sessions export`")
 	}
-	err := each(sources, func(name string) error { return read(name, h.meet, nil) })
+	err := each(sources, read)
 	if err != nil {
 		return err
 	}
 	if h.mine, err = choose(several(h.people, o.Me), o.Me); err != nil {
 		return err
 	}
-	if err := each(sources, func(name string) error { return read(name, h.session, h.message) }); err != nil {
+	h.out = out
+	if err := each(sources, read); err != nil {
 		return err
 	}
 	for _, name := range notes {
@@ -76,15 +77,15 @@ func readHermes(a *Archive, sources []string, o Options, out output) error {
 	return nil
 }
 
-// hermes reads sessions of Hermes Agent.
+// hermes reads sessions of Hermes Agent, twice: first it only meets their owners.
 type hermes struct {
 	archive  *Archive
-	out      output
+	out      output            // silent at first
 	seen     map[[16]byte]bool // messages: a continuation holds copies of the last ones
 	people   map[string]int
-	mine     func(person string) bool
-	skipping string         // why the messages of the present session are left out
-	now      *hermesSession // the present session
+	mine     func(person string) bool // nil at first
+	skipping string                   // why the messages of the present session are left out
+	now      *hermesSession           // the present session
 }
 
 // several returns people, named channel:id, if one must be chosen: a channel has more
@@ -133,21 +134,18 @@ func (s *hermesSession) group() bool {
 	return s.Kind != "" && s.Kind != "dm" && s.Kind != "direct" && s.Kind != "private"
 }
 
-// meet counts a session for its owner.
-func (h *hermes) meet(s *hermesSession) {
-	if !s.machine() && !s.group() && s.Source != "" && len(h.people) < mostSpeakers {
-		h.people[s.person()]++
-	}
-}
-
-// session begins to read the messages of a session.
-func (h *hermes) session(s *hermesSession) {
+// begin begins to read the messages of a session, or at first counts it for its owner.
+func (h *hermes) begin(s *hermesSession) {
 	h.now, h.skipping = s, ""
 	switch {
 	case s.machine():
 		h.skipping = notTyped
 	case s.group():
 		h.skipping = ofGroup
+	case h.mine == nil:
+		if s.Source != "" && len(h.people) < mostSpeakers {
+			h.people[s.person()]++
+		}
 	case !h.mine(s.person()):
 		h.skipping = ofSomebody
 	}
@@ -159,6 +157,8 @@ const prefixOfParts = "\x00json:"
 // message reads a message of the present session.
 func (h *hermes) message(m hermesMessage) error {
 	switch {
+	case h.mine == nil:
+		return nil
 	case h.skipping != "":
 		h.out.count(h.skipping)
 		return nil
@@ -209,33 +209,23 @@ func (h *hermes) message(m hermesMessage) error {
 
 // lines reads an output of `hermes sessions export`, one session a line, or a transcript
 // of early versions, one message a line.
-func (h *hermes) lines(name string, begin func(*hermesSession), message func(hermesMessage) error) error {
-	out := h.out
-	if message == nil {
-		out = silent()
-	}
+func (h *hermes) lines(name string) error {
 	bare := &hermesSession{ID: strings.TrimSuffix(path.Base(name), ".jsonl")}
-	return eachJSON(h.archive, name, out, func(_ int, s hermesSession) error {
+	return eachJSON(h.archive, name, h.out, func(_ int, s hermesSession) error {
 		if s.Role != "" {
-			begin(bare)
-			if message == nil {
-				return nil
-			}
-			return message(s.hermesMessage)
+			h.begin(bare)
+			return h.message(s.hermesMessage)
 		}
-		begin(&s)
-		if message == nil {
-			return nil
-		}
+		h.begin(&s)
 		if s.System != "" {
-			out.count(persona)
+			h.out.count(persona)
 		}
-		return each(s.Messages, message)
+		return each(s.Messages, h.message)
 	})
 }
 
 // database reads state.db.
-func (h *hermes) database(name string, begin func(*hermesSession), message func(hermesMessage) error) error {
+func (h *hermes) database(name string) error {
 	d, err := openDatabase(h.archive, name)
 	if err != nil {
 		return err
@@ -247,16 +237,16 @@ func (h *hermes) database(name string, begin func(*hermesSession), message func(
 		s := &hermesSession{ID: r["id"], Source: r["source"], User: r["user_id"], Kind: r["chat_type"],
 			Title: r["title"], Config: json.RawMessage(r["model_config"])}
 		sessions[s.ID] = s
-		if message == nil {
-			begin(s)
-		} else if r["system_prompt"]+r["system_prompt_hash"] != "" {
+		h.begin(s)
+		if r["system_prompt"]+r["system_prompt_hash"] != "" {
 			h.out.count(persona)
 		}
 		return nil
 	})
-	if err != nil || message == nil {
+	if err != nil || h.mine == nil {
 		return err
 	}
+	h.now = nil
 	return d.each("messages", []string{"session_id", "role", "content", "tool_calls", "timestamp", "reasoning",
 		"_compressed_summary", "active", "compacted", "display_kind"}, "ORDER BY session_id, timestamp, id", nil,
 		func(r row) error {
@@ -266,9 +256,9 @@ func (h *hermes) database(name string, begin func(*hermesSession), message func(
 				return nil
 			}
 			if h.now != s {
-				begin(s)
+				h.begin(s)
 			}
-			return message(hermesRow(r))
+			return h.message(hermesRow(r))
 		})
 }
 

@@ -166,15 +166,15 @@ func (r *openclaw) skip(key string) string {
 
 // file reads a session of an earlier version, or a deleted or reset one.
 func (r *openclaw) file(name string, keys map[string]string) error {
-	tree := newOpenClawTree()
-	err := eachJSON(r.archive, name, silent(), func(_ int, e openclawEntry) error {
-		tree.add(e)
-		return nil
+	shown, err := openclawShown(func(see func(openclawEntry)) error {
+		return eachJSON(r.archive, name, silent(), func(_ int, e openclawEntry) error {
+			see(e)
+			return nil
+		})
 	})
 	if err != nil {
 		return err
 	}
-	shown := tree.shown()
 	chat, _, _ := strings.Cut(path.Base(name), ".jsonl")
 	why := r.skip(keys[path.Dir(name)+"/"+chat])
 	return eachJSON(r.archive, name, r.out, func(n int, e openclawEntry) error {
@@ -221,17 +221,17 @@ func (r *openclaw) session(d *database, id, why string) error {
 				return f(fmt.Sprintf("session %s, entry %d", id, n), n, e)
 			})
 	}
-	tree := newOpenClawTree()
-	err := each(func(_ string, _ int, e *openclawEntry) error {
-		if e != nil {
-			tree.add(*e)
-		}
-		return nil
+	shown, err := openclawShown(func(see func(openclawEntry)) error {
+		return each(func(_ string, _ int, e *openclawEntry) error {
+			if e != nil {
+				see(*e)
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return err
 	}
-	shown := tree.shown()
 	return each(func(place string, n int, e *openclawEntry) error {
 		if e == nil {
 			r.out.left(place, unread)
@@ -254,26 +254,21 @@ func unpacked(text, packed string) ([]byte, error) {
 	return d.DecodeAll([]byte(packed), nil)
 }
 
-// openclawTree holds the parents of the entries of a session.
-type openclawTree struct {
-	parents map[string]string
-	last    string
+// openclawShown returns the ids of the entries on the path to the last one of a session,
+// whose entries each yields.
+func openclawShown(each func(see func(openclawEntry)) error) (map[string]bool, error) {
+	parents, last := map[string]string{}, ""
+	err := each(func(e openclawEntry) {
+		switch {
+		case e.ID == "" || e.Type == "session" || e.Mode == "side":
+		case e.Type == "leaf":
+			last = e.Target
+		default:
+			parents[e.ID], last = e.Parent, e.ID
+		}
+	})
+	return leafPath(parents, last), err
 }
-
-func newOpenClawTree() *openclawTree { return &openclawTree{parents: map[string]string{}} }
-
-func (t *openclawTree) add(e openclawEntry) {
-	switch {
-	case e.ID == "" || e.Type == "session" || e.Mode == "side":
-	case e.Type == "leaf":
-		t.last = e.Target
-	default:
-		t.parents[e.ID], t.last = e.Parent, e.ID
-	}
-}
-
-// shown returns the entries on the path to the last one.
-func (t *openclawTree) shown() map[string]bool { return leafPath(t.parents, t.last) }
 
 // silentAnswer reports whether OpenClaw shows an answer to nobody.
 func silentAnswer(text string) bool { return text == "NO_REPLY" || text == "HEARTBEAT_OK" }

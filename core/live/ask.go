@@ -27,7 +27,7 @@ type Asker struct {
 	Hub      *Hub
 	Receiver core.Receiver
 	Store    AskStore
-	Budget   Budget // nil: there is none
+	Budget   Budget
 }
 
 // Budget is the daily budget of users.
@@ -165,9 +165,6 @@ func (a *Asker) unread(ctx context.Context, out *Answer, asked core.Message) (bo
 }
 
 func (a *Asker) over(ctx context.Context, user core.UserID) error {
-	if a.Budget == nil {
-		return nil
-	}
 	until, err := a.Budget.Over(ctx, user)
 	if err == nil && !until.IsZero() {
 		err = &OverBudget{Until: until}
@@ -219,7 +216,5 @@ func (a *Asker) notice(ctx context.Context, out *Answer) error {
 
 // IsFailed returns the *Failed in err, and reports whether there is one.
 func IsFailed(err error) (*Failed, bool) {
-	var f *Failed
-	ok := errors.As(err, &f)
-	return f, ok
+	return errors.AsType[*Failed](err)
 }

@@ -81,17 +81,19 @@ func (s *thread) change(f func()) {
 // budget returns when a used-up budget ends.
 type budget func() time.Time
 
-func (b budget) Over(context.Context, core.UserID) (time.Time, error) { return b(), nil }
+func (b budget) Over(context.Context, core.UserID) (time.Time, error) {
+	if b == nil {
+		return time.Time{}, nil
+	}
+	return b(), nil
+}
 
 // asking runs Ask in a bubble while script changes the store.
 func asking(t *testing.T, s *thread, over func() time.Time,
 	script func(hub *live.Hub)) (out live.Answer, texts []string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, hubs := processes(t)
-		a := &live.Asker{Hub: hubs[0], Receiver: s, Store: s}
-		if over != nil {
-			a.Budget = budget(over)
-		}
+		a := &live.Asker{Hub: hubs[0], Receiver: s, Store: s, Budget: budget(over)}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

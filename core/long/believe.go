@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 // enough and has no number, address or name that the message lacks.
 func (d *draft) believeAssistant(given string) (*draft, bool) {
 	given = strings.TrimSpace(given)
-	if given == "" || !d.shortEnough(given, d.share(d.options.AssistantOlder, leastAssistantOlder)) || !d.supports(given) {
+	if given == "" || !d.shortEnough(given, d.share(assistantOlder, leastAssistantOlder)) || !d.supports(given) {
 		return nil, false
 	}
 	m := *d.m
@@ -125,10 +126,8 @@ func (v vocabulary) hasParts(w *word) bool {
 }
 
 // isNumberWord reports whether a word is a number from two up.
-func isNumberWord(lower string) bool {
-	return strings.Contains(
-		" two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille ", " "+lower+" ")
-}
+var isNumberWord = text.OneOf(
+	"two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille")
 
 // believeUser combines a model's text for a user's message with all units that must be
 // kept. It fails if the text is too long, or a sentence is not in the user's own words
@@ -164,7 +163,7 @@ func (d *draft) believeUser(given string) (string, bool) {
 		keep[i] = keep[i] || units[i].stays() || units[i].fact >= hardFact
 	}
 	text := d.render(units, keep, style{edges: true})
-	return text, d.shortEnough(text, d.share(d.options.UserVeryOld, 0)) || d.count(text) <= d.fixedTokens()
+	return text, d.shortEnough(text, d.share(userVeryOld, 0)) || d.count(text) <= d.fixedTokens()
 }
 
 // fixedTokens returns the tokens that stay in any case.
@@ -266,14 +265,13 @@ func missingIsPlain(a, b []word, missing int) bool {
 
 // isNegation reports whether a sentence without the word may say the opposite.
 func isNegation(lower string) bool {
-	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") ||
-		strings.Contains(
-			" not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non ", " "+lower+" ")
+	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") || negations(lower)
 }
+
+var negations = text.OneOf(
+	"not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non")
 
 // isCondition reports whether the word begins a condition, without which a sentence
 // claims more.
-func isCondition(lower string) bool {
-	return strings.Contains(
-		" if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être ", " "+lower+" ")
-}
+var isCondition = text.OneOf(
+	"if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être")

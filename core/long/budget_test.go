@@ -102,7 +102,7 @@ func TestAUsersWordsAreShortenedLast(t *testing.T) {
 	t.Parallel()
 	var got [][2]int
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		u, a := lengths(tier)
+		u, a := lengths[tier].user, lengths[tier].assistant
 		got = append(got, [2]int{u, a})
 	}
 	want := [][2]int{{Older, Older}, {Older, VeryOld}, {Older, Kernel}, {VeryOld, Kernel},

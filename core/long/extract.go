@@ -47,7 +47,7 @@ func (d *draft) ofUser(given string) [4]string {
 	return out
 }
 
-// light returns a user's message with about Options.UserVeryOld of its tokens: all
+// light returns a user's message with about userVeryOld of its tokens: all
 // quotes, code and facts, and the best of the rest.
 func (d *draft) light(given string) string {
 	if text, ok := d.believeUser(given); ok {
@@ -56,7 +56,7 @@ func (d *draft) light(given string) string {
 	if d.total <= shortest {
 		return d.m.Text
 	}
-	room := d.share(d.options.UserVeryOld, 0)
+	room := d.share(userVeryOld, 0)
 	units := d.subdivide(d.units, room)
 	keep := d.choose(units, wish{room: room, least: 0.05, must: userFact, any: true})
 	return d.render(units, keep, style{edges: true})
@@ -67,7 +67,7 @@ func (d *draft) kernel() string {
 	if known := d.known(); len(known) < len(d.repeats) {
 		d = d.read(d.m, known)
 	}
-	room := d.share(d.options.UserKernel, leastUserKernel)
+	room := d.share(userKernel, leastUserKernel)
 	units := d.subdivide(d.units, room)
 	for i := range units {
 		if u := &units[i]; u.repeats || u.tokens > smallFixed && (u.kind.isCode() || u.kind == quote) {
@@ -97,12 +97,11 @@ func (d *draft) known() []Repeat {
 
 func (d *draft) ofAssistant(given string) [4]string {
 	var out [4]string
-	o := d.options
-	older := wish{room: d.share(o.AssistantOlder, leastAssistantOlder), least: -0.5, must: assistantFact, any: true}
+	older := wish{room: d.share(assistantOlder, leastAssistantOlder), least: -0.5, must: assistantFact, any: true}
 	older.most = older.room * 3 / 2
-	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8, must: assistantFact, any: true}
+	veryOld := wish{room: d.share(assistantVeryOld, leastAssistantVeryOld), least: 0.8, must: assistantFact, any: true}
 	veryOld.most = older.most
-	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, must: hardest,
+	kernel := wish{room: d.share(assistantKernel, leastAssistantKernel), least: assistantFact, must: hardest,
 		most: longSentence, facts: true, any: true}
 	out[Older] = d.render(d.units, d.choose(d.units, older), style{marks: true, plain: true, edges: true})
 	out[VeryOld] = d.points(d.units, veryOld)

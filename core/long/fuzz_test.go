@@ -17,7 +17,7 @@ func FuzzForms(f *testing.F) {
 		"a \"b", "~~~\n```\n~~~"} {
 		f.Add(s, "{\"id\": 1}")
 	}
-	c := long.New(bytesCounter{}, long.Options{})
+	c := long.New(bytesCounter{})
 	f.Fuzz(func(t *testing.T, text, given string) {
 		at := 0
 		for _, p := range long.Split(text) {

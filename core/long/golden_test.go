@@ -27,7 +27,7 @@ func TestGolden(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("golden files: %v %v", files, err)
 	}
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	for _, name := range files {
 		data, err := os.ReadFile(name)
 		if err != nil {

@@ -31,7 +31,6 @@
 package long
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -51,21 +50,14 @@ const (
 // none is the length of an omitted form.
 const none = 0
 
-// lengths returns the lengths of a user's and of an assistant's messages at a tier.
-func lengths(t core.Tier) (user, assistant int) {
-	switch t {
-	case core.TierPoints:
-		return Older, VeryOld
-	case core.TierFacts:
-		return Older, Kernel
-	case core.TierLight:
-		return VeryOld, Kernel
-	case core.TierUser:
-		return VeryOld, none
-	case core.TierKernel:
-		return Kernel, Kernel
-	}
-	return Older, Older
+// lengths are those of a user's and of an assistant's messages at each tier.
+var lengths = map[core.Tier]struct{ user, assistant int }{
+	core.TierOlder:  {Older, Older},
+	core.TierPoints: {Older, VeryOld},
+	core.TierFacts:  {Older, Kernel},
+	core.TierLight:  {VeryOld, Kernel},
+	core.TierUser:   {VeryOld, none},
+	core.TierKernel: {Kernel, Kernel},
 }
 
 // State is the origin of a form.
@@ -86,43 +78,21 @@ type Form struct {
 	RefersTo core.MessageID // the first other message that Text refers to; 0: none
 }
 
-// Options are the shares of a message's tokens to keep, and the criteria for
-// repetitions. Zero values mean the default in brackets.
-type Options struct {
-	UserVeryOld float64 // (0.7)
-	UserKernel  float64 // (0.25); of long messages: short ones keep all sentences with facts
-
-	AssistantOlder   float64 // (0.2)
-	AssistantVeryOld float64 // (0.08)
-	AssistantKernel  float64 // (0.03)
-
-	Similar float64 // least similarity of a repetition (0.85)
-	Diff    float64 // greatest size of its diff, as a share of the piece (0.3)
-}
-
-func (o Options) orDefault() Options {
-	return Options{
-		UserVeryOld:      cmp.Or(o.UserVeryOld, 0.7),
-		UserKernel:       cmp.Or(o.UserKernel, 0.25),
-		AssistantOlder:   cmp.Or(o.AssistantOlder, 0.2),
-		AssistantVeryOld: cmp.Or(o.AssistantVeryOld, 0.08),
-		AssistantKernel:  cmp.Or(o.AssistantKernel, 0.03),
-		Similar:          cmp.Or(o.Similar, 0.85),
-		Diff:             cmp.Or(o.Diff, 0.3),
-	}
-}
+// Shares of a message's tokens to keep.
+const (
+	userVeryOld      = 0.7
+	userKernel       = 0.25 // of long messages: short ones keep all sentences with facts
+	assistantOlder   = 0.2
+	assistantVeryOld = 0.08
+	assistantKernel  = 0.03
+)
 
 // Compressor makes the forms of messages. It is safe for concurrent use if its
 // tokenizer is.
-type Compressor struct {
-	tokens  core.Tokenizer
-	options Options
-}
+type Compressor struct{ tokens core.Tokenizer }
 
 // New returns a compressor that counts with tokens.
-func New(tokens core.Tokenizer, options Options) *Compressor {
-	return &Compressor{tokens: tokens, options: options.orDefault()}
-}
+func New(tokens core.Tokenizer) *Compressor { return &Compressor{tokens} }
 
 // Forms returns the forms of m, indexed by their lengths (0 is not used). given is the
 // text that a model made of it; it is used as far as it can be believed, and "" means

@@ -91,13 +91,12 @@ type askedLine struct {
 	Text      string         `json:"text"`
 }
 
-// wanted returns the tokens that a model may write for m, by the default options.
+// wanted returns the tokens that a model may write for m.
 func wanted(m *core.Message) int {
-	o := Options{}.orDefault()
 	if m.Role == core.RoleUser {
-		return int(o.UserVeryOld * float64(tokensOf(m)))
+		return int(userVeryOld * float64(tokensOf(m)))
 	}
-	return max(int(o.AssistantOlder*float64(tokensOf(m))), leastAssistantOlder)
+	return max(int(assistantOlder*float64(tokensOf(m))), leastAssistantOlder)
 }
 
 // Parse reads a model's answer to a Request. Invalid lines are skipped; of two lines

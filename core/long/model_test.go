@@ -121,7 +121,7 @@ const story = "We looked at the flat in Ghent on Friday and it was lovely, altho
 // used.
 func TestWhatAModelGivesIsChecked(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	for name, x := range map[string]struct {
 		role      core.Role
 		given     string
@@ -157,7 +157,7 @@ func TestWhatAModelGivesIsChecked(t *testing.T) {
 // TestRepeatsInForms checks the forms of a message with two repeats.
 func TestRepeatsInForms(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	file := "```go\n" + strings.Repeat("func f() error {\n\treturn g()\n}\n\n", 8) + "```"
 	old := core.Message{ID: 42, Role: core.RoleUser, Text: "My file:\n\n" + file}
 	text := "Now with tests, we ship on 3 May:\n\n" + strings.Replace(file, "g()", "h()", 1) + "\n\nand again\n\n" + file
@@ -186,7 +186,7 @@ func TestRepeatsInForms(t *testing.T) {
 func TestDemoModelIsBelieved(t *testing.T) {
 	t.Parallel()
 	ms := year()[:fulltest.Size(400, 1600)]
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	asked, used, helped := 0, 0, 0
 	for chunk := range slices.Chunk(ms, 40) {
 		request := long.Request(chunk)

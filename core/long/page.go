@@ -49,9 +49,9 @@ func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 		}
 		forms := r.Compressor.Forms(m, given[m.ID], repeats)
 		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-			length, other := lengths(tier)
-			if m.Role != core.RoleUser {
-				length = other
+			length := lengths[tier].assistant
+			if m.Role == core.RoleUser {
+				length = lengths[tier].user
 			}
 			texts[tier].add(m, forms[length], zone)
 		}

@@ -61,7 +61,7 @@ func proseWords(r *rand.Rand, n int) []string {
 func TestPrintsFindWhatIsSimilar(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	for _, kind := range []string{"code", "prose"} {
 		similar, found, referred := 0, 0, 0
 		for range fulltest.Size(150, 600) {
@@ -146,7 +146,7 @@ func share(a, b map[int64]bool) bool {
 }
 
 func BenchmarkForms(b *testing.B) {
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	m := core.Message{ID: 1, Role: core.RoleUser, Text: strings.TrimSpace(
 		strings.Repeat(
 			"My sister Clara moved to Porto in 2019, she lives at Rua das Flores 12. The weather is nice, and I never go there. ", 3))}
@@ -158,7 +158,7 @@ func BenchmarkForms(b *testing.B) {
 
 func BenchmarkFindAmong20000(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
-	c, x := long.New(counter(), long.Options{}), newIndex()
+	c, x := long.New(counter()), newIndex()
 	for i := range 20_000 {
 		m := core.Message{ID: core.MessageID(i + 1), Text: "```\n" + strings.Join(codeBlock(r, 10+r.IntN(50)), "\n") +
 			"\n```"}
@@ -180,7 +180,7 @@ func BenchmarkFindAmong20000(b *testing.B) {
 // TestWhatIsNoRepeat checks pieces that are not shortened although a similar one precedes them.
 func TestWhatIsNoRepeat(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	r := rand.New(rand.NewPCG(5, 5))
 	lines := codeBlock(r, 30)
 	block := func(lines []string) string { return "```\n" + strings.Join(lines, "\n") + "\n```" }

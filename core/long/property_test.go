@@ -64,7 +64,7 @@ func drawMessage(t *rapid.T) (core.Message, []part) {
 // for byte, or a mark with the number of their message.
 func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
 		m, parts := drawMessage(t)
 		given := ""
@@ -92,7 +92,7 @@ func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 // correctly, and that equal messages have equal forms.
 func TestFormsShrink(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
 		m, _ := drawMessage(t)
 		m.Role = rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}).Draw(t, "role")
@@ -128,7 +128,7 @@ var numbers = regexp.MustCompile(`[0-9][0-9.,:]*[0-9]|[0-9]`)
 // writes.
 func TestNothingIsInvented(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
 		m, _ := drawMessage(t)
 		m.Role = rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant}).Draw(t, "role")
@@ -155,7 +155,7 @@ var marks = regexp.MustCompile(`\[(code|quote): \d+ (lines|words), see #17\]`)
 // piece.
 func TestRepeatGivesThePieceBack(t *testing.T) {
 	t.Parallel()
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
 		old := rapid.SliceOfN(rapid.StringMatching(`[a-z-]{1,8}( [a-z=+-]{1,9}){1,5}`), 8, 60).Draw(t, "lines")
 		changed := append([]string{}, old...)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // left marks an omission.
@@ -237,6 +239,8 @@ func clauseEnd(s string, start, target int) int {
 // joins reports whether a text begins with a word that often begins a clause.
 func joins(s string) bool {
 	word, _, _ := strings.Cut(s[:min(len(s), 12)], " ")
-	return strings.Contains(
-		" and but because so which who that until where then although et mais parce donc qui alors puis ou car quand où und aber weil y pero porque ", " "+word+" ")
+	return conjunctions(word)
 }
+
+var conjunctions = text.OneOf(
+	"and but because so which who that until where then although et mais parce donc qui alors puis ou car quand où und aber weil y pero porque")

@@ -28,8 +28,14 @@ type Repeat struct {
 	Diff  string
 }
 
+// Criteria for near repetitions.
+const (
+	similar  = 0.85 // least similarity
+	mostDiff = 0.3  // greatest size of the diff, as a share of the piece
+)
+
 // Repeats returns the pieces of text that repeat one of their candidates, exactly or
-// nearly (Options.Similar, Options.Diff). Of several candidates the one with the
+// nearly (similar, mostDiff). Of several candidates the one with the
 // shortest diff counts, then the earliest. A reference of as many tokens as the piece
 // itself does not count.
 func (c *Compressor) Repeats(text string, candidates map[int][]Candidate) []Repeat {
@@ -72,7 +78,7 @@ func (c *Compressor) repeat(i int, p piece, text string, candidates []Candidate)
 // diff returns the unified diff of two bodies, "" if they are not similar enough.
 // It has a line of context if that fits.
 func (c *Compressor) diff(a, b string) string {
-	if min(len(a), len(b))*100 < max(len(a), len(b))*70 || similarity(a, b) <= c.options.Similar {
+	if min(len(a), len(b))*100 < max(len(a), len(b))*70 || similarity(a, b) <= similar {
 		return ""
 	}
 	if !strings.Contains(a, "\n") && !strings.Contains(b, "\n") {
@@ -86,7 +92,7 @@ func (c *Compressor) diff(a, b string) string {
 			return ""
 		}
 		u = strings.TrimSuffix(strings.TrimPrefix(u, "--- a\n+++ b\n"), "\n")
-		if float64(len(u)) < c.options.Diff*float64(len(b)) {
+		if float64(len(u)) < mostDiff*float64(len(b)) {
 			return u
 		}
 	}

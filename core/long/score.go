@@ -254,7 +254,7 @@ func (t *tally) measured(i int) bool {
 		return false
 	}
 	unit := t.words[i+1].lower
-	return units()[unit] || units()[strings.TrimSuffix(unit, "s")]
+	return isUnit(unit) || isUnit(strings.TrimSuffix(unit, "s"))
 }
 
 // thousands reports whether a word may precede a group of three digits.

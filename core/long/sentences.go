@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -177,7 +179,8 @@ func stops(s string, start, i int) int {
 }
 
 // abbreviations end in a stop that ends no sentence.
-const abbreviations = " mr mrs ms dr prof st vs approx cf al ca fig vol art p pp nr m mm mme mlle av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est "
+var abbreviations = text.OneOf(
+	"mr mrs ms dr prof st vs approx cf al ca fig vol art p pp nr m mm mme mlle av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est")
 
 // abbreviated reports whether the stop after text belongs to an abbreviation, an
 // initial or an ordinal; next is the letter after it.
@@ -202,7 +205,7 @@ func abbreviated(text string, next rune) bool {
 	case len(word) < 3 && strings.Trim(word, "0123456789") == "": // 12. Mai
 		return true
 	}
-	return strings.Contains(abbreviations, " "+lower+" ")
+	return abbreviations(lower)
 }
 
 // lineBreak returns 1 if the line break at i ends a sentence: the line is short, or the

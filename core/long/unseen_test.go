@@ -19,7 +19,7 @@ func TestUnseenFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, ms := long.New(counter(), long.Options{}), longtest.Year(9, nil)
+	c, ms := long.New(counter()), longtest.Year(9, nil)
 	said, kept := map[core.Role]int{}, map[core.Role]int{}
 	i := 0
 	for line := range strings.Lines(string(data)) {

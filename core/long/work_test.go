@@ -181,7 +181,7 @@ func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 	now := func() time.Time { return time.Unix(1795500000, 0) }
 	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: now, Rand: func() float64 { return 0 },
 		Log: zap.NewNop()}
-	return &Worker{Store: s, Jobs: jobs, Users: s, Model: m, Compressor: New(count, Options{}), Tokens: count,
+	return &Worker{Store: s, Jobs: jobs, Users: s, Model: m, Compressor: New(count), Tokens: count,
 		Settings: Settings{Budget: 5000, Threshold: 0.8, Raw: 500, MaxOutput: 1000, TokensPerDay: 1_000_000, Attempts: 3},
 		Calendar: day.Calendar{Zone: time.UTC}, Meter: uncounted{}, Log: zap.NewNop(), Now: now}
 }

@@ -67,7 +67,7 @@ func ratio(a, b tally, r core.Role) float64 { return float64(a[r]) / float64(b[r
 // compressYear compresses every message once, oldest first, with references to earlier pieces, as
 // the store and its background job do.
 func compressYear(ms []core.Message) [][4]long.Form {
-	c := long.New(counter(), long.Options{})
+	c := long.New(counter())
 	index, out := newIndex(), make([][4]long.Form, len(ms))
 	for i := range ms {
 		var repeats []long.Repeat

@@ -1,10 +1,10 @@
 package loops
 
-import "strings"
+import "github.com/everthread/everthread/core/text"
 
 // small reports whether a word says nothing about the topic of a loop: articles, pronouns,
 // and usual phrases of loops (still, to do, decide whether).
-func small(w string) bool { return strings.Contains(smallWords, " "+w+" ") }
+var small = text.OneOf(smallWords)
 
 const smallWords = " " +
 	"a an the and or of to in on at by for from with about into is are was were be been it its this that these those my your his her our their " +

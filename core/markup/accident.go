@@ -8,21 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// lookAlike returns a character that looks like a delimiter of WhatsApp but is none. It
-// may have more bytes.
-func lookAlike(r rune) rune {
-	switch r {
-	case '*':
-		return '∗'
-	case '_':
-		return 'ˍ'
-	case '~':
-		return '∼'
-	case '`':
-		return 'ˋ'
-	}
-	return r
-}
+// lookAlikes look like the delimiters of WhatsApp but are none. They may have more bytes.
+var lookAlikes = map[byte]rune{'*': '∗', '_': 'ˍ', '~': '∼', '`': 'ˋ'}
 
 // withoutAccidents returns t with look-alikes for the characters that WhatsApp would
 // read as markup, and with a moved copy of its spans.
@@ -35,7 +22,7 @@ func withoutAccidents(t Text) Text {
 	moved := make([]int, 0, len(hits)) // shift of the text after each hit
 	pos, shift := 0, 0
 	for _, at := range hits {
-		alike := lookAlike(rune(t.Text[at]))
+		alike := lookAlikes[t.Text[at]]
 		b.WriteString(t.Text[pos:at])
 		b.WriteRune(alike)
 		pos = at + 1
@@ -119,7 +106,7 @@ func accidentsOnLine(t Text, start, end int) []int {
 
 // notePairs sets the delimiters that the markup of s adds to a line.
 func notePairs(pairs map[byte]bool, s core.Span) {
-	switch d := delimiter(s.Kind); {
+	switch d := delimiters[s.Kind]; {
 	case d != "":
 		pairs[d[0]] = true
 	case s.Kind == core.SpanCode, s.Kind == core.SpanPre:

@@ -2,6 +2,7 @@ package markup
 
 import (
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -39,7 +40,7 @@ func (w *writer) inline(n ast.Node) {
 	case *ast.RawHTML:
 		w.rawHTML(n)
 	case *east.TaskCheckBox:
-		w.text(checkbox(n.IsChecked))
+		w.text(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked])
 	default:
 		w.inlines(n)
 	}
@@ -124,11 +125,8 @@ func linkable(target string) bool {
 	if !ok || strings.TrimLeft(rest, "/") == "" || strings.ContainsAny(target, " \n\t\"<>") {
 		return false
 	}
-	switch strings.ToLower(scheme) {
-	case "http", "https", "mailto", "tel", "tg", "matrix", "sgnl", "geo", "ftp", "sms":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"http", "https", "mailto", "tel", "tg", "matrix", "sgnl", "geo", "ftp", "sms"},
+		strings.ToLower(scheme))
 }
 
 func (w *writer) rawHTML(n *ast.RawHTML) {
@@ -144,13 +142,6 @@ func (w *writer) rawHTML(n *ast.RawHTML) {
 	default:
 		w.text(tag)
 	}
-}
-
-func checkbox(checked bool) string {
-	if checked {
-		return "☑ "
-	}
-	return "☐ "
 }
 
 // longestEntity bounds the length of a character reference, in bytes.

@@ -5,6 +5,7 @@ package markup
 
 import (
 	"strings"
+	"unicode/utf16"
 
 	"github.com/everthread/everthread/core"
 )
@@ -28,10 +29,7 @@ func Plain(md string) string { return Parse(md).Text }
 func UTF16Len(s string) int {
 	n := 0
 	for _, r := range s {
-		n++
-		if r > 0xFFFF {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }

@@ -32,54 +32,20 @@ func Excerpt(md string) string {
 	return b.String()
 }
 
+// refs matches references to messages with the blanks before them, and the beginning of a
+// link's target after them.
+var refs = regexp.MustCompile(`[ \t]*\[#[0-9]+(?:, *#[0-9]+)*\]\(?`)
+
 // StripRefs removes references to messages, such as [#123] and [#1, #2], and
 // the blanks before them from Markdown. Links whose text looks like one stay.
 func StripRefs(md string) string {
 	if !strings.Contains(md, "[#") {
 		return md
 	}
-	out := make([]byte, 0, len(md))
-	for i := 0; i < len(md); {
-		n := refLen(md[i:])
-		if n == 0 {
-			out = append(out, md[i])
-			i++
-			continue
+	return refs.ReplaceAllStringFunc(md, func(ref string) string {
+		if strings.HasSuffix(ref, "(") {
+			return ref
 		}
-		for len(out) > 0 && (out[len(out)-1] == ' ' || out[len(out)-1] == '\t') {
-			out = out[:len(out)-1]
-		}
-		i += n
-	}
-	return string(out)
-}
-
-// refLen returns the length of the reference at the beginning of s, or 0.
-func refLen(s string) int {
-	i := 0
-	for sep := byte('['); ; sep = ',' {
-		if i >= len(s) || s[i] != sep {
-			return 0
-		}
-		i++
-		for sep == ',' && i < len(s) && s[i] == ' ' {
-			i++
-		}
-		if i >= len(s) || s[i] != '#' {
-			return 0
-		}
-		digits := i + 1
-		for i = digits; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-		}
-		if i == digits {
-			return 0
-		}
-		if i < len(s) && s[i] == ']' {
-			break
-		}
-	}
-	if i+1 < len(s) && s[i+1] == '(' {
-		return 0
-	}
-	return i + 1
+		return ""
+	})
 }

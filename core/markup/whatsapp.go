@@ -57,7 +57,7 @@ func chatMarks(text string, spans []core.Span) []chatMark {
 		case core.SpanPre, core.SpanCode:
 			out = append(out, codeMark(text, s, i)...)
 		default:
-			if d := delimiter(s.Kind); d != "" && !within(spans[:i], s, d) {
+			if d := delimiters[s.Kind]; d != "" && !within(spans[:i], s, d) {
 				out = append(out, styleMarks(text, s, d, i)...)
 			}
 		}
@@ -65,23 +65,14 @@ func chatMarks(text string, spans []core.Span) []chatMark {
 	return out
 }
 
-// delimiter returns the delimiter on both sides of a span, "" if it has none.
-func delimiter(k core.SpanKind) string {
-	switch k {
-	case core.SpanBold, core.SpanHeading:
-		return "*"
-	case core.SpanItalic:
-		return "_"
-	case core.SpanStrike:
-		return "~"
-	}
-	return ""
-}
+// delimiters stand on both sides of the spans that have one.
+var delimiters = map[core.SpanKind]string{core.SpanBold: "*", core.SpanHeading: "*", core.SpanItalic: "_",
+	core.SpanStrike: "~"}
 
 // within reports whether one of outer has the same delimiter and holds s.
 func within(outer []core.Span, s core.Span, d string) bool {
 	return slices.ContainsFunc(outer, func(o core.Span) bool {
-		return delimiter(o.Kind) == d && o.Start <= s.Start && s.End <= o.End
+		return delimiters[o.Kind] == d && o.Start <= s.Start && s.End <= o.End
 	})
 }
 
@@ -94,9 +85,7 @@ func around(rank, start, end int, open, close string, index int) chatMark {
 // linkMark puts the URL after the text, unless the text is the URL.
 func linkMark(text string, s core.Span, index int) []chatMark {
 	scheme, rest, _ := strings.Cut(s.Value, ":")
-	switch strings.ToLower(scheme) {
-	case "http", "https", "mailto", "tel":
-	default:
+	if !slices.Contains([]string{"http", "https", "mailto", "tel"}, strings.ToLower(scheme)) {
 		return nil
 	}
 	shown := strings.TrimSpace(text[s.Start:s.End])
@@ -169,13 +158,8 @@ func arithmetic(text string, s core.Span) string {
 	if !unicode.IsDigit(before) || !unicode.IsDigit(after) {
 		return ""
 	}
-	switch s.Kind {
-	case core.SpanItalic:
-		return string(lookAlike('*'))
-	case core.SpanBold:
-		return strings.Repeat(string(lookAlike('*')), 2)
-	}
-	return ""
+	stars := map[core.SpanKind]int{core.SpanItalic: 1, core.SpanBold: 2}[s.Kind]
+	return strings.Repeat(string(lookAlikes['*']), stars)
 }
 
 // wordAt reports whether a word continues from left to right.

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/job"
 )
 
@@ -165,17 +166,7 @@ func (m *Files) write(name string, data []byte) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("create the media folder: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
-	if err != nil {
-		return "", fmt.Errorf("store attachment: %w", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := disk.WriteFile(path, data); err != nil {
 		return "", fmt.Errorf("store attachment: %w", err)
 	}
 	return name, nil

@@ -199,7 +199,7 @@ func alike(a, b map[string]bool) bool {
 func contentWords(content string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.FieldsFunc(text.Unaccent(content), func(r rune) bool { return !wordly(r) }) {
-		if utf8.RuneCountInString(w) > 1 && !strings.Contains(smallWords, " "+w+" ") {
+		if utf8.RuneCountInString(w) > 1 && !smallWords(w) {
 			out[strings.TrimSuffix(w, "s")] = true
 		}
 	}
@@ -207,6 +207,6 @@ func contentWords(content string) map[string]bool {
 }
 
 // smallWords have little meaning in English or French.
-const smallWords = " the an as by and of to in on at is are was has have for with that this it his her their my user le " +
+var smallWords = text.OneOf("the an as by and of to in on at is are was has have for with that this it his her their my user le " +
 	"la les un une des du de et est sont dans pour avec que qui son sa ses mon ma mes il elle au aux en " +
-	"utilisateur "
+	"utilisateur")

@@ -136,16 +136,7 @@ func (d *Deleter) note(user core.UserID, files []string) error {
 	if err != nil {
 		return fmt.Errorf("note the attachments: %w", err)
 	}
-	f, err := os.CreateTemp(d.Media, ".part-*")
-	if err != nil {
-		return fmt.Errorf("note the attachments: %w", disk.Cause(err))
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), d.noteFile(user))
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := disk.WriteFile(d.noteFile(user), b); err != nil {
 		return fmt.Errorf("note the attachments: %w", disk.Cause(err))
 	}
 	return nil

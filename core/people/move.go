@@ -48,7 +48,7 @@ type Mover struct {
 	Leases   Leases
 	Log      *zap.Logger
 	Now      func() time.Time
-	Standing Standing   // nil: there are no standing instructions
+	Standing Standing
 	Crash    core.Crash // after a step
 }
 
@@ -212,9 +212,6 @@ func (v *Mover) doneText(ctx context.Context, u core.User, kind core.MoveKind) (
 		return say(language).Split, nil
 	}
 	text := say(language).Joined
-	if v.Standing == nil {
-		return text, nil
-	}
 	more, err := v.Standing.Beyond(ctx, u.ID, language)
 	if err == nil && more != "" {
 		text += "\n\n" + more

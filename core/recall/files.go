@@ -95,14 +95,7 @@ func (s *search) nearPages(ctx context.Context) map[int64]float64 {
 
 // pageIDs returns the pages that may be among the best of a signal.
 func (s *search) pageIDs(postings map[string]core.Posting, near map[int64]float64) []int64 {
-	scores := map[int64]float64{}
-	for _, w := range s.in.words {
-		often := documents(w, postings)
-		weight := w.Weight * idf(max(leastDocuments, len(often)), len(often))
-		for id, tf := range often {
-			scores[id] += weight * s.Settings.frequency(float64(tf), 1, 1)
-		}
-	}
+	scores := s.Settings.lexical(s.in.words, postings)
 	ids := slices.SortedFunc(maps.Keys(scores), func(a, b int64) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a))
 	})

@@ -2,7 +2,6 @@ package recall
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -132,17 +131,6 @@ func (s *Searcher) shorten(text string, limit int) string {
 
 type getTool struct{ searcher *Searcher }
 
-// Spec describes conversation_get.
-func (getTool) Spec() core.ToolSpec {
-	return core.ToolSpec{
-		Name:        "conversation_get",
-		Description: "Read a message by message_id, a day's summary by day_segment_id, or a day's messages from one id to another.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"message_id":{"type":"integer"},"day_segment_id":{"type":"integer"},` +
-				`"from_message_id":{"type":"integer"},"to_message_id":{"type":"integer"}}}`),
-	}
-}
-
 // getInput holds the arguments of conversation_get.
 type getInput struct {
 	Message wholeNum `json:"message_id"`
@@ -176,8 +164,8 @@ type gotSummary struct {
 	State   core.SegmentState `json:"state"`
 }
 
-// Use reads a message, a summary or a range.
-func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+// use reads a message, a summary or a range.
+func (t getTool) use(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
 	var in getInput
 	if err := arguments(use.Arguments, &in); err != nil {
 		return core.ToolResult{}, err

@@ -24,14 +24,9 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 		}
 		return signals[core.ItemID(id)]
 	}
-	for _, w := range q.asked() {
-		often := documents(w, postings)
-		weight := w.Weight * idf(max(leastDocuments, len(often)), len(often))
-		for id, tf := range often {
-			item := signal(id)
-			item.FTS = true
-			item.Lexical += weight * s.Settings.frequency(float64(tf), 1, 1)
-		}
+	for id, score := range s.Settings.lexical(q.asked(), postings) {
+		item := signal(id)
+		item.FTS, item.Lexical = true, score
 	}
 	out := core.ItemSignals{Mode: modeHybrid}
 	near, note := s.nearItems(ctx, user, query)
@@ -60,6 +55,19 @@ func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string
 		return nil, note
 	}
 	return s.neighbours(ctx, user, asked, core.VectorItem, itemCandidates)
+}
+
+// lexical returns the BM25 of documents of one length, by their ids.
+func (s *Settings) lexical(words []Word, postings map[string]core.Posting) map[int64]float64 {
+	scores := map[int64]float64{}
+	for _, w := range words {
+		often := documents(w, postings)
+		weight := w.Weight * idf(max(leastDocuments, len(often)), len(often))
+		for id, tf := range often {
+			scores[id] += weight * s.frequency(float64(tf), 1, 1)
+		}
+	}
+	return scores
 }
 
 // documents returns how often documents hold a word, by their ids: 1, or 2 for more.

@@ -13,11 +13,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-var (
-	_ core.Tool = searchTool{}
-	_ core.Tool = getTool{}
-)
-
 // Names returns the roles that names mean in a query of a user; nil: none.
 type Names func(ctx context.Context, user core.UserID) map[string]core.Role
 
@@ -46,23 +41,22 @@ func NamesOf(u core.User) map[string]core.Role {
 // Tools returns conversation_search and conversation_get.
 // Their errors are sentences for the model.
 func Tools(s *Searcher, names Names) []core.Tool {
-	return []core.Tool{searchTool{s, names}, getTool{s}}
+	return []core.Tool{
+		core.NewTool("conversation_search",
+			"Search everything said with the user on earlier days, and files they sent (kind file, with page), by words and meaning. Name days and who spoke in the query.",
+			`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},`+
+				`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`,
+			searchTool{s, names}.use),
+		core.NewTool("conversation_get",
+			"Read a message by message_id, a day's summary by day_segment_id, or a day's messages from one id to another.",
+			`{"type":"object","properties":{"message_id":{"type":"integer"},"day_segment_id":{"type":"integer"},`+
+				`"from_message_id":{"type":"integer"},"to_message_id":{"type":"integer"}}}`, getTool{s}.use),
+	}
 }
 
 type searchTool struct {
 	searcher *Searcher
 	names    Names
-}
-
-// Spec describes conversation_search.
-func (searchTool) Spec() core.ToolSpec {
-	return core.ToolSpec{
-		Name:        "conversation_search",
-		Description: "Search everything said with the user on earlier days, and files they sent (kind file, with page), by words and meaning. Name days and who spoke in the query.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},` +
-				`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`),
-	}
 }
 
 // searchInput holds the arguments of conversation_search.
@@ -74,8 +68,8 @@ type searchInput struct {
 	MinScore float64  `json:"min_score"`
 }
 
-// Use searches.
-func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+// use searches. It reads the arguments itself, for its own errors.
+func (t searchTool) use(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
 	var in searchInput
 	if err := arguments(use.Arguments, &in); err != nil {
 		return core.ToolResult{}, err

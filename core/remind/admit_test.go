@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/remind"
 )
 
 func TestAdmit(t *testing.T) {
@@ -25,7 +24,7 @@ func TestAdmit(t *testing.T) {
 		{core.Reminder{Text: "tea", DueAt: now.AddDate(11, 0, 0)}, "ten years"},
 		{core.Reminder{Text: strings.Repeat("x", 1001), DueAt: now}, "1000 characters"},
 	} {
-		err := remind.Settings{}.Admit(c.r, now)
+		err := times.Admit(c.r, now)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.r, err, c.want)
 		}

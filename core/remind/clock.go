@@ -10,26 +10,27 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/everthread/everthread/core"
+	days "github.com/everthread/everthread/core/day"
 )
 
-// Next returns when a recurring reminder is next due after a moment, by the wall clock of
-// its zone; the zero time if it does not recur (again). A wall time that the zone skips is
-// due at the first instant after the gap, one that occurs twice at its first occurrence: no
-// time is lost or repeated. A date that a zone skipped altogether has no times.
-func Next(r core.Reminder, after time.Time) time.Time {
-	s, err := schedule(r.Cron)
+// Next returns when a cron expression is next due after a moment, by the wall clock of a
+// zone; the zero time if it does not recur (again). A wall time that the zone skips is due
+// at the first instant after the gap, one that occurs twice at its first occurrence: no time
+// is lost or repeated. A date that a zone skipped altogether has no times.
+func (Settings) Next(cron, zone string, after time.Time) time.Time {
+	s, err := schedule(cron)
 	if err != nil {
 		return time.Time{}
 	}
-	return next(s, zoneOf(r), after)
+	return next(s, zoneOf(zone), after)
 }
 
-// zoneOf returns the zone of a reminder; UTC if it is unknown.
-func zoneOf(r core.Reminder) *time.Location { return core.Settings{Zone: r.Zone}.Location(time.UTC) }
+// zoneOf returns the zone of a name; UTC if it is unknown.
+func zoneOf(name string) *time.Location { return core.Settings{Zone: name}.Location(time.UTC) }
 
 func next(s cron.Schedule, zone *time.Location, after time.Time) time.Time {
 	for wall := s.Next(wallOf(after, zone)); !wall.IsZero(); wall = s.Next(wall) {
-		at := first(wall, zone)
+		at := days.First(wall, zone)
 		if at.After(after) && wallOf(at, zone).Sub(wall) < longestGap {
 			return at
 		}
@@ -74,47 +75,6 @@ func wallOf(t time.Time, zone *time.Location) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// first returns the first instant at which a zone's wall time is wall (a time in UTC) or
-// later. It is exact if the zone changes its clocks at most once within a day and a half,
-// as all do.
-func first(wall time.Time, zone *time.Location) time.Time {
-	before, after := wall.Add(-16*time.Hour), wall.Add(16*time.Hour) // no zone is as far from UTC
-	old, now := offset(before, zone), offset(after, zone)
-	at := wall.Add(-old)
-	if old == now {
-		return at
-	}
-	change := changes(before, after, old, zone)
-	if at.Before(change) {
-		return at
-	}
-	if at = wall.Add(-now); at.Before(change) {
-		return change
-	}
-	return at
-}
-
-// changes returns the instant between two at which a zone's offset changes from old.
-func changes(from, to time.Time, old time.Duration, zone *time.Location) time.Time {
-	for to.Sub(from) > time.Second {
-		middle := from.Add(to.Sub(from) / 2).Truncate(time.Second)
-		if !middle.After(from) {
-			break
-		}
-		if offset(middle, zone) == old {
-			from = middle
-		} else {
-			to = middle
-		}
-	}
-	return to.Truncate(time.Second)
-}
-
-func offset(t time.Time, zone *time.Location) time.Duration {
-	_, seconds := t.In(zone).Zone()
-	return time.Duration(seconds) * time.Second
-}
-
 // Admit returns why an active reminder from elsewhere breaks the rules for new reminders;
 // nil: it does not. The caller checks MaxActive.
 func (s Settings) Admit(r core.Reminder, now time.Time) error {
@@ -128,10 +88,7 @@ func (s Settings) Admit(r core.Reminder, now time.Time) error {
 	if r.Cron == "" {
 		return nil
 	}
-	zone, err := time.LoadLocation(r.Zone)
-	if err != nil {
-		zone = time.UTC
-	}
+	zone := zoneOf(r.Zone)
 	every, err := schedule(r.Cron)
 	switch {
 	case err != nil || next(every, zone, now).IsZero():
@@ -158,8 +115,9 @@ func (m *Reminders) Snoozes(now time.Time, zone *time.Location) []Snooze {
 	wall := wallOf(now, zone)
 	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
 	out := []Snooze{{"hour", now.Add(time.Hour)}}
-	if at := first(midnight.Add(evenings), zone); at.After(out[0].At) {
+	if at := days.First(midnight.Add(evenings), zone); at.After(out[0].At) {
 		out = append(out, Snooze{"evening", at})
 	}
-	return append(out, Snooze{"morning", first(midnight.AddDate(0, 0, 1).Add(m.Settings.orDefault().DefaultHour), zone)})
+	morning := midnight.AddDate(0, 0, 1).Add(m.Settings.orDefault().DefaultHour)
+	return append(out, Snooze{"morning", days.First(morning, zone)})
 }

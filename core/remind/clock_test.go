@@ -9,7 +9,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
-	"github.com/everthread/everthread/core/remind"
 )
 
 // zones returns zones that change their clocks by an hour, by half of one, by two, at midnight,
@@ -63,7 +62,7 @@ func TestSkippedAndRepeatedTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, _, _, err := remind.Settings{}.Parse(c.text, now, l, "en")
+		at, _, _, err := times.Parse(c.text, now, l, "en")
 		if got := at.In(l).Format(time.RFC3339); err != nil || got != c.want {
 			t.Errorf("%s in %s: got %s, %v, want %s", c.text, c.zone, got, err, c.want)
 		}
@@ -84,7 +83,7 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 		last := start
 		days := map[string]int{}
 		for range fulltest.Size(15, 60) {
-			at := remind.Next(x, last)
+			at := times.Next(x.Cron, x.Zone, last)
 			if !at.After(last) {
 				r.Fatalf("%v after %v", at, last)
 			}
@@ -123,7 +122,7 @@ func TestNextOfManyKinds(t *testing.T) {
 			if last.Year() > 2090 { // 2100 is not a leap year, so the next 29 February may be more than nine years away
 				return
 			}
-			at := remind.Next(x, last)
+			at := times.Next(x.Cron, x.Zone, last)
 			if !at.After(last) || at.Sub(last) > 9*366*24*time.Hour {
 				r.Fatalf("%v after %v", at, last)
 			}
@@ -141,7 +140,7 @@ func TestNextInTheRepeatedHour(t *testing.T) {
 		"30 2 * * *":   time.Date(2026, 10, 26, 1, 30, 0, 0, time.UTC),
 		"*/30 * * * *": time.Date(2026, 10, 25, 2, 0, 0, 0, time.UTC),
 	} {
-		if at := remind.Next(core.Reminder{Cron: cron, Zone: "Europe/Paris"}, second); !at.Equal(want) {
+		if at := times.Next(cron, "Europe/Paris", second); !at.Equal(want) {
 			t.Errorf("%s: got %v", cron, at)
 		}
 	}
@@ -151,11 +150,11 @@ func TestNextOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, cron := range []string{"", "soon", "* * * *", "TZ=UTC 0 8 * *", "@every 1s", "0 8 30 2 *", "99 * * * *",
 		"CRON_TZ= * * * *"} {
-		if at := remind.Next(core.Reminder{Cron: cron, Zone: "Europe/Paris"}, morning()); !at.IsZero() {
+		if at := times.Next(cron, "Europe/Paris", morning()); !at.IsZero() {
 			t.Errorf("%q: %v", cron, at)
 		}
 	}
-	at := remind.Next(core.Reminder{Cron: "0 8 * * *", Zone: "Nowhere/Land"}, morning())
+	at := times.Next("0 8 * * *", "Nowhere/Land", morning())
 	if want := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC); !at.Equal(want) {
 		t.Errorf("an unknown zone counts as UTC: got %v", at)
 	}
@@ -177,7 +176,7 @@ func TestParseProperties(t *testing.T) {
 		}
 		now := time.Unix(rapid.Int64Range(1.7e9, 1.9e9).Draw(r, "now"), 0).UTC()
 		l := zone(t, rapid.SampledFrom(zones()).Draw(r, "zone"))
-		at, cron, rest, err := remind.Settings{}.Parse(text, now, l, rapid.SampledFrom([]string{"en", "fr"}).Draw(r,
+		at, cron, rest, err := times.Parse(text, now, l, rapid.SampledFrom([]string{"en", "fr"}).Draw(r,
 			"lang"))
 		if err != nil {
 			if err.Error() == "" || !at.IsZero() || cron != "" {
@@ -191,11 +190,11 @@ func TestParseProperties(t *testing.T) {
 		if cron == "" {
 			return
 		}
-		if again := remind.Next(core.Reminder{Cron: cron, Zone: l.String()}, now); !again.Equal(at) {
+		if again := times.Next(cron, l.String(), now); !again.Equal(at) {
 			r.Fatalf("%q: %q, %v, then %v", text, cron, at, again)
 		}
-		if remind.Describe(cron, "en") == "" {
-			r.Fatalf("%q has no description", cron)
+		if times.Describe(cron, "en") == "" {
+			r.Fatalf("%q is not described", cron)
 		}
 	})
 }
@@ -210,7 +209,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text, lang string) {
-		at, _, _, err := remind.Settings{}.Parse(text, morning(), l, lang)
+		at, _, _, err := times.Parse(text, morning(), l, lang)
 		if err == nil && !at.After(morning()) {
 			t.Errorf("%q: %v", text, at)
 		}

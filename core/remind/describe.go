@@ -19,7 +19,7 @@ type phrases struct {
 
 // Describe returns a cron expression in words, such as "every Monday and Thursday at
 // 08:00"; a complex one as it is.
-func Describe(expression, language string) string {
+func (Settings) Describe(expression, language string) string {
 	p := phrases{say(language), language}
 	f := strings.Fields(expression)
 	if len(f) != 5 {

@@ -23,7 +23,7 @@ type DueStore interface {
 	Fire(ctx context.Context, f core.Fire) (core.MessageID, error)
 }
 
-// Firer sends reminders that are due. All fields except Meter are required.
+// Firer sends reminders that are due. All fields are required.
 type Firer struct {
 	Store    DueStore
 	Users    core.Users
@@ -68,7 +68,7 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 		return fmt.Errorf("plan: %w", err)
 	}
 	text := f.text(u, r, now)
-	out := core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: Next(r, now), Now: now,
+	out := core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: f.Settings.Next(r.Cron, r.Zone, now), Now: now,
 		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text,
 			Tokens: f.Tokens.Count(text), SentAt: now}}
 	for _, t := range targets {
@@ -79,7 +79,7 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	if errors.Is(err, core.ErrChanged) {
 		return nil // another process was first, or it was cancelled
 	}
-	if err == nil && f.Meter != nil {
+	if err == nil {
 		f.Meter.Count("everthread_reminders_total", 1)
 	}
 	return err
@@ -93,5 +93,5 @@ func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
 		return "⏰ " + r.Text
 	}
 	language := cmp.Or(u.Settings.Language, f.Settings.Language)
-	return fmt.Sprintf(say(language).Due, r.Text, moment(due, zoneOf(r), language))
+	return fmt.Sprintf(say(language).Due, r.Text, f.Settings.Moment(due, zoneOf(r.Zone), language))
 }

@@ -35,6 +35,9 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// times are settings with all defaults.
+var times remind.Settings
+
 // morning is Thursday 19 November 2026, 09:30 in Paris.
 func morning() time.Time { return time.Date(2026, 11, 19, 8, 30, 0, 0, time.UTC) }
 
@@ -79,7 +82,7 @@ func TestParse(t *testing.T) {
 				continue
 			}
 			n++
-			at, cron, rest, err := remind.Settings{}.Parse(text, morning(), paris, lang)
+			at, cron, rest, err := times.Parse(text, morning(), paris, lang)
 			fmt.Fprintf(&b, "%s => %s\n", text, said(at, cron, rest, err, paris))
 		}
 		if n < 80 {

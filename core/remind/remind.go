@@ -77,12 +77,6 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 
 func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language, s.Language) }
 
-// moment returns a time with its date in words of a language.
-func moment(t time.Time, zone *time.Location, language string) string {
-	t = t.In(zone)
-	return fmt.Sprintf(say(language).At, days.Name(t.Format(time.DateOnly), "", language), t.Format("15:04"))
-}
-
 // The methods below read and describe times, for reminders and for tasks.
 
 // Read parses words with a time and a text, such as "every weekday at 7:30 tell the news".
@@ -112,11 +106,6 @@ func (s Settings) ReadExactly(use core.ToolUse, when, cron string) (time.Time, s
 	return at, cron, err
 }
 
-// Next returns when a cron expression is next due in a zone; see Next.
-func (Settings) Next(cron, zone string, after time.Time) time.Time {
-	return Next(core.Reminder{Cron: cron, Zone: zone}, after)
-}
-
 // Newest returns the newest time up to now of an expression that was due at due, and the
 // number of missed times before it. Times of more than a month ago count as one.
 func (s Settings) Newest(due time.Time, cron, zone string, now time.Time) (newest time.Time, passed int) {
@@ -133,12 +122,10 @@ func (s Settings) Newest(due time.Time, cron, zone string, now time.Time) (newes
 	return due, passed
 }
 
-// Describe returns a cron expression in words; see Describe.
-func (Settings) Describe(cron, language string) string { return Describe(cron, language) }
-
 // Moment returns a time with its date in words of a language.
 func (s Settings) Moment(at time.Time, zone *time.Location, language string) string {
-	return moment(at, zone, cmp.Or(language, s.Language))
+	language, at = cmp.Or(language, s.Language), at.In(zone)
+	return fmt.Sprintf(say(language).At, days.Name(at.Format(time.DateOnly), "", language), at.Format("15:04"))
 }
 
 // Often reports whether a cron expression is due more often than a reminder may be, or

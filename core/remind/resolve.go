@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	days "github.com/everthread/everthread/core/day"
 )
 
 // calendar resolves parsed times to instants.
@@ -85,7 +86,7 @@ func (c calendar) once(f found) (time.Time, error) {
 	if f.delta > 0 {
 		from := c.now
 		if f.date.kind == relative {
-			from = first(wallOf(c.now, c.zone).AddDate(f.date.years, f.date.months, f.date.days), c.zone)
+			from = days.First(wallOf(c.now, c.zone).AddDate(f.date.years, f.date.months, f.date.days), c.zone)
 		}
 		return from.Add(f.delta).UTC().Truncate(time.Millisecond), nil
 	}
@@ -93,7 +94,7 @@ func (c calendar) once(f found) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return first(midnight.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).UTC(), nil
+	return days.First(midnight.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).UTC(), nil
 }
 
 // minutes returns the given or default time of day, in minutes since midnight.
@@ -158,7 +159,7 @@ func (c calendar) weekday(f found, today time.Time) time.Time {
 			ahead += 7
 		}
 	case coming:
-		passed := f.times == nil && f.period == anyTime || !first(today.Add(time.Duration(c.minutes(f))*time.Minute),
+		passed := f.times == nil && f.period == anyTime || !days.First(today.Add(time.Duration(c.minutes(f))*time.Minute),
 			c.zone).After(c.now)
 		if ahead == 0 && passed {
 			ahead = 7
@@ -177,7 +178,7 @@ func (c calendar) dated(f found, today time.Time) (time.Time, error) {
 	for range 12 * 9 { // 29 February: up to eight years
 		t := time.Date(y, m, said.day, 0, 0, 0, 0, time.UTC)
 		fits := (said.year == 0 || said.year == y) && (said.month == 0 || said.month == m) && t.Day() == said.day
-		if fits && (said.year != 0 || first(t.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).After(c.now)) {
+		if fits && (said.year != 0 || days.First(t.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).After(c.now)) {
 			return t, nil
 		}
 		if said.year != 0 && (y != said.year || m != said.month) {

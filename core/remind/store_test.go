@@ -57,7 +57,7 @@ func TestOnceOnTheStore(t *testing.T) {
 	var failed [4]error
 	for n := range failed {
 		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(),
-			Channels: new(world), Log: zap.NewNop()}
+			Channels: new(world), Meter: uncounted{}, Log: zap.NewNop()}
 		work.Go(func() { failed[n] = f.Run(ctx, later) })
 	}
 	work.Wait()

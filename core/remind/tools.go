@@ -37,11 +37,11 @@ type reminderJSON struct {
 }
 
 func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON {
-	zone := zoneOf(r)
+	zone := zoneOf(r.Zone)
 	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339),
-		Zone: r.Zone, Foreign: r.Tainted, Local: moment(r.DueAt, zone, language)}
+		Zone: r.Zone, Foreign: r.Tainted, Local: m.Moment(r.DueAt, zone, language)}
 	if r.Cron != "" {
-		out.Repeats = Describe(r.Cron, language)
+		out.Repeats = m.Describe(r.Cron, language)
 	}
 	return out
 }

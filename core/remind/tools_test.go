@@ -171,7 +171,7 @@ func TestDescribe(t *testing.T) {
 		"15 6 * * 1,2,3,5": {"every Monday, Tuesday, Wednesday and Friday at 06:15",
 			"chaque lundi, mardi, mercredi et vendredi à 06:15"},
 	} {
-		if got := [2]string{remind.Describe(expression, "en"), remind.Describe(expression, "fr")}; got != want {
+		if got := [2]string{times.Describe(expression, "en"), remind.Settings{}.Describe(expression, "fr")}; got != want {
 			t.Errorf("%s: got %q", expression, got)
 		}
 	}

@@ -112,7 +112,8 @@ func newWorld(t testing.TB) *world {
 	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram",
 		External: "111"}},
 		Why: "home"}}
-	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w, Log: zap.NewNop()}
+	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w,
+		Meter: uncounted{}, Log: zap.NewNop()}
 	return w
 }
 
@@ -167,3 +168,7 @@ func (w *world) told() string {
 	w.fired = nil
 	return b.String()
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

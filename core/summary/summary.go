@@ -252,8 +252,7 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 			return err
 		}
 	}
-	var m *core.ModelError
-	errors.As(cause, &m)
+	m, _ := errors.AsType[*core.ModelError](cause)
 	switch {
 	case errors.Is(cause, core.ErrFenced), errors.Is(cause, core.ErrChanged), errors.Is(cause, context.Canceled):
 		return cause

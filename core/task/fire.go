@@ -36,7 +36,7 @@ type Budgets interface {
 	TaskBudget(s core.Settings, now time.Time) core.Budget
 }
 
-// Firer begins the turns of tasks that are due. All fields except Meter are required.
+// Firer begins the turns of tasks that are due. All fields are required.
 type Firer struct {
 	*Tasks
 	Due      DueStore
@@ -89,7 +89,7 @@ func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
 		}
 		out.Run.State, out.Run.Cause = core.RunFailed, core.CauseTokens
 	}
-	f.count(string(out.Run.Cause))
+	f.Meter.Count("everthread_tasks_total", 1, string(out.Run.Cause))
 	return ignoreChanged(f.tell(ctx, k, u, to, out))
 }
 
@@ -99,12 +99,6 @@ func ignoreChanged(err error) error {
 		return nil
 	}
 	return err
-}
-
-func (f *Firer) count(result string) {
-	if f.Meter != nil {
-		f.Meter.Count("everthread_tasks_total", 1, result)
-	}
 }
 
 // target returns the target of a turn without a message: that of proactive messages, else
@@ -159,7 +153,7 @@ func (f *Firer) begin(ctx context.Context, k core.Task, u core.User, to core.Tar
 	}
 	err := f.Due.FireTask(ctx, out)
 	if err == nil {
-		f.count("begun")
+		f.Meter.Count("everthread_tasks_total", 1, "begun")
 	}
 	return err
 }

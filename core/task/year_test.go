@@ -135,10 +135,10 @@ func newFates(t *testing.T) *fates {
 	for range 2 {
 		f.firers = append(f.firers, &task.Firer{Tasks: f.tasks, Due: f.Store, Users: f, Planner: f, Calendar: cal,
 			Tokens: counter{}, Channels: f, Log: zap.NewNop(),
-			Budgets: f})
+			Budgets: f, Meter: uncounted{}})
 	}
 	f.remind = &remind.Firer{Store: f.Store, Users: f, Planner: f, Tokens: counter{}, Channels: f,
-		Settings: remind.Settings{Language: "en"}, Log: zap.NewNop()}
+		Settings: remind.Settings{Language: "en"}, Meter: uncounted{}, Log: zap.NewNop()}
 	return f
 }
 
@@ -429,3 +429,7 @@ func TestTimesGoBy(t *testing.T) {
 	f.live()
 	f.check()
 }
+
+type uncounted struct{}
+
+func (uncounted) Count(string, float64, ...string) {}

@@ -22,6 +22,19 @@ func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
+// OneOf returns a function that reports whether a word is in a list, whose words are
+// separated by white space. The list is read at the first use.
+func OneOf(list string) func(word string) bool {
+	known := sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for w := range strings.FieldsSeq(list) {
+			out[w] = true
+		}
+		return out
+	})
+	return func(word string) bool { return known()[word] }
+}
+
 // Fold returns s in a form for comparison: in lower case, without accents and other
 // marks, with one kind of apostrophe and of hyphen.
 func Fold(s string) string {
