@@ -47,50 +47,43 @@ func (t *tx) readLeases() Statement {
 
 // enter locks the user's row, reads first with it, and converts the leases in the user's
 // rows to jobs, unless t knows them.
-func (t *tx) enter(first ...Statement) error {
+func (t *tx) enter(first ...Statement) {
 	if t.unlocked {
-		return nil
+		return
 	}
 	ask := append([]Statement{t.lock()}, first...)
 	if t.user != 0 && !t.knowsLeases {
 		ask = append(ask, t.readLeases())
 	}
-	if err := t.ask(ask...); err != nil {
-		return err
-	}
-	return t.makeJobs()
+	t.ask(ask...)
+	t.makeJobs()
 }
 
 // leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads
 // jobs.
-func (t *tx) leasesAsJobs() error {
+func (t *tx) leasesAsJobs() {
 	if !t.knowsLeases {
-		return nil
+		return
 	}
 	t.knowsLeases = false
-	if err := t.ask(t.readLeases()); err != nil {
-		return err
-	}
-	return t.makeJobs()
+	t.ask(t.readLeases())
+	t.makeJobs()
 }
 
 // keptLease is called after a row with a lease is stored. It converts the lease to a job if
 // a process is alive that does not know such leases.
-func (t *tx) keptLease() error {
-	if t.s.allKnow(leasesVersion) {
-		return nil
+func (t *tx) keptLease() {
+	if !t.s.allKnow(leasesVersion) {
+		t.leasesAsJobs()
 	}
-	return t.leasesAsJobs()
 }
 
-func (t *tx) makeJobs() error {
+func (t *tx) makeJobs() {
+	count := func(query string, args ...any) (int64, error) { return t.count(query, args...), t.err }
 	for _, l := range t.leases {
-		if err := makeJob(t.count, l, l.until); err != nil {
-			return err
-		}
+		t.fail(makeJob(count, l, l.until))
 	}
 	t.leases = nil
-	return nil
 }
 
 // makeJob converts a lease to a job that is held until `until`, unless somebody else has.

@@ -97,7 +97,7 @@ func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Su
 	for _, v := range versions {
 		p.putVersion(m, r, v, id, v.Version)
 		if v.Version == g.SummaryVersion && !g.Hidden {
-			p.try(func() error { return p.into.index(core.DocSummary, int64(id), r.text(v.Markdown)) })
+			p.into.index(core.DocSummary, int64(id), r.text(v.Markdown))
 		}
 	}
 	p.remember(m, g.ID, day{into: id, windows: true})
@@ -181,7 +181,7 @@ func (p *pair) joinSummaries(m *move, r renumbering, g, there core.Segment, vers
 		}
 	}
 	p.putVersion(m, renumbering{}, out, there.ID, newest+1)
-	p.try(func() error { return p.into.index(core.DocSummary, int64(there.ID), out.Markdown) })
+	p.into.index(core.DocSummary, int64(there.ID), out.Markdown)
 	return newest + 1
 }
 

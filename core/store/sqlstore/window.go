@@ -373,6 +373,13 @@ func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID)
 	return b, err
 }
 
+// threadOr is threadOr for a thread of the user.
+func (t *tx) threadOr(id core.ThreadID) core.ThreadID {
+	id, err := threadOr(t, t.user, id)
+	t.fail(err)
+	return id
+}
+
 // threadOr returns id, or the continuous thread's if that is 0.
 func threadOr(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, error) {
 	if id != 0 {
