@@ -50,7 +50,10 @@ func (t *tx) answeredTurn(id core.MessageID) (core.Message, core.Turn) {
 // shelve removes the answer of a turn from the conversation: it becomes a core.KindAnswer, to
 // which only the table answers refers.
 func (t *tx) shelve(m core.Message, turn core.Turn) {
-	said := t.saidBy(m, turn)
+	// Tool calls and results, then the answer.
+	said := listOf(t, scanMessage,
+		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+		AND position > 0 AND turn_id = $4 AND role <> 'user' ORDER BY position`, t.user, turn.Thread, m.Position, turn.ID)
 	if t.err != nil || len(said) == 0 {
 		return
 	}
@@ -61,14 +64,6 @@ func (t *tx) shelve(m core.Message, turn core.Turn) {
 		t.exec(`UPDATE messages SET kind = 'answer', position = 0, covered = 0 WHERE user_id = $1 AND id = $2`, t.user, m.ID)
 	}
 	t.exchanged(turn.Segment, said, -1)
-}
-
-// saidBy lists the messages of a turn that read m, in order: tool calls and results, then the
-// answer.
-func (t *tx) saidBy(m core.Message, turn core.Turn) []core.Message {
-	return listOf(t, scanMessage,
-		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
-		AND position > 0 AND turn_id = $4 AND role <> 'user' ORDER BY position`, t.user, turn.Thread, m.Position, turn.ID)
 }
 
 // exchanged updates everything that rests on messages of a segment after they left the

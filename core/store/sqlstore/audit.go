@@ -108,9 +108,8 @@ func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow)
 // SweepAudit removes old rows; see core.AuditStore.
 func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.writeShared(ctx, "sweep the audit", func(q querier) (err error) {
-		n, err = q.count(`DELETE FROM audit WHERE at < $1`, ms(before))
-		return err
+	err := s.writeShared(ctx, "sweep the audit", func(t *transaction) {
+		n = t.count(`DELETE FROM audit WHERE at < $1`, ms(before))
 	})
 	return int(n), err
 }

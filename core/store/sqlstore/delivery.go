@@ -144,11 +144,10 @@ func (t *tx) delivery(id core.DeliveryID) core.Delivery {
 }
 
 func loadParts(q reader, d *core.Delivery) error {
-	rows, err := q.rows(
-		`SELECT n, body, state, native_id, repeats, resent, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
-	d.Parts, err = collect(rows, err, func(r scanner) (p core.DeliveryPart, err error) {
-		return p, r.Scan(&p.N, asJSON(&p.Part), &p.State, &p.NativeID, &p.Repeats, &p.Resent, asTime(&p.SentAt), &p.Error)
-	})
+	parts, err := list(q, fields(func(p *core.DeliveryPart) []any {
+		return []any{&p.N, asJSON(&p.Part), &p.State, &p.NativeID, &p.Repeats, &p.Resent, asTime(&p.SentAt), &p.Error}
+	}), `SELECT n, body, state, native_id, repeats, resent, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
+	d.Parts = parts
 	keyParts(d)
 	return err
 }
@@ -251,7 +250,10 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 		}
 		t.markPart(d, p, storedState(r))
 		if was == core.DeliveryUnknown && (r.State == core.DeliveryPending || r.State == core.DeliveryParked) {
-			t.stillUnknown(d, p)
+			// It may have arrived, and its repeat was refused for now: the next attempt is a repeat, too.
+			t.exec(
+				`UPDATE delivery_parts SET state = 'sending', repeats = $4 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
+				t.user, d.ID, p.N, p.Repeats)
 		}
 		more = t.afterPart(d, n, r, now)
 	}, readSending(d, &h))
@@ -270,14 +272,6 @@ func readSending(d *core.Delivery, h *holding) Statement {
 			h.held = h.held || h.kept
 			return err
 		}}
-}
-
-// stillUnknown keeps a part as one that may have arrived, after its repeat was refused for now:
-// its next attempt is marked as a repeat, too.
-func (t *tx) stillUnknown(d *core.Delivery, p *core.DeliveryPart) {
-	t.exec(
-		`UPDATE delivery_parts SET state = 'sending', repeats = $4 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
-		t.user, d.ID, p.N, p.Repeats)
 }
 
 // storedState returns the state to store for a part: pending if it was parked, and sending if

@@ -117,8 +117,8 @@ func (s *Store) ShareHeads(ctx context.Context, limit int) (int, error) {
 		user core.UserID
 		id   core.TurnID
 	}
-	rows, err := s.one(ctx).rows(`SELECT user_id, id FROM epochs WHERE whole = 1 ORDER BY user_id, id LIMIT $1`, limit)
-	all, err := collect(rows, err, func(r scanner) (e row, err error) { return e, r.Scan(&e.user, &e.id) })
+	all, err := list(s.one(ctx), fields(func(e *row) []any { return []any{&e.user, &e.id} }),
+		`SELECT user_id, id FROM epochs WHERE whole = 1 ORDER BY user_id, id LIMIT $1`, limit)
 	moved := 0
 	for err == nil && moved < len(all) {
 		user, from := all[moved].user, moved

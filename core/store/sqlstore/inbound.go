@@ -314,18 +314,11 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 			return
 		}
 		t.rewrite(old, m, now)
-		if old.Position == 0 {
-			t.answerEdited(old.Thread, now)
+		// One that no turn has read gets a turn: that of its first text may have failed.
+		if old.Position == 0 && !t.ownSettings().Paused {
+			t.turnIfPending(old.Thread, now)
 		}
 	})
-}
-
-// answerEdited ensures that a message edited before a turn read it gets a turn: the turn of
-// its first text may have failed.
-func (t *tx) answerEdited(thread core.ThreadID, now time.Time) {
-	if !t.ownSettings().Paused {
-		t.turnIfPending(thread, now)
-	}
 }
 
 // Referred returns the message with the service's id native, or ErrNotFound.

@@ -309,10 +309,7 @@ func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
 // Lapse ends all leases.
 func (s *Store) Lapse(ctx context.Context) (int, error) {
 	var n int
-	err := s.writeShared(ctx, "lapse leases", func(q querier) (err error) {
-		n, err = endLeases(q, "")
-		return err
-	})
+	err := s.writeShared(ctx, "lapse leases", func(t *transaction) { n = t.endLeases("") })
 	return n, err
 }
 
@@ -328,13 +325,10 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 
 // QueueStats returns the depth of each queue.
 func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
-	rows, err := s.one(ctx).rows(
-		`SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
-			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (` +
-			ownLeases + ownSending + `) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
-	return collect(rows, err, func(r scanner) (q core.QueueStat, err error) {
-		return q, r.Scan(&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest))
-	})
+	scan := fields(func(q *core.QueueStat) []any { return []any{&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest)} })
+	return list(s.one(ctx), scan, `SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
+			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (`+
+		ownLeases+ownSending+`) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
 }
 
 // awaken notifies the workers of a queue of new work for this user.

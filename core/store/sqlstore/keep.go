@@ -14,14 +14,12 @@ import (
 func (s *Store) Acquire(ctx context.Context, name, worker string, now, until time.Time) (int64, bool, error) {
 	var fence int64
 	held := false
-	err := s.writeShared(ctx, "acquire lease", func(q querier) error {
-		err := q.row(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
+	err := s.writeShared(ctx, "acquire lease", func(t *transaction) {
+		held = t.find(&fence, `INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
 			ON CONFLICT (name) DO UPDATE SET until = excluded.until, worker = excluded.worker,
 				fence = CASE WHEN leases.worker = excluded.worker THEN leases.fence ELSE leases.fence + 1 END
 			WHERE leases.worker = excluded.worker OR leases.until <= $4
-			RETURNING fence`, name, worker, ms(until), ms(now)).Scan(&fence)
-		held = err == nil
-		return optional(err)
+			RETURNING fence`, name, worker, ms(until), ms(now))
 	})
 	return fence, held, err
 }
@@ -33,31 +31,29 @@ func (s *Store) Release(ctx context.Context, name, worker string) error {
 
 // execShared runs one statement in a transaction of no user.
 func (s *Store) execShared(ctx context.Context, op, query string, args ...any) error {
-	return s.writeShared(ctx, op, func(q querier) error {
-		_, err := q.exec(query, args...)
-		return err
-	})
+	return s.writeShared(ctx, op, func(t *transaction) { t.exec(query, args...) })
 }
 
 // writeShared runs f in one writing transaction of no user.
-func (s *Store) writeShared(ctx context.Context, op string, f func(q querier) error) error {
+func (s *Store) writeShared(ctx context.Context, op string, f func(t *transaction)) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.writeSharedLong(ctx, op, f)
 }
 
 // writeSharedLong is writeShared without the dialect's timeout.
-func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier) error) error {
-	tx, err := s.write.BeginTx(ctx, nil)
+func (s *Store) writeSharedLong(ctx context.Context, op string, f func(t *transaction)) error {
+	db, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return wrap(op, err)
 	}
-	if err := f(querier{s: s, ctx: ctx, db: tx}); err != nil {
-		_ = tx.Rollback()
-		return wrap(op, err)
+	t := &transaction{s: s, ctx: ctx, db: db}
+	if f(t); t.err != nil {
+		_ = db.Rollback()
+		return wrap(op, t.err)
 	}
 	s.commits.Add(1)
-	return wrap(op, tx.Commit())
+	return wrap(op, db.Commit())
 }
 
 // Take reserves the next slot of a limiter: a leaky bucket, stored as the time of its next
@@ -65,10 +61,10 @@ func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier
 func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int,
 	now time.Time) (time.Duration, error) {
 	var slot int64
-	err := s.writeShared(ctx, "take rate", func(q querier) error {
-		return q.row(`INSERT INTO rates (key, at) VALUES ($1, $2)
+	err := s.writeShared(ctx, "take rate", func(t *transaction) {
+		t.get(&slot, `INSERT INTO rates (key, at) VALUES ($1, $2)
 			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at + $3 > excluded.at THEN rates.at + $3 ELSE excluded.at END
-			RETURNING at - $3`, key, now.Add(-every*time.Duration(burst-2)).UnixMicro(), every.Microseconds()).Scan(&slot)
+			RETURNING at - $3`, key, now.Add(-every*time.Duration(burst-2)).UnixMicro(), every.Microseconds())
 	})
 	return max(0, time.UnixMicro(slot).Sub(now)), err
 }
@@ -142,10 +138,10 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total := int64(0)
 	var late []core.UserID
-	err := s.writeSharedLong(ctx, "sweep", func(q querier) (err error) {
-		if late, err = expire(q, now); err != nil {
-			return err
-		}
+	err := s.writeSharedLong(ctx, "sweep", func(t *transaction) {
+		late = listOf(t, column[core.UserID], `UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
+			WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
+			ms(now))
 		total = int64(len(late))
 		for _, step := range []struct {
 			query  string
@@ -161,25 +157,13 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			{`DELETE FROM rates WHERE at < $1`, now.UnixMicro()},
 			{`DELETE FROM once WHERE at < $1`, ms(raw)},
 		} {
-			n, err := q.count(step.query, step.before)
-			if err != nil {
-				return err
-			}
-			total += n
+			total += t.count(step.query, step.before)
 		}
-		return nil
 	})
 	if err == nil {
 		s.changes.publish(slices.DeleteFunc(late, func(u core.UserID) bool { return u == 0 })...)
 	}
 	return int(total), err
-}
-
-// expire ends expired parked deliveries, and returns their users.
-func expire(q querier, now time.Time) ([]core.UserID, error) {
-	return list(q, column[core.UserID], `UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
-		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
-		ms(now))
 }
 
 // speakJob enqueues the job that speaks the answer of a turn, if requested.

@@ -79,27 +79,23 @@ func (t *tx) keptLease() {
 }
 
 func (t *tx) makeJobs() {
-	count := func(query string, args ...any) (int64, error) { return t.count(query, args...), t.err }
 	for _, l := range t.leases {
-		t.fail(makeJob(count, l, l.until))
+		t.makeJob(l, l.until)
 	}
 	t.leases = nil
 }
 
 // makeJob converts a lease to a job that is held until `until`, unless somebody else has.
-func makeJob(count func(query string, args ...any) (int64, error), l lease, until int64) error {
+func (t *transaction) makeJob(l lease, until int64) {
 	table, job := "turns", turnJob(l.thread, at(l.since))
 	if l.to.Channel != "" {
 		table, job = "deliveries", deliveryJob(l.to, core.DeliveryID(l.id), at(l.since))
 	}
-	n, err := count(`UPDATE `+table+` SET lease_until = 0 WHERE user_id = $1 AND id = $2 AND lease_until > 0`, l.user, l.id)
-	if err != nil || n == 0 {
-		return err
-	}
 	job.User, job.Ref = l.user, l.id
-	_, err = count(insertJob, jobRow(job, core.JobID(l.id), core.JobRunning, core.Lease{Attempt: 1, Until: at(until)},
-		l.worker)...)
-	return err
+	if t.count(`UPDATE `+table+` SET lease_until = 0 WHERE user_id = $1 AND id = $2 AND lease_until > 0`, l.user, l.id) > 0 {
+		t.exec(insertJob, jobRow(job, core.JobID(l.id), core.JobRunning, core.Lease{Attempt: 1, Until: at(until)},
+			l.worker)...)
+	}
 }
 
 // overdue is how often a process looks for expired leases in rows.
@@ -116,32 +112,22 @@ func (s *Store) lapse(ctx context.Context, now time.Time) error {
 	if err != nil || len(over) == 0 {
 		return err
 	}
-	return s.writeShared(ctx, "end leases", func(q querier) error { return q.endLeases(over) })
+	return s.writeShared(ctx, "end leases", func(t *transaction) { t.lapsed(over) })
 }
 
-// endLeases converts leases to jobs that anybody may claim.
-func (q querier) endLeases(over []lease) error {
+// lapsed converts leases to jobs that anybody may claim.
+func (t *transaction) lapsed(over []lease) {
 	for _, l := range over {
-		if err := makeJob(q.count, l, 0); err != nil {
-			return err
-		}
+		t.makeJob(l, 0)
 	}
-	return nil
 }
 
 // endLeases ends the leases of a worker (empty: of all) and returns their number.
-func endLeases(q querier, worker string) (int, error) {
+func (t *transaction) endLeases(worker string) int {
 	mine, args := ``, []any(nil)
 	if worker != "" {
 		mine, args = ` AND worker = $1`, []any{worker}
 	}
-	kept, err := list(q, scanLease, ownLeases+mine+ownSending+mine, args...)
-	if err != nil {
-		return 0, err
-	}
-	if err := q.endLeases(kept); err != nil {
-		return 0, err
-	}
-	n, err := q.count(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`+mine, args...)
-	return int(n), err
+	t.lapsed(listOf(t, scanLease, ownLeases+mine+ownSending+mine, args...))
+	return int(t.count(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`+mine, args...))
 }

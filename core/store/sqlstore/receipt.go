@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -211,24 +210,22 @@ func (s *Store) State(ctx context.Context, account, key string) (string, error) 
 
 // SetState stores values of a channel's state; see core.StateStore.
 func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f core.Fence) error {
-	return s.writeSharedLong(ctx, "set state", func(q querier) error {
-		if f != (core.Fence{}) {
-			var held bool
-			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
-				f.Worker, f.N).Scan(&held)
-			if err != nil || !held {
-				return cmp.Or(err, core.ErrFenced)
-			}
+	return s.writeSharedLong(ctx, "set state", func(t *transaction) {
+		held := f == core.Fence{}
+		if !held {
+			t.get(&held, `SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
+				f.Worker, f.N)
+		}
+		if !held {
+			t.fail(core.ErrFenced)
 		}
 		for key, value := range values {
-			query, args := `INSERT INTO states (account, key, value) VALUES ($1, $2, $3) ON CONFLICT (account, key) DO UPDATE SET value = excluded.value`, []any{account, key, value}
 			if value == "" {
-				query, args = `DELETE FROM states WHERE account = $1 AND key = $2`, args[:2]
+				t.exec(`DELETE FROM states WHERE account = $1 AND key = $2`, account, key)
+				continue
 			}
-			if _, err := q.exec(query, args...); err != nil {
-				return err
-			}
+			t.exec(`INSERT INTO states (account, key, value) VALUES ($1, $2, $3) ON CONFLICT (account, key) DO UPDATE SET value = excluded.value`,
+				account, key, value)
 		}
-		return nil
 	})
 }

@@ -305,14 +305,8 @@ func (t *tx) redactDeliveries(m core.Message) {
 
 // stopIfEmpty stops a running turn whose inputs are all redacted.
 func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) {
-	if t.left(t.turn(m.Turn)) == 0 {
-		t.stopRunning(m.Turn, out)
-	}
-}
-
-// stopRunning asks a turn to stop, if it is still running.
-func (t *tx) stopRunning(id core.TurnID, out *core.Noted) {
-	if t.count(`UPDATE turns SET stop = 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`, t.user, id) > 0 {
-		t.toldTurn(id, out)
+	if t.left(t.turn(m.Turn)) == 0 && t.count(`UPDATE turns SET stop = 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`,
+		t.user, m.Turn) > 0 {
+		t.toldTurn(m.Turn, out)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// transaction is a database transaction, with what the transactions of its users share.
+// transaction is a writing database transaction, with what the transactions of its users share.
 //
 // It remembers its first error, as a bufio.Writer does, and fails with it. After that it runs and
 // reads nothing: statements do nothing, and reads leave their destinations as they are. So code
@@ -18,7 +18,7 @@ type transaction struct {
 	s     *Store
 	ctx   context.Context
 	db    database
-	conn  *sql.Conn // holds the transaction, where statements are pipelined
+	conn  *sql.Conn // holds the transaction, if statements are pipelined
 	queue []Statement
 	err   error // the first one
 
@@ -46,7 +46,7 @@ func (t *transaction) fail(err error) {
 func (t *transaction) exec(query string, args ...any) {
 	switch {
 	case t.err != nil:
-	case t.s.dialect.Pipeline != nil:
+	case t.conn != nil:
 		t.queue = append(t.queue, Statement{Query: query, Args: t.s.prepared(query, args)})
 	default:
 		t.count(query, args...)
@@ -139,7 +139,7 @@ func (t *transaction) rows(query string, args ...any) (rows, error) {
 		return nil, t.err
 	}
 	t.s.trips.Add(1)
-	all, err := t.db.QueryContext(t.ctx, query, t.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
+	all, err := t.db.QueryContext(t.ctx, query, t.s.prepared(query, args)...) //nolint:rowserrcheck // each looks
 	return allRows{all, t}, t.remember(err)
 }
 
