@@ -18,8 +18,7 @@ func (t *tx) regenerate(e core.Regenerate) {
 		t.fail(fmt.Errorf("it is being answered: %w", core.ErrRefused))
 		return
 	}
-	var newer bool
-	t.get(&newer, `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')) OR EXISTS (SELECT 1 FROM messages
+	newer := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')) OR EXISTS (SELECT 1 FROM messages
 		WHERE user_id = $1 AND thread_id = $3 AND position > $4 AND turn_id <> $5) OR EXISTS (SELECT 1 FROM messages
 		WHERE user_id = $1 AND thread_id = $3 AND `+unread+`)`, t.user, threadKey(turn.Thread), turn.Thread, m.Position,
 		turn.ID)
@@ -111,8 +110,8 @@ func (t *tx) unshelve(m core.Message, turn core.TurnID, first, last core.Message
 	said := listOf(t, scanMessage,
 		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 		AND kind = 'answer' ORDER BY id`, t.user, first, last, turn)
-	var next int64 // the position of the next message, which does not move
-	t.get(&next, `SELECT COALESCE(MIN(position), $4) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+	// The next message does not move.
+	next := valueOf[int64](t, `SELECT COALESCE(MIN(position), $4) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
 		AND position > 0`, t.user, m.Thread, m.Position, int64(math.MaxInt64))
 	if m.Position+int64(len(said)) >= next {
 		t.fail(fmt.Errorf("what was said next leaves no place for it: %w", core.ErrRefused))

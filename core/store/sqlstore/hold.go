@@ -41,8 +41,7 @@ func (t *tx) heldAfter(h core.Hold) time.Time {
 	if !h.Keep {
 		return h.Now
 	}
-	var last int64
-	t.get(&last, `SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+	last := valueOf[int64](t, `SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External)
 	return at(max(ms(h.Now), last+1))
 }

@@ -203,8 +203,7 @@ func (in *importing) findThread() {
 		in.fail(unjson(data, &e))
 		in.epoch = e.Start
 	}
-	var started int64
-	in.get(&started, `SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`,
+	started := valueOf[int64](in, `SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`,
 		in.user, in.thread)
 	if started > 0 && in.fresh[len(in.fresh)-1].wanted() >= started*1000 {
 		in.fail(core.ErrChanged)

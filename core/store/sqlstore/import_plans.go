@@ -91,7 +91,7 @@ func (t *tx) importTasks(list, here []core.Task) int {
 }
 
 // forgotten reports whether any of the messages was redacted.
-func (t *tx) forgotten(sources ...core.MessageID) (yes bool) {
+func (t *tx) forgotten(sources ...core.MessageID) bool {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(id core.MessageID) bool { return id == 0 })
 	if len(sources) == 0 {
 		return false
@@ -100,7 +100,6 @@ func (t *tx) forgotten(sources ...core.MessageID) (yes bool) {
 	for _, id := range sources {
 		ids = append(ids, strconv.FormatInt(int64(id), 10))
 	}
-	t.get(&yes, `SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND id IN (`+strings.Join(ids, ", ")+
+	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND id IN (`+strings.Join(ids, ", ")+
 		`) AND redacted = 1)`, t.user)
-	return yes
 }

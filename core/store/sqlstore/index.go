@@ -256,8 +256,7 @@ func (t *tx) reindex(m core.Message, body string) {
 	if m.Kind != core.KindChat || m.Segment == 0 {
 		return
 	}
-	var through int64
-	t.get(&through, `SELECT indexed FROM users WHERE id = $1`, t.user)
+	through := valueOf[int64](t, `SELECT indexed FROM users WHERE id = $1`, t.user)
 	if int64(m.ID) <= through {
 		t.index(core.DocMessage, int64(m.ID), body)
 	}

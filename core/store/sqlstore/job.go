@@ -158,8 +158,7 @@ func (t *tx) promote(k string) {
 // again returns a held job to the queue, to run at `at`.
 func (t *tx) again(l core.Lease, at time.Time, cause string) {
 	t.leasesAsJobs()
-	var queue string
-	t.get(&queue, `UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
+	queue := valueOf[string](t, `UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
 		t.user, l.Job, ms(at), cause)
 	t.awaken(queue)
 }

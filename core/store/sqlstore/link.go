@@ -166,8 +166,7 @@ func (t *tx) acceptLink(e core.AcceptLink) {
 		t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
 		return
 	}
-	var there bool
-	t.get(&there, `SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,
+	there := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,
 		l.Identity)
 	if !there {
 		t.fail(core.ErrRefused)
@@ -188,8 +187,7 @@ func (t *tx) unlink(id core.IdentityID) {
 
 // split creates the move that splits off an identity.
 func (t *tx) split(e core.Split) {
-	var n int
-	t.get(&n, `SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
+	n := valueOf[int](t, `SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
 	if n == 0 {
 		t.fail(core.ErrNotFound)
 	}

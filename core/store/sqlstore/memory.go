@@ -251,8 +251,7 @@ func (t *tx) openLoop(e core.OpenLoop) {
 func (t *tx) newestOf(ids []core.MessageID, now time.Time) time.Time {
 	newest := int64(0)
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		var sent int64
-		t.get(&sent, `SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user, r[0], r[1])
+		sent := valueOf[int64](t, `SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user, r[0], r[1])
 		newest = max(newest, sent)
 	}
 	if newest == 0 || newest > ms(now) {

@@ -79,8 +79,7 @@ func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
 // unpause resumes a user, unless another move keeps them paused.
 func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) error {
 	err := s.updateFrozen(ctx, "end a pause", user, func(t *tx) {
-		var kept bool
-		t.get(&kept, `SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`, user)
+		kept := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`, user)
 		if !kept && t.moving == paused {
 			t.setMoving(0)
 			t.resumeAll(now)
@@ -151,10 +150,9 @@ func (p *pair) halt(m *move, now time.Time) {
 }
 
 // lastPosition returns a position beyond all messages of both threads after the merge.
-func (p *pair) lastPosition(m *move) (last int64) {
-	p.get(&last, `SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
+func (p *pair) lastPosition(m *move) int64 {
+	return p.into.lastMessage + valueOf[int64](p, `SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
 		m.From, m.plan.Was, m.Into, m.plan.Thread)
-	return last + p.into.lastMessage
 }
 
 // runningTurns lists the running turns of a user, in one thread if it is not 0.

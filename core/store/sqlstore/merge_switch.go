@@ -43,10 +43,8 @@ func (s *Store) switched(ctx context.Context, m move, now time.Time, steps ...sw
 }
 
 // sending reports whether a delivery of a user is in progress.
-func (p *pair) sending(user core.UserID, now time.Time) (yes bool) {
-	p.get(&yes,
-		`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now))
-	return yes
+func (p *pair) sending(user core.UserID, now time.Time) bool {
+	return valueOf[bool](p, `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now))
 }
 
 // switchIdentities transfers the addresses to the target user.
@@ -96,8 +94,7 @@ func (p *pair) switchTurns(m *move, r renumbering, _ time.Time) {
 		there := core.TurnID(r.other(int64(id)))
 		p.exec(`UPDATE turns SET state = 'running' WHERE user_id = $1 AND id = $2`, m.Into, there)
 		t := p.into.turn(there)
-		var last int64
-		p.get(&last, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread)
+		last := valueOf[int64](p, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread)
 		last = p.restand(m.Into, t, last)
 		p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, t.Thread, last)
 		p.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
@@ -262,9 +259,8 @@ func (p *pair) switchUsers(m *move, r renumbering, now time.Time) {
 }
 
 // standingOf returns the count of changes to a user's standing instructions.
-func (p *pair) standingOf(user core.UserID) (n int64) {
-	p.get(&n, `SELECT standing FROM users WHERE id = $1`, user)
-	return n
+func (p *pair) standingOf(user core.UserID) int64 {
+	return valueOf[int64](p, `SELECT standing FROM users WHERE id = $1`, user)
 }
 
 // mergeSettings completes the target user's settings with those of the source user.

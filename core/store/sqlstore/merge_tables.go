@@ -114,8 +114,7 @@ func (p *pair) copyItems(m *move, g keyRange) {
 		`SELECT i.id, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = $1 AND h.slug = i.theme
 		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...) {
 		p.copyItem(m, i.id)
-		var there bool
-		p.get(&there, `SELECT EXISTS (SELECT 1 FROM items WHERE user_id = $1 AND id = $2)`, m.Into, g.numbers.other(i.id))
+		there := valueOf[bool](p, `SELECT EXISTS (SELECT 1 FROM items WHERE user_id = $1 AND id = $2)`, m.Into, g.numbers.other(i.id))
 		if !there {
 			continue
 		}

@@ -285,8 +285,7 @@ func (t *tx) inTurn(e core.Inbound) {
 	if t.moving != letting {
 		return
 	}
-	var waits bool
-	t.get(&waits, `SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+	waits := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
 		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.user_id = 0 AND o.message_id = 0 AND o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
 		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held))
 	if waits {
@@ -315,8 +314,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 }
 
 // hasHeld reports whether events are held for the user.
-func (t *tx) hasHeld() (yes bool) {
-	t.get(&yes, `SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
+func (t *tx) hasHeld() bool {
+	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
 		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user)
-	return yes
 }

@@ -154,12 +154,11 @@ func (t *tx) fresh(n core.Note) bool {
 }
 
 // repeated reports whether a note with the key once was stored already.
-func (t *tx) repeated(once string) (yes bool) {
+func (t *tx) repeated(once string) bool {
 	if once == "" {
 		return false
 	}
-	t.get(&yes, `SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, t.user, once)
-	return yes
+	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, t.user, once)
 }
 
 func (t *tx) noteMessages(n core.Note, out *core.Noted) {

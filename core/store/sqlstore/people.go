@@ -55,8 +55,7 @@ func (s *Store) Users(ctx context.Context) ([]core.User, error) {
 func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 	err := s.update(ctx, "add user", 0, func(t *tx) {
 		if u.Role == core.RoleOwner {
-			var owners int
-			t.get(&owners, `SELECT COUNT(*) FROM users WHERE role = 'owner'`)
+			owners := valueOf[int](t, `SELECT COUNT(*) FROM users WHERE role = 'owner'`)
 			if owners > 0 {
 				t.fail(core.ErrExists)
 			}
@@ -209,9 +208,8 @@ func (t *tx) folders(files []string) []string {
 	}
 	var free []string
 	for _, name := range names {
-		var taken bool
-		if t.get(&taken, `SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
-			`%"path":"`+name+`/%`); !taken {
+		if !valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
+			`%"path":"`+name+`/%`) {
 			free = append(free, name)
 		}
 	}

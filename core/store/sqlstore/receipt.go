@@ -128,8 +128,7 @@ func rank(s core.DeliveryState) int {
 
 // resend makes a part pending again that the service did not deliver, under a new key.
 func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) {
-	var n int
-	t.get(&n, `UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
+	n := valueOf[int](t, `UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
 		WHERE user_id = $1 AND delivery_id = $2 AND n = $3 RETURNING resent`, t.user, d.ID, p.N, cause)
 	if t.err != nil {
 		return

@@ -77,8 +77,7 @@ func (p *pair) splitThreads(m *move) {
 			WHERE user_id = $1 AND id = $4 AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3)
 				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
 	}
-	var last int64
-	p.get(&last, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was)
+	last := valueOf[int64](p, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was)
 	p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
 	p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, 1
@@ -90,9 +89,7 @@ func (p *pair) plainThreads(user core.UserID) []core.ThreadID {
 }
 
 func (p *pair) splitDay(m *move, g core.Segment) {
-	var first core.MessageID
-	p.get(&first,
-		`SELECT COALESCE(MIN(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND identity_id = $3`, m.From, g.ID, m.plan.Goes)
+	first := valueOf[core.MessageID](p, `SELECT COALESCE(MIN(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND identity_id = $3`, m.From, g.ID, m.plan.Goes)
 	if first == 0 {
 		return
 	}
@@ -112,8 +109,7 @@ func (p *pair) loopGoes(m *move, stored string) bool {
 // notGoing returns those of the messages that came through another identity.
 func (p *pair) notGoing(m *move, ids []core.MessageID) (left []core.MessageID) {
 	for _, id := range ids {
-		var n int
-		p.get(&n, `SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id = $2 AND identity_id = $3`, m.From, id, m.plan.Goes)
+		n := valueOf[int](p, `SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id = $2 AND identity_id = $3`, m.From, id, m.plan.Goes)
 		if n == 0 {
 			left = append(left, id)
 		}

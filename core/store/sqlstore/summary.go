@@ -64,8 +64,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 // unchanged fails with core.ErrChanged if a final summary would leave out messages, or if a
 // message was edited or redacted after it was read.
 func (t *tx) unchanged(g core.Segment, p core.PutSummary) {
-	var last core.MessageID
-	t.get(&last, `SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID)
+	last := valueOf[core.MessageID](t, `SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID)
 	edits, err := threadEdits(t, t.user, g.Thread)
 	t.fail(err)
 	if p.Final && last > p.ReadTo || edits != p.Edits || t.halted() {
@@ -183,8 +182,7 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 
 // newestPost returns PostDone, or PostSkipped if a later day is posted or due to be.
 func (t *tx) newestPost(g core.Segment) core.PostState {
-	var later bool
-	t.get(&later, `SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
+	later := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
 		t.user, g.Thread, g.Day.Label)
 	if later {
 		return core.PostSkipped

@@ -128,8 +128,7 @@ func (t *tx) notifyOfTask(f core.FireTask) {
 func (t *tx) reserveTask(b *core.Budget) bool {
 	used, reserved, err := usageOf(t, t.user, b.Day)
 	t.fail(err)
-	var tasks int
-	t.get(&tasks, `SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+	tasks := valueOf[int](t, `SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
 		t.user, b.Day)
 	within := func(n int) bool {
 		return (b.TokensPerDay <= 0 || used+reserved+n <= b.TokensPerDay) &&
@@ -196,8 +195,7 @@ func runState(r core.Reply) core.RunState {
 func (t *tx) setTask(e core.SetTask) {
 	k := e.Task
 	if e.Max > 0 {
-		var n int
-		t.get(&n, `SELECT COUNT(*) FROM tasks WHERE user_id = $1 AND state IN ('active', 'paused')`, t.user)
+		n := valueOf[int](t, `SELECT COUNT(*) FROM tasks WHERE user_id = $1 AND state IN ('active', 'paused')`, t.user)
 		if n >= e.Max {
 			t.fail(core.ErrRefused)
 		}

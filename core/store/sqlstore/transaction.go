@@ -185,6 +185,11 @@ func listOf[T any](t sticky, scan func(scanner) (T, error), query string, args .
 	return out
 }
 
+// valueOf reads the only column of a row. There must be a row.
+func valueOf[T any](t sticky, query string, args ...any) T {
+	return rowOf(t, column[T], query, args...)
+}
+
 // rowOf reads a row with scan. It fails with the error of scan if there is none.
 func rowOf[T any](t sticky, scan func(scanner) (T, error), query string, args ...any) T {
 	v, err := scan(t.row(query, args...))

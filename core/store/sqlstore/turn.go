@@ -236,13 +236,12 @@ func (t *tx) resume(id core.TurnID, l core.Lease) *core.Turn {
 }
 
 // left counts the inputs of a turn that are not redacted.
-func (t *tx) left(turn core.Turn) (n int) {
+func (t *tx) left(turn core.Turn) int {
 	if len(turn.Inputs) == 0 {
 		return 0
 	}
-	t.get(&n, countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs),
+	return valueOf[int](t, countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs),
 		slices.Max(turn.Inputs), turn.ID)
-	return n
 }
 
 // countLeft returns the query of left, for inputs with ids from lowest to highest.
