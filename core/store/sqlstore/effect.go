@@ -103,9 +103,17 @@ func (t *tx) applyKept(e core.Effect) {
 		t.addInstruction(e)
 	case core.RemoveInstruction:
 		t.removeInstruction(e)
-	case core.ProposeInstruction: // the reply asks
+	case core.SetTask:
+		t.setTask(e)
+	case core.CancelTask:
+		t.cancelTask(e)
+	case core.PauseTask:
+		t.pauseTask(e)
+	case core.ResumeTask:
+		t.resumeTask(e)
+	case core.ProposeInstruction, core.ProposeTask: // the reply asks
 	default:
-		t.applyTask(e)
+		t.applyLink(e)
 	}
 }
 

@@ -223,23 +223,6 @@ func (t *tx) resumeTask(e core.ResumeTask) {
 		t.user, e.Task, ms(e.Due))
 }
 
-// applyTask applies an effect on tasks, identities, browsers or keys.
-func (t *tx) applyTask(e core.Effect) {
-	switch e := e.(type) {
-	case core.SetTask:
-		t.setTask(e)
-	case core.CancelTask:
-		t.cancelTask(e)
-	case core.PauseTask:
-		t.pauseTask(e)
-	case core.ResumeTask:
-		t.resumeTask(e)
-	case core.ProposeTask: // the reply asks
-	default:
-		t.applyLink(e)
-	}
-}
-
 // redactTasks deletes the tasks that a message requested or is an instruction of, and redacts
 // their other instructions.
 func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) {

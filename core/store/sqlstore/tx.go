@@ -11,7 +11,7 @@ import (
 )
 
 // tx is a writing transaction of one user, whose row it locks. Transactions of several users may
-// share a database transaction.
+// share a database transaction, which remembers the first error of all of them: see transaction.
 type tx struct {
 	*transaction
 
