@@ -12,199 +12,146 @@ import (
 )
 
 // regenerate makes the inputs of a thread's newest turn pending again; see core.Regenerate.
-func (t *tx) regenerate(e core.Regenerate) error {
-	m, turn, err := t.answeredTurn(e.Message)
-	if err != nil {
-		return err
-	}
+func (t *tx) regenerate(e core.Regenerate) {
+	m, turn := t.answeredTurn(e.Message)
 	if turn.State != core.TurnDone && turn.State != core.TurnStopped {
-		return fmt.Errorf("it is being answered: %w", core.ErrRefused)
+		t.fail(fmt.Errorf("it is being answered: %w", core.ErrRefused))
+		return
 	}
-	var newer bool
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')) OR EXISTS (SELECT 1 FROM messages
+	newer := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')) OR EXISTS (SELECT 1 FROM messages
 		WHERE user_id = $1 AND thread_id = $3 AND position > $4 AND position > 0 AND turn_id <> $5) OR EXISTS (SELECT 1 FROM messages
 		WHERE user_id = $1 AND thread_id = $3 AND `+unread+`)`, t.user, threadKey(turn.Thread), turn.Thread, m.Position,
-		turn.ID).Scan(&newer)
-	if err != nil {
-		return err
-	}
+		turn.ID)
 	if newer {
-		return fmt.Errorf("something newer was said: %w", core.ErrRefused)
+		t.fail(fmt.Errorf("something newer was said: %w", core.ErrRefused))
+		return
 	}
 	if e.Text != nil && *e.Text != m.Text {
-		if err := t.rewrite(m, core.NewMessage{Text: *e.Text, Tokens: e.Tokens}, e.At); err != nil {
-			return err
-		}
+		t.rewrite(m, core.NewMessage{Text: *e.Text, Tokens: e.Tokens}, e.At)
 	}
-	if err := t.shelve(m, turn); err != nil {
-		return err
-	}
-	err = t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND turn_id = $2 AND turn_id > 0 AND state = 'open'`,
+	t.shelve(m, turn)
+	t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND turn_id = $2 AND turn_id > 0 AND state = 'open'`,
 		t.user, turn.ID)
-	if err == nil {
-		err = t.unreadAgain(turn)
-	}
-	if err != nil {
-		return err
-	}
-	return t.turnIfPending(turn.Thread, e.At)
+	t.unreadAgain(turn)
+	t.turnIfPending(turn.Thread, e.At)
 }
 
 // answeredTurn returns a person's message with the turn that read it.
-func (t *tx) answeredTurn(id core.MessageID) (core.Message, core.Turn, error) {
-	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2 AND role = 'user'
-		AND kind = 'chat' AND redacted = 0`, t.user, id))
-	if err != nil {
-		return m, core.Turn{}, err
-	}
+func (t *tx) answeredTurn(id core.MessageID) (core.Message, core.Turn) {
+	m := rowOf(t, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2 AND role = 'user'
+		AND kind = 'chat' AND redacted = 0`, t.user, id)
 	if m.Turn == 0 {
-		return m, core.Turn{}, fmt.Errorf("no turn has read it: %w", core.ErrRefused)
+		t.fail(fmt.Errorf("no turn has read it: %w", core.ErrRefused))
 	}
-	turn, _, err := turnByID(t, t.user, m.Turn)
-	return m, turn, err
+	return m, t.turn(m.Turn)
 }
 
 // shelve removes the answer of a turn from the conversation: it becomes a core.KindAnswer, to
 // which only the table answers refers.
-func (t *tx) shelve(m core.Message, turn core.Turn) error {
-	said, err := t.saidBy(m, turn)
-	if err != nil || len(said) == 0 {
-		return err
-	}
-	err = t.exec(`INSERT INTO answers (user_id, message_id, turn_id, first_message, last_message) VALUES ($1, $2, $3, $4, $5)`,
-		t.user, slices.Max(turn.Inputs), turn.ID, said[0].ID, said[len(said)-1].ID)
-	if err != nil {
-		return err
-	}
-	for m := range until(&err, said) {
-		err = t.execAll(t.s.dialect.Terms.Drop(core.DocMessage, t.user, int64(m.ID)), Statement{Args: []any{t.user, m.ID},
-			Query: `UPDATE messages SET kind = 'answer', position = 0, covered = 0 WHERE user_id = $1 AND id = $2`})
-	}
-	if err != nil {
-		return err
-	}
-	return t.exchanged(turn.Segment, said, -1)
-}
-
-// saidBy lists the messages of a turn that read m, in order: tool calls and results, then the
-// answer.
-func (t *tx) saidBy(m core.Message, turn core.Turn) ([]core.Message, error) {
-	return list(t, scanMessage,
+func (t *tx) shelve(m core.Message, turn core.Turn) {
+	// Tool calls and results, then the answer.
+	said := listOf(t, scanMessage,
 		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
 		AND position > 0 AND turn_id = $4 AND role <> 'user' ORDER BY position`, t.user, turn.Thread, m.Position, turn.ID)
+	if t.err != nil || len(said) == 0 {
+		return
+	}
+	t.exec(`INSERT INTO answers (user_id, message_id, turn_id, first_message, last_message) VALUES ($1, $2, $3, $4, $5)`,
+		t.user, slices.Max(turn.Inputs), turn.ID, said[0].ID, said[len(said)-1].ID)
+	for _, m := range said {
+		t.unindex(core.DocMessage, int64(m.ID))
+		t.exec(`UPDATE messages SET kind = 'answer', position = 0, covered = 0 WHERE user_id = $1 AND id = $2`, t.user, m.ID)
+	}
+	t.exchanged(turn.Segment, said, -1)
 }
 
 // exchanged updates everything that rests on messages of a segment after they left the
 // conversation (by -1), or joined it again (by 1).
-func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) error {
+func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) {
 	n := 0
 	for _, m := range said {
 		if m.Role == core.RoleAssistant && m.Text != "" {
 			n += by
 		}
-		if err := t.reembedMessage(m); err != nil {
-			return err
-		}
+		t.reembedMessage(m)
 		m.Kind = core.KindChat // its kind when others came to rest on it
-		if err := t.invalidate(m); err != nil {
-			return err
-		}
+		t.invalidate(m)
 	}
-	if segment == 0 {
-		return nil
+	if segment != 0 {
+		t.exec(`UPDATE segments SET messages = messages + $3, unwindowed = 1, since_summary = (SELECT COUNT(*) FROM messages
+			WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0
+			AND (role = 'user' OR role = 'assistant' AND body <> '')) WHERE user_id = $1 AND id = $2`, t.user, segment, n)
 	}
-	return t.exec(`UPDATE segments SET messages = messages + $3, unwindowed = 1, since_summary = (SELECT COUNT(*) FROM messages
-		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0
-		AND (role = 'user' OR role = 'assistant' AND body <> '')) WHERE user_id = $1 AND id = $2`, t.user, segment, n)
 }
 
 // chooseAnswer replaces the current answer with an earlier one; see core.ChooseAnswer.
-func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
-	m, turn, err := t.answeredTurn(e.Message)
-	if err != nil {
-		return err
+func (t *tx) chooseAnswer(e core.ChooseAnswer) {
+	m, turn := t.answeredTurn(e.Message)
+	if t.err != nil {
+		return
 	}
 	if turn.State == core.TurnRunning || m.ID != slices.Max(turn.Inputs) {
-		return fmt.Errorf("it is being answered: %w", core.ErrRefused)
+		t.fail(fmt.Errorf("it is being answered: %w", core.ErrRefused))
+		return
 	}
 	var first, last core.MessageID
-	err = found(t.row(`SELECT first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`,
-		t.user, m.ID, e.Turn).Scan(&first, &last))
-	if err != nil {
-		return err
+	t.getOr(core.ErrNotFound, columns{&first, &last}, `SELECT first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`,
+		t.user, m.ID, e.Turn)
+	t.shelve(m, turn)
+	t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`, t.user, m.ID, e.Turn)
+	for _, id := range turn.Inputs {
+		t.exec(`UPDATE messages SET turn_id = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, t.user, id, e.Turn, turn.ID)
 	}
-	if err := t.shelve(m, turn); err != nil {
-		return err
-	}
-	err = t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`, t.user, m.ID, e.Turn)
-	for id := range until(&err, turn.Inputs) {
-		err = t.exec(`UPDATE messages SET turn_id = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, t.user, id, e.Turn, turn.ID)
-	}
-	if err != nil {
-		return err
-	}
-	return t.unshelve(m, e.Turn, first, last)
+	t.unshelve(m, e.Turn, first, last)
 }
 
 // unshelve returns the answer of a turn to the conversation, directly after the message m.
-func (t *tx) unshelve(m core.Message, turn core.TurnID, first, last core.MessageID) error {
-	said, err := list(t, scanMessage,
+func (t *tx) unshelve(m core.Message, turn core.TurnID, first, last core.MessageID) {
+	said := listOf(t, scanMessage,
 		`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
 		AND kind = 'answer' ORDER BY id`, t.user, first, last, turn)
-	if err != nil {
-		return err
-	}
-	var next int64 // the position of the next message, which does not move
-	err = t.row(`SELECT COALESCE(MIN(position), $4) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
-		AND position > 0`, t.user, m.Thread, m.Position, int64(math.MaxInt64)).Scan(&next)
-	if err != nil {
-		return err
-	}
+	// The next message does not move.
+	next := valueOf[int64](t, `SELECT COALESCE(MIN(position), $4) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+		AND position > 0`, t.user, m.Thread, m.Position, int64(math.MaxInt64))
 	if m.Position+int64(len(said)) >= next {
-		return fmt.Errorf("what was said next leaves no place for it: %w", core.ErrRefused)
+		t.fail(fmt.Errorf("what was said next leaves no place for it: %w", core.ErrRefused))
+		return
 	}
 	for n := range said {
 		a := &said[n]
 		a.Kind, a.Position = core.KindChat, m.Position+1+int64(n)
-		err := t.exec(`UPDATE messages SET kind = 'chat', position = $3 WHERE user_id = $1 AND id = $2`, t.user, a.ID, a.Position)
-		if err == nil && a.Text != "" && !a.Redacted && (a.Role != core.RoleTool || a.Outside) {
-			err = t.reindex(*a, a.Text)
-		}
-		if err != nil {
-			return err
+		t.exec(`UPDATE messages SET kind = 'chat', position = $3 WHERE user_id = $1 AND id = $2`, t.user, a.ID, a.Position)
+		if a.Text != "" && !a.Redacted && (a.Role != core.RoleTool || a.Outside) {
+			t.reindex(*a, a.Text)
 		}
 	}
-	err = t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2 AND last_position < $3`, t.user,
+	t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2 AND last_position < $3`, t.user,
 		m.Thread, m.Position+int64(len(said)))
-	if err != nil {
-		return err
-	}
-	return t.exchanged(m.Segment, said, 1)
+	t.exchanged(m.Segment, said, 1)
 }
 
 // redactAnswers redacts the shelved answers of a message. They can no longer be chosen, as their
 // calls and results no longer match.
-func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error {
+func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) {
 	type answer struct {
 		turn        core.TurnID
 		first, last core.MessageID
 	}
 	input := slices.Max(turn.Inputs)
-	answers, err := list(t, fields(func(a *answer) []any { return []any{&a.turn, &a.first, &a.last} }),
+	answers := listOf(t, fields(func(a *answer) []any { return []any{&a.turn, &a.first, &a.last} }),
 		`SELECT turn_id, first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 	var shown []core.MessageID
-	for a := range until(&err, answers) {
-		err = addTo(&shown, t, column[core.MessageID],
+	for _, a := range answers {
+		shown = append(shown, listOf(t, column[core.MessageID],
 			`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
-			AND redacted = 0`, t.user, a.first, a.last, a.turn)
+			AND redacted = 0`, t.user, a.first, a.last, a.turn)...)
 	}
-	for id := range until(&err, shown) {
-		err = t.redact(core.Redact{Message: id, At: at}, out)
+	for _, id := range shown {
+		t.redact(core.Redact{Message: id, At: at}, out)
 	}
-	if err != nil || len(answers) == 0 {
-		return err
+	if len(answers) > 0 {
+		t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 	}
-	return t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 }
 
 // Answers lists messages with more than one answer; see core.TimelineStore.

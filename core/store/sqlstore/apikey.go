@@ -9,31 +9,20 @@ import (
 
 // AddAPIKey stores a key; see core.APIKeyStore.
 func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error) {
-	err := s.updateFrozen(ctx, "add API key", k.User, func(t *tx) (err error) {
-		k.ID, err = t.addKey(k)
-		return err
-	})
+	err := s.updateFrozen(ctx, "add API key", k.User, func(t *tx) { k.ID = t.addKey(k) })
 	return k, err
 }
 
 // addKey stores a key of the user and returns its id.
-func (t *tx) addKey(k core.APIKey) (int64, error) {
-	if err := t.requireUser(); err != nil {
-		return 0, err
-	}
-	id, err := t.sharedID()
-	if err != nil {
-		return 0, err
-	}
-	if err := t.did(core.AuditKeyMade, "key", id); err != nil {
-		return 0, err
-	}
-	if err := t.putToken(tokenKey, k.Hash, id); err != nil {
-		return 0, err
-	}
-	return id, t.exec(
+func (t *tx) addKey(k core.APIKey) int64 {
+	t.requireUser()
+	id := t.sharedID()
+	t.did(core.AuditKeyMade, "key", id)
+	t.putToken(tokenKey, k.Hash, id)
+	t.exec(
 		`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
+	return id
 }
 
 const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, api_keys.hash, hint, scopes, api_keys.created_at, used_at`
@@ -62,8 +51,8 @@ func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, e
 
 // UseAPIKey records when a key was last used.
 func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error {
-	return s.updateFrozen(ctx, "use API key", user, func(t *tx) error {
-		return t.exec(
+	return s.updateFrozen(ctx, "use API key", user, func(t *tx) {
+		t.exec(
 			`UPDATE api_keys SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(at))
 	})
@@ -71,30 +60,27 @@ func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at ti
 
 // RevokeAPIKey removes a user's key; see core.APIKeyStore.
 func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
-	return s.updateFrozen(ctx, "revoke API key", user, func(t *tx) error { return t.revokeKey(id) })
+	return s.updateFrozen(ctx, "revoke API key", user, func(t *tx) { t.revokeKey(id) })
 }
 
-func (t *tx) revokeKey(id int64) error {
-	return t.endBearer(tokenKey, "api_keys", id, core.AuditKeyRevoked, "key")
+func (t *tx) revokeKey(id int64) {
+	t.endBearer(tokenKey, "api_keys", id, core.AuditKeyRevoked, "key")
 }
 
 // AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
 func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 	seal func(id int64) (string, error)) (core.AgentKey, error) {
-	err := s.updateFrozen(ctx, "add agent key", k.User, func(t *tx) (err error) {
-		if _, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)); err != nil {
-			return err
+	err := s.updateFrozen(ctx, "add agent key", k.User, func(t *tx) {
+		rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)
+		k.ID = t.sharedID()
+		if t.err != nil {
+			return
 		}
-		if k.ID, err = t.sharedID(); err != nil {
-			return err
-		}
-		if k.Sealed, err = seal(k.ID); err != nil {
-			return err
-		}
-		if err := t.did(core.AuditAgentMade, "agent", k.ID); err != nil {
-			return err
-		}
-		return t.exec(`INSERT INTO agent_keys (user_id, id, name, sealed, created_at) VALUES ($1, $2, $3, $4, $5)`, k.User, k.ID, k.Name, k.Sealed, ms(k.CreatedAt))
+		var err error
+		k.Sealed, err = seal(k.ID)
+		t.fail(err)
+		t.did(core.AuditAgentMade, "agent", k.ID)
+		t.exec(`INSERT INTO agent_keys (user_id, id, name, sealed, created_at) VALUES ($1, $2, $3, $4, $5)`, k.User, k.ID, k.Name, k.Sealed, ms(k.CreatedAt))
 	})
 	return k, err
 }
@@ -107,11 +93,8 @@ func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
 
 // RemoveAgentKey removes a user's key; see core.AgentKeyStore.
 func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
-	return s.update(ctx, "remove agent key", user, func(t *tx) error {
-		err := t.execOr(core.ErrNotFound, `DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-		if err != nil {
-			return err
-		}
-		return t.did(core.AuditAgentGone, "agent", id)
+	return s.update(ctx, "remove agent key", user, func(t *tx) {
+		t.execOr(core.ErrNotFound, `DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+		t.did(core.AuditAgentGone, "agent", id)
 	})
 }

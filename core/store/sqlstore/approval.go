@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -56,46 +55,41 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 }
 
 // askApproval stores an approval, whose question is the last stored message.
-func (t *tx) askApproval(a core.Approval) error {
+func (t *tx) askApproval(a core.Approval) {
 	a.ID = core.ApprovalID(t.nextID())
-	if err := t.auditApproval(a, a.AskedAt, core.ResultAsked); err != nil {
-		return err
-	}
-	return t.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
+	t.auditApproval(a, a.AskedAt, core.ResultAsked)
+	t.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
 		VALUES ($1, $2, $3, 'open', $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, a.ID, string(a.Kind), a.Identity,
 		t.lastMessage, a.Turn, a.Word, a.Subject, ms(a.AskedAt), ms(a.Expires), a.Code)
 }
 
 // decide answers an approval, once.
-func (t *tx) decide(e core.Decide) error {
+func (t *tx) decide(e core.Decide) {
 	state, result := core.ApprovalNo, core.ResultNo
 	if e.Yes {
 		state, result = core.ApprovalYes, core.ResultYes
 	}
 	a, err := scanApproval(t.row(`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
 		RETURNING `+approvalColumns, t.user, e.Approval, string(state), ms(e.At), e.Identity))
-	if errors.Is(err, core.ErrNotFound) {
-		return core.ErrRefused
-	}
 	if err != nil {
-		return err
+		t.fail(core.ErrRefused)
 	}
-	return t.auditApproval(a, e.At, result)
+	t.auditApproval(a, e.At, result)
 }
 
 // useYes spends a yes to an account change.
-func (t *tx) useYes(e core.UseYes) error {
-	return t.execOr(core.ErrRefused,
+func (t *tx) useYes(e core.UseYes) {
+	t.execOr(core.ErrRefused,
 		`UPDATE approvals SET state = 'used' WHERE user_id = $1 AND id = $2 AND kind = 'account' AND state = 'yes' AND decided_at > $3`,
 		t.user, e.Approval, ms(e.At.Add(-core.AccountLife)))
 }
 
 // redactApprovals empties the approvals requested by a message, or by the turn that read it.
 // Open ones are closed.
-func (t *tx) redactApprovals(m core.Message) error {
+func (t *tx) redactApprovals(m core.Message) {
 	const empty = `UPDATE approvals SET subject = '{}', state = CASE WHEN state = 'open' THEN 'no' ELSE state END WHERE user_id = $1 AND `
-	if err := t.exec(empty+`message_id = $2`, t.user, m.ID); err != nil || m.Turn == 0 {
-		return err
+	t.exec(empty+`message_id = $2`, t.user, m.ID)
+	if m.Turn != 0 {
+		t.exec(empty+`turn_id = $2 AND turn_id > 0`, t.user, m.Turn)
 	}
-	return t.exec(empty+`turn_id = $2 AND turn_id > 0`, t.user, m.Turn)
 }

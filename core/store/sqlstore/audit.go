@@ -31,10 +31,10 @@ func (t *tx) acts() (core.Actor, bool) {
 
 // auditAction writes a row for an action. If no actor is known, the gateway acted by itself,
 // and nothing is written.
-func (t *tx) auditAction(r core.AuditRow) error {
+func (t *tx) auditAction(r core.AuditRow) {
 	a, ok := t.acts()
 	if !ok {
-		return nil
+		return
 	}
 	if r.At.IsZero() {
 		r.At = a.At
@@ -42,40 +42,38 @@ func (t *tx) auditAction(r core.AuditRow) error {
 	if r.Via == "" {
 		r.Via, r.ViaID = a.Via, a.ID
 	}
-	return t.audit(r)
+	t.audit(r)
 }
 
 // audit writes a row of the transaction's user.
-func (t *tx) audit(r core.AuditRow) error {
+func (t *tx) audit(r core.AuditRow) {
 	ids := r.IDs[:min(len(r.IDs), maxAuditIDs)]
 	if ids == nil {
 		ids = []int64{}
 	}
-	return t.exec(putAudit, t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids),
+	t.exec(putAudit, t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids),
 		r.Tool, string(cmp.Or(r.Result, core.ResultDone)))
 }
 
 const putAudit = `INSERT INTO audit (` + auditColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 // did is auditAction for objects of one kind.
-func (t *tx) did(what core.AuditWhat, object string, ids ...int64) error {
-	return t.auditAction(core.AuditRow{What: what, Object: object, IDs: ids})
+func (t *tx) did(what core.AuditWhat, object string, ids ...int64) {
+	t.auditAction(core.AuditRow{What: what, Object: object, IDs: ids})
 }
 
 // auditAs writes a row of another user. With user 0, no other user may be locked after it.
-func (t *tx) auditAs(user core.UserID, r core.AuditRow) error {
+func (t *tx) auditAs(user core.UserID, r core.AuditRow) {
 	if t.user == user {
-		return t.auditAction(r)
+		t.auditAction(r)
+	} else if _, ok := t.acts(); ok {
+		t.asUser(user, func(other *tx) { other.auditAction(r) })
 	}
-	if _, ok := t.acts(); !ok {
-		return nil
-	}
-	return t.asUser(user, func(other *tx) error { return other.auditAction(r) })
 }
 
 // auditUserMade writes the first row of a new user.
-func (t *tx) auditUserMade(user core.UserID) error {
-	return t.auditAs(user, core.AuditRow{What: core.AuditUserMade, Object: "user", IDs: []int64{int64(user)}})
+func (t *tx) auditUserMade(user core.UserID) {
+	t.auditAs(user, core.AuditRow{What: core.AuditUserMade, Object: "user", IDs: []int64{int64(user)}})
 }
 
 const auditColumns = `user_id, id, at, via, via_id, what, object, ids, tool, result`
@@ -104,15 +102,14 @@ func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, 
 
 // PutAudit writes a row; see core.AuditStore.
 func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error {
-	return s.updateFrozen(ctx, "write the audit", user, func(t *tx) error { return t.auditAction(r) })
+	return s.updateFrozen(ctx, "write the audit", user, func(t *tx) { t.auditAction(r) })
 }
 
 // SweepAudit removes old rows; see core.AuditStore.
 func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.writeShared(ctx, "sweep the audit", func(q querier) (err error) {
-		n, err = q.count(`DELETE FROM audit WHERE at < $1`, ms(before))
-		return err
+	err := s.writeShared(ctx, "sweep the audit", func(t *transaction) {
+		n = t.count(`DELETE FROM audit WHERE at < $1`, ms(before))
 	})
 	return int(n), err
 }
@@ -127,15 +124,13 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 			return n, err
 		}
 		done := false
-		err = s.update(ctx, "close a late question", a.User, func(t *tx) error {
-			changed, err := t.count(
+		err = s.update(ctx, "close a late question", a.User, func(t *tx) {
+			if done = t.count(
 				`UPDATE approvals SET state = 'expired' WHERE user_id = $1 AND id = $2 AND state = 'open' AND expires_at <= $3`,
-				t.user, a.ID, ms(now))
-			if done = changed > 0; err != nil || !done {
-				return err
+				t.user, a.ID, ms(now)) > 0; done {
+				t.audit(core.AuditRow{At: a.Expires, Via: core.ViaGateway, What: core.AuditQuestion, Object: "question",
+					IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
 			}
-			return t.audit(core.AuditRow{At: a.Expires, Via: core.ViaGateway, What: core.AuditQuestion, Object: "question",
-				IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
 		})
 		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrNotFound) {
 			err = nil // the user is being moved or is gone, and the approval with them
@@ -179,50 +174,45 @@ func (p *pair) copyAudit(m *move, g keyRange) {
 
 // auditEffects audits effects that change an account or redact. Approvals are audited where
 // they are stored.
-func (t *tx) auditEffects(effects []core.Effect) error {
+func (t *tx) auditEffects(effects []core.Effect) {
 	var forgotten []int64
 	for _, e := range effects {
-		var err error
 		switch e := e.(type) {
 		case core.Redact:
 			forgotten = append(forgotten, int64(e.Message))
 		case core.SetSettings:
-			err = t.did(core.AuditSettings, "")
+			t.did(core.AuditSettings, "")
 		case core.SetName:
-			err = t.did(core.AuditName, "")
+			t.did(core.AuditName, "")
 		case core.Deny:
-			err = t.did(core.AuditDeny, "")
+			t.did(core.AuditDeny, "")
 		case core.NewLink:
-			err = t.did(core.AuditLinkCode, "")
+			t.did(core.AuditLinkCode, "")
 		case core.NewWebLink:
-			err = t.did(core.AuditSignInLink, "user", int64(t.user))
+			t.did(core.AuditSignInLink, "user", int64(t.user))
 		case core.UseLink:
-			err = t.did(core.AuditLinkTry, "identity", int64(e.Identity))
+			t.did(core.AuditLinkTry, "identity", int64(e.Identity))
 		case core.WrongLink:
-			err = t.auditAction(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
+			t.auditAction(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
 		case core.Unlink:
-			err = t.did(core.AuditUnlink, "identity", int64(e.Identity))
+			t.did(core.AuditUnlink, "identity", int64(e.Identity))
 		case core.Split:
-			err = t.did(core.AuditSplit, "identity", int64(e.Identity))
+			t.did(core.AuditSplit, "identity", int64(e.Identity))
 		case core.Tell:
-			err = t.auditAction(e.Row)
-		}
-		if err != nil {
-			return err
+			t.auditAction(e.Row)
 		}
 	}
-	if len(forgotten) == 0 {
-		return nil
+	if len(forgotten) > 0 {
+		t.did(core.AuditForget, "message", forgotten...)
 	}
-	return t.did(core.AuditForget, "message", forgotten...)
 }
 
 // auditApproval writes a row for a step of an approval.
-func (t *tx) auditApproval(a core.Approval, at time.Time, result core.AuditResult) error {
+func (t *tx) auditApproval(a core.Approval, at time.Time, result core.AuditResult) {
 	by, ok := t.acts()
 	if !ok {
 		by.Via, by.ID = core.ViaIdentity, int64(a.Identity) // the only place to ask and answer it
 	}
-	return t.audit(core.AuditRow{At: at, Via: by.Via, ViaID: by.ID, What: core.AuditQuestion, Object: "question",
+	t.audit(core.AuditRow{At: at, Via: by.Via, ViaID: by.ID, What: core.AuditQuestion, Object: "question",
 		IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: result})
 }

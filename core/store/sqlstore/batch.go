@@ -24,7 +24,7 @@ type batcher struct {
 // entry is a transaction that waits for its turn.
 type entry struct {
 	t        *tx
-	f        func(t *tx) error
+	f        func(t *tx)
 	err      error
 	panicked any
 	done     chan struct{} // closed when it has ended
@@ -36,7 +36,7 @@ const maxBatch = 64
 
 // do runs f in a transaction, alone or with others. If t.ctx ends before its turn comes,
 // nothing is written.
-func (b *batcher) do(t *tx, f func(t *tx) error) error {
+func (b *batcher) do(t *tx, f func(t *tx)) error {
 	e := &entry{t: t, f: f, done: make(chan struct{}), lead: make(chan struct{}, 1)}
 	if b.join(e) {
 		b.run(e)

@@ -15,50 +15,33 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var said []core.Message
 	var next expectation
 	expected := s.replies.take(r.Turn.User, int64(r.Turn.ID))
-	err := s.transactExpected(ctx, "commit reply", r.Turn.User, expected, func(t *tx) error {
+	err := s.transactExpected(ctx, "commit reply", r.Turn.User, expected, func(t *tx) {
 		out, next = core.Committed{}, expectation{}
 		if !st.held {
-			return core.ErrFenced
+			t.fail(core.ErrFenced)
+			return
 		}
 		if st.kept {
 			t.keptJob = r.Turn.Lease.Job
 		}
 		r := withoutChanged(r, st)
-		var err error
-		if said, err = t.say(r, &st); err != nil {
-			return err
-		}
+		said = t.say(r, &st)
 		out.Messages = idsOf(said)
 		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(r.Turn.Identity), At: r.Now})
 		if len(r.Effects) > 0 {
-			if err := t.leasesAsJobs(); err != nil {
-				return err
-			}
+			t.leasesAsJobs()
 		}
-		if err := t.apply(r.Effects, nil); err != nil {
-			return err
-		}
-		if out.Delivery, err = t.deliverReply(r, st, out.Messages, c); err != nil {
-			return err
-		}
-		if err := t.speakJob(r, out.Messages); err != nil {
-			return err
-		}
+		t.apply(r.Effects, nil)
+		out.Delivery = t.deliverReply(r, st, out.Messages, c)
+		t.speakJob(r, out.Messages)
 		if st.parked && !st.blocked {
-			if err := t.unpark(r.Turn.Identity, r.Now); err != nil {
-				return err
-			}
+			t.unpark(r.Turn.Identity, r.Now)
 		}
-		if err := t.closeTurn(r, st); err != nil {
-			return err
-		}
-		if err := t.settle(r); err != nil {
-			return err
-		}
-		if out.Again, err = t.next(r, st); out.Delivery != nil {
+		t.closeTurn(r, st)
+		t.settle(r)
+		if out.Again = t.next(r, st); out.Delivery != nil {
 			next = t.expectPart(out.Delivery.ID, false, true, false)
 		}
-		return err
 	}, readState(r, &st))
 	s.keepExpected(&s.parts, r.Turn.User, next, err)
 	if err == nil && r.State != core.TurnFailed && r.News == nil {
@@ -142,7 +125,7 @@ func withoutChanged(r core.Reply, st state) core.Reply {
 }
 
 // say appends the messages of a reply to the turn's thread and segment.
-func (t *tx) say(r core.Reply, st *state) (said []core.Message, err error) {
+func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 	last, counted := st.last, 0
 	for _, m := range r.Messages {
 		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity,
@@ -154,49 +137,35 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message, err error) {
 		if m.Kind == core.KindChat && m.Role == core.RoleAssistant && m.Text != "" {
 			counted++
 		}
-		id, err := t.insert(m, p)
-		if err != nil {
-			return nil, err
-		}
+		id := t.insert(m, p)
 		kept, err := stored(t.user, id, m, p)
-		if err != nil {
-			return nil, err
-		}
+		t.fail(err)
 		said = append(said, kept)
 	}
 	st.since += counted
-	if err := t.counted(r.Turn.Segment, counted, st.marked); err != nil {
-		return nil, err
-	}
-	return said, t.moveThread(r, last, st.epoch)
+	t.counted(r.Turn.Segment, counted, st.marked)
+	t.moveThread(r, last, st.epoch)
+	return said
 }
 
 // deliverReply stores the deliveries of a reply; the first is claimed if a claim
 // is given and its address is idle.
-func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.Claim) (*core.Delivery, error) {
+func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.Claim) *core.Delivery {
 	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(ids) == 0 {
 		return t.deliverAll(r.Deliveries, ids, c, r.Now)
 	}
 	if st.sending {
-		if err := t.leasesAsJobs(); err != nil {
-			return nil, err
-		}
+		t.leasesAsJobs()
 	}
 	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued || st.sending}, c, r.Now)
 }
 
-func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
+func (t *tx) moveThread(r core.Reply, last, epoch int64) {
 	if r.Epoch != nil {
 		epoch = int64(r.Epoch.ID)
-		kept, err := t.stillStanding(*r.Epoch)
-		if err != nil {
-			return err
-		}
-		if err := t.putEpoch(r.Turn.Thread, kept); err != nil {
-			return err
-		}
+		t.putEpoch(r.Turn.Thread, t.stillStanding(*r.Epoch))
 	}
-	return t.exec(
+	t.exec(
 		`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = CASE WHEN news < $6 THEN $6 ELSE news END WHERE user_id = $1 AND id = $2`,
 		t.user, r.Turn.Thread, last, epoch, ms(r.Now), told(r))
 }
@@ -209,68 +178,52 @@ func told(r core.Reply) int64 {
 	return r.Told
 }
 
-func (t *tx) closeTurn(r core.Reply, st state) error {
+func (t *tx) closeTurn(r core.Reply, st state) {
 	if r.News != nil && r.State != core.TurnFailed {
-		if err := t.keepNote(r.News, st); err != nil {
-			return err
-		}
+		t.keepNote(r.News, st)
 	}
 	snapshot, epoch := "", core.TurnID(0)
 	if r.Snapshot != nil {
 		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
 	}
-	err := t.exec(
+	t.exec(
 		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7, lease_until = 0 WHERE user_id = $1 AND id = $2`,
 		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
-	if err != nil {
-		return err
+	t.endRun(r.Turn, runState(r), r.Cause, r.Now)
+	t.forgetCalls(r.Turn.ID)
+	if r.State == core.TurnFailed && r.Turn.Task == 0 {
+		t.unreadAgain(*r.Turn)
 	}
-	if err := t.endRun(r.Turn, runState(r), r.Cause, r.Now); err != nil {
-		return err
-	}
-	if err := t.forgetCalls(r.Turn.ID); err != nil || r.State != core.TurnFailed || r.Turn.Task != 0 {
-		return err
-	}
-	return t.unreadAgain(*r.Turn)
 }
 
 // unreadAgain makes the inputs of a turn pending again. Their place for display stays.
-func (t *tx) unreadAgain(turn core.Turn) error {
+func (t *tx) unreadAgain(turn core.Turn) {
 	for _, id := range turn.Inputs {
-		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`,
-			t.user, id); err != nil {
-			return err
-		}
-		if err := t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user,
-			turn.Thread, id); err != nil {
-			return err
-		}
+		t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id)
+		t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user,
+			turn.Thread, id)
 	}
-	return nil
 }
 
 // settle replaces the turn's reservation with the tokens used.
-func (t *tx) settle(r core.Reply) error {
+func (t *tx) settle(r core.Reply) {
 	day, reserved := r.Day, 0
 	if r.Turn.Reserved > 0 {
-		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID).Scan(&day,
-			&reserved); err != nil {
-			return err
-		}
+		t.get(columns{&day, &reserved}, `SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID)
 	}
-	return t.spendTurn(r.Turn, day, r.Usage, reserved, 1)
+	t.spendTurn(r.Turn, day, r.Usage, reserved, 1)
 }
 
 // spendTurn counts a turn's usage on a day, and releases that much of its reservation.
-func (t *tx) spendTurn(turn *core.Turn, day string, u core.Usage, reserved, turns int) error {
-	if err := t.spend(day, u, reserved, turns); err != nil || turn.Task == 0 {
-		return err
+func (t *tx) spendTurn(turn *core.Turn, day string, u core.Usage, reserved, turns int) {
+	t.spend(day, u, reserved, turns)
+	if turn.Task != 0 {
+		t.spendTask(day, u, reserved)
 	}
-	return t.spendTask(day, u, reserved)
 }
 
-func (t *tx) spend(day string, u core.Usage, reserved, turns int) error {
-	return t.exec(`INSERT INTO usage (user_id, day, prompt, cached, completion, turns) VALUES ($1, $2, $3, $4, $5, $6)
+func (t *tx) spend(day string, u core.Usage, reserved, turns int) {
+	t.exec(`INSERT INTO usage (user_id, day, prompt, cached, completion, turns) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,
 			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
 			reserved = CASE WHEN usage.reserved > $7 THEN usage.reserved - $7 ELSE 0 END`,
@@ -279,34 +232,29 @@ func (t *tx) spend(day string, u core.Usage, reserved, turns int) error {
 
 // next ends the turn's job, requests a summary if one is due, and ensures a turn for messages
 // that are still pending.
-func (t *tx) next(r core.Reply, st state) (again bool, err error) {
+func (t *tx) next(r core.Reply, st state) (again bool) {
 	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
 	if r.Turn.Segment != 0 && due && st.segment == core.SegmentOpen && st.since > 0 {
-		if err := t.summarize(r.Turn.Segment, r.Now); err != nil {
-			return false, err
-		}
+		t.summarize(r.Turn.Segment, r.Now)
 	}
 	if r.Compress {
-		err := t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
+		t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
 			RunAt: r.Now, Unique: true})
-		if err != nil {
-			return false, err
-		}
 	}
-	if err := t.dropJob(r.Turn.Lease, ""); err != nil {
-		return false, err
-	}
+	t.dropJob(r.Turn.Lease, "")
 	if st.waiting {
-		return true, t.promote(r.Turn.Lease.Key)
+		t.promote(r.Turn.Lease.Key)
+		return true
 	}
 	if !st.pending || r.State == core.TurnFailed && r.Turn.Task == 0 {
-		return false, nil
+		return false
 	}
-	return true, t.enqueue(turnJob(r.Turn.Thread, r.Now))
+	t.enqueue(turnJob(r.Turn.Thread, r.Now))
+	return true
 }
 
 // summarize enqueues the summary of a segment, once.
-func (t *tx) summarize(id core.SegmentID, now time.Time) error {
-	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id),
+func (t *tx) summarize(id core.SegmentID, now time.Time) {
+	t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id),
 		RunAt: now, Unique: true})
 }

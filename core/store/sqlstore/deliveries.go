@@ -77,45 +77,30 @@ func narrowed(states []core.DeliveryState) string {
 // SetBlocked records whether an identity can be written to.
 func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.IdentityID, blocked bool,
 	now time.Time) error {
-	return s.update(ctx, "set blocked", user, func(t *tx) error {
-		return t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
+	return s.update(ctx, "set blocked", user, func(t *tx) {
+		t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
 	})
 }
 
 // Redeliver makes a delivery in trouble pending again.
 func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error {
-	return s.update(ctx, "redeliver", user, func(t *tx) error {
-		err := t.execOr(core.ErrNotFound, `UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
+	return s.update(ctx, "redeliver", user, func(t *tx) {
+		t.execOr(core.ErrNotFound, `UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
 			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown')`, t.user, id)
-		if err != nil {
-			return err
-		}
-		err = t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
-		if err != nil {
-			return err
-		}
-		if err := t.did(core.AuditRetry, "delivery", int64(id)); err != nil {
-			return err
-		}
-		d, err := deliveryByID(t, t.user, id)
-		if err != nil {
-			return err
-		}
-		return t.queueDelivery(&d, now)
+		t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
+		t.did(core.AuditRetry, "delivery", int64(id))
+		d := t.delivery(id)
+		t.queueDelivery(&d, now)
 	})
 }
 
 // Redirect replaces a parked delivery; see core.DeliveryStore.
 func (s *Store) Redirect(ctx context.Context, d core.Delivery, to core.NewDelivery, now time.Time) error {
-	return s.update(ctx, "redirect", d.User, func(t *tx) error {
-		err := t.execOr(core.ErrChanged,
+	return s.update(ctx, "redirect", d.User, func(t *tx) {
+		t.execOr(core.ErrChanged,
 			`UPDATE deliveries SET state = 'failed', error = $3 WHERE user_id = $1 AND id = $2 AND state = 'parked'
 			AND NOT EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state <> 'pending')`,
 			t.user, d.ID, "it went to "+to.To.Channel+" instead: "+d.Error)
-		if err != nil {
-			return err
-		}
-		_, err = t.deliver(d.Message, to, nil, now)
-		return err
+		t.deliver(d.Message, to, nil, now)
 	})
 }

@@ -38,53 +38,48 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 
 // PutWindows stores windows of a day; see core.IndexStore.
 func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
-	return s.transact(ctx, "put windows", tx{user: p.User, knowsLeases: true}, func(t *tx) error {
-		left, err := t.unread(p)
-		for w := range until(&err, p.Windows) {
+	return s.transact(ctx, "put windows", tx{user: p.User, knowsLeases: true}, func(t *tx) {
+		left := t.unread(p)
+		for _, w := range p.Windows {
 			id := t.nextID()
-			if err = t.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
-				t.user, id, p.Segment, w.First, w.Last, w.Tokens); err == nil {
-				err = t.embed(core.VectorWindow, id, p.Config, p.Now)
-			}
-		}
-		if err != nil {
-			return err
+			t.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
+				t.user, id, p.Segment, w.First, w.Last, w.Tokens)
+			t.embed(core.VectorWindow, id, p.Config, p.Now)
 		}
 		// A day that has ended since it was read must still be cut to its end.
-		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END,
+		t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END,
 			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
 	})
 }
 
 // unread reports whether a day has messages after those that were read. It fails with
 // core.ErrChanged if the read ones have changed.
-func (t *tx) unread(p core.PutWindows) (left bool, err error) {
+func (t *tx) unread(p core.PutWindows) (left bool) {
 	if t.halted() {
-		return false, core.ErrChanged
+		t.fail(core.ErrChanged)
+		return false
 	}
 	if len(p.Read) == 0 {
-		return false, nil
+		return false
 	}
 	first, last := p.Read[0].ID, p.Read[len(p.Read)-1].ID
-	now, err := list(t, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Revision} }),
+	now := listOf(t, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Revision} }),
 		`SELECT id, revision FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+
 			windowed+`
 		ORDER BY id LIMIT $4`, t.user, p.Segment, first, len(p.Read)+1)
-	if err != nil {
-		return false, err
-	}
 	for i, m := range p.Read {
 		if i >= len(now) || now[i].ID != m.ID || now[i].Revision != m.Revision {
-			return false, core.ErrChanged
+			t.fail(core.ErrChanged)
+			return false
 		}
 	}
 	// More arrived meanwhile, or some of those read must be read again.
-	return len(now) > len(p.Read) || p.Through > 0 && p.Through < last && len(p.Windows) > 0, nil
+	return len(now) > len(p.Read) || p.Through > 0 && p.Through < last && len(p.Windows) > 0
 }
 
 // embed requests a vector.
-func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time) error {
-	return t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)`+
+func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time) {
+	t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)`+
 		pendingAgain, t.user, string(kind), id, config, ms(now))
 }
 
@@ -133,64 +128,56 @@ func readText(q querier, user core.UserID, e *core.Embeddable) (err error) {
 // PutVectors stores vectors; see core.IndexStore.
 func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
 	now time.Time) error {
-	return s.transact(ctx, "put vectors", tx{user: user, knowsLeases: true}, func(t *tx) (err error) {
-		for v := range until(&err, vectors) {
-			err = t.putVector(v, config, now)
+	return s.transact(ctx, "put vectors", tx{user: user, knowsLeases: true}, func(t *tx) {
+		for _, v := range vectors {
+			t.putVector(v, config, now)
 		}
-		return err
 	})
 }
 
-func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) error {
+func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) {
 	state := core.EmbeddingReady
 	if v.Error != "" {
 		state, config = core.EmbeddingError, cmp.Or(v.Tried, config)
 	} else if len(v.Vector) != core.VectorSize {
-		return fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize)
+		t.fail(fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize))
+		return
 	}
-	n, err := t.count(`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
-		t.user, string(v.Kind), v.ID, v.Revision, string(state), v.Error, config, ms(now))
-	if err != nil || n == 0 {
-		return err
+	if t.count(`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
+		t.user, string(v.Kind), v.ID, v.Revision, string(state), v.Error, config, ms(now)) == 0 {
+		return
 	}
 	if v.Kind == core.VectorWindow {
-		if err := t.putPassages(v); err != nil {
-			return err
-		}
+		t.putPassages(v)
 	}
 	if v.Error != "" {
-		return t.execAll(t.s.dialect.Vector.Drop(v.Kind, t.user, v.ID)...)
+		t.execAll(t.s.dialect.Vector.Drop(v.Kind, t.user, v.ID)...)
+	} else {
+		t.execAll(t.s.dialect.Vector.Put(v.Kind, t.user, v.ID, v.Vector)...)
 	}
-	return t.execAll(t.s.dialect.Vector.Put(v.Kind, t.user, v.ID, v.Vector)...)
 }
 
 // putPassages stores the passages of a window.
-func (t *tx) putPassages(v core.EmbeddingResult) error {
+func (t *tx) putPassages(v core.EmbeddingResult) {
 	var first core.MessageID
-	err := t.row(`SELECT first_message FROM windows WHERE user_id = $1 AND id = $2`, t.user, v.ID).Scan(&first)
-	if err != nil {
-		return found(err)
-	}
-	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, core.PackPassages(first, v.Passages)...))
+	t.getOr(core.ErrNotFound, &first, `SELECT first_message FROM windows WHERE user_id = $1 AND id = $2`, t.user, v.ID)
+	t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, core.PackPassages(first, v.Passages)...))
 }
 
 // Reembed marks all texts of a user as pending; see core.IndexStore.
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
-	err := s.updateLong(ctx, "reembed", user, func(t *tx) error {
-		err := t.row(`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
-			user).Scan(&total)
-		if err != nil || dry {
-			return err
+	err := s.updateLong(ctx, "reembed", user, func(t *tx) {
+		t.get(&total, `SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1) + (SELECT COUNT(*) FROM file_pages WHERE user_id = $1)`,
+			user)
+		if dry {
+			return
 		}
 		for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items",
 			core.VectorFile: "file_pages"} {
-			if err := t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+
-				table+` WHERE user_id = $1`+pendingAgain, user, string(kind), config, ms(now)); err != nil {
-				return err
-			}
+			t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+
+				table+` WHERE user_id = $1`+pendingAgain, user, string(kind), config, ms(now))
 		}
-		return nil
 	})
 	return total, err
 }
@@ -218,8 +205,8 @@ const forAll = "!"
 
 // FailEmbeddings marks pending texts as failed; see core.IndexStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
-	return s.updateLong(ctx, "fail embeddings", user, func(t *tx) error {
-		return t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
+	return s.updateLong(ctx, "fail embeddings", user, func(t *tx) {
+		t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
 	})
 }
 
@@ -231,8 +218,8 @@ func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried str
 	if err != nil || !some {
 		return wrap("look for errors of embeddings", err)
 	}
-	return s.updateLong(ctx, "retry embeddings", user, func(t *tx) error {
-		return t.exec(`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
+	return s.updateLong(ctx, "retry embeddings", user, func(t *tx) {
+		t.exec(`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
 	})
 }
 
@@ -301,19 +288,18 @@ func scanWindow(r scanner) (w core.TextWindow, err error) {
 }
 
 // reembedMessage makes the windows of a message pending again.
-func (t *tx) reembedMessage(m core.Message) error {
+func (t *tx) reembedMessage(m core.Message) {
 	if m.Segment == 0 {
-		return nil
+		return
 	}
-	ids, err := list(t, column[int64],
+	ids := listOf(t, column[int64],
 		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`,
 		t.user, m.Segment, m.ID)
-	for id := range until(&err, ids) {
-		err = t.execAll(append([]Statement{
+	for _, id := range ids {
+		t.execAll(append([]Statement{
 			{Query: `UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`,
 				Args: []any{t.user, id}},
 			{Query: `UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, id, []byte{}}},
 		}, t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id)...)...)
 	}
-	return err
 }

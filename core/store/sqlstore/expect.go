@@ -84,7 +84,7 @@ func (s *Store) keepExpected(in *expectations, user core.UserID, x expectation, 
 // transactExpected is transact for a transaction of a user who may be frozen, with an
 // expectation of the user's row and of first.
 func (s *Store) transactExpected(ctx context.Context, op string, user core.UserID, x expectation,
-	f func(t *tx) error, first Statement) error {
+	f func(t *tx), first Statement) error {
 	first.Expected = x.row
 	return s.transact(ctx, op, tx{user: user, first: []Statement{first}, expected: x.user, whileFrozen: true,
 		knowsLeases: true}, f)
@@ -92,26 +92,24 @@ func (s *Store) transactExpected(ctx context.Context, op string, user core.UserI
 
 // assume scans the expected rows of all statements, and queues their verification; false if
 // one has no expectation.
-func (t *tx) assume(statements []Statement) (bool, error) {
+func (t *tx) assume(statements []Statement) bool {
 	var checks []Statement
 	for _, s := range statements {
 		if s.Expected == nil {
-			return false, nil
+			return false
 		}
 		check := t.s.dialect.Verify(s)
 		if check.Query == "" {
-			return false, nil
+			return false
 		}
 		check.Args = t.s.prepared(check.Query, check.Args)
 		checks = append(checks, check)
 	}
 	t.queue = append(t.queue, checks...)
 	for _, s := range statements {
-		if err := s.Scan(expectedRow(s.Expected)); err != nil {
-			return false, err
-		}
+		t.fail(s.Scan(expectedRow(s.Expected)))
 	}
-	return true, nil
+	return true
 }
 
 // expectedRow is a row that has not been read yet.

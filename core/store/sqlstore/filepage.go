@@ -47,45 +47,38 @@ func (s *Store) HasFilePages(ctx context.Context, user core.UserID) (bool, error
 
 // PutFilePages stores pages; see core.DocumentStore.
 func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
-	return s.update(ctx, "put pages of a file", p.User, func(t *tx) error {
-		if err := t.holds(p.Lease); err != nil {
-			return err
-		}
-		m, err := t.message(p.File.Message)
-		if err != nil {
-			return err
-		}
+	return s.update(ctx, "put pages of a file", p.User, func(t *tx) {
+		t.holds(p.Lease)
+		m := t.message(p.File.Message)
 		if m.Redacted || p.File.Part >= len(m.Attachments) {
-			return core.ErrNotFound
+			t.fail(core.ErrNotFound)
+			return
 		}
 		if p.First {
-			if err := t.loseFilePages(p.File.Message, p.File.Part, p.File.Part); err != nil {
-				return err
-			}
+			t.loseFilePages(p.File.Message, p.File.Part, p.File.Part)
 		}
-		for page := range until(&err, p.Pages) {
-			err = t.putFilePage(page, m.Segment != 0, p)
+		for _, page := range p.Pages {
+			t.putFilePage(page, m.Segment != 0, p)
 		}
-		if err != nil || p.Config == "" || len(p.Pages) == 0 || m.Segment == 0 {
-			return err
+		if p.Config != "" && len(p.Pages) > 0 && m.Segment != 0 {
+			t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
 		}
-		return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
 	})
 }
 
 // putFilePage stores a page, and indexes it if found.
-func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) error {
+func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) {
 	id := t.nextID()
-	err := t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
+	t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.user, id, p.File.Message, p.File.Part, page.Number, page.Name,
 		page.Kind, page.Title, page.Text, page.Tokens)
-	if err != nil || !found || page.Text == "" {
-		return err
+	if !found || page.Text == "" {
+		return
 	}
-	if err := t.index(core.DocFile, id, shownAs(page.Name, page.Title, page.Text)); err != nil || p.Config == "" {
-		return err
+	t.index(core.DocFile, id, shownAs(page.Name, page.Title, page.Text))
+	if p.Config != "" {
+		t.embed(core.VectorFile, id, p.Config, p.Now)
 	}
-	return t.embed(core.VectorFile, id, p.Config, p.Now)
 }
 
 // shownAs returns the searchable text of a page, with the name of its file and its title.
@@ -98,26 +91,22 @@ func shownAs(name, title, body string) string {
 
 // loseFilePages removes the pages of attachments first to last of a message, with their terms
 // and vectors.
-func (t *tx) loseFilePages(m core.MessageID, first, last int) error {
-	ids, err := list(t, column[int64],
-		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`, t.user, m, first, last)
-	for id := range until(&err, ids) {
-		err = t.loseFilePage(id)
+func (t *tx) loseFilePages(m core.MessageID, first, last int) {
+	for _, id := range listOf(t, column[int64],
+		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`, t.user, m, first, last) {
+		t.loseFilePage(id)
 	}
-	return err
 }
 
-func (t *tx) loseFilePage(id int64) error {
-	if err := t.lose(core.DocFile, core.VectorFile, id); err != nil {
-		return err
-	}
-	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
+func (t *tx) loseFilePage(id int64) {
+	t.lose(core.DocFile, core.VectorFile, id)
+	t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'file' AND id = $2`,
 		`DELETE FROM file_pages WHERE user_id = $1 AND id = $2`}, t.user, id)
 }
 
 // lose removes a document and its vector from the indexes.
-func (t *tx) lose(kind core.DocKind, vector core.VectorKind, id int64) error {
-	return t.execAll(append([]Statement{t.s.dialect.Terms.Drop(kind, t.user, id)},
+func (t *tx) lose(kind core.DocKind, vector core.VectorKind, id int64) {
+	t.execAll(append([]Statement{t.s.dialect.Terms.Drop(kind, t.user, id)},
 		t.s.dialect.Vector.Drop(vector, t.user, id)...)...)
 }
 
@@ -125,32 +114,28 @@ func (t *tx) lose(kind core.DocKind, vector core.VectorKind, id int64) error {
 const manyParts = 1 << 30
 
 // redactFiles removes the text of a message's attachments, also from tool results.
-func (t *tx) redactFiles(m core.Message) error {
-	if err := t.loseFilePages(m.ID, 0, manyParts); err != nil {
-		return err
-	}
-	return t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "file_")
+func (t *tx) redactFiles(m core.Message) {
+	t.loseFilePages(m.ID, 0, manyParts)
+	t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "file_")
 }
 
 // readLater enqueues the reading of an attachment that is an unread document.
-func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Time) error {
+func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Time) {
 	if !a.Document.Unread() || a.Path == "" {
-		return nil
+		return
 	}
-	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueDocument, Key: core.DocumentKey, Ref: int64(m),
+	t.enqueue(core.NewJob{User: t.user, Queue: core.QueueDocument, Key: core.DocumentKey, Ref: int64(m),
 		Payload: json.RawMessage(text(part)), RunAt: at})
 }
 
 // wasRead ends the epoch that showed an attachment as still being read.
-func (t *tx) wasRead(m core.Message, was, is *core.Document) error {
+func (t *tx) wasRead(m core.Message, was, is *core.Document) {
 	if !was.Unread() || is.Unread() || m.Turn == 0 {
-		return nil
+		return
 	}
-	turn, _, err := turnByID(t, t.user, m.Turn)
-	if err != nil || turn.State == core.TurnRunning {
-		return err
+	if t.turn(m.Turn).State != core.TurnRunning {
+		t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread)
 	}
-	return t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread)
 }
 
 // copyFilePages copies pages with their terms and vectors.
@@ -159,8 +144,7 @@ func (p *pair) copyFilePages(m *move, g keyRange) {
 	for _, d := range listOf(p, scanPageDoc,
 		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
 		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4), g.args(m.From, g.after[0], g.through[0])...) {
-		p.try(func() error { return p.into.index(core.DocFile, g.numbers.other(d.id), d.body) })
-		p.try(p.into.send)
+		p.into.index(core.DocFile, g.numbers.other(d.id), d.body)
 	}
 	p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
 }
@@ -176,7 +160,7 @@ func scanPageDoc(r scanner) (d doc, err error) {
 func (p *pair) partFilePages(m *move, g keyRange) {
 	for _, id := range listOf(p, column[int64], `SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
 		g.args(m.From, g.after[0], g.through[0])...) {
-		p.try(func() error { return p.from.loseFilePage(id) })
+		p.from.loseFilePage(id)
 	}
 }
 

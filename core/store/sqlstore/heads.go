@@ -62,35 +62,29 @@ func apart(e core.Epoch) (core.Epoch, map[string]string) {
 
 // putHeads stores texts that are not known to be stored. The order is the same for all, which
 // avoids deadlocks.
-func (t *tx) putHeads(texts map[string]string) error {
+func (t *tx) putHeads(texts map[string]string) {
 	for _, hash := range slices.Sorted(maps.Keys(texts)) {
 		if _, known := t.s.heads.get(hash); known {
 			continue
 		}
-		if err := t.exec(`INSERT INTO heads (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`, hash,
-			texts[hash]); err != nil {
-			return err
-		}
+		t.exec(`INSERT INTO heads (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`, hash, texts[hash])
 		if t.heads == nil {
 			t.heads = map[string]string{}
 		}
 		t.heads[hash] = texts[hash]
 	}
-	return nil
 }
 
 // putEpoch stores the epoch of a thread; whole while a process is alive that does not know
 // shared texts.
-func (t *tx) putEpoch(thread core.ThreadID, e core.Epoch) error {
+func (t *tx) putEpoch(thread core.ThreadID, e core.Epoch) {
 	whole := !t.s.allKnow(headsVersion)
 	if !whole {
 		var texts map[string]string
 		e, texts = apart(e)
-		if err := t.putHeads(texts); err != nil {
-			return err
-		}
+		t.putHeads(texts)
 	}
-	return t.exec(`INSERT INTO epochs (user_id, id, thread_id, data, whole) VALUES ($1, $2, $3, $4, $5)
+	t.exec(`INSERT INTO epochs (user_id, id, thread_id, data, whole) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data, whole = excluded.whole`, t.user, e.ID, thread, text(e),
 		flag(whole))
 }
@@ -123,21 +117,18 @@ func (s *Store) ShareHeads(ctx context.Context, limit int) (int, error) {
 		user core.UserID
 		id   core.TurnID
 	}
-	rows, err := s.one(ctx).rows(`SELECT user_id, id FROM epochs WHERE whole = 1 ORDER BY user_id, id LIMIT $1`, limit)
-	all, err := collect(rows, err, func(r scanner) (e row, err error) { return e, r.Scan(&e.user, &e.id) })
+	all, err := list(s.one(ctx), fields(func(e *row) []any { return []any{&e.user, &e.id} }),
+		`SELECT user_id, id FROM epochs WHERE whole = 1 ORDER BY user_id, id LIMIT $1`, limit)
 	moved := 0
 	for err == nil && moved < len(all) {
 		user, from := all[moved].user, moved
 		for moved < len(all) && all[moved].user == user && moved-from < sharedAtOnce {
 			moved++
 		}
-		err = s.update(ctx, "share heads", user, func(t *tx) error {
+		err = s.update(ctx, "share heads", user, func(t *tx) {
 			for _, e := range all[from:moved] {
-				if err := t.shareHead(e.id); err != nil {
-					return err
-				}
+				t.shareHead(e.id)
 			}
-			return nil
 		})
 		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrNotFound) {
 			err = nil
@@ -150,17 +141,15 @@ func (s *Store) ShareHeads(ctx context.Context, limit int) (int, error) {
 const sharedAtOnce = 50
 
 // shareHead moves the shared texts out of an epoch, if it still exists.
-func (t *tx) shareHead(id core.TurnID) error {
+func (t *tx) shareHead(id core.TurnID) {
 	e, err := epochByID(t, t.user, id)
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		if !errors.Is(err, core.ErrNotFound) {
+			t.fail(err)
+		}
+		return
 	}
 	left, texts := apart(*e)
-	if err := t.putHeads(texts); err != nil {
-		return err
-	}
-	return t.exec(`UPDATE epochs SET data = $3, whole = 0 WHERE user_id = $1 AND id = $2`, t.user, id, text(left))
+	t.putHeads(texts)
+	t.exec(`UPDATE epochs SET data = $3, whole = 0 WHERE user_id = $1 AND id = $2`, t.user, id, text(left))
 }

@@ -11,67 +11,51 @@ import (
 // Hold keeps an event of a stranger; see core.InboundStore.
 func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 	var duplicate bool
-	err := s.update(ctx, "hold", 0, func(t *tx) error {
+	err := s.update(ctx, "hold", 0, func(t *tx) {
 		state := "done"
 		if h.Keep {
 			state = "held"
 			h.Event.Raw = []byte(text(h.Event))
 		}
-		received, err := t.heldAfter(h)
-		if err != nil {
-			return err
+		if duplicate = !t.takeIn(h.Event, 0, state, t.heldAfter(h)); duplicate {
+			return
 		}
-		fresh, err := t.takeIn(h.Event, 0, state, received)
-		if err != nil || !fresh {
-			duplicate = err == nil
-			return err
-		}
-		if err := t.changeHeld(h); err != nil {
-			return err
-		}
+		t.changeHeld(h)
 		if h.Code != nil {
-			if err := t.pushOut(h); err != nil {
-				return err
+			t.pushOut(h)
+			if t.fullOfCodes(h) {
+				return
 			}
-			full, err := t.fullOfCodes(h)
-			if err != nil || full {
-				return err
-			}
-			if err := t.putCode(*h.Code); err != nil {
-				return err
-			}
+			t.putCode(*h.Code)
 		}
-		if h.Delivery == nil {
-			return nil
+		if h.Delivery != nil {
+			t.deliver(0, *h.Delivery, nil, h.Now)
 		}
-		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
-		return err
 	})
 	return duplicate, err
 }
 
 // heldAfter returns the time to store as the receipt of an event. A kept one comes after those
 // already kept of its address, so that they are released in order.
-func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
+func (t *tx) heldAfter(h core.Hold) time.Time {
 	if !h.Keep {
-		return h.Now, nil
+		return h.Now
 	}
-	var last int64
-	err := t.row(`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
-		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External).Scan(&last)
-	return at(max(ms(h.Now), last+1)), err
+	last := valueOf[int64](t, `SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External)
+	return at(max(ms(h.Now), last+1))
 }
 
 // changeHeld applies an edit or a deletion to a stranger's held messages.
-func (t *tx) changeHeld(h core.Hold) error {
+func (t *tx) changeHeld(h core.Hold) {
 	e := h.Event
 	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
-		return nil
+		return
 	}
-	held, err := list(t, scanHeld,
+	held := listOf(t, scanHeld,
 		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
 		e.Address.Channel, e.Address.Account, e.Address.External)
-	for old := range until(&err, held) {
+	for _, old := range held {
 		if old.NativeID != e.Target {
 			continue
 		}
@@ -80,37 +64,35 @@ func (t *tx) changeHeld(h core.Hold) error {
 			old.Text, old.Raw = e.Text, nil
 			state, payload = "held", []byte(text(old))
 		}
-		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
+		t.exec(`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
 			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
 	}
-	return err
 }
 
 // pushOut removes the oldest codes of an origin to make room for one.
-func (t *tx) pushOut(h core.Hold) error {
+func (t *tx) pushOut(h core.Hold) {
 	if h.Origin == "" {
-		return nil
+		return
 	}
 	type code struct{ hash, external string }
-	there, err := list(t, fields(func(c *code) []any { return []any{&c.hash, &c.external} }),
+	there := listOf(t, fields(func(c *code) []any { return []any{&c.hash, &c.external} }),
 		`SELECT hash, external FROM codes WHERE user_id = 0 AND kind = $1 AND channel = $2 AND account = $3 AND substr(external, length(external) - length(CAST($4 AS text)) + 1) = CAST($4 AS text)
 		ORDER BY created_at DESC, hash`, string(h.Code.Kind), h.Code.Address.Channel, h.Code.Address.Account, h.Origin)
 	for n, c := range there {
-		if err == nil && n >= h.MaxOrigin-1 && c.external != h.Code.Address.External {
-			err = t.dropCodes(0, h.Code.Kind, ` AND hash = $3`, c.hash)
+		if n >= h.MaxOrigin-1 && c.external != h.Code.Address.External {
+			t.dropCodes(0, h.Code.Kind, ` AND hash = $3`, c.hash)
 		}
 	}
-	return err
 }
 
 // fullOfCodes reports whether an address has a code, or its channel has the most allowed.
-func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
+func (t *tx) fullOfCodes(h core.Hold) bool {
 	var channel, own int
 	a := h.Code.Address
-	err := t.row(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
+	t.get(columns{&channel, &own}, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
 		WHERE user_id = 0 AND kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind),
-		a.Channel, a.Account, a.External, ms(h.Now)).Scan(&channel, &own)
-	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes, err
+		a.Channel, a.Account, a.External, ms(h.Now))
+	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes
 }
 
 // Approved lists held events whose address has come to belong to a user.

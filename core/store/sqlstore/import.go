@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,28 +63,29 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 		b.Terms = s.analyzedAll(b, nil)
 	}
 	var out core.Imported
-	err := s.update(ctx, "import", b.User, func(t *tx) error {
+	err := s.update(ctx, "import", b.User, func(t *tx) {
 		if t.halted() {
-			return core.ErrMoving
+			t.fail(core.ErrMoving)
+			return
 		}
 		in := &importing{tx: t, b: b, days: map[string]*importedDay{}, taken: b.Taken}
 		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages)), Taken: b.Taken}
-		if err := in.admit(&out); err != nil || len(in.fresh) == 0 {
-			return err
+		in.admit(&out)
+		if len(in.fresh) == 0 {
+			return
 		}
-		var err error
-		for step := range until(&err, []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays,
-			in.updateThread, in.indexAll}) {
-			err = step()
-		}
-		if err != nil {
-			return err
-		}
+		in.findThread()
+		in.place()
+		in.findDays()
+		in.number()
+		in.store()
+		in.closeDays()
+		in.updateThread()
+		in.indexAll()
 		for _, m := range in.fresh {
 			out.Messages[m.index] = m.id
 		}
 		out.Fresh, out.Days, out.Taken = len(in.fresh), in.opened, in.taken
-		return nil
 	})
 	return out, err
 }
@@ -109,15 +108,13 @@ func (s *Store) analyzedAll(b core.ImportBatch, known map[string]core.MessageID)
 }
 
 // admit collects the new messages in the order of time, and sets the ids of the others.
-func (in *importing) admit(out *core.Imported) error {
+func (in *importing) admit(out *core.Imported) {
 	known, err := knownKeys(in, in.user, in.b.Messages)
 	if err != nil {
-		return err
+		in.fail(err)
+		return
 	}
-	own, err := in.own()
-	if err != nil {
-		return err
-	}
+	own := in.own()
 	for i, m := range in.b.Messages {
 		if id, ok := known[m.Key]; ok {
 			out.Messages[i] = id
@@ -131,7 +128,6 @@ func (in *importing) admit(out *core.Imported) error {
 		in.fresh = append(in.fresh, incoming{ImportMessage: m, index: i, terms: in.b.Terms[i]})
 	}
 	slices.SortStableFunc(in.fresh, func(a, b incoming) int { return cmp.Compare(a.wanted(), b.wanted()) })
-	return nil
 }
 
 // knownKeys returns the keys that were imported before, with their messages. Each is looked up
@@ -169,7 +165,7 @@ func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]
 }
 
 // own reads the messages here that have the ids of exported ones, to recognise them.
-func (in *importing) own() (map[core.MessageID]string, error) {
+func (in *importing) own() map[core.MessageID]string {
 	out := map[core.MessageID]string{}
 	var ids []core.MessageID
 	for _, m := range in.b.Messages {
@@ -179,16 +175,13 @@ func (in *importing) own() (map[core.MessageID]string, error) {
 	}
 	scan := fields(func(m *core.Message) []any { return []any{&m.ID, asTime(&m.SentAt), &m.Role, &m.Kind} })
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		here, err := list(in, scan, `SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
+		here := listOf(in, scan, `SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
 			in.user, r[0], r[1])
-		if err != nil {
-			return nil, err
-		}
 		for _, m := range here {
 			out[m.ID] = sameness(m.SentAt, m.Role, m.Kind)
 		}
 	}
-	return out, nil
+	return out
 }
 
 func sameness(sent time.Time, role core.Role, kind core.MessageKind) string {
@@ -197,48 +190,40 @@ func sameness(sent time.Time, role core.Role, kind core.MessageKind) string {
 
 // findThread reads the thread and its state, and creates a plain one if need be. It fails with
 // core.ErrChanged if messages would be placed within a running turn.
-func (in *importing) findThread() error {
+func (in *importing) findThread() {
 	if in.b.Thread != nil {
-		return in.plainThread()
+		in.plainThread()
+		return
 	}
 	var data string
-	err := in.row(`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
-		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, &in.mode, &in.last, &data)
-	if err != nil {
-		return found(err)
-	}
+	in.getOr(core.ErrNotFound, columns{&in.thread, &in.mode, &in.last, &data}, `SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
+		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user)
 	if data != "" {
 		var e core.Epoch
-		if err := unjson(data, &e); err != nil {
-			return err
-		}
+		in.fail(unjson(data, &e))
 		in.epoch = e.Start
 	}
-	var started int64
-	err = in.row(
-		`SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`, in.user,
-		in.thread).Scan(&started)
+	started := valueOf[int64](in, `SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`,
+		in.user, in.thread)
 	if started > 0 && in.fresh[len(in.fresh)-1].wanted() >= started*1000 {
-		return core.ErrChanged
+		in.fail(core.ErrChanged)
 	}
-	return err
 }
 
-func (in *importing) plainThread() error {
+func (in *importing) plainThread() {
 	h := in.b.Thread
 	in.mode = core.ModeThread
-	err := in.row(`SELECT id, last_position FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, in.user,
-		h.Name).Scan(&in.thread, &in.last)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return err
+	if in.find(columns{&in.thread, &in.last}, `SELECT id, last_position FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`,
+		in.user, h.Name) {
+		return
 	}
 	in.thread = core.ThreadID(in.nextID())
-	return in.exec(
+	in.exec(
 		`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`, in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
 }
 
 // number assigns the messages their ids, in the order of time.
-func (in *importing) number() error {
+func (in *importing) number() {
 	for i := range in.fresh {
 		m := &in.fresh[i]
 		m.id = in.nextMessage()
@@ -247,38 +232,30 @@ func (in *importing) number() error {
 			d.last = m.id
 		}
 	}
-	return nil
 }
 
 // importedColumns are the columns of an imported message.
 const importedColumns = `user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered`
 
 // store stores the messages, their keys and their revisions.
-func (in *importing) store() error {
+func (in *importing) store() {
 	messages, keys := make([][]any, 0, len(in.fresh)), make([][]any, 0, len(in.fresh))
 	for _, m := range in.fresh {
 		messages = append(messages, in.columns(m))
 		keys = append(keys, []any{int64(in.user), m.Key, int64(m.id)})
 		for n, r := range m.Revisions {
-			err := in.exec(
+			in.exec(
 				`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`, in.user,
 				m.id, n, r.Text, ms(r.ReplacedAt))
-			if err != nil {
-				return err
-			}
 		}
 	}
-	if err := in.insertAll("messages", importedColumns, messages); err != nil {
-		return err
-	}
+	in.insertAll("messages", importedColumns, messages)
 	for _, m := range in.fresh {
 		for part, a := range m.Attachments {
-			if err := in.readLater(m.id, part, a, in.b.Now); err != nil {
-				return err
-			}
+			in.readLater(m.id, part, a, in.b.Now)
 		}
 	}
-	return in.insertAll("imported", `user_id, key, message_id`, keys)
+	in.insertAll("imported", `user_id, key, message_id`, keys)
 }
 
 // columns returns the row of a message.
@@ -302,56 +279,49 @@ func (in *importing) columns(m incoming) []any {
 const atOnce = 50
 
 // insertAll inserts rows into a table, many at once.
-func (in *importing) insertAll(table, columns string, all [][]any) error {
+func (in *importing) insertAll(table, columns string, all [][]any) {
 	if in.s.dialect.Copy != nil {
-		return in.copyAll(table, strings.Split(columns, ", "), all)
+		in.copyAll(table, strings.Split(columns, ", "), all)
+		return
 	}
 	insert := `INSERT INTO ` + table + ` (` + columns + `) VALUES `
 	for page := range slices.Chunk(all, atOnce) {
 		if len(page) < atOnce {
 			for _, r := range page {
-				if err := in.exec(insert+`(`+placeholders(1, len(r))+`)`, r...); err != nil {
-					return err
-				}
+				in.exec(insert+`(`+placeholders(1, len(r))+`)`, r...)
 			}
-			return nil
+			return
 		}
 		rows := make([]string, len(page))
 		for i, r := range page {
 			rows[i] = `(` + placeholders(1+i*len(r), len(r)) + `)`
 		}
-		if err := in.exec(insert+strings.Join(rows, ", "), slices.Concat(page...)...); err != nil {
-			return err
-		}
+		in.exec(insert+strings.Join(rows, ", "), slices.Concat(page...)...)
 	}
-	return nil
 }
 
 // copyAll streams rows to the database.
-func (in *importing) copyAll(table string, columns []string, all [][]any) error {
-	if err := in.send(); err != nil {
-		return err
+func (in *importing) copyAll(table string, columns []string, all [][]any) {
+	if in.send(); in.err != nil {
+		return
 	}
 	for _, r := range all {
 		clean(r)
 	}
-	return in.s.dialect.Copy(in.ctx, in.conn, table, columns, all)
+	in.fail(in.s.dialect.Copy(in.ctx, in.conn, table, columns, all))
 }
 
 // indexAll adds the messages to the full-text index if it is up to date; otherwise Index does
 // later.
-func (in *importing) indexAll() error {
+func (in *importing) indexAll() {
 	if in.s.analyze == nil {
-		return nil
+		return
 	}
 	var through int64
 	var version string
-	err := in.row(`SELECT indexed, index_version FROM users WHERE id = $1`, in.user).Scan(&through, &version)
-	if err != nil {
-		return err
-	}
+	in.get(columns{&through, &version}, `SELECT indexed, index_version FROM users WHERE id = $1`, in.user)
 	if before := int64(in.fresh[0].id) - 1; through != before || before > 0 && version != in.s.analyze.Version() {
-		return nil
+		return
 	}
 	docs := make([]TermDoc, 0, len(in.fresh))
 	for _, m := range in.fresh {
@@ -359,10 +329,8 @@ func (in *importing) indexAll() error {
 			docs = append(docs, TermDoc{int64(m.id), m.terms})
 		}
 	}
-	if err := in.execAll(in.s.dialect.Terms.PutAll(core.DocMessage, in.user, docs)...); err != nil {
-		return err
-	}
+	in.execAll(in.s.dialect.Terms.PutAll(core.DocMessage, in.user, docs)...)
 	in.added, in.unindexed = false, false
-	return in.exec(`UPDATE users SET indexed = $2, index_version = $3, unindexed = 0 WHERE id = $1`, in.user, in.lastMessage,
+	in.exec(`UPDATE users SET indexed = $2, index_version = $3, unindexed = 0 WHERE id = $1`, in.user, in.lastMessage,
 		in.s.analyze.Version())
 }

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -25,17 +23,14 @@ type importedDay struct {
 
 // findDays finds the days of the messages. Only conversation opens a day: other messages
 // without an existing day belong to none.
-func (in *importing) findDays() error {
+func (in *importing) findDays() {
 	if in.mode != core.ModeContinuous {
-		return nil
+		return
 	}
 	for i, m := range in.fresh {
 		d := in.days[m.Day.Label]
 		if d == nil {
-			var err error
-			if d, err = in.findDay(m.Day); err != nil {
-				return err
-			}
+			d = in.findDay(m.Day)
 			if d.fresh && m.Kind != core.KindChat {
 				continue
 			}
@@ -51,51 +46,48 @@ func (in *importing) findDays() error {
 			d.said++
 		}
 	}
-	return nil
 }
 
-func (in *importing) findDay(day core.Day) (*importedDay, error) {
+func (in *importing) findDay(day core.Day) *importedDay {
 	d := &importedDay{Day: day}
 	g, err := scanSegment(in.row(`SELECT `+segmentColumns+
 		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, in.user, in.thread, day.Label))
-	if errors.Is(err, core.ErrNotFound) {
+	if err != nil {
 		d.fresh, d.over = true, !day.Finalize.After(in.b.Now)
-		return d, nil
+		return d
 	}
 	d.id, d.over = g.ID, g.State == core.SegmentFinal
-	return d, err
+	return d
 }
 
 // closeDays stores the days. The summary of one that is over waits behind those of current days,
 // and is never posted.
-func (in *importing) closeDays() error {
-	var err error
-	for label := range until(&err, slices.Sorted(maps.Keys(in.days))) {
-		store := in.addTo
-		if in.days[label].fresh {
-			store = in.open
+func (in *importing) closeDays() {
+	for _, label := range slices.Sorted(maps.Keys(in.days)) {
+		if d := in.days[label]; d.fresh {
+			in.open(d)
+		} else {
+			in.addTo(d)
 		}
-		err = store(in.days[label])
 	}
-	return err
 }
 
-func (in *importing) open(d *importedDay) error {
+func (in *importing) open(d *importedDay) {
 	state, post, last := core.SegmentOpen, core.PostNone, core.MessageID(0)
 	if d.over {
 		state, post, last = core.SegmentFinal, core.PostSkipped, d.last
 	}
-	return in.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
+	in.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`, in.user, d.id, in.thread, d.Label,
 		d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), string(state), d.first, last, d.said, string(post),
 		flag(d.over && in.b.Summaries && d.said > 0))
 }
 
-func (in *importing) addTo(d *importedDay) error {
+func (in *importing) addTo(d *importedDay) {
 	if d.said == 0 {
-		return nil
+		return
 	}
-	return in.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3, unwindowed = 1,
+	in.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3, unwindowed = 1,
 		last_message = CASE WHEN state = 'final' AND last_message < $4 THEN $4 ELSE last_message END,
 		stale = CASE WHEN $5 = 1 AND version > 0 THEN 1 ELSE stale END, backlog = CASE WHEN $5 = 1 THEN 1 ELSE backlog END, error = CASE WHEN $5 = 1 THEN '' ELSE error END
 		WHERE user_id = $1 AND id = $2`, in.user, d.id, d.said, d.last, flag(d.over && in.b.Summaries))
@@ -103,7 +95,7 @@ func (in *importing) addTo(d *importedDay) error {
 
 // updateThread updates the last position of the thread, and ends the epoch if messages were
 // placed within it.
-func (in *importing) updateThread() error {
+func (in *importing) updateThread() {
 	last, first := int64(0), int64(0)
 	for _, m := range in.fresh {
 		last = max(last, m.position)
@@ -112,12 +104,10 @@ func (in *importing) updateThread() error {
 		}
 	}
 	if first > 0 {
-		if err := in.dropPages(in.thread, first); err != nil {
-			return err
-		}
+		in.dropPages(in.thread, first)
 	}
 	begins := in.epoch > 0 && last >= in.epoch
-	return in.exec(`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
+	in.exec(`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
 		in.user, in.thread, last, flag(begins))
 }
 
@@ -125,27 +115,20 @@ func (in *importing) updateThread() error {
 func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label string,
 	versions []core.Summary) (bool, error) {
 	stored := false
-	err := s.update(ctx, "import summary", user, func(t *tx) error {
+	err := s.update(ctx, "import summary", user, func(t *tx) {
 		g, err := scanSegment(t.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label = $2
 			AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous')`, t.user, label))
-		if errors.Is(err, core.ErrNotFound) {
-			return nil
-		}
 		if err != nil || g.SummaryVersion > 0 || g.State != core.SegmentFinal || g.Post != core.PostSkipped ||
 			len(versions) == 0 {
-			return err
+			return
 		}
 		stored = true
 		for n, v := range versions {
 			v.User, v.Segment, v.Version, v.Label, v.Tainted = t.user, g.ID, n+1, label, true
-			if err := t.exec(putSummary, summaryRow(v)...); err != nil {
-				return err
-			}
+			t.exec(putSummary, summaryRow(v)...)
 		}
-		if err := t.index(core.DocSummary, int64(g.ID), versions[len(versions)-1].Markdown); err != nil {
-			return err
-		}
-		return t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
+		t.index(core.DocSummary, int64(g.ID), versions[len(versions)-1].Markdown)
+		t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
 	})
 	return stored, err
 }
@@ -160,7 +143,7 @@ func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int)
 		return 0, wrap("list imported days", err)
 	}
 	for n, user := range users {
-		if err := s.update(ctx, "summarize imported", user, func(t *tx) error { return t.nextImported(now) }); err != nil {
+		if err := s.update(ctx, "summarize imported", user, func(t *tx) { t.nextImported(now) }); err != nil {
 			return n, err
 		}
 	}
@@ -168,34 +151,28 @@ func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int)
 }
 
 // nextImported enqueues the summary of the newest imported day that waits for one.
-func (t *tx) nextImported(now time.Time) error {
+func (t *tx) nextImported(now time.Time) {
 	var id int64
-	err := t.row(`SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`,
-		t.user).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) || t.halted() {
-		return nil
+	if !t.find(&id, `SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`, t.user) ||
+		t.halted() {
+		return
 	}
-	if err != nil {
-		return err
+	if _, busy := t.head(core.ImportKey); !busy {
+		t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.ImportKey, Ref: id, RunAt: now, Unique: true})
 	}
-	_, busy, err := t.head(core.ImportKey)
-	if err != nil || busy {
-		return err
-	}
-	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.ImportKey, Ref: id, RunAt: now, Unique: true})
 }
 
 // endSummary ends the job of a summary, and enqueues the next imported day after one of those.
-func (t *tx) endSummary(l core.Lease, now time.Time) error {
-	if err := t.end(l, ""); err != nil || l.Key != core.ImportKey {
-		return err
+func (t *tx) endSummary(l core.Lease, now time.Time) {
+	t.end(l, "")
+	if l.Key == core.ImportKey {
+		t.nextImported(now)
 	}
-	return t.nextImported(now)
 }
 
 // place assigns a position to every message of the conversation: its sending time, or the next
 // free position after it. No message is occupied within a turn.
-func (in *importing) place() error {
+func (in *importing) place() {
 	s := walk{importing: in}
 	last, taken := int64(0), &in.taken
 	for i := range in.fresh {
@@ -208,17 +185,13 @@ func (in *importing) place() error {
 		if taken.From <= first && first <= taken.To {
 			from = taken.To + 1
 		}
-		var err error
-		if last, err = s.free(from); err != nil {
-			return err
-		}
+		last = s.free(from)
 		if first < taken.From || first > taken.To+1 {
 			taken.From = first
 		}
 		taken.To = last
 		m.position, s.before = last, occupied{position: last}
 	}
-	return nil
 }
 
 // occupied is the position of a stored message, and its turn.
@@ -239,58 +212,50 @@ type walk struct {
 const walkPage = 500
 
 // free returns the first free position from p on. p must never decrease.
-func (s *walk) free(p int64) (int64, error) {
-	if err := s.begin(p); err != nil {
-		return 0, err
-	}
+func (s *walk) free(p int64) int64 {
+	s.begin(p)
 	for {
-		if err := s.seek(p); err != nil {
-			return 0, err
-		}
+		s.seek(p)
 		if len(s.page) == 0 {
-			return p, nil
+			return p
 		}
 		next := s.page[0]
 		if next.position != p && (next.turn == 0 || next.turn != s.before.turn) {
-			return p, nil
+			return p
 		}
 		p = next.position + 1
 	}
 }
 
 // begin reads the message before the first position.
-func (s *walk) begin(p int64) error {
+func (s *walk) begin(p int64) {
 	if s.begun {
-		return nil
+		return
 	}
 	s.begun = true
-	list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0 ORDER BY position DESC LIMIT $4`, p, 1)
+	list := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0 ORDER BY position DESC LIMIT $4`, p, 1)
 	if len(list) > 0 {
 		s.before = list[0]
 	}
 	s.page = nil
-	return err
 }
 
 // seek advances to the first message at p or later.
-func (s *walk) seek(p int64) error {
+func (s *walk) seek(p int64) {
 	for {
 		for len(s.page) > 0 && s.page[0].position < p {
 			s.before, s.page = s.page[0], s.page[1:]
 		}
 		if len(s.page) > 0 || s.ended {
-			return nil
+			return
 		}
-		list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
+		s.page = s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
 			max(s.before.position, 0), walkPage)
-		if err != nil {
-			return err
-		}
-		s.page, s.ended = list, len(list) < walkPage
+		s.ended = len(s.page) < walkPage
 	}
 }
 
-func (s *walk) read(query string, from int64, limit int) ([]occupied, error) {
-	rows, err := s.rows(query, s.user, s.thread, from, limit)
-	return collect(rows, err, func(r scanner) (x occupied, err error) { return x, r.Scan(&x.position, &x.turn) })
+func (s *walk) read(query string, from int64, limit int) []occupied {
+	return listOf(s, fields(func(x *occupied) []any { return []any{&x.position, &x.turn} }), query, s.user, s.thread, from,
+		limit)
 }

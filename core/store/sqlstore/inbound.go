@@ -72,42 +72,34 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var begun *start
 	var next expectation
 	first := append(admitAll(a, how), readRoute(a, &to))
-	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true}, func(t *tx) error {
+	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true}, func(t *tx) {
 		if a.As != "" && a.As != seenAs(to.identity, t.name, t.role, t.settings, t.standing) {
-			return core.ErrChanged
+			t.fail(core.ErrChanged)
+			return
 		}
-		fresh, err := t.admitted(a.Events, how)
-		if err != nil {
-			return err
-		}
+		fresh := t.admitted(a.Events, how)
 		out, begun = core.Appended{Duplicates: len(a.Events) - len(fresh)}, nil
 		if len(fresh) == 0 {
-			return nil
+			return
 		}
 		if to.identity.ID == 0 {
-			return core.ErrNotFound
+			t.fail(core.ErrNotFound)
+			return
 		}
-		if err := t.inTurn(a.Events[fresh[0]]); err != nil {
-			return err
-		}
-		if out.Turn, out.Postponed, err = t.claimNow(a, to, fresh); err != nil {
-			return err
-		}
+		t.inTurn(a.Events[fresh[0]])
+		out.Turn, out.Postponed = t.claimNow(a, to, fresh)
 		for _, n := range fresh {
-			id, err := t.appendNew(a, n, how[n], &to, out.Turn)
-			if err != nil {
-				return err
-			}
-			out.Messages = append(out.Messages, id)
+			out.Messages = append(out.Messages, t.appendNew(a, n, how[n], &to, out.Turn))
 		}
-		if err := t.recordUse(to, a); err != nil || a.Paused {
-			return err
+		t.recordUse(to, a)
+		if a.Paused {
+			return
 		}
 		if !slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
 			begun = &start{versions: to.versions, news: t.news, inputs: to.inputs}
 		}
 		next = t.expectReply(a, to, out)
-		return t.wantTurn(a, to, out)
+		t.wantTurn(a, to, out)
 	})
 	s.keepExpected(&s.replies, a.User, next, err)
 	switch {
@@ -120,20 +112,16 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 }
 
 // appendNew stores the nth message with its event and its decision, if any.
-func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *core.Turn) (core.MessageID, error) {
-	id, err := t.appendOne(a.Messages[n], a.Events[n], to, turn)
-	if err != nil {
-		return id, err
-	}
-	if err := t.keep(a.Events[n], how, id, "done", a.Now); err != nil {
-		return id, err
-	}
+func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *core.Turn) core.MessageID {
+	id := t.appendOne(a.Messages[n], a.Events[n], to, turn)
+	t.keep(a.Events[n], how, id, "done", a.Now)
 	d := a.Messages[n].Decides
 	if d == nil {
-		return id, nil
+		return id
 	}
 	t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
-	return id, t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
+	t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
+	return id
 }
 
 // expectReply returns the expectation for the commit of a turn that was claimed with its
@@ -163,18 +151,16 @@ func admitAll(a core.Append, how []admission) []Statement {
 }
 
 // admitted lists the indexes of the events to store now: new ones, and those that were held.
-func (t *tx) admitted(events []core.Inbound, how []admission) (out []int, err error) {
+func (t *tx) admitted(events []core.Inbound, how []admission) (out []int) {
 	for n, e := range events {
 		if how[n] == eventKnown {
-			if how[n], err = t.unhold(e); err != nil {
-				return nil, err
-			}
+			how[n] = t.unhold(e)
 		}
 		if how[n] != eventKnown {
 			out = append(out, n)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // route is the destination of an identity's messages, and its state.
@@ -229,76 +215,61 @@ func readRoute(a core.Append, r *route) Statement {
 
 // claimNow returns the turn of messages that are about to be stored, if it can be claimed with
 // them: the thread is idle, nothing else waits and the budget allows it.
-func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
+func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
 	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
 		to.leased || to.pending || solo && len(fresh) > 1 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	b := a.Budget
-	if p, err := t.postpone(&b, a.Claim.Now); err != nil || p != nil {
-		return nil, p, err
+	if p := t.postpone(&b, a.Claim.Now); p != nil {
+		return nil, p
 	}
 	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode,
 		Identity: to.identity.ID, Address: to.identity.Address, State: core.TurnRunning, StartedAt: a.Claim.Now,
-		Reserved: b.Reserve}, nil, nil
+		Reserved: b.Reserve}, nil
 }
 
 // appendOne stores one message, as the next input of turn if that is not nil.
-func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.Turn) (core.MessageID, error) {
+func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.Turn) core.MessageID {
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
-	var err error
 	if to.mode == core.ModeContinuous && m.Kind == core.KindChat {
-		if p.segment, err = t.segment(to, m); err != nil {
-			return 0, err
-		}
+		p.segment = t.segment(to, m)
 	}
 	if turn != nil {
 		to.last = nextPosition(to.last, turn.StartedAt)
 		p.turn, p.position, turn.Segment = turn.ID, to.last, p.segment
 	}
-	id, err := t.insert(m, p)
-	if err != nil {
-		return 0, err
-	}
+	id := t.insert(m, p)
 	if turn != nil {
 		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
 		input, err := stored(t.user, id, m, p)
-		if err != nil {
-			return 0, err
-		}
+		t.fail(err)
 		to.inputs = append(to.inputs, input)
 	}
-	if err := t.refer(to.identity.ID, e.NativeID, id); err != nil {
-		return 0, err
-	}
-	return id, t.fetchJobs(id, e, m)
+	t.refer(to.identity.ID, e.NativeID, id)
+	t.fetchJobs(id, e, m)
+	return id
 }
 
 // refer stores the service's id of a message, for replies and edits.
-func (t *tx) refer(identity core.IdentityID, native string, m core.MessageID) error {
+func (t *tx) refer(identity core.IdentityID, native string, m core.MessageID) {
 	if native == "" || m == 0 {
-		return nil
+		return
 	}
-	return t.exec(`INSERT INTO refs (user_id, identity_id, native_id, message_id) VALUES ($1, $2, $3, $4)
+	t.exec(`INSERT INTO refs (user_id, identity_id, native_id, message_id) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id, identity_id, native_id) DO NOTHING`, t.user, identity, native, m)
 }
 
-func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) error {
+func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) {
 	for i, f := range m.Attachments {
 		if f.Ref == "" {
-			if err := t.readLater(id, i, f, m.SentAt); err != nil {
-				return err
-			}
+			t.readLater(id, i, f, m.SentAt)
 			continue
 		}
-		err := t.enqueue(core.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel,
+		t.enqueue(core.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel,
 			Key: key("fetch", int64(id), int64(i)), Ref: int64(id), Payload: json.RawMessage(text(i)), RunAt: m.SentAt})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // usedWithin is how far an identity's last_used may lag while no other identity is used. It
@@ -307,23 +278,20 @@ const usedWithin = time.Minute
 
 // recordUse records that an identity was used and can be written to. Its parked deliveries go
 // out after the reply, or immediately if there will be none.
-func (t *tx) recordUse(to route, a core.Append) error {
+func (t *tx) recordUse(to route, a core.Append) {
 	i := to.identity
 	known := !to.other && !i.Blocked && !i.Asked && a.Now.Sub(i.LastUsed) < usedWithin && !a.Window.After(i.Window)
 	if !known {
-		if err := t.used(i.ID, a.Now, a.Window); err != nil {
-			return err
-		}
+		t.used(i.ID, a.Now, a.Window)
 	}
-	if !a.Paused {
-		return nil
+	if a.Paused {
+		t.unpark(i.ID, a.Now)
 	}
-	return t.unpark(i.ID, a.Now)
 }
 
 // used records that an identity was used, and the end of its messaging window.
-func (t *tx) used(identity core.IdentityID, now, window time.Time) error {
-	return t.exec(`UPDATE identities SET last_used = $3, blocked = 0, teased = 0,
+func (t *tx) used(identity core.IdentityID, now, window time.Time) {
+	t.exec(`UPDATE identities SET last_used = $3, blocked = 0, teased = 0,
 		window_until = CASE WHEN window_until > $4 THEN window_until ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user,
 		identity, ms(now), ms(window))
 }
@@ -331,39 +299,26 @@ func (t *tx) used(identity core.IdentityID, now, window time.Time) error {
 // Edit replaces the text of a message; see core.InboundStore.
 func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, m core.NewMessage,
 	now time.Time) error {
-	return s.update(ctx, "edit", user, func(t *tx) error {
-		old, err := t.referred(identity, e.Target)
-		if err != nil {
-			return err
-		}
+	return s.update(ctx, "edit", user, func(t *tx) {
+		old := t.referred(identity, e.Target)
 		if old.Redacted {
 			e.Raw = nil
 		}
-		how, err := t.admit(e, "done")
-		if err != nil || how == eventKnown {
-			return err
+		how := t.admit(e, "done")
+		if how == eventKnown {
+			return
 		}
-		if err := t.inTurn(e); err != nil {
-			return err
+		t.inTurn(e)
+		t.keep(e, how, old.ID, "done", now)
+		if old.Redacted || old.Text == m.Text {
+			return
 		}
-		if err := t.keep(e, how, old.ID, "done", now); err != nil || old.Redacted || old.Text == m.Text {
-			return err
+		t.rewrite(old, m, now)
+		// One that no turn has read gets a turn: that of its first text may have failed.
+		if old.Position == 0 && !t.ownSettings().Paused {
+			t.turnIfPending(old.Thread, now)
 		}
-		if err := t.rewrite(old, m, now); err != nil || old.Position != 0 {
-			return err
-		}
-		return t.answerEdited(old.Thread, now)
 	})
-}
-
-// answerEdited ensures that a message edited before a turn read it gets a turn: the turn of
-// its first text may have failed.
-func (t *tx) answerEdited(thread core.ThreadID, now time.Time) error {
-	var settings core.Settings
-	if err := unjson(t.settings, &settings); err != nil || settings.Paused {
-		return err
-	}
-	return t.turnIfPending(thread, now)
 }
 
 // Referred returns the message with the service's id native, or ErrNotFound.
@@ -375,58 +330,38 @@ func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.Id
 	return id, found(err)
 }
 
-func (t *tx) referred(identity core.IdentityID, native string) (core.Message, error) {
-	return scanMessage(t.row(`SELECT `+prefixed("m", messageColumns)+
+func (t *tx) referred(identity core.IdentityID, native string) core.Message {
+	return rowOf(t, scanMessage, `SELECT `+prefixed("m", messageColumns)+
 		` FROM refs r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
-		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`, t.user, identity, native))
+		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`, t.user, identity, native)
 }
 
-func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) error {
-	err := t.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`,
+func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) {
+	t.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`,
 		t.user, old.ID, old.Revision, old.Text, ms(now))
-	if err != nil {
-		return err
-	}
-	err = t.exec(`UPDATE messages SET body = $3, tokens = $4, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
+	t.exec(`UPDATE messages SET body = $3, tokens = $4, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
 		t.user, old.ID, m.Text, m.Tokens)
-	if err != nil {
-		return err
-	}
-	if err := t.reindex(old, m.Text); err != nil {
-		return err
-	}
-	if err := t.reembedMessage(old); err != nil {
-		return err
-	}
-	return t.invalidate(old)
+	t.reindex(old, m.Text)
+	t.reembedMessage(old)
+	t.invalidate(old)
 }
 
 // invalidate marks everything that rests on a message as outdated, after the message changed.
-func (t *tx) invalidate(m core.Message) error {
+func (t *tx) invalidate(m core.Message) {
 	if m.Kind != core.KindChat {
-		return nil
+		return
 	}
-	if err := t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread); err != nil {
-		return err
-	}
+	t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, m.Thread)
 	if m.Covered {
-		if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user,
-			m.Segment); err != nil {
-			return err
-		}
+		t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, m.Segment)
 	}
-	if err := t.stalePages(m); err != nil {
-		return err
-	}
-	return t.restart(m.Turn)
+	t.stalePages(m)
+	t.restart(m.Turn)
 }
 
 // restart asks a running turn to start over.
-func (t *tx) restart(turn core.TurnID) error {
-	n, err := t.count(`UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`,
-		t.user, turn)
-	if n > 0 {
+func (t *tx) restart(turn core.TurnID) {
+	if t.count(`UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`, t.user, turn) > 0 {
 		t.wake = append(t.wake, core.TurnTopic(t.user, turn))
 	}
-	return err
 }

@@ -161,19 +161,13 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 	if len(pages) > 1 {
 		owner = 0 // with one writer, no row needs to be locked
 	}
-	err = s.transact(ctx, "index", tx{user: owner, knowsLeases: true}, func(t *tx) error {
+	err = s.transact(ctx, "index", tx{user: owner, knowsLeases: true}, func(t *tx) {
 		total = 0
 		for _, p := range pages {
 			own := *t
 			own.user = p.user
-			n, err := own.putIndexing(p)
-			if err != nil {
-				return err
-			}
-			t.queue = own.queue
-			total += n
+			total += own.putIndexing(p)
 		}
-		return nil
 	})
 	if errors.Is(err, core.ErrNotFound) {
 		return total, nil // the user was deleted meanwhile
@@ -183,49 +177,43 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 
 // putIndexing stores a page, unless something was edited or another process indexed since it was
 // read. It is then read again later.
-func (t *tx) putIndexing(p indexing) (n int, err error) {
+func (t *tx) putIndexing(p indexing) (n int) {
 	var now progress
-	err = t.row(p.now.read(t.user).Query, t.user).Scan(&now.indexed, &now.reindexed, &now.filed, &now.version,
-		&now.last, &now.edits)
-	if errors.Is(found(err), core.ErrNotFound) {
-		return 0, nil
+	if !t.find(columns{&now.indexed, &now.reindexed, &now.filed, &now.version, &now.last, &now.edits},
+		p.now.read(t.user).Query, t.user) {
+		return 0
 	}
-	if now.last = p.now.last; err != nil || now != p.now {
-		return 1, err
+	if now.last = p.now.last; now != p.now {
+		return 1
 	}
 	if p.next == p.now {
-		return 0, t.exec(`UPDATE users SET unindexed = 0 WHERE id = $1 AND unindexed = 1 AND indexed >= last_message`, t.user)
+		t.exec(`UPDATE users SET unindexed = 0 WHERE id = $1 AND unindexed = 1 AND indexed >= last_message`, t.user)
+		return 0
 	}
 	if p.next.version != p.now.version && p.now.indexed > 0 {
-		if n, err = t.indexRest(); err != nil {
-			return n, err
-		}
+		n = t.indexRest()
 	}
-	for d := range until(&err, p.docs) {
-		err = t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms))
+	for _, d := range p.docs {
+		t.execAll(t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms))
 	}
-	if err != nil {
-		return n, err
-	}
-	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5,
+	t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5,
 			unindexed = CASE WHEN last_message > $2 THEN 1 ELSE 0 END WHERE id = $1`, t.user, p.next.indexed, p.next.reindexed, p.next.version, p.next.filed)
+	return n + len(p.docs) + 1
 }
 
 // indexRest indexes all summaries and items of a user.
-func (t *tx) indexRest() (n int, err error) {
+func (t *tx) indexRest() (n int) {
 	for kind, query := range map[core.DocKind]string{
 		core.DocSummary: `SELECT g.id, s.body FROM segments g JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,
 		core.DocItem:    `SELECT id, content FROM items WHERE user_id = $1`,
 	} {
-		docs, err := list(t, scanDoc, query, t.user)
-		for d := range until(&err, docs) {
-			err = t.index(kind, d.id, d.body)
+		docs := listOf(t, scanDoc, query, t.user)
+		for _, d := range docs {
+			t.index(kind, d.id, d.body)
 		}
-		if n += len(docs); err != nil {
-			return n, err
-		}
+		n += len(docs)
 	}
-	return n, nil
+	return n
 }
 
 // often marks a term that a document holds more than once: such a document is indexed under
@@ -251,27 +239,25 @@ func (s *Store) analyzed(body string) []string {
 }
 
 // index adds a document to the index.
-func (t *tx) index(kind core.DocKind, id int64, body string) error {
+func (t *tx) index(kind core.DocKind, id int64, body string) {
 	if t.s.analyze == nil {
-		return nil
+		return
 	}
-	return t.execAll(t.s.dialect.Terms.Put(kind, t.user, id, t.s.analyzed(body)))
+	t.execAll(t.s.dialect.Terms.Put(kind, t.user, id, t.s.analyzed(body)))
 }
 
 // unindex removes a document from the index.
-func (t *tx) unindex(kind core.DocKind, id int64) error {
-	return t.execAll(t.s.dialect.Terms.Drop(kind, t.user, id))
+func (t *tx) unindex(kind core.DocKind, id int64) {
+	t.execAll(t.s.dialect.Terms.Drop(kind, t.user, id))
 }
 
 // reindex updates an edited message in the index, if it is indexed.
-func (t *tx) reindex(m core.Message, body string) error {
+func (t *tx) reindex(m core.Message, body string) {
 	if m.Kind != core.KindChat || m.Segment == 0 {
-		return nil
+		return
 	}
-	var through int64
-	if err := t.row(`SELECT indexed FROM users WHERE id = $1`, t.user).Scan(&through); err != nil ||
-		int64(m.ID) > through {
-		return err
+	through := valueOf[int64](t, `SELECT indexed FROM users WHERE id = $1`, t.user)
+	if int64(m.ID) <= through {
+		t.index(core.DocMessage, int64(m.ID), body)
 	}
-	return t.index(core.DocMessage, int64(m.ID), body)
 }

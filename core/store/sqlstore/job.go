@@ -31,46 +31,38 @@ type head struct {
 	ref   int64
 }
 
-func (t *tx) head(k string) (head, bool, error) {
+func (t *tx) head(k string) (head, bool) {
 	var h head
-	if err := t.leasesAsJobs(); err != nil {
-		return h, false, err
-	}
-	err := t.row(`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`,
-		t.user, k).Scan(&h.id, &h.state, &h.ref)
-	return h, err == nil, optional(err)
+	t.leasesAsJobs()
+	busy := t.find(columns{&h.id, &h.state, &h.ref},
+		`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`, t.user, k)
+	return h, busy
 }
 
 // enqueue adds a job behind those of its key.
-func (t *tx) enqueue(j core.NewJob) error {
-	if j.Unique {
-		n, err := t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
-			WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt), j.Ref)
-		if err != nil || n > 0 {
-			t.awaken(j.Queue)
-			return err
-		}
+func (t *tx) enqueue(j core.NewJob) {
+	if j.Unique && t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
+		WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt), j.Ref) > 0 {
+		t.awaken(j.Queue)
+		return
 	}
-	_, busy, err := t.head(j.Key)
-	if err != nil {
-		return err
-	}
+	_, busy := t.head(j.Key)
 	state := core.JobReady
 	if busy {
 		state = core.JobWaiting
 	} else {
 		t.awaken(j.Queue)
 	}
-	return t.addJob(j, state)
+	t.addJob(j, state)
 }
 
 // addJob adds an unclaimed job.
-func (t *tx) addJob(j core.NewJob, state core.JobState) error {
+func (t *tx) addJob(j core.NewJob, state core.JobState) {
 	if state == core.JobWaiting {
 		t.alone = ""
 	}
 	j.User = t.user
-	return t.exec(insertJob, jobRow(j, core.JobID(t.nextID()), state, core.Lease{}, "")...)
+	t.exec(insertJob, jobRow(j, core.JobID(t.nextID()), state, core.Lease{}, "")...)
 }
 
 const insertJob = `INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
@@ -83,15 +75,15 @@ func jobRow(j core.NewJob, id core.JobID, state core.JobState, l core.Lease, wor
 }
 
 // take claims a due head, or one whose lease has lapsed; false if it is not available.
-func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
+func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool) {
 	l := core.Lease{Job: ref.ID, Key: ref.Key, Until: c.Until}
 	if t.waits(ref.Queue) {
-		return l, false, t.postponeJob(ref.ID, c.Now)
+		t.postponeJob(ref.ID, c.Now)
+		return l, false
 	}
-	err := t.row(`UPDATE jobs SET state = 'running', attempt = attempt + 1, lease_until = $3, worker = $4
+	return l, t.find(&l.Attempt, `UPDATE jobs SET state = 'running', attempt = attempt + 1, lease_until = $3, worker = $4
 		WHERE user_id = $1 AND id = $2 AND (state = 'ready' AND run_at <= $5 OR state = 'running' AND lease_until <= $5)
-		RETURNING attempt`, t.user, ref.ID, ms(c.Until), c.Worker, ms(c.Now)).Scan(&l.Attempt)
-	return l, err == nil, optional(err)
+		RETURNING attempt`, t.user, ref.ID, ms(c.Until), c.Worker, ms(c.Now))
 }
 
 // holding is the state of a lease: whether it is still held, and whether a job waits behind it.
@@ -113,18 +105,17 @@ func readHolding(user core.UserID, l core.Lease, h *holding) Statement {
 
 // holds fails with core.ErrFenced unless the lease is still held. It also learns whether a job
 // waits behind it.
-func (t *tx) holds(l core.Lease) error {
+func (t *tx) holds(l core.Lease) {
 	var h holding
-	if err := t.ask(readHolding(t.user, l, &h)); err != nil {
-		return err
-	}
-	return t.holdsAs(l, h)
+	t.ask(readHolding(t.user, l, &h))
+	t.holdsAs(l, h)
 }
 
 // holdsAs is holds with a holding that was read with the lock.
-func (t *tx) holdsAs(l core.Lease, h holding) error {
+func (t *tx) holdsAs(l core.Lease, h holding) {
 	if !h.held {
-		return core.ErrFenced
+		t.fail(core.ErrFenced)
+		return
 	}
 	if !h.waits {
 		t.alone = l.Key
@@ -132,53 +123,44 @@ func (t *tx) holdsAs(l core.Lease, h holding) error {
 	if h.kept {
 		t.keptJob = l.Job
 	}
-	return nil
 }
 
 // end ends a held job, done or dead, and lets the next of its key run.
-func (t *tx) end(l core.Lease, cause string) error {
-	if err := t.dropJob(l, cause); err != nil {
-		return err
-	}
-	return t.promote(l.Key)
+func (t *tx) end(l core.Lease, cause string) {
+	t.dropJob(l, cause)
+	t.promote(l.Key)
 }
 
 // dropJob deletes a held job, or marks it dead. A lease that its own row keeps has no job.
-func (t *tx) dropJob(l core.Lease, cause string) error {
+func (t *tx) dropJob(l core.Lease, cause string) {
 	switch {
 	case t.keptJob == l.Job && t.knowsLeases:
-		return nil
 	case cause != "":
-		return t.exec(`UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, cause)
+		t.exec(`UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, cause)
+	default:
+		t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 	}
-	return t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 }
 
 // promote makes the first waiting job of a key its head.
-func (t *tx) promote(k string) error {
+func (t *tx) promote(k string) {
 	if t.alone == k {
-		return nil
+		return
 	}
 	var queue string
-	err := t.row(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id =
+	if t.find(&queue, `UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id =
 		(SELECT id FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting' ORDER BY id LIMIT 1) RETURNING queue`,
-		t.user, k).Scan(&queue)
-	if err == nil {
+		t.user, k) {
 		t.awaken(queue)
 	}
-	return optional(err)
 }
 
 // again returns a held job to the queue, to run at `at`.
-func (t *tx) again(l core.Lease, at time.Time, cause string) error {
-	if err := t.leasesAsJobs(); err != nil {
-		return err
-	}
-	var queue string
-	err := t.row(`UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
-		t.user, l.Job, ms(at), cause).Scan(&queue)
+func (t *tx) again(l core.Lease, at time.Time, cause string) {
+	t.leasesAsJobs()
+	queue := valueOf[string](t, `UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
+		t.user, l.Job, ms(at), cause)
 	t.awaken(queue)
-	return err
 }
 
 // Due returns heads that may run now; see core.JobStore.
@@ -236,16 +218,15 @@ func nextOf(queue string, now time.Time, share core.Share, next *int64) Statemen
 // Claim claims a due job; nil if it is not available.
 func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
 	var out *core.Job
-	err := s.transact(ctx, "claim job", tx{user: ref.User, knowsLeases: true}, func(t *tx) error {
+	err := s.transact(ctx, "claim job", tx{user: ref.User, knowsLeases: true}, func(t *tx) {
 		out = nil
-		l, ok, err := t.take(ref, c)
-		if err != nil || !ok {
-			return err
+		l, ok := t.take(ref, c)
+		if !ok {
+			return
 		}
-		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID))
+		j := rowOf(t, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID)
 		j.Lease = l
 		out = &j
-		return err
 	})
 	return out, err
 }
@@ -265,7 +246,7 @@ func scanJob(row scanner) (core.Job, error) {
 // Enqueue adds jobs, each in a transaction of its user.
 func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
 	for _, j := range jobs {
-		if err := s.update(ctx, "enqueue", j.User, func(t *tx) error { return t.enqueue(j) }); err != nil {
+		if err := s.update(ctx, "enqueue", j.User, func(t *tx) { t.enqueue(j) }); err != nil {
 			return err
 		}
 	}
@@ -274,59 +255,47 @@ func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
 
 // Extend moves the end of a lease.
 func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error {
-	return s.updateFrozen(ctx, "extend lease", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
-			return err
-		}
-		return t.exec(`UPDATE jobs SET lease_until = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, ms(until))
+	return s.updateFrozen(ctx, "extend lease", user, func(t *tx) {
+		t.holds(l)
+		t.exec(`UPDATE jobs SET lease_until = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, ms(until))
 	})
 }
 
 // Finish ends a job: done if cause is empty, dead otherwise.
 func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
-	return s.updateFrozen(ctx, "finish job", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
-			return err
-		}
-		return t.end(l, cause)
+	return s.updateFrozen(ctx, "finish job", user, func(t *tx) {
+		t.holds(l)
+		t.end(l, cause)
 	})
 }
 
 // Abandon ends leases that their holder may not know of; see core.JobStore. Leases in rows have
 // been converted to jobs before.
 func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at time.Time) error {
-	return s.updateFrozen(ctx, "abandon claims", user, func(t *tx) error {
-		queues, err := list(t, column[string],
+	return s.updateFrozen(ctx, "abandon claims", user, func(t *tx) {
+		queues := listOf(t, column[string],
 			`UPDATE jobs SET lease_until = 0 WHERE user_id = $1 AND worker = $2 AND run_at <= $3
 			AND state IN ('ready', 'running') AND state = 'running' AND (queue = '`+core.QueueTurn+`' OR queue LIKE '`+core.QueueDeliver+`%')
 			RETURNING queue`, t.user, worker, ms(at))
 		for _, queue := range queues {
 			t.awaken(queue)
 		}
-		return err
 	})
 }
 
 // RetryJob returns a claimed job to the queue.
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
-	return s.updateFrozen(ctx, "retry job", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
-			return err
-		}
-		if err := t.release(l); err != nil {
-			return err
-		}
-		return t.failed(l, at, cause)
+	return s.updateFrozen(ctx, "retry job", user, func(t *tx) {
+		t.holds(l)
+		t.release(l)
+		t.retry(l, at, cause)
 	})
 }
 
-// failed returns a job to the queue, and counts a failure if there is a cause.
-func (t *tx) failed(l core.Lease, at time.Time, cause string) error {
-	if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job,
-		flag(cause != "")); err != nil {
-		return err
-	}
-	return t.again(l, at, cause)
+// retry returns a job to the queue, and counts a failure if there is a cause.
+func (t *tx) retry(l core.Lease, at time.Time, cause string) {
+	t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, flag(cause != ""))
+	t.again(l, at, cause)
 }
 
 // DeadJobs lists dead jobs, newest first.
@@ -339,40 +308,26 @@ func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
 // Lapse ends all leases.
 func (s *Store) Lapse(ctx context.Context) (int, error) {
 	var n int
-	err := s.writeShared(ctx, "lapse leases", func(q querier) (err error) {
-		n, err = endLeases(q, "")
-		return err
-	})
+	err := s.writeShared(ctx, "lapse leases", func(t *transaction) { n = t.endLeases("") })
 	return n, err
 }
 
 // Revive enqueues a dead job again, as the last one of its key.
 func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error {
-	return s.update(ctx, "revive job", user, func(t *tx) error {
-		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user,
-			id))
-		if err != nil {
-			return err
-		}
-		if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
-			return err
-		}
-		if err := t.did(core.AuditRetry, "job", int64(id)); err != nil {
-			return err
-		}
-		return t.enqueue(core.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
+	return s.update(ctx, "revive job", user, func(t *tx) {
+		j := rowOf(t, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user, id)
+		t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, id)
+		t.did(core.AuditRetry, "job", int64(id))
+		t.enqueue(core.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
 	})
 }
 
 // QueueStats returns the depth of each queue.
 func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
-	rows, err := s.one(ctx).rows(
-		`SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
-			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (` +
-			ownLeases + ownSending + `) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
-	return collect(rows, err, func(r scanner) (q core.QueueStat, err error) {
-		return q, r.Scan(&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest))
-	})
+	scan := fields(func(q *core.QueueStat) []any { return []any{&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest)} })
+	return list(s.one(ctx), scan, `SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
+			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (`+
+		ownLeases+ownSending+`) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
 }
 
 // awaken notifies the workers of a queue of new work for this user.

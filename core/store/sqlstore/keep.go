@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -15,14 +14,12 @@ import (
 func (s *Store) Acquire(ctx context.Context, name, worker string, now, until time.Time) (int64, bool, error) {
 	var fence int64
 	held := false
-	err := s.writeShared(ctx, "acquire lease", func(q querier) error {
-		err := q.row(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
+	err := s.writeShared(ctx, "acquire lease", func(t *transaction) {
+		held = t.find(&fence, `INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
 			ON CONFLICT (name) DO UPDATE SET until = excluded.until, worker = excluded.worker,
 				fence = CASE WHEN leases.worker = excluded.worker THEN leases.fence ELSE leases.fence + 1 END
 			WHERE leases.worker = excluded.worker OR leases.until <= $4
-			RETURNING fence`, name, worker, ms(until), ms(now)).Scan(&fence)
-		held = err == nil
-		return optional(err)
+			RETURNING fence`, name, worker, ms(until), ms(now))
 	})
 	return fence, held, err
 }
@@ -34,31 +31,29 @@ func (s *Store) Release(ctx context.Context, name, worker string) error {
 
 // execShared runs one statement in a transaction of no user.
 func (s *Store) execShared(ctx context.Context, op, query string, args ...any) error {
-	return s.writeShared(ctx, op, func(q querier) error {
-		_, err := q.exec(query, args...)
-		return err
-	})
+	return s.writeShared(ctx, op, func(t *transaction) { t.exec(query, args...) })
 }
 
 // writeShared runs f in one writing transaction of no user.
-func (s *Store) writeShared(ctx context.Context, op string, f func(q querier) error) error {
+func (s *Store) writeShared(ctx context.Context, op string, f func(t *transaction)) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.writeSharedLong(ctx, op, f)
 }
 
 // writeSharedLong is writeShared without the dialect's timeout.
-func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier) error) error {
-	tx, err := s.write.BeginTx(ctx, nil)
+func (s *Store) writeSharedLong(ctx context.Context, op string, f func(t *transaction)) error {
+	db, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return wrap(op, err)
 	}
-	if err := f(querier{s: s, ctx: ctx, db: tx}); err != nil {
-		_ = tx.Rollback()
-		return wrap(op, err)
+	t := &transaction{s: s, ctx: ctx, db: db}
+	if f(t); t.err != nil {
+		_ = db.Rollback()
+		return wrap(op, t.err)
 	}
 	s.commits.Add(1)
-	return wrap(op, tx.Commit())
+	return wrap(op, db.Commit())
 }
 
 // Take reserves the next slot of a limiter: a leaky bucket, stored as the time of its next
@@ -66,10 +61,10 @@ func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier
 func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int,
 	now time.Time) (time.Duration, error) {
 	var slot int64
-	err := s.writeShared(ctx, "take rate", func(q querier) error {
-		return q.row(`INSERT INTO rates (key, at) VALUES ($1, $2)
+	err := s.writeShared(ctx, "take rate", func(t *transaction) {
+		t.get(&slot, `INSERT INTO rates (key, at) VALUES ($1, $2)
 			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at + $3 > excluded.at THEN rates.at + $3 ELSE excluded.at END
-			RETURNING at - $3`, key, now.Add(-every*time.Duration(burst-2)).UnixMicro(), every.Microseconds()).Scan(&slot)
+			RETURNING at - $3`, key, now.Add(-every*time.Duration(burst-2)).UnixMicro(), every.Microseconds())
 	})
 	return max(0, time.UnixMicro(slot).Sub(now)), err
 }
@@ -83,35 +78,27 @@ func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 // SetAttachment stores a fetched attachment; see core.MediaStore.
 func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 	gone := false
-	err := s.update(ctx, "set attachment", f.User, func(t *tx) error {
-		if err := t.holds(f.Lease); err != nil {
-			return err
-		}
-		m, err := t.message(f.Message)
-		if err != nil {
-			return err
-		}
+	err := s.update(ctx, "set attachment", f.User, func(t *tx) {
+		t.holds(f.Lease)
+		m := t.message(f.Message)
 		if gone = m.Redacted || f.Index >= len(m.Attachments); gone {
-			return t.end(f.Lease, "")
+			t.end(f.Lease, "")
+			return
 		}
 		was := m.Attachments[f.Index].Document
 		m.Attachments[f.Index] = f.Attachment
-		if err := t.putExtra(m); err != nil {
-			return err
-		}
+		t.putExtra(m)
 		if f.Text != "" && f.Revision == m.Revision {
-			if err := t.transcribed(m, f); err != nil {
-				return err
-			}
+			t.transcribed(m, f)
 		}
-		if err := errors.Join(t.readLater(m.ID, f.Index, f.Attachment, m.SentAt), t.wasRead(m, was, f.Attachment.Document),
-			t.refresh(m.Thread)); err != nil {
-			return err
-		}
+		t.readLater(m.ID, f.Index, f.Attachment, m.SentAt)
+		t.wasRead(m, was, f.Attachment.Document)
+		t.refresh(m.Thread)
 		if again := f.Attachment.Unheard; !again.IsZero() {
-			return t.failed(f.Lease, again, "the day's tokens are used up")
+			t.retry(f.Lease, again, "the day's tokens are used up")
+		} else {
+			t.end(f.Lease, "")
 		}
-		return t.end(f.Lease, "")
 	})
 	if err == nil && gone {
 		return core.ErrNotFound
@@ -120,15 +107,10 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 }
 
 // transcribed replaces a message's text by one with the transcript.
-func (t *tx) transcribed(m core.Message, f core.Fetched) error {
-	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user, m.ID, f.Text, f.Tokens)
-	if err != nil {
-		return err
-	}
-	if err := t.reindex(m, f.Text); err != nil {
-		return err
-	}
-	return t.reembedMessage(m)
+func (t *tx) transcribed(m core.Message, f core.Fetched) {
+	t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user, m.ID, f.Text, f.Tokens)
+	t.reindex(m, f.Text)
+	t.reembedMessage(m)
 }
 
 // Lookup returns the journalled result of a call of an outside tool.
@@ -141,15 +123,12 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 
 // Record journals the result of a call of an outside tool.
 func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
-	return s.updateFrozen(ctx, "record call", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "record call", user, func(t *tx) {
 		if c.Result != "" {
-			err := t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall,
+			t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall,
 				Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})
-			if err != nil {
-				return err
-			}
 		}
-		return t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
+		t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, c.Turn,
 			c.Step, c.Index, c.Tool, c.Text)
 	})
@@ -159,10 +138,10 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total := int64(0)
 	var late []core.UserID
-	err := s.writeSharedLong(ctx, "sweep", func(q querier) (err error) {
-		if late, err = expire(q, now); err != nil {
-			return err
-		}
+	err := s.writeSharedLong(ctx, "sweep", func(t *transaction) {
+		late = listOf(t, column[core.UserID], `UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
+			WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
+			ms(now))
 		total = int64(len(late))
 		for _, step := range []struct {
 			query  string
@@ -178,13 +157,8 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			{`DELETE FROM rates WHERE at < $1`, now.UnixMicro()},
 			{`DELETE FROM once WHERE at < $1`, ms(raw)},
 		} {
-			n, err := q.count(step.query, step.before)
-			if err != nil {
-				return err
-			}
-			total += n
+			total += t.count(step.query, step.before)
 		}
-		return nil
 	})
 	if err == nil {
 		s.changes.publish(slices.DeleteFunc(late, func(u core.UserID) bool { return u == 0 })...)
@@ -192,44 +166,31 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	return int(total), err
 }
 
-// expire ends expired parked deliveries, and returns their users.
-func expire(q querier, now time.Time) ([]core.UserID, error) {
-	return list(q, column[core.UserID], `UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
-		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
-		ms(now))
-}
-
 // speakJob enqueues the job that speaks the answer of a turn, if requested.
-func (t *tx) speakJob(r core.Reply, ids []core.MessageID) error {
+func (t *tx) speakJob(r core.Reply, ids []core.MessageID) {
 	if !r.Speak || r.State != core.TurnDone || len(ids) == 0 || len(r.Messages) == 0 {
-		return nil
+		return
 	}
-	return t.enqueue(core.NewJob{Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: int64(ids[len(ids)-1]),
+	t.enqueue(core.NewJob{Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: int64(ids[len(ids)-1]),
 		Payload: json.RawMessage(text(r.Turn.Address)), RunAt: r.Now})
 }
 
 // Spoken adds a recording to a message; see core.SpeechStore.
 func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 	gone := false
-	err := s.update(ctx, "keep speech", x.User, func(t *tx) error {
-		if err := t.holds(x.Lease); err != nil {
-			return err
-		}
-		m, err := t.message(x.Message)
-		if err != nil {
-			return err
-		}
+	err := s.update(ctx, "keep speech", x.User, func(t *tx) {
+		t.holds(x.Lease)
+		m := t.message(x.Message)
 		if gone = m.Redacted || m.Kind != core.KindChat; gone {
-			return t.end(x.Lease, "")
+			t.end(x.Lease, "")
+			return
 		}
 		m.Attachments = append(m.Attachments, x.Attachment)
-		if err := t.putExtra(m); err != nil {
-			return err
-		}
-		if _, err := t.deliver(m.ID, x.Delivery, nil, x.Now); err != nil {
-			return err
-		}
-		return errors.Join(t.dropFailedSpeech(), t.refresh(m.Thread), t.end(x.Lease, ""))
+		t.putExtra(m)
+		t.deliver(m.ID, x.Delivery, nil, x.Now)
+		t.dropFailedSpeech()
+		t.refresh(m.Thread)
+		t.end(x.Lease, "")
 	})
 	if err == nil && gone {
 		return core.ErrNotFound
@@ -240,17 +201,16 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 // Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Only the
 // last failed job is kept.
 func (s *Store) Unspoken(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
-	return s.update(ctx, "give speech up", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
-			return err
-		}
-		return errors.Join(t.dropFailedSpeech(), t.end(l, cause))
+	return s.update(ctx, "give speech up", user, func(t *tx) {
+		t.holds(l)
+		t.dropFailedSpeech()
+		t.end(l, cause)
 	})
 }
 
 // dropFailedSpeech removes the job of an earlier answer that could not be spoken.
-func (t *tx) dropFailedSpeech() error {
-	return t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'`, t.user, core.SpeakKey)
+func (t *tx) dropFailedSpeech() {
+	t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'`, t.user, core.SpeakKey)
 }
 
 // SpeechTrouble returns why the last answer was not spoken; see core.SpeechStore.

@@ -47,66 +47,55 @@ func (t *tx) readLeases() Statement {
 
 // enter locks the user's row, reads first with it, and converts the leases in the user's
 // rows to jobs, unless t knows them.
-func (t *tx) enter(first ...Statement) error {
+func (t *tx) enter(first ...Statement) {
 	if t.unlocked {
-		return nil
+		return
 	}
 	ask := append([]Statement{t.lock()}, first...)
 	if t.user != 0 && !t.knowsLeases {
 		ask = append(ask, t.readLeases())
 	}
-	if err := t.ask(ask...); err != nil {
-		return err
-	}
-	return t.makeJobs()
+	t.ask(ask...)
+	t.makeJobs()
 }
 
 // leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads
 // jobs.
-func (t *tx) leasesAsJobs() error {
+func (t *tx) leasesAsJobs() {
 	if !t.knowsLeases {
-		return nil
+		return
 	}
 	t.knowsLeases = false
-	if err := t.ask(t.readLeases()); err != nil {
-		return err
-	}
-	return t.makeJobs()
+	t.ask(t.readLeases())
+	t.makeJobs()
 }
 
 // keptLease is called after a row with a lease is stored. It converts the lease to a job if
 // a process is alive that does not know such leases.
-func (t *tx) keptLease() error {
-	if t.s.allKnow(leasesVersion) {
-		return nil
+func (t *tx) keptLease() {
+	if !t.s.allKnow(leasesVersion) {
+		t.leasesAsJobs()
 	}
-	return t.leasesAsJobs()
 }
 
-func (t *tx) makeJobs() error {
+func (t *tx) makeJobs() {
 	for _, l := range t.leases {
-		if err := makeJob(t.count, l, l.until); err != nil {
-			return err
-		}
+		t.makeJob(l, l.until)
 	}
 	t.leases = nil
-	return nil
 }
 
 // makeJob converts a lease to a job that is held until `until`, unless somebody else has.
-func makeJob(count func(query string, args ...any) (int64, error), l lease, until int64) error {
+func (t *transaction) makeJob(l lease, until int64) {
 	table, job := "turns", turnJob(l.thread, at(l.since))
 	if l.to.Channel != "" {
 		table, job = "deliveries", deliveryJob(l.to, core.DeliveryID(l.id), at(l.since))
 	}
-	n, err := count(`UPDATE `+table+` SET lease_until = 0 WHERE user_id = $1 AND id = $2 AND lease_until > 0`, l.user, l.id)
-	if err != nil || n == 0 {
-		return err
-	}
 	job.User, job.Ref = l.user, l.id
-	_, err = count(insertJob, jobRow(job, core.JobID(l.id), core.JobRunning, core.Lease{Attempt: 1, Until: at(until)},
-		l.worker)...)
-	return err
+	if t.count(`UPDATE `+table+` SET lease_until = 0 WHERE user_id = $1 AND id = $2 AND lease_until > 0`, l.user, l.id) > 0 {
+		t.exec(insertJob, jobRow(job, core.JobID(l.id), core.JobRunning, core.Lease{Attempt: 1, Until: at(until)},
+			l.worker)...)
+	}
 }
 
 // overdue is how often a process looks for expired leases in rows.
@@ -123,32 +112,22 @@ func (s *Store) lapse(ctx context.Context, now time.Time) error {
 	if err != nil || len(over) == 0 {
 		return err
 	}
-	return s.writeShared(ctx, "end leases", func(q querier) error { return q.endLeases(over) })
+	return s.writeShared(ctx, "end leases", func(t *transaction) { t.lapsed(over) })
 }
 
-// endLeases converts leases to jobs that anybody may claim.
-func (q querier) endLeases(over []lease) error {
+// lapsed converts leases to jobs that anybody may claim.
+func (t *transaction) lapsed(over []lease) {
 	for _, l := range over {
-		if err := makeJob(q.count, l, 0); err != nil {
-			return err
-		}
+		t.makeJob(l, 0)
 	}
-	return nil
 }
 
 // endLeases ends the leases of a worker (empty: of all) and returns their number.
-func endLeases(q querier, worker string) (int, error) {
+func (t *transaction) endLeases(worker string) int {
 	mine, args := ``, []any(nil)
 	if worker != "" {
 		mine, args = ` AND worker = $1`, []any{worker}
 	}
-	kept, err := list(q, scanLease, ownLeases+mine+ownSending+mine, args...)
-	if err != nil {
-		return 0, err
-	}
-	if err := q.endLeases(kept); err != nil {
-		return 0, err
-	}
-	n, err := q.count(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`+mine, args...)
-	return int(n), err
+	t.lapsed(listOf(t, scanLease, ownLeases+mine+ownSending+mine, args...))
+	return int(t.count(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`+mine, args...))
 }

@@ -86,150 +86,112 @@ func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.C
 
 // UseLink uses a code at a stranger's address; see core.LinkStore.
 func (s *Store) UseLink(ctx context.Context, hash string, h core.Hold) error {
-	return s.update(ctx, "use link", 0, func(t *tx) error {
-		fresh, err := t.takeIn(h.Event, 0, "done", h.Now)
-		if err != nil || !fresh {
-			return err
+	return s.update(ctx, "use link", 0, func(t *tx) {
+		if !t.takeIn(h.Event, 0, "done", h.Now) {
+			return
 		}
-		if err := t.useLinkCode(hash, h.Event.Address, h.Event.Name, h.Now); err != nil || h.Delivery == nil {
-			return err
+		t.useLinkCode(hash, h.Event.Address, h.Event.Name, h.Now)
+		if h.Delivery != nil {
+			t.deliver(0, *h.Delivery, nil, h.Now)
 		}
-		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
-		return err
 	})
 }
 
 // useLinkCode uses a code at an address, unless the address is locked. The used code is kept
 // with the address and its name until it would have expired: its user is asked, and a repeat
 // finds it.
-func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time) error {
+func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time) {
 	if _, until, err := triesOf(t, a, now); err != nil || !until.IsZero() {
-		return cmp.Or(err, core.ErrRefused)
+		t.fail(cmp.Or(err, core.ErrRefused))
 	}
-	c, err := t.useCode(core.CodeLink, hash, now)
-	if err != nil {
-		return err
-	}
+	c := t.useCode(core.CodeLink, hash, now)
 	if c.Address == a {
-		return core.ErrRefused // the rollback restores the code
+		t.fail(core.ErrRefused) // the rollback restores the code
 	}
 	c.Hint = core.AddressKey(c.Address) // where it was made, and where the question is asked
 	c.Kind, c.Address, c.Name = core.CodeLinked, a, name
-	if err := t.putCode(c); err != nil {
-		return err
-	}
-	return t.exec(`DELETE FROM tries WHERE address = $1`, core.AddressKey(a))
+	t.putCode(c)
+	t.exec(`DELETE FROM tries WHERE address = $1`, core.AddressKey(a))
 }
 
 // TryLink counts a wrong try of a stranger; see core.LinkStore.
 func (s *Store) TryLink(ctx context.Context, h core.Hold) error {
-	return s.update(ctx, "try link", 0, func(t *tx) error {
-		fresh, err := t.takeIn(h.Event, 0, "done", h.Now)
-		if err != nil || !fresh {
-			return err
+	return s.update(ctx, "try link", 0, func(t *tx) {
+		if !t.takeIn(h.Event, 0, "done", h.Now) {
+			return
 		}
-		if err := t.wrongLink(h.Event.Address, h.Now); err != nil || h.Delivery == nil {
-			return err
+		t.wrongLink(h.Event.Address, h.Now)
+		if h.Delivery != nil {
+			t.deliver(0, *h.Delivery, nil, h.Now)
 		}
-		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
-		return err
 	})
 }
 
 // wrongLink counts a wrong try. It does not prolong a lock.
-func (t *tx) wrongLink(a core.Address, now time.Time) error {
-	return t.exec(`INSERT INTO tries (address, count, until) VALUES ($1, 1, $2)
+func (t *tx) wrongLink(a core.Address, now time.Time) {
+	t.exec(`INSERT INTO tries (address, count, until) VALUES ($1, 1, $2)
 		ON CONFLICT (address) DO UPDATE SET count = CASE WHEN tries.until <= $3 THEN 1 ELSE tries.count + 1 END,
 			until = CASE WHEN tries.until > $3 AND tries.count >= $4 THEN tries.until ELSE excluded.until END`,
 		core.AddressKey(a), ms(now.Add(core.LinkLock)), ms(now), core.LinkTries)
 }
 
 // newLink stores a user's linking code and replaces the last one.
-func (t *tx) newLink(c core.Code) error {
-	if err := t.dropCodes(t.user, core.CodeLink, ""); err != nil {
-		return err
-	}
+func (t *tx) newLink(c core.Code) {
+	t.dropCodes(t.user, core.CodeLink, "")
 	c.Kind, c.User = core.CodeLink, t.user
-	return t.putCode(c)
+	t.putCode(c)
 }
 
 // useLink uses a code at an address of the user.
-func (t *tx) useLink(e core.UseLink) error {
-	i, err := scanIdentity(t.row(`SELECT `+identityColumns+
-		` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity))
-	if err != nil {
-		return err
-	}
+func (t *tx) useLink(e core.UseLink) {
+	i := rowOf(t, scanIdentity, `SELECT `+identityColumns+
+		` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
 	c, err := validCode(t, core.CodeLink, e.Hash, e.At)
-	if errors.Is(err, core.ErrNotFound) || err == nil && c.User == t.user {
-		return core.ErrRefused
+	if err != nil || c.User == t.user {
+		t.fail(core.ErrRefused)
 	}
-	if err != nil {
-		return err
-	}
-	return t.useLinkCode(e.Hash, i.Address, i.Name, e.At)
+	t.useLinkCode(e.Hash, i.Address, i.Name, e.At)
 }
 
 // acceptLink joins the other side of a used code to the user.
-func (t *tx) acceptLink(e core.AcceptLink) error {
+func (t *tx) acceptLink(e core.AcceptLink) {
 	l := e.Subject
 	c, err := codeOf(t, core.CodeLinked, l.Hash)
 	if err != nil || c.User != t.user || c.Address != l.Address {
-		return cmp.Or(err, core.ErrRefused)
+		t.fail(cmp.Or(err, core.ErrRefused))
 	}
-	if l.User != 0 {
-		var there bool
-		err := t.row(`SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,
-			l.Identity).Scan(&there)
-		if err != nil || !there {
-			return cmp.Or(err, core.ErrRefused)
-		}
-		if _, err = t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity,
-			AskedAt: e.At}); err != nil {
-			return err
-		}
-		return t.did(core.AuditLink, "user", int64(l.User))
+	if l.User == 0 {
+		id := t.addIdentity(core.Identity{Address: l.Address, Name: l.Name, LastUsed: e.At}, core.ErrRefused)
+		t.did(core.AuditLink, "identity", int64(id))
+		t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
+		return
 	}
-	id, err := t.addIdentity(core.Identity{Address: l.Address, Name: l.Name, LastUsed: e.At})
-	if errors.Is(err, core.ErrExists) {
-		return core.ErrRefused
+	there := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,
+		l.Identity)
+	if !there {
+		t.fail(core.ErrRefused)
 	}
-	if err != nil {
-		return err
-	}
-	if err := t.did(core.AuditLink, "identity", int64(id)); err != nil {
-		return err
-	}
-	return t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
+	t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At})
+	t.did(core.AuditLink, "user", int64(l.User))
 }
 
 // unlink detaches an identity. Its messages still refer to it.
-func (t *tx) unlink(id core.IdentityID) error {
-	err := t.execOr(core.ErrNotFound, `DELETE FROM addresses WHERE user_id = $1 AND identity_id = $2`, t.user, id)
-	if err != nil {
-		return err
-	}
-	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
-		return err
-	}
+func (t *tx) unlink(id core.IdentityID) {
+	t.execOr(core.ErrNotFound, `DELETE FROM addresses WHERE user_id = $1 AND identity_id = $2`, t.user, id)
+	t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id)
 	// Sessions that were signed in through it end, and those of unknown origin.
 	const through = ` AND identity_id IN ($2, 0)`
-	if err := t.dropTokens(tokenSession, "sessions", through, id); err != nil {
-		return err
-	}
-	return t.exec(`DELETE FROM sessions WHERE user_id = $1`+through, t.user, id)
+	t.dropTokens(tokenSession, "sessions", through, id)
+	t.exec(`DELETE FROM sessions WHERE user_id = $1`+through, t.user, id)
 }
 
 // split creates the move that splits off an identity.
-func (t *tx) split(e core.Split) error {
-	var n int
-	err := t.row(`SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user,
-		e.Identity).Scan(&n)
-	if err != nil || n == 0 {
-		return cmp.Or(err, core.ErrNotFound)
+func (t *tx) split(e core.Split) {
+	n := valueOf[int](t, `SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
+	if n == 0 {
+		t.fail(core.ErrNotFound)
 	}
-	_, err = t.askMove(core.Move{Kind: core.MoveSplit, From: t.user, Identity: e.Identity, AskedAt: e.At})
-	return err
+	t.askMove(core.Move{Kind: core.MoveSplit, From: t.user, Identity: e.Identity, AskedAt: e.At})
 }
 
 // Became returns the target user of a merged user; see core.LinkStore.

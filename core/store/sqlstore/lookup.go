@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -35,23 +34,23 @@ func codeOf(q reader, kind core.CodeKind, hash string) (core.Code, error) {
 }
 
 // putToken maps the hash of a secret to the user; id identifies the session or key.
-func (t *tx) putToken(kind, hash string, id int64) error {
-	return t.exec(`INSERT INTO tokens (kind, hash, user_id, id) VALUES ($1, $2, $3, $4)`, kind, hash, t.user, id)
+func (t *tx) putToken(kind, hash string, id int64) {
+	t.exec(`INSERT INTO tokens (kind, hash, user_id, id) VALUES ($1, $2, $3, $4)`, kind, hash, t.user, id)
 }
 
 // dropTokens removes the tokens of the sessions or keys of a table that match where. The caller
 // deletes these next. $1 is the user.
-func (t *tx) dropTokens(kind, table, where string, args ...any) error {
-	return t.exec(`DELETE FROM tokens WHERE kind = '`+kind+`'
+func (t *tx) dropTokens(kind, table, where string, args ...any) {
+	t.exec(`DELETE FROM tokens WHERE kind = '`+kind+`'
 		AND hash IN (SELECT hash FROM `+table+` WHERE user_id = $1`+where+`)`, append([]any{t.user}, args...)...)
 }
 
 // dropCodes removes the codes of a kind of a user, or of strangers, that match where. $1 is the
 // user and $2 the kind.
-func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) error {
+func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) {
 	of := ` WHERE user_id = $1 AND kind = $2` + where
 	args = append([]any{user, string(kind)}, args...)
-	return t.execEach([]string{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes` + of + `)`,
+	t.execEach([]string{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes` + of + `)`,
 		`DELETE FROM codes` + of}, args...)
 }
 
@@ -80,47 +79,42 @@ func admits(user core.UserID, e core.Inbound, how *admission) Statement {
 }
 
 // unhold gives a known event to the user, if it was held for its address.
-func (t *tx) unhold(e core.Inbound) (admission, error) {
-	n, err := t.count(`UPDATE event_ids SET user_id = $4
+func (t *tx) unhold(e core.Inbound) admission {
+	if t.count(`UPDATE event_ids SET user_id = $4
 		WHERE channel = $1 AND account = $2 AND event_id = $3 AND user_id = 0 AND EXISTS (SELECT 1 FROM events h
 			WHERE h.user_id = 0 AND h.message_id = 0 AND h.channel = $1 AND h.account = $2 AND h.event_id = $3 AND h.state = 'held')`,
-		e.Address.Channel, e.Address.Account, e.EventID, t.user)
-	if n == 0 {
-		return eventKnown, err
+		e.Address.Channel, e.Address.Account, e.EventID, t.user) == 0 {
+		return eventKnown
 	}
-	return eventReleased, err
+	return eventReleased
 }
 
 // admit admits an event, held or not.
-func (t *tx) admit(e core.Inbound, state string) (how admission, err error) {
-	if err = t.ask(admits(t.user, e, &how)); err == nil && how == eventKnown && state != "held" {
-		how, err = t.unhold(e)
+func (t *tx) admit(e core.Inbound, state string) (how admission) {
+	if t.ask(admits(t.user, e, &how)); how == eventKnown && state != "held" {
+		how = t.unhold(e)
 	}
-	return how, err
+	return how
 }
 
 // keep stores an admitted event, with its message or 0.
-func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, now time.Time) error {
+func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, now time.Time) {
 	a := e.Address
 	if how == eventReleased {
-		err := t.row(`DELETE FROM events WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3
-			RETURNING external, received_at`, a.Channel, a.Account, e.EventID).Scan(&a.External, asTime(&now))
-		if err != nil {
-			return err
-		}
+		t.get(columns{&a.External, asTime(&now)}, `DELETE FROM events WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3
+			RETURNING external, received_at`, a.Channel, a.Account, e.EventID)
 	}
-	return t.exec(
-		`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
+	t.exec(`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now), nullable(e.Raw))
 }
 
 // takeIn admits and stores an event, and reports whether it is new.
-func (t *tx) takeIn(e core.Inbound, m core.MessageID, state string, now time.Time) (bool, error) {
-	how, err := t.admit(e, state)
-	if err != nil || how == eventKnown {
-		return false, err
+func (t *tx) takeIn(e core.Inbound, m core.MessageID, state string, now time.Time) bool {
+	how := t.admit(e, state)
+	if how != eventKnown {
+		t.keep(e, how, m, state, now)
 	}
-	return true, t.keep(e, how, m, state, now)
+	return how != eventKnown
 }
 
 func nullable(b []byte) any {
@@ -133,27 +127,23 @@ func nullable(b []byte) any {
 // PutCode stores a code; of CodeOwner there is at most one.
 func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 	if c.Kind == core.CodeWeb {
-		return s.updateFrozen(ctx, "put code", c.User, func(t *tx) error {
-			return errors.Join(t.newWebLink(c), t.did(core.AuditSignInLink, "user", int64(t.user)))
+		return s.updateFrozen(ctx, "put code", c.User, func(t *tx) {
+			t.newWebLink(c)
+			t.did(core.AuditSignInLink, "user", int64(t.user))
 		})
 	}
 	if c.Kind != core.CodeOwner {
-		return s.transact(ctx, "put code", tx{unlocked: true}, func(t *tx) error { return t.putCode(c) })
+		return s.transact(ctx, "put code", tx{unlocked: true}, func(t *tx) { t.putCode(c) })
 	}
-	return s.update(ctx, "put code", 0, func(t *tx) error {
-		if err := t.dropCodes(0, core.CodeOwner, ""); err != nil {
-			return err
-		}
-		return t.putCode(c)
+	return s.update(ctx, "put code", 0, func(t *tx) {
+		t.dropCodes(0, core.CodeOwner, "")
+		t.putCode(c)
 	})
 }
 
-func (t *tx) putCode(c core.Code) error {
-	err := t.exec(`INSERT INTO tokens (kind, hash, user_id) VALUES ($1, $2, $3)`, string(c.Kind), c.Hash, c.User)
-	if err != nil {
-		return err
-	}
-	return t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at)
+func (t *tx) putCode(c core.Code) {
+	t.exec(`INSERT INTO tokens (kind, hash, user_id) VALUES ($1, $2, $3)`, string(c.Kind), c.Hash, c.User)
+	t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, c.User, string(c.Kind), c.Hash, c.Hint, c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
 }
 
@@ -173,23 +163,18 @@ func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([
 // UseCode uses up a code and returns it.
 func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
 	var c core.Code
-	err := s.transact(ctx, "use code", tx{unlocked: true}, func(t *tx) (err error) {
-		c, err = t.useCode(kind, hash, now)
-		return err
-	})
+	err := s.transact(ctx, "use code", tx{unlocked: true}, func(t *tx) { c = t.useCode(kind, hash, now) })
 	return c, err
 }
 
-func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+// useCode uses up a code of the transaction. core.ErrRefused if it is not valid.
+func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) core.Code {
 	var user core.UserID
-	err := found(t.row(`DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`, string(kind), hash).Scan(&user))
-	var c core.Code
-	if err == nil {
-		c, err = scanCode(t.row(`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
-			string(kind), hash, ms(now), user))
+	t.getOr(core.ErrRefused, &user, `DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`, string(kind), hash)
+	c, err := scanCode(t.row(`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
+		string(kind), hash, ms(now), user))
+	if err != nil {
+		t.fail(core.ErrRefused)
 	}
-	if errors.Is(err, core.ErrNotFound) {
-		return c, core.ErrRefused
-	}
-	return c, err
+	return c
 }

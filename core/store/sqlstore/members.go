@@ -40,27 +40,15 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 		own, other = other, own
 	}
 	oldest := int64(0)
-	err = s.writeShared(ctx, "join", func(q querier) error {
-		live, freed = nil, 0
-		if _, err := q.exec(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, memberVersion,
-			ms(m.Until)); err != nil {
-			return err
-		}
+	err = s.writeShared(ctx, "join", func(t *transaction) {
+		t.exec(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, memberVersion, ms(m.Until))
 		if m.Leaving {
-			if _, err := q.exec(`DELETE FROM leases WHERE name = $1`, other+m.Worker); err != nil {
-				return err
-			}
+			t.exec(`DELETE FROM leases WHERE name = $1`, other+m.Worker)
 		}
-		if freed, err = expireMembers(q, m); err != nil {
-			return err
-		}
-		live, err = list(q, column[string], `SELECT worker FROM leases WHERE `+withPrefix(memberPrefix)+` ORDER BY name`)
-		if err != nil {
-			return err
-		}
-		return q.row(`SELECT MIN(fence) FROM leases WHERE ` + withPrefix(memberPrefix) + ` OR ` +
-			withPrefix(leavingPrefix)).Scan(&oldest)
+		freed = t.expireMembers(m)
+		live = listOf(t, column[string], `SELECT worker FROM leases WHERE `+withPrefix(memberPrefix)+` ORDER BY name`)
+		t.get(&oldest, `SELECT MIN(fence) FROM leases WHERE `+withPrefix(memberPrefix)+` OR `+withPrefix(leavingPrefix))
 	})
 	if err == nil {
 		s.oldest.Store(oldest)
@@ -69,30 +57,21 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 }
 
 // expireMembers ends expired memberships and the leases of their jobs.
-func expireMembers(q querier, m core.Membership) (freed int, err error) {
+func (t *transaction) expireMembers(m core.Membership) (freed int) {
 	for _, prefix := range []string{memberPrefix, leavingPrefix} {
-		gone, err := list(q, column[string],
-			`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now))
-		for worker := range until(&err, gone) {
-			var n int
-			n, err = endLeases(q, worker)
-			freed += n
-		}
-		if err != nil {
-			return freed, err
+		for _, worker := range listOf(t, column[string],
+			`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now)) {
+			freed += t.endLeases(worker)
 		}
 	}
-	return freed, nil
+	return freed
 }
 
 // Leave ends a membership; see core.MemberStore.
 func (s *Store) Leave(ctx context.Context, worker string) error {
-	return s.writeShared(ctx, "leave", func(q querier) error {
-		if _, err := q.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker, leavingPrefix+worker); err != nil {
-			return err
-		}
-		_, err := endLeases(q, worker)
-		return err
+	return s.writeShared(ctx, "leave", func(t *transaction) {
+		t.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker, leavingPrefix+worker)
+		t.endLeases(worker)
 	})
 }
 

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 )
 
 // addItem adds a memory item, unless an active one states the same.
-func (t *tx) addItem(e core.AddItem) error {
+func (t *tx) addItem(e core.AddItem) {
 	i := e.Item
 	if i.ID == 0 {
 		i.ID = core.ItemID(t.nextID())
@@ -24,17 +23,13 @@ func (t *tx) addItem(e core.AddItem) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	n, err := t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
+	if t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme,
 		string(i.Type), i.Content, text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt), ms(e.At),
-		flag(i.Tainted), text(wordings(i.History)), flag(i.Noted))
-	if err != nil || n == 0 {
-		return err
+		flag(i.Tainted), text(wordings(i.History)), flag(i.Noted)) > 0 {
+		t.countTheme(i.Theme, e.Theme, 1, e.At)
+		t.findItem(i.ID, i.Content, e.Embed, e.At)
 	}
-	if err := t.countTheme(i.Theme, e.Theme, 1, e.At); err != nil {
-		return err
-	}
-	return t.findItem(i.ID, i.Content, e.Embed, e.At)
 }
 
 // wordings returns the newest wordings, for storage.
@@ -43,113 +38,87 @@ func wordings(all []core.Wording) []core.Wording {
 }
 
 // findItem indexes an item, and requests a vector of config unless that is empty.
-func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) error {
-	if err := t.index(core.DocItem, int64(id), content); err != nil || config == "" {
-		return err
+func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) {
+	t.index(core.DocItem, int64(id), content)
+	if config != "" {
+		t.embed(core.VectorItem, int64(id), config, at)
+		t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: at, Unique: true})
 	}
-	if err := t.embed(core.VectorItem, int64(id), config, at); err != nil {
-		return err
-	}
-	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: at, Unique: true})
 }
 
 // countTheme adds n to a theme's active items, and creates the theme if need be.
-func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) error {
-	return t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
+func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) {
+	t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
 		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at, changed = excluded.changed`,
 		t.user, slug, cmp.Or(made.Name, slug), made.Description, n, ms(at), t.change(), flag(made.Tainted))
 }
 
-func (t *tx) archiveItem(e core.ArchiveItem) error {
-	i, err := itemByID(t, t.user, e.Item)
-	if err != nil || i.Status == core.ItemArchived {
-		return err
+func (t *tx) archiveItem(e core.ArchiveItem) {
+	i := t.item(e.Item)
+	if i.Status == core.ItemArchived {
+		return
 	}
-	if err := t.exec(
-		`UPDATE items SET status = 'archived', updated_at = $3, tainted = tainted | $4 WHERE user_id = $1 AND id = $2`,
-		t.user, e.Item, ms(e.At), ended(e.Tainted)); err != nil {
-		return err
-	}
-	return t.countTheme(i.Theme, core.Theme{}, -1, e.At)
+	t.exec(`UPDATE items SET status = 'archived', updated_at = $3, tainted = tainted | $4 WHERE user_id = $1 AND id = $2`,
+		t.user, e.Item, ms(e.At), ended(e.Tainted))
+	t.countTheme(i.Theme, core.Theme{}, -1, e.At)
 }
 
-// restoreItem makes an archived item active again, unless another states the same.
-func (t *tx) restoreItem(e core.RestoreItem) error {
-	i, err := itemByID(t, t.user, e.Item)
-	if err != nil || i.Status == core.ItemActive {
-		return err
+func (t *tx) restoreItem(e core.RestoreItem) {
+	if !t.reactivate(e.Item, e.At) {
+		t.fail(core.ErrExists)
 	}
-	err = t.execOr(core.ErrExists,
-		`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = items.digest AND o.status = 'active')`, t.user, e.Item, ms(e.At))
-	if err != nil {
-		return err
+}
+
+// reactivate makes an archived item active again; false if another states the same.
+func (t *tx) reactivate(id core.ItemID, at time.Time) bool {
+	i := t.item(id)
+	if i.Status == core.ItemActive {
+		return true
 	}
-	return t.countTheme(i.Theme, core.Theme{}, 1, e.At)
+	if t.count(`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
+		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = items.digest AND o.status = 'active')`, t.user, id, ms(at)) == 0 {
+		return false
+	}
+	t.countTheme(i.Theme, core.Theme{}, 1, at)
+	return true
 }
 
 // editItem gives an item a new wording, and removes the terms and the vector of the old one.
-func (t *tx) editItem(e core.EditItem) error {
-	i, err := itemByID(t, t.user, e.Item)
-	if err != nil || i.Content == e.Content {
-		return err
+func (t *tx) editItem(e core.EditItem) {
+	i := t.item(e.Item)
+	if i.Content == e.Content {
+		return
 	}
 	history := wordings(append(i.History, core.Wording{Content: i.Content, Until: e.At}))
-	err = t.execOr(core.ErrExists,
+	t.execOr(core.ErrExists,
 		`UPDATE items SET content = $3, digest = $4, history = $5, updated_at = $6 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
 		(SELECT 1 FROM items o WHERE o.user_id = $1 AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`, t.user, e.Item, e.Content, e.Digest, text(history), ms(e.At))
-	if err != nil {
-		return err
-	}
-	if err := t.lose(core.DocItem, core.VectorItem, int64(e.Item)); err != nil {
-		return err
-	}
-	if err := t.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2 AND $3 = ''`, t.user, e.Item,
-		e.Embed); err != nil {
-		return err
-	}
-	return t.findItem(e.Item, e.Content, e.Embed, e.At)
-}
-
-func (t *tx) removeItem(e core.DeleteItem) error {
-	i, err := itemByID(t, t.user, e.Item)
-	if err != nil {
-		return err
-	}
-	return t.deleteItem(i, e.At)
+	t.lose(core.DocItem, core.VectorItem, int64(e.Item))
+	t.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2 AND $3 = ''`, t.user, e.Item, e.Embed)
+	t.findItem(e.Item, e.Content, e.Embed, e.At)
 }
 
 // redactItems deletes the items and reminders made from a message.
-func (t *tx) redactItems(m core.Message) error {
-	items, err := list(t, scanItem, selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
-		m.ID)
-	for i := range until(&err, items) {
-		err = t.deleteItem(i, m.SentAt)
+func (t *tx) redactItems(m core.Message) {
+	for _, i := range listOf(t, scanItem, selectItems+
+		` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user, m.ID) {
+		t.deleteItem(i, m.SentAt)
 	}
-	if err != nil {
-		return err
-	}
-	return t.redactReminders(m)
+	t.redactReminders(m)
 }
 
-func (t *tx) deleteItem(i core.Item, at time.Time) error {
-	if err := t.dropItem(i, at); err != nil {
-		return err
-	}
-	return t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
+func (t *tx) deleteItem(i core.Item, at time.Time) {
+	t.dropItem(i, at)
+	t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
 }
 
 // dropItem removes an item with its terms and its vector.
-func (t *tx) dropItem(i core.Item, at time.Time) error {
+func (t *tx) dropItem(i core.Item, at time.Time) {
 	if i.Status == core.ItemActive {
-		if err := t.countTheme(i.Theme, core.Theme{}, -1, at); err != nil {
-			return err
-		}
+		t.countTheme(i.Theme, core.Theme{}, -1, at)
 	}
-	if err := t.lose(core.DocItem, core.VectorItem, int64(i.ID)); err != nil {
-		return err
-	}
-	return t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
+	t.lose(core.DocItem, core.VectorItem, int64(i.ID))
+	t.execEach([]string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
 		`DELETE FROM items WHERE user_id = $1 AND id = $2`}, t.user, i.ID)
 }
 
@@ -168,6 +137,13 @@ func scanItem(r scanner) (core.Item, error) {
 		err = unjson(history, &i.History)
 	}
 	return i, found(err)
+}
+
+// item returns an item of the user.
+func (t *tx) item(id core.ItemID) core.Item {
+	i, err := itemByID(t, t.user, id)
+	t.fail(err)
+	return i
 }
 
 func itemByID(q reader, user core.UserID, id core.ItemID) (core.Item, error) {
@@ -256,44 +232,36 @@ func itemFilter(q core.ItemQuery) (where string, args []any) {
 // NewID reserves an id for an object that an effect will create.
 func (s *Store) NewID(ctx context.Context, user core.UserID) (int64, error) {
 	var id int64
-	err := s.update(ctx, "reserve an id", user, func(t *tx) error {
-		id = t.nextID()
-		return nil
-	})
+	err := s.update(ctx, "reserve an id", user, func(t *tx) { id = t.nextID() })
 	return id, err
 }
 
 // openLoop opens a loop with the date of the newest message that it rests on.
-func (t *tx) openLoop(e core.OpenLoop) error {
+func (t *tx) openLoop(e core.OpenLoop) {
 	id := e.Loop.ID
 	if id == 0 {
 		id = core.LoopID(t.nextID())
 	}
-	opened, err := t.newestOf(e.Loop.Sources, e.At)
-	if err != nil {
-		return err
-	}
-	return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
+	opened := t.newestOf(e.Loop.Sources, e.At)
+	t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
 		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted))
 }
 
 // newestOf returns the time of the newest of the messages; now if there is none.
-func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
-	newest, err := int64(0), error(nil)
-	for r := range until(&err, core.NewIDSet(ids...).Ranges()) {
-		var sent int64
-		err = t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user,
-			r[0], r[1]).Scan(&sent)
+func (t *tx) newestOf(ids []core.MessageID, now time.Time) time.Time {
+	newest := int64(0)
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		sent := valueOf[int64](t, `SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user, r[0], r[1])
 		newest = max(newest, sent)
 	}
-	if err != nil || newest == 0 || newest > ms(now) {
-		return now, err
+	if newest == 0 || newest > ms(now) {
+		return now
 	}
-	return at(newest), nil
+	return at(newest)
 }
 
-func (t *tx) mentionLoop(id core.LoopID, at time.Time) error {
-	return t.exec(
+func (t *tx) mentionLoop(id core.LoopID, at time.Time) {
+	t.exec(
 		`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open' AND mentioned_at < $3`, t.user,
 		id, ms(at))
 }
@@ -326,29 +294,23 @@ func (s *Store) Undoable(ctx context.Context, user core.UserID, id int64, now ti
 }
 
 // undo reverts a change.
-func (t *tx) undo(e core.Undo) error {
+func (t *tx) undo(e core.Undo) {
 	x, err := undoableOf(t, t.user, e.X.ID, e.At)
-	if errors.Is(err, core.ErrNotFound) || err == nil && (x.Kind != e.X.Kind || x.Ended != e.X.Ended) {
-		return core.ErrRefused
-	}
-	if err != nil {
-		return err
+	if err != nil || x.Kind != e.X.Kind || x.Ended != e.X.Ended {
+		t.fail(core.ErrRefused)
 	}
 	switch {
 	case x.Kind == core.UndoItem && x.Ended:
-		if err = t.restoreItem(core.RestoreItem{Item: core.ItemID(x.ID), At: e.At}); errors.Is(err, core.ErrExists) {
-			return nil
-		}
-		return err
+		t.reactivate(core.ItemID(x.ID), e.At)
 	case x.Kind == core.UndoItem:
-		return t.archiveItem(core.ArchiveItem{Item: core.ItemID(x.ID), At: e.At})
+		t.archiveItem(core.ArchiveItem{Item: core.ItemID(x.ID), At: e.At})
 	case x.Kind == core.UndoLoop && x.Ended:
-		return t.exec(`UPDATE loops SET state = 'open', mentioned_at = $3, changed = $4, tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID, ms(e.At), t.change())
+		t.exec(`UPDATE loops SET state = 'open', mentioned_at = $3, changed = $4, tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID, ms(e.At), t.change())
 	case x.Kind == core.UndoLoop:
-		return t.applyOne(core.CloseLoop{Loop: core.LoopID(x.ID), At: e.At}, nil)
+		t.closeLoop(core.CloseLoop{Loop: core.LoopID(x.ID), At: e.At})
 	case x.Ended:
-		return t.exec(`UPDATE reminders SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user,
-			x.ID)
+		t.exec(`UPDATE reminders SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID)
+	default:
+		t.cancelReminder(core.CancelReminder{Reminder: core.ReminderID(x.ID), At: e.At})
 	}
-	return t.cancelReminder(core.CancelReminder{Reminder: core.ReminderID(x.ID), At: e.At})
 }

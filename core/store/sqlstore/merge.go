@@ -78,19 +78,12 @@ func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
 
 // unpause resumes a user, unless another move keeps them paused.
 func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) error {
-	err := s.updateFrozen(ctx, "end a pause", user, func(t *tx) error {
-		var kept bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`,
-			user).Scan(&kept); err != nil {
-			return err
+	err := s.updateFrozen(ctx, "end a pause", user, func(t *tx) {
+		kept := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`, user)
+		if !kept && t.moving == paused {
+			t.setMoving(0)
+			t.resumeAll(now)
 		}
-		if kept || t.moving != paused {
-			return nil
-		}
-		if err := t.setMoving(0); err != nil {
-			return err
-		}
-		return t.resumeAll(now)
 	})
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -107,7 +100,8 @@ func moveBegun(q reader, other core.MoveID, from, into core.UserID) (yes bool, e
 
 // begun is moveBegun for users other than those of another move.
 func (p *pair) begun(m *move, from, into core.UserID) (yes bool) {
-	p.try(func() (err error) { yes, err = moveBegun(p, m.ID, from, into); return err })
+	yes, err := moveBegun(p, m.ID, from, into)
+	p.fail(err)
 	return yes
 }
 
@@ -129,7 +123,7 @@ func (p *pair) planMerge(m *move, asked core.UserID) {
 	if asked == m.From {
 		m.plan.Tell += core.IdentityID(m.plan.ID)
 	}
-	m.plan.Was, m.plan.Thread = p.continuous(m.From), p.continuous(m.Into)
+	m.plan.Was, m.plan.Thread = p.from.threadOr(0), p.into.threadOr(0)
 	m.plan.Live = listOf(p, column[core.DeliveryID],
 		`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`, m.From)
 	m.Total = int(p.from.lastMessage + p.from.lastID)
@@ -137,12 +131,6 @@ func (p *pair) planMerge(m *move, asked core.UserID) {
 	p.into.added = true
 	p.into.lastID += p.from.lastID
 	p.into.dirty = true
-}
-
-// continuous returns the continuous thread of a user.
-func (p *pair) continuous(user core.UserID) (id core.ThreadID) {
-	p.try(func() (err error) { id, err = threadOr(p, user, 0); return err })
-	return id
 }
 
 // halt stops the work of the source user and the turns of the target user, and leaves room for
@@ -157,15 +145,14 @@ func (p *pair) halt(m *move, now time.Time) {
 		m.plan.Thread, last)
 	p.haltTurns(m)
 	p.haltJobs(m.From, now)
-	p.try(func() error { return p.into.setMoving(paused) })
-	p.try(func() error { return p.from.setMoving(frozen) })
+	p.into.setMoving(paused)
+	p.from.setMoving(frozen)
 }
 
 // lastPosition returns a position beyond all messages of both threads after the merge.
-func (p *pair) lastPosition(m *move) (last int64) {
-	p.get(&last, `SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
+func (p *pair) lastPosition(m *move) int64 {
+	return p.into.lastMessage + valueOf[int64](p, `SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
 		m.From, m.plan.Was, m.Into, m.plan.Thread)
-	return last + p.into.lastMessage
 }
 
 // runningTurns lists the running turns of a user, in one thread if it is not 0.
@@ -200,34 +187,32 @@ func (p *pair) haltTurns(m *move) {
 			m.plan.Turns = append(m.plan.Turns, t.ID)
 			continue
 		}
-		p.try(func() error { return p.from.giveBack(t) })
+		p.from.giveBack(t)
 	}
 }
 
 // giveBack makes the inputs of a turn pending again.
-func (t *tx) giveBack(turn core.Turn) error {
-	h, busy, err := t.head(threadKey(turn.Thread))
-	for id := range until(&err, turn.Inputs) {
-		err = t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`,
+func (t *tx) giveBack(turn core.Turn) {
+	h, busy := t.head(threadKey(turn.Thread))
+	for _, id := range turn.Inputs {
+		t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`,
 			turn.User, id, turn.ID)
 	}
-	if err != nil || !busy {
-		return err
+	if busy {
+		t.dropTurn(turn.ID, core.Lease{Job: h.id, Key: threadKey(turn.Thread)})
 	}
-	return t.dropTurn(turn.ID, core.Lease{Job: h.id, Key: threadKey(turn.Thread)})
 }
 
 // haltJobs fences running jobs of the source user, except deliveries.
 func (p *pair) haltJobs(user core.UserID, now time.Time) {
-	p.try(p.from.send)
 	for _, j := range listOf(p, scanJob, `SELECT `+jobColumns+
 		` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user) {
 		if j.Queue != core.QueueTurn {
-			p.try(func() error { return p.from.release(j.Lease) })
+			p.from.release(j.Lease)
 		}
-		p.execOn(p.from, `UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id = $2`, user, j.ID)
+		p.exec(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id = $2`, user, j.ID)
 	}
-	p.execOn(p.from, `UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user,
+	p.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user,
 		ms(now.Add(moveOffUntil)))
 }
 

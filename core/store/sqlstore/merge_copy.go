@@ -370,7 +370,8 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 	}
 	return s.paged(ctx, m, cleanings(), renumbering{}, func(p *pair, m *move) {
 		m.next(phaseLet)
-		p.forgetUser(m)
+		p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into)
+		p.deleteRows(m.From)
 	})
 }
 
@@ -384,16 +385,10 @@ func (p *pair) cleanPage(m *move, c copying, g keyRange) {
 	vectors, embedded := map[string]core.VectorKind{"windows": core.VectorWindow, "items": core.VectorItem,
 		"file_pages": core.VectorFile}[c.table]
 	if embedded {
-		p.try(func() error { return p.dropVectors(vectors, m.From, ` AND id <= $3`, g.through[0]) })
+		p.dropVectors(vectors, m.From, ` AND id <= $3`, g.through[0])
 		p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, m.From, string(vectors), g.through[0])
 	}
 	columns := strings.Count(c.key, ",") + 1
 	p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`,
 		append([]any{m.From}, g.through...)...)
-}
-
-// forgetUser removes the last rows of the source user.
-func (p *pair) forgetUser(m *move) {
-	p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into)
-	p.try(func() error { return p.deleteRows(m.From) })
 }

@@ -97,7 +97,7 @@ func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Su
 	for _, v := range versions {
 		p.putVersion(m, r, v, id, v.Version)
 		if v.Version == g.SummaryVersion && !g.Hidden {
-			p.try(func() error { return p.into.index(core.DocSummary, int64(id), r.text(v.Markdown)) })
+			p.into.index(core.DocSummary, int64(id), r.text(v.Markdown))
 		}
 	}
 	p.remember(m, g.ID, day{into: id, windows: true})
@@ -134,10 +134,9 @@ func (p *pair) joinDay(m *move, r renumbering, g, there core.Segment, versions [
 	p.remember(m, g.ID, d)
 }
 
-func (p *pair) newestVersion(user core.UserID, id core.SegmentID) (n int) {
-	p.get(&n, `SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
+func (p *pair) newestVersion(user core.UserID, id core.SegmentID) int {
+	return valueOf[int](p, `SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
 		UNION ALL SELECT version FROM segments WHERE user_id = $1 AND id = $2) AS v`, user, id)
-	return n
 }
 
 // joinStates returns the states of a joined day: final if both are, posted if one was.
@@ -181,7 +180,7 @@ func (p *pair) joinSummaries(m *move, r renumbering, g, there core.Segment, vers
 		}
 	}
 	p.putVersion(m, renumbering{}, out, there.ID, newest+1)
-	p.try(func() error { return p.into.index(core.DocSummary, int64(there.ID), out.Markdown) })
+	p.into.index(core.DocSummary, int64(there.ID), out.Markdown)
 	return newest + 1
 }
 
@@ -199,8 +198,7 @@ func (p *pair) joinWindows(m *move, g, there core.Segment) (all bool) {
 
 // earlier returns the earlier one of two messages, with its id after the move.
 func (p *pair) earlier(m *move, there, came core.MessageID) core.MessageID {
-	var first bool
-	p.get(&first, `SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0) <= COALESCE((SELECT shown FROM messages WHERE user_id = $3 AND id = $4), 0)`,
+	first := valueOf[bool](p, `SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0) <= COALESCE((SELECT shown FROM messages WHERE user_id = $3 AND id = $4), 0)`,
 		m.Into, there, m.From, came)
 	if first {
 		return there

@@ -43,10 +43,8 @@ func (s *Store) switched(ctx context.Context, m move, now time.Time, steps ...sw
 }
 
 // sending reports whether a delivery of a user is in progress.
-func (p *pair) sending(user core.UserID, now time.Time) (yes bool) {
-	p.get(&yes,
-		`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now))
-	return yes
+func (p *pair) sending(user core.UserID, now time.Time) bool {
+	return valueOf[bool](p, `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now))
 }
 
 // switchIdentities transfers the addresses to the target user.
@@ -61,10 +59,7 @@ func (p *pair) switchIdentities(m *move, _ renumbering, now time.Time) {
 	}
 	p.exec(`UPDATE addresses SET user_id = $2, identity_id = identity_id + $3 WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
 	if len(came) > 0 {
-		p.try(func() error {
-			return p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity",
-				IDs: came})
-		})
+		p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity", IDs: came})
 	}
 }
 
@@ -98,10 +93,8 @@ func (p *pair) switchTurns(m *move, r renumbering, _ time.Time) {
 	for _, id := range m.plan.Turns {
 		there := core.TurnID(r.other(int64(id)))
 		p.exec(`UPDATE turns SET state = 'running' WHERE user_id = $1 AND id = $2`, m.Into, there)
-		var t core.Turn
-		p.try(func() (err error) { t, _, err = turnByID(p, m.Into, there); return err })
-		var last int64
-		p.get(&last, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread)
+		t := p.into.turn(there)
+		last := valueOf[int64](p, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread)
 		last = p.restand(m.Into, t, last)
 		p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, t.Thread, last)
 		p.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
@@ -128,16 +121,17 @@ func (p *pair) switchJobs(m *move, r renumbering, now time.Time) {
 			continue
 		}
 		n := core.NewJob{User: m.Into, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now}
-		p.try(func() (err error) { n, err = r.job(j, n); return err })
+		n, err := r.job(j, n)
+		p.fail(err)
 		if dead {
 			p.switchDead(m, r, j, n)
 			continue
 		}
 		if j.Queue == core.QueueTurn { // messages that wait there get a turn behind this one
-			p.execOn(p.into, `DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`,
+			p.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`,
 				m.Into, n.Key)
 		}
-		p.try(func() error { return p.into.enqueue(n) })
+		p.into.enqueue(n)
 	}
 }
 
@@ -166,7 +160,6 @@ func (p *pair) takeJobs(m *move) []core.Job {
 		return slices.DeleteFunc(list, func(j core.Job) bool { return !p.splitJob(m, j) })
 	}
 	p.exec(`DELETE FROM jobs WHERE user_id = $1`, m.From)
-	p.try(p.send)
 	return list
 }
 
@@ -259,78 +252,50 @@ func (p *pair) forgetPages(m *move) {
 // switchUsers resumes the target user and retires the source user.
 func (p *pair) switchUsers(m *move, r renumbering, now time.Time) {
 	p.mergeSettings(r)
-	theirs := p.standingOf(m.From)
-	p.exec(`UPDATE users SET standing = standing + $2 WHERE id = $1`, m.Into, theirs)
+	p.exec(`UPDATE users SET standing = standing + $2 WHERE id = $1`, m.Into, p.standingOf(m.From))
 	p.exec(`UPDATE users SET role = 'none', moving = 2, indexed = last_message, unindexed = 0 WHERE id = $1`, m.From)
 	p.exec(`UPDATE users SET moving = $2 WHERE id = $1`, m.Into, letting)
-	p.resumeAll(p.into, now)
+	p.into.resumeAll(now)
 }
 
 // standingOf returns the count of changes to a user's standing instructions.
-func (p *pair) standingOf(user core.UserID) (n int64) {
-	p.get(&n, `SELECT standing FROM users WHERE id = $1`, user)
-	return n
-}
-
-// settingsOf returns the settings of one of the users.
-func (p *pair) settingsOf(t *tx) (s core.Settings) {
-	p.try(func() error { return unjson(t.settings, &s) })
-	return s
+func (p *pair) standingOf(user core.UserID) int64 {
+	return valueOf[int64](p, `SELECT standing FROM users WHERE id = $1`, user)
 }
 
 // mergeSettings completes the target user's settings with those of the source user.
 func (p *pair) mergeSettings(r renumbering) {
-	mine, theirs := p.settingsOf(p.into), p.settingsOf(p.from)
+	mine, theirs := p.into.ownSettings(), p.from.ownSettings()
 	mine.Zone, mine.Language = cmp.Or(mine.Zone, theirs.Zone), cmp.Or(mine.Language, theirs.Language)
 	mine.Summaries, mine.Strategy = cmp.Or(mine.Summaries, theirs.Summaries), cmp.Or(mine.Strategy, theirs.Strategy)
 	mine.Home = cmp.Or(mine.Home, core.IdentityID(r.other(int64(theirs.Home))))
 	p.exec(`UPDATE users SET settings = $2 WHERE id = $1`, p.into.user, text(mine))
 }
 
-// resumeAll resumes one of the users.
-func (p *pair) resumeAll(t *tx, now time.Time) {
-	p.try(p.send)
-	p.try(func() error { return t.resumeAll(now) })
-}
-
 // resumeAll makes all jobs of the user run again, and ensures turns for pending messages.
-func (t *tx) resumeAll(now time.Time) error {
-	if err := t.wakeJobs(now); err != nil {
-		return err
-	}
-	var settings core.Settings
-	if err := unjson(t.settings, &settings); err != nil {
-		return err
-	}
-	threads, err := list(t, column[core.ThreadID], `SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user)
-	for id := range until(&err, threads) {
-		if settings.Paused {
-			return nil
+func (t *tx) resumeAll(now time.Time) {
+	t.wakeJobs(now)
+	paused := t.ownSettings().Paused
+	for _, id := range listOf(t, column[core.ThreadID], `SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user) {
+		if paused {
+			return
 		}
-		h, busy, e := t.head(threadKey(id))
-		switch {
-		case e != nil:
-			err = e
-		case busy:
-			err = t.queueTurn(h, id, now)
-		default:
-			err = t.enqueue(turnJob(id, now))
+		if h, busy := t.head(threadKey(id)); busy {
+			t.queueTurn(h, id, now)
+		} else {
+			t.enqueue(turnJob(id, now))
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return t.rewriteOpen(now)
+	t.rewriteOpen(now)
 }
 
 // rewriteOpen requests new summaries of open days; the nightly task finds final ones.
-func (t *tx) rewriteOpen(now time.Time) error {
-	ids, err := list(t, column[core.SegmentID],
+func (t *tx) rewriteOpen(now time.Time) {
+	ids := listOf(t, column[core.SegmentID],
 		`SELECT id FROM segments WHERE user_id = $1 AND state = 'open' AND stale = 1 AND version > 0
 		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT 5`,
 		t.user)
-	for id := range until(&err, ids) {
-		err = t.summarize(id, now)
+	for _, id := range ids {
+		t.summarize(id, now)
 	}
-	return err
 }

@@ -114,15 +114,13 @@ func (p *pair) copyItems(m *move, g keyRange) {
 		`SELECT i.id, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = $1 AND h.slug = i.theme
 		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...) {
 		p.copyItem(m, i.id)
-		var there bool
-		p.get(&there, `SELECT EXISTS (SELECT 1 FROM items WHERE user_id = $1 AND id = $2)`, m.Into, g.numbers.other(i.id))
+		there := valueOf[bool](p, `SELECT EXISTS (SELECT 1 FROM items WHERE user_id = $1 AND id = $2)`, m.Into, g.numbers.other(i.id))
 		if !there {
 			continue
 		}
 		active := int(flag(i.status == string(core.ItemActive)))
-		p.try(func() error { return p.into.countTheme(i.theme, i.made, active, at(i.updated)) })
-		p.try(func() error { return p.into.index(core.DocItem, g.numbers.other(i.id), i.content) })
-		p.try(p.into.send)
+		p.into.countTheme(i.theme, i.made, active, at(i.updated))
+		p.into.index(core.DocItem, g.numbers.other(i.id), i.content)
 	}
 	p.copyEmbeddings(m, core.VectorItem, "items", g)
 }
@@ -137,7 +135,6 @@ func (p *pair) copyItem(m *move, id int64) {
 
 // copyEmbeddings copies the states and vectors of a copied page.
 func (p *pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g keyRange) {
-	p.try(p.into.send)
 	p.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, error, revision, updated_at)
 		SELECT CAST($2 AS bigint), e.kind, e.id + $3, e.config, e.state, e.error, e.revision, e.updated_at FROM embeddings e
 		WHERE e.user_id = $1 AND e.kind = $4 AND e.id > $5 AND e.id <= $6 AND e.id IN (SELECT x.id - $3 FROM `+table+

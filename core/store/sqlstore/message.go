@@ -40,15 +40,16 @@ const insertMessage = `INSERT INTO messages (user_id, id, thread_id, segment_id,
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
 // insert stores a message under the user's next number.
-func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
+func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 	id := t.nextMessage()
 	shown := p.position
 	if shown == 0 {
 		shown = m.SentAt.UnixMicro()
 	}
-	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel,
+	t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel,
 		string(m.Role), string(m.Kind), m.Text, m.Tokens, extraText(m), p.position, shown, ms(m.SentAt), ms(m.PlatformAt),
 		flag(p.covered), solo(m))
+	return id
 }
 
 // extraText returns the stored extra of a new message.
@@ -107,13 +108,13 @@ func scanMessage(row scanner) (core.Message, error) {
 }
 
 // message returns a message of the user, or core.ErrNotFound.
-func (t *tx) message(id core.MessageID) (core.Message, error) {
-	return scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, id))
+func (t *tx) message(id core.MessageID) core.Message {
+	return rowOf(t, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, id)
 }
 
 // putExtra stores the extra of a message that was read.
-func (t *tx) putExtra(m core.Message) error {
-	return t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, m.ID, text(extraOf(m)))
+func (t *tx) putExtra(m core.Message) {
+	t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, m.ID, text(extraOf(m)))
 }
 
 // setExtra decodes the stored extra of a message.

@@ -75,11 +75,9 @@ func scanMove(row scanner) (move, error) {
 // Ask creates a move; see core.MoveStore.
 func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
 	var id core.MoveID
-	err := s.update(ctx, "ask for a move", m.From, func(t *tx) (err error) {
-		if id, err = t.askMove(m); err != nil {
-			return err
-		}
-		return t.did(core.AuditMove, "user", int64(m.Into))
+	err := s.update(ctx, "ask for a move", m.From, func(t *tx) {
+		id = t.askMove(m)
+		t.did(core.AuditMove, "user", int64(m.Into))
 	})
 	return id, err
 }
@@ -87,20 +85,21 @@ func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
 // askMove stores a move of the user. Which of two users is the target is decided when the move
 // begins, as both are locked then. A merge pauses the user immediately, so that messages after
 // the answer are kept for both.
-func (t *tx) askMove(m core.Move) (id core.MoveID, err error) {
+func (t *tx) askMove(m core.Move) (id core.MoveID) {
 	if m.From == m.Into || m.From == 0 || m.Kind == core.MoveMerge && m.Into == 0 {
-		return 0, core.ErrRefused
+		t.fail(core.ErrRefused)
+		return 0
 	}
-	err = t.asUser(0, func(zero *tx) error {
+	t.asUser(0, func(zero *tx) {
 		id = core.MoveID(zero.nextID())
-		return zero.exec(`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
+		zero.exec(`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
 			id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
 	})
-	if err == nil && m.Kind == core.MoveMerge && t.moving == 0 {
-		err = t.setMoving(paused)
+	if m.Kind == core.MoveMerge && t.moving == 0 {
+		t.setMoving(paused)
 	}
 	t.wake = append(t.wake, core.TopicMoves)
-	return id, err
+	return id
 }
 
 // Moves lists unfinished moves.
@@ -190,44 +189,9 @@ func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration
 }
 
 // pair is one transaction of both users of a move, which are locked in the order of their ids.
-// After its first error, err, it does nothing.
 type pair struct {
 	*tx
 	from, into *tx
-	err        error
-}
-
-// try runs f, unless something failed before.
-func (p *pair) try(f func() error) {
-	if p.err == nil {
-		p.err = f()
-	}
-}
-
-func (p *pair) exec(query string, args ...any) { p.execOn(p.tx, query, args...) }
-
-// execOn is exec for a statement of one of the users.
-func (p *pair) execOn(t *tx, query string, args ...any) {
-	p.try(func() error { return t.exec(query, args...) })
-}
-
-func (p *pair) execAll(statements ...Statement) {
-	p.try(func() error { return p.tx.execAll(statements...) })
-}
-
-func (p *pair) execEach(queries []string, args ...any) {
-	p.try(func() error { return p.tx.execEach(queries, args...) })
-}
-
-// get reads the only column of a row into v.
-func (p *pair) get(v any, query string, args ...any) {
-	p.try(func() error { return p.row(query, args...).Scan(v) })
-}
-
-// listOf is list for a pair.
-func listOf[T any](p *pair, scan func(scanner) (T, error), query string, args ...any) (out []T) {
-	p.try(func() (err error) { out, err = list(p.tx, scan, query, args...); return err })
-	return out
 }
 
 // step runs f in one transaction of both users and stores the move as f leaves it.
@@ -240,7 +204,7 @@ func (s *Store) step(ctx context.Context, m move, f func(p *pair, m *move)) erro
 	} else if m.Into > 0 { // 0 counts users, and is locked after them
 		first = min(m.From, m.Into)
 	}
-	return s.updateFrozen(ctx, "step", first, func(t *tx) error {
+	return s.updateFrozen(ctx, "step", first, func(t *tx) {
 		p := &pair{tx: t, from: t, into: t}
 		if m.From != t.user && !merged {
 			p.from = t.forUser(m.From)
@@ -248,46 +212,34 @@ func (s *Store) step(ctx context.Context, m move, f func(p *pair, m *move)) erro
 		if m.Into != t.user {
 			p.into = t.forUser(m.Into)
 		}
-		p.try(func() error { return p.hold(m) })
-		if next := m; p.err == nil {
-			f(p, &next)
-			p.end(next)
+		p.hold(m)
+		if t.err == nil {
+			f(p, &m)
+			p.end(m)
 		}
-		return p.err
 	})
 }
 
 // hold locks the user that is not locked yet. core.ErrChanged if the move has changed since m
 // was read.
-func (p *pair) hold(m move) error {
+func (p *pair) hold(m move) {
 	for _, t := range []*tx{p.from, p.into} {
-		if t == p.tx {
-			continue
-		}
-		if err := t.enter(); err != nil {
-			return err
+		if t != p.tx {
+			t.enter()
 		}
 	}
-	now, err := scanMove(p.row(`SELECT `+moveColumns+` FROM moves WHERE id = $1`, m.ID))
-	if err != nil {
-		return err
-	}
+	now := rowOf(p, scanMove, `SELECT `+moveColumns+` FROM moves WHERE id = $1`, m.ID)
 	if now.Phase != m.Phase || now.cursor != m.cursor {
-		return core.ErrChanged
+		p.fail(core.ErrChanged)
 	}
-	return nil
 }
 
 // end stores the progress of the move.
 func (p *pair) end(m move) {
 	p.exec(`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
 		m.ID, m.From, m.Into, string(m.Phase), m.cursor, text(m.plan), m.Rows, m.Total)
-	for _, t := range []*tx{p.from, p.into} {
-		if t != p.tx {
-			p.try(t.flushAll)
-			p.wake = append(p.wake, t.wake...)
-		}
-	}
+	p.from.flush()
+	p.into.flush()
 }
 
 // next moves to a phase.
@@ -304,46 +256,41 @@ func (t *tx) waits(queue string) bool {
 func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
 // postponeJob makes a job wait until the move ends.
-func (t *tx) postponeJob(id core.JobID, now time.Time) error {
-	return t.exec(`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
+func (t *tx) postponeJob(id core.JobID, now time.Time) {
+	t.exec(`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
 		t.user, id, ms(now.Add(moveOffUntil)), ms(now))
 }
 
 // setMoving stores the user's state of being moved.
-func (t *tx) setMoving(n int) error {
-	return t.exec(`UPDATE users SET moving = $2 WHERE id = $1`, t.user, n)
+func (t *tx) setMoving(n int) {
+	t.exec(`UPDATE users SET moving = $2 WHERE id = $1`, t.user, n)
 }
 
 // wakeJobs makes waiting jobs run; all of them if the user was frozen.
-func (t *tx) wakeJobs(now time.Time) error {
+func (t *tx) wakeJobs(now time.Time) {
 	where := ` AND state IN ('ready', 'waiting') AND run_at > $2`
 	if t.moving != frozen {
 		where += ` AND queue IN ('turn', 'summarize', 'embed')`
 	}
-	queues, err := list(t, column[string], `SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
-	if err != nil {
-		return err
-	}
+	queues := listOf(t, column[string], `SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
 	for _, queue := range append(queues, core.QueueTurn) {
 		t.awaken(queue)
 	}
-	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
+	t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
 }
 
 // inTurn fails with core.ErrMoving if an event of the same address is held that was received
 // before this one.
-func (t *tx) inTurn(e core.Inbound) error {
+func (t *tx) inTurn(e core.Inbound) {
 	if t.moving != letting {
-		return nil
+		return
 	}
-	var waits bool
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+	waits := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
 		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.user_id = 0 AND o.message_id = 0 AND o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
-		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held)).Scan(&waits)
-	if err == nil && waits {
-		return core.ErrMoving
+		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held))
+	if waits {
+		t.fail(core.ErrMoving)
 	}
-	return err
 }
 
 // letIn ends a move when no events are held for its users any more, or after a while. New
@@ -355,9 +302,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 	waits := false
 	err := s.step(ctx, m, func(p *pair, next *move) {
 		for _, t := range []*tx{p.from, p.into} {
-			var held bool
-			p.try(func() (err error) { held, err = t.hasHeld(); return err })
-			waits = waits || held && now.Before(at(m.plan.Let).Add(moveLetFor))
+			waits = waits || t.hasHeld() && now.Before(at(m.plan.Let).Add(moveLetFor))
 		}
 		if waits {
 			return
@@ -369,8 +314,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 }
 
 // hasHeld reports whether events are held for the user.
-func (t *tx) hasHeld() (yes bool, err error) {
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
-		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user).Scan(&yes)
-	return yes, err
+func (t *tx) hasHeld() bool {
+	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL AND (channel, account, external) IN
+		(SELECT channel, account, external FROM addresses WHERE user_id = $1))`, t.user)
 }

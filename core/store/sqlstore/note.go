@@ -18,18 +18,17 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 	if slices.ContainsFunc(n.Effects, func(e core.Effect) bool { _, ok := e.(core.Redact); return ok }) {
 		update = s.updateLong // a redaction may cover a whole day
 	}
-	err := update(ctx, "note", n.User, func(t *tx) error {
+	err := update(ctx, "note", n.User, func(t *tx) {
 		out = core.Noted{}
-		return t.note(withoutQuotes(n), &out)
+		t.note(withoutQuotes(n), &out)
 	})
 	return out, err
 }
 
-func (t *tx) note(n core.Note, out *core.Noted) error {
-	fresh, err := t.fresh(n)
-	if err != nil || !fresh {
-		out.Duplicate = err == nil
-		return err
+func (t *tx) note(n core.Note, out *core.Noted) {
+	if !t.fresh(n) {
+		out.Duplicate = t.err == nil
+		return
 	}
 	if n.Identity != 0 {
 		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(n.Identity), At: n.Now})
@@ -37,49 +36,32 @@ func (t *tx) note(n core.Note, out *core.Noted) error {
 		t.by(core.Actor{At: n.Now})
 	}
 	now, questions := t.splitQuestions(n)
-	if err := t.apply(now, out); err != nil {
-		return err
+	t.apply(now, out)
+	t.noteMessages(n, out)
+	t.apply(questions, out)
+	t.removeLater(out.Files, n.Now)
+	t.deliverAll(n.Deliveries, out.Messages, nil, n.Now)
+	if n.Command != nil {
+		t.unpark(n.Identity, n.Now)
 	}
-	if err := t.noteMessages(n, out); err != nil {
-		return err
-	}
-	if err := t.apply(questions, out); err != nil {
-		return err
-	}
-	if err := t.removeLater(out.Files, n.Now); err != nil {
-		return err
-	}
-	if _, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now); err != nil || n.Command == nil {
-		return err
-	}
-	return t.unpark(n.Identity, n.Now)
 }
 
 // removeLater enqueues the removal of attachments that were redacted: the caller removes them
 // after the commit, but may die before it does.
-func (t *tx) removeLater(files []string, now time.Time) error {
+func (t *tx) removeLater(files []string, now time.Time) {
 	if len(files) == 0 {
-		return nil
+		return
 	}
-	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueRemove, Key: core.QueueRemove,
+	t.enqueue(core.NewJob{User: t.user, Queue: core.QueueRemove, Key: core.QueueRemove,
 		Payload: json.RawMessage(text(files)), RunAt: now})
 }
 
 // also stores a note of another user.
-func (t *tx) also(n core.Note) error {
-	if err := t.send(); err != nil {
-		return err
-	}
+func (t *tx) also(n core.Note) {
 	other := t.forUser(n.User)
-	if err := other.lockOther(); err != nil {
-		return err
-	}
-	if err := other.note(n, &core.Noted{}); err != nil {
-		return err
-	}
-	t.wake = append(t.wake, other.wake...)
-	other.wake = nil
-	return other.flushAll()
+	other.lockOther()
+	other.note(n, &core.Noted{})
+	other.flush()
 }
 
 // splitQuestions returns the effects of a note, and separately the approvals that its messages
@@ -150,103 +132,71 @@ func oldest(effects []core.Effect) (first core.MessageID) {
 }
 
 // fresh admits a note's event and key, and reports whether both are new.
-func (t *tx) fresh(n core.Note) (bool, error) {
-	repeated, err := t.repeated(n.Once)
-	if err != nil {
-		return false, err
-	}
+func (t *tx) fresh(n core.Note) bool {
+	repeated := t.repeated(n.Once)
 	if n.Event != nil {
 		var message core.MessageID
 		if n.Command != nil && !repeated {
 			message = core.MessageID(t.lastMessage + 1)
 		}
-		how, err := t.admit(*n.Event, "done")
-		if err != nil || how == eventKnown {
-			return false, err
+		how := t.admit(*n.Event, "done")
+		if how == eventKnown {
+			return false
 		}
-		if err := t.inTurn(*n.Event); err != nil {
-			return false, err
-		}
-		if err := t.keep(*n.Event, how, message, "done", n.Now); err != nil {
-			return false, err
-		}
+		t.inTurn(*n.Event)
+		t.keep(*n.Event, how, message, "done", n.Now)
 	}
 	if repeated || n.Once == "" {
-		return !repeated, nil
+		return !repeated
 	}
-	return true, t.exec(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3)`, t.user, n.Once, ms(n.Now))
+	t.exec(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3)`, t.user, n.Once, ms(n.Now))
+	return true
 }
 
 // repeated reports whether a note with the key once was stored already.
-func (t *tx) repeated(once string) (yes bool, err error) {
+func (t *tx) repeated(once string) bool {
 	if once == "" {
-		return false, nil
+		return false
 	}
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, t.user, once).Scan(&yes)
-	return yes, err
+	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, t.user, once)
 }
 
-func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
+func (t *tx) noteMessages(n core.Note, out *core.Noted) {
 	p := place{thread: n.Thread, segment: n.Segment, identity: n.Identity}
 	if n.Event != nil {
 		p.channel = n.Event.Address.Channel
 	}
 	if n.Command != nil || len(n.Messages) > 0 {
-		thread, err := threadOr(t, t.user, p.thread)
-		if err != nil {
-			return err
-		}
-		p.thread = thread
+		p.thread = t.threadOr(p.thread)
 	}
 	if n.Command != nil {
-		id, err := t.insert(*n.Command, p)
-		if err == nil {
-			err = t.refer(n.Identity, n.Event.NativeID, id)
-		}
-		if err == nil {
-			err = t.used(n.Identity, n.Now, n.Window)
-		}
-		if err != nil {
-			return err
-		}
+		id := t.insert(*n.Command, p)
+		t.refer(n.Identity, n.Event.NativeID, id)
+		t.used(n.Identity, n.Now, n.Window)
 	}
 	for _, m := range n.Messages {
 		at := p
 		if m.Kind == core.KindChat {
-			var err error
-			if at, err = t.lastPlace(p, n.Now); err != nil {
-				return err
-			}
+			at = t.lastPlace(p, n.Now)
 		}
-		id, err := t.insert(m, at)
-		if err != nil {
-			return err
-		}
+		id := t.insert(m, at)
 		out.Messages = append(out.Messages, id)
 		if n.Event != nil && m.Kind == core.KindChat {
-			if err := t.refer(n.Identity, n.Event.NativeID, id); err != nil {
-				return err
-			}
+			t.refer(n.Identity, n.Event.NativeID, id)
 		}
 	}
-	return nil
 }
 
 // lastPlace returns the place of an assistant's message that belongs to no turn: the last
 // position, in the current day.
-func (t *tx) lastPlace(p place, now time.Time) (place, error) {
+func (t *tx) lastPlace(p place, now time.Time) place {
 	var last int64
-	err := t.row(`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
-		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread).Scan(&last, &p.segment)
-	if err != nil {
-		return p, err
-	}
+	t.get(columns{&last, &p.segment}, `SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
+		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread)
 	p.position = nextPosition(last, now)
-	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, p.thread,
-		p.position); err != nil {
-		return p, err
-	}
-	return p, t.counted(p.segment, 1, false)
+	t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, p.thread, p.position)
+	t.counted(p.segment, 1, false)
+	return p
 }
 
 // changes reads the changes that the thread's prompt has not shown yet.
@@ -276,8 +226,8 @@ const lastPart = "last"
 
 // keepNote stores the news of a turn's prompt with the message that they precede. If something
 // they rest on was changed meanwhile, only the zone is kept.
-func (t *tx) keepNote(n *core.TurnNews, st state) error {
-	return t.alter(n.Message, func(m *core.Message) {
+func (t *tx) keepNote(n *core.TurnNews, st state) {
+	t.alter(n.Message, func(m *core.Message) {
 		if m.News = &n.News; n.Edits != st.edits {
 			m.News = blankNews(m.News)
 		}
@@ -285,13 +235,12 @@ func (t *tx) keepNote(n *core.TurnNews, st state) error {
 }
 
 // alter changes the extra of a message, unless it is redacted.
-func (t *tx) alter(id core.MessageID, change func(m *core.Message)) error {
-	m, err := t.message(id)
-	if err != nil || m.Redacted {
-		return err
+func (t *tx) alter(id core.MessageID, change func(m *core.Message)) {
+	m := t.message(id)
+	if !m.Redacted {
+		change(&m)
+		t.putExtra(m)
 	}
-	change(&m)
-	return t.putExtra(m)
 }
 
 // blankNews returns news without its words.
@@ -299,13 +248,10 @@ func blankNews(n *core.News) *core.News { return &core.News{Zone: n.Zone} }
 
 // redactNews blanks news about a loop made from a message, or about the summary of its day. A
 // transaction lists all news once.
-func (t *tx) redactNews(m core.Message, loops []core.LoopID) error {
+func (t *tx) redactNews(m core.Message, loops []core.LoopID) {
 	if t.notes == nil {
-		got, err := list(t, scanMessage, `SELECT `+messageColumns+
+		got := listOf(t, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND extra LIKE '%"news":%'`, t.user)
-		if err != nil {
-			return err
-		}
 		t.notes = map[core.MessageID]core.News{}
 		for _, n := range got {
 			if n.News != nil && n.News.Text != "" {
@@ -321,9 +267,6 @@ func (t *tx) redactNews(m core.Message, loops []core.LoopID) error {
 			continue
 		}
 		delete(t.notes, id)
-		if err := t.alter(id, func(m *core.Message) { m.News = blankNews(&n) }); err != nil {
-			return err
-		}
+		t.alter(id, func(m *core.Message) { m.News = blankNews(&n) })
 	}
-	return nil
 }

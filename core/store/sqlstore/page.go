@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -251,111 +252,92 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 	for i := range p.Pages {
 		old[i] = p.Pages[i].ID
 	}
-	return s.update(ctx, "put pages", p.User, func(t *tx) error {
-		if err := t.holds(p.Lease); err != nil {
-			return err
-		}
+	return s.update(ctx, "put pages", p.User, func(t *tx) {
+		t.holds(p.Lease)
 		edits, err := threadEdits(t, t.user, p.Thread)
-		if err != nil {
-			return err
-		}
-		if edits != p.Edits || t.halted() {
-			return core.ErrChanged
+		if err != nil || edits != p.Edits || t.halted() {
+			t.fail(cmp.Or(err, core.ErrChanged))
+			return
 		}
 		for i := range p.Pages {
-			if err := t.putPage(&p.Pages[i], old[i]); err != nil {
-				return err
-			}
+			t.putPage(&p.Pages[i], old[i])
 		}
-		if err := t.putPrints(p); err != nil || !p.Done {
-			return err
+		t.putPrints(p)
+		if !p.Done {
+			return
 		}
 		if p.Changed {
-			err = t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user, p.Thread)
+			t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user, p.Thread)
 		}
-		if err == nil {
-			err = t.release(p.Lease)
-		}
-		if err != nil {
-			return err
-		}
-		return t.end(p.Lease, "")
+		t.release(p.Lease)
+		t.end(p.Lease, "")
 	})
 }
 
 // putPage stores a page under a new id and removes the old one, as earlier prompts refer to pages
 // by id.
-func (t *tx) putPage(p *core.Page, old core.PageID) error {
+func (t *tx) putPage(p *core.Page, old core.PageID) {
 	if old != 0 {
-		if err := t.execEach([]string{dropForms, `DELETE FROM pages WHERE user_id = $1 AND id = $2`}, t.user, old); err != nil {
-			return err
-		}
+		t.execEach([]string{dropForms, `DELETE FROM pages WHERE user_id = $1 AND id = $2`}, t.user, old)
 	}
 	p.ID = core.PageID(t.nextID())
 	sizes := pageSizes{p.First, p.Last, p.Forms}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
-		if err != nil {
-			return err
-		}
+		t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
 	}
-	return t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
+	t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
 		t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier, text(sizes))
 }
 
 const dropForms = `DELETE FROM page_forms WHERE user_id = $1 AND page_id = $2`
 
 // putPrints stores the fingerprints and the changed tiers of a run.
-func (t *tx) putPrints(p core.PutPages) (err error) {
-	for r := range until(&err, p.Prints) {
-		err = t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+func (t *tx) putPrints(p core.PutPages) {
+	for _, r := range p.Prints {
+		t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 			t.user, r.Band, r.Message, r.Piece)
 	}
-	for id := range until(&err, slices.Sorted(maps.Keys(p.Repeats))) {
-		for of := range until(&err, p.Repeats[id]) {
-			err = t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+	for _, id := range slices.Sorted(maps.Keys(p.Repeats)) {
+		for _, of := range p.Repeats[id] {
+			t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 				t.user, of, id)
 		}
 	}
-	for id := range until(&err, slices.Sorted(maps.Keys(p.Tiers))) {
-		err = t.exec(`UPDATE pages SET tier = $3 WHERE user_id = $1 AND id = $2`, t.user, id, p.Tiers[id])
+	for _, id := range slices.Sorted(maps.Keys(p.Tiers)) {
+		t.exec(`UPDATE pages SET tier = $3 WHERE user_id = $1 AND id = $2`, t.user, id, p.Tiers[id])
 	}
-	return err
 }
 
 // stalePages makes the pages stale that show an edited or redacted message, or messages that
 // refer to it, and enqueues their compression.
-func (t *tx) stalePages(m core.Message) error {
-	places, err := list(t, fields(func(m *core.Message) []any { return []any{&m.Thread, &m.Position} }),
+func (t *tx) stalePages(m core.Message) {
+	places := listOf(t, fields(func(m *core.Message) []any { return []any{&m.Thread, &m.Position} }),
 		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
 	var pages []core.PageID
-	for p := range until(&err, append(places, m)) {
-		err = addTo(&pages, t, column[core.PageID],
+	for _, p := range append(places, m) {
+		pages = append(pages, listOf(t, column[core.PageID],
 			`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`,
-			t.user, p.Thread, p.Position)
+			t.user, p.Thread, p.Position)...)
 	}
-	for id := range until(&err, pages) {
-		err = t.execEach([]string{`UPDATE pages SET stale = 1, sizes = '[]' WHERE user_id = $1 AND id = $2`, dropForms}, t.user, id)
+	for _, id := range pages {
+		t.execEach([]string{`UPDATE pages SET stale = 1, sizes = '[]' WHERE user_id = $1 AND id = $2`, dropForms}, t.user, id)
 	}
-	if err != nil || len(pages) == 0 {
-		return err
+	if len(pages) == 0 {
+		return
 	}
-	err = t.execEach([]string{
+	t.execEach([]string{
 		`DELETE FROM prints WHERE user_id = $1 AND message_id = $2`,
 		`DELETE FROM repeats WHERE user_id = $1 AND message_id = $2`,
 		`DELETE FROM repeats WHERE user_id = $1 AND original_id = $2`,
 	}, t.user, m.ID)
-	if err != nil {
-		return err
-	}
-	return t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(m.Thread), Unique: true})
+	t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(m.Thread), Unique: true})
 }
 
 // dropPages removes all pages of a thread from a position on, after messages were inserted or
 // removed before them. They are made again when they are needed.
-func (t *tx) dropPages(thread core.ThreadID, from int64) error {
-	return t.execEach([]string{
+func (t *tx) dropPages(thread core.ThreadID, from int64) {
+	t.execEach([]string{
 		`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2 AND EXISTS (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,
 		`DELETE FROM page_forms WHERE user_id = $1 AND page_id IN (SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,
 		`DELETE FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3`,

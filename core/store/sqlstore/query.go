@@ -67,19 +67,6 @@ type querier struct {
 	db     database
 }
 
-func (q querier) exec(query string, args ...any) (sql.Result, error) {
-	return q.db.ExecContext(q.ctx, query, q.s.prepared(query, args)...)
-}
-
-// count runs a statement and returns the number of affected rows.
-func (q querier) count(query string, args ...any) (int64, error) {
-	res, err := q.exec(query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
 func (q querier) row(query string, args ...any) scanner {
 	row := q.db.QueryRowContext(q.ctx, query, q.s.prepared(query, args)...)
 	if q.cancel == nil {
@@ -89,7 +76,7 @@ func (q querier) row(query string, args ...any) scanner {
 }
 
 func (q querier) rows(query string, args ...any) (rows, error) {
-	r, err := q.db.QueryContext(q.ctx, query, q.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
+	r, err := q.db.QueryContext(q.ctx, query, q.s.prepared(query, args)...) //nolint:rowserrcheck // each looks
 	if q.cancel == nil {
 		return r, err
 	}
@@ -149,16 +136,8 @@ func (s *Store) one(ctx context.Context) querier {
 
 // list runs a query and scans each of its rows with scan.
 func list[T any](q reader, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.rows(query, args...)
-	return collect(rows, err, scan)
-}
-
-// column scans a row of one column.
-func column[T any](r scanner) (v T, err error) { return v, r.Scan(&v) }
-
-// collect scans each row of a result with scan, and closes it.
-func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, error) {
 	var out []T
+	rows, err := q.rows(query, args...)
 	err = each(rows, err, func(r scanner) error {
 		v, err := scan(r)
 		out = append(out, v)
@@ -169,6 +148,9 @@ func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, e
 	}
 	return out, nil
 }
+
+// column scans a row of one column.
+func column[T any](r scanner) (v T, err error) { return v, r.Scan(&v) }
 
 // each calls f for each row of a result, and closes it.
 func each(rows rows, err error, f func(scanner) error) error {

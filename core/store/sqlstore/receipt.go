@@ -1,9 +1,7 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -23,51 +21,40 @@ const readThrough = 200
 // Settle applies a service's status to a part of ours; see core.InboundStore.
 func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound,
 	now time.Time) error {
-	return s.update(ctx, "settle", user, func(t *tx) error {
-		d, p, err := t.statusPart(identity, e)
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
-			return err
-		}
+	return s.update(ctx, "settle", user, func(t *tx) {
+		d, p := t.statusPart(identity, e)
 		var message core.MessageID
 		if d != nil {
 			message = d.Message
 		}
-		if fresh, err := t.takeIn(e, message, "done", now); err != nil || !fresh || d == nil {
-			return err
+		if t.takeIn(e, message, "done", now) && d != nil {
+			t.settlePart(d, p, e, now)
 		}
-		return t.settlePart(d, p, e, now)
 	})
 }
 
 // statusPart returns the part that a status refers to, or nil.
-func (t *tx) statusPart(identity core.IdentityID, e core.Inbound) (*core.Delivery, *core.DeliveryPart, error) {
+func (t *tx) statusPart(identity core.IdentityID, e core.Inbound) (*core.Delivery, *core.DeliveryPart) {
 	if user, id, n, ok := partOf(e.Status.Key); ok {
-		id, err := t.currentID(user, id)
-		if err != nil {
-			return nil, nil, err
-		}
-		d, err := deliveryByID(t, t.user, id)
+		d, err := deliveryByID(t, t.user, t.currentID(user, id))
 		if err != nil || d.Identity != identity || n >= len(d.Parts) {
-			return nil, nil, err
+			return nil, nil
 		}
 		if p := &d.Parts[n]; p.Part.Key == e.Status.Key || rank(e.Status.State) >= rank(core.DeliveryDelivered) {
-			return &d, p, nil
+			return &d, p
 		}
-		return nil, nil, nil // of an earlier attempt
+		return nil, nil // of an earlier attempt
 	}
-	ids, err := list(t, column[core.DeliveryID],
+	ids := listOf(t, column[core.DeliveryID],
 		`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = $1 AND d.message_id = r.message_id AND d.message_id > 0
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
 	for _, id := range ids {
-		d, err := deliveryByID(t, t.user, id)
-		if err != nil {
-			return nil, nil, err
-		}
+		d := t.delivery(id)
 		if n := slices.IndexFunc(d.Parts, func(p core.DeliveryPart) bool { return p.NativeID == e.Target }); n >= 0 {
-			return &d, &d.Parts[n], nil
+			return &d, &d.Parts[n]
 		}
 	}
-	return nil, nil, err
+	return nil, nil
 }
 
 // partOf parses the key of a part, as keyParts writes it.
@@ -78,57 +65,50 @@ func partOf(key string) (user core.UserID, id core.DeliveryID, n int, ok bool) {
 
 // currentID returns the id that a delivery of user, who may have been merged into t's user, has
 // here.
-func (t *tx) currentID(user core.UserID, id core.DeliveryID) (core.DeliveryID, error) {
+func (t *tx) currentID(user core.UserID, id core.DeliveryID) core.DeliveryID {
 	var now core.DeliveryID
-	err := found(t.row(`SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user,
-		fmt.Sprintf("%d-%d", user, id)).Scan(&now))
-	if errors.Is(err, core.ErrNotFound) && user == t.user {
-		return id, nil
+	if !t.find(&now, `SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user,
+		fmt.Sprintf("%d-%d", user, id)) && user == t.user {
+		return id
 	}
-	return now, err
+	return now
 }
 
 // settlePart applies a status to a part.
-func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) error {
+func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) {
 	if p.State != core.DeliveryPending && rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
-		return nil
+		return
 	}
 	if p.NativeID == "" && e.Target != "" {
 		p.NativeID, p.SentAt = e.Target, now
-		if err := t.refer(d.Identity, p.NativeID, d.Message); err != nil {
-			return err
-		}
+		t.refer(d.Identity, p.NativeID, d.Message)
 	}
 	switch e.Status.State {
 	case core.DeliveryPending:
-		return t.resend(d, p, e.Status.Error, now)
+		t.resend(d, p, e.Status.Error, now)
+		return
 	case core.DeliveryParked:
-		return t.parkAgain(d, p, e.Status.Error)
+		t.parkAgain(d, p, e.Status.Error)
+		return
 	}
 	p.State, p.Error = e.Status.State, e.Status.Error
-	if err := t.markPart(d, p, p.State); err != nil {
-		return err
-	}
+	t.markPart(d, p, p.State)
 	if e.Status.Through && p.State == core.DeliveryRead {
-		if err := t.readBefore(d); err != nil {
-			return err
-		}
+		t.readBefore(d)
 	}
 	if d.State == core.DeliveryPending || d.State == core.DeliverySending {
-		return t.wakeDelivery(d, now) // the process that sends the rest ends the delivery
+		t.wakeDelivery(d, now)
+		return // the process that sends the rest ends the delivery
 	}
-	return t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
+	t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
 }
 
 // wakeDelivery makes the job of a delivery run now that waited for a part to be settled.
-func (t *tx) wakeDelivery(d *core.Delivery, now time.Time) error {
-	n, err := t.count(
-		`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
-		t.user, core.AddressKey(d.To), d.ID, ms(now))
-	if n > 0 {
+func (t *tx) wakeDelivery(d *core.Delivery, now time.Time) {
+	if t.count(`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
+		t.user, core.AddressKey(d.To), d.ID, ms(now)) > 0 {
 		t.awaken(core.QueueDeliver + d.To.Channel)
 	}
-	return err
 }
 
 // rank orders the states in statuses.
@@ -147,47 +127,36 @@ func rank(s core.DeliveryState) int {
 }
 
 // resend makes a part pending again that the service did not deliver, under a new key.
-func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) error {
-	var n int
-	err := t.row(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
-		WHERE user_id = $1 AND delivery_id = $2 AND n = $3 RETURNING resent`, t.user, d.ID, p.N, cause).Scan(&n)
-	if err != nil {
-		return err
+func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) {
+	n := valueOf[int](t, `UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
+		WHERE user_id = $1 AND delivery_id = $2 AND n = $3 RETURNING resent`, t.user, d.ID, p.N, cause)
+	if t.err != nil {
+		return
 	}
 	if n > maxResent {
 		p.State, p.Error = core.DeliveryFailed, cause
-		if err := t.markPart(d, p, p.State); err != nil {
-			return err
-		}
-		return t.exec(setDelivered, t.user, d.ID, string(core.DeliveryFailed), cause)
+		t.markPart(d, p, p.State)
+		t.exec(setDelivered, t.user, d.ID, string(core.DeliveryFailed), cause)
+		return
 	}
-	return t.requeue(d, now.Add(resentAfter<<min(n-1, 10)))
+	t.requeue(d, now.Add(resentAfter<<min(n-1, 10)))
 }
 
 // parkAgain parks a delivery that the service accepted and then did not deliver.
-func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) error {
-	err := t.exec(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
+func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) {
+	t.exec(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
 		WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N, cause)
-	if err != nil {
-		return err
-	}
-	if err := t.exec(`UPDATE identities SET blocked = 1, window_until = 0 WHERE user_id = $1 AND id = $2`, t.user,
-		d.Identity); err != nil {
-		return err
-	}
-	return t.exec(`UPDATE deliveries SET state = 'parked', error = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, cause)
+	t.exec(`UPDATE identities SET blocked = 1, window_until = 0 WHERE user_id = $1 AND id = $2`, t.user, d.Identity)
+	t.exec(`UPDATE deliveries SET state = 'parked', error = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, cause)
 }
 
 // readBefore marks deliveries to an identity before d as read.
-func (t *tx) readBefore(d *core.Delivery) error {
+func (t *tx) readBefore(d *core.Delivery) {
 	const earlier = ` AND id > $3 AND id < $4 AND identity_id = $2 AND state IN ('sent', 'delivered')`
-	err := t.exec(`UPDATE delivery_parts SET state = 'read' WHERE user_id = $1 AND state IN ('sent', 'delivered')
+	t.exec(`UPDATE delivery_parts SET state = 'read' WHERE user_id = $1 AND state IN ('sent', 'delivered')
 		AND delivery_id IN (SELECT id FROM deliveries WHERE user_id = $1`+earlier+`)`, t.user, d.Identity,
 		d.ID-readThrough, d.ID)
-	if err != nil {
-		return err
-	}
-	return t.exec(`UPDATE deliveries SET state = 'read' WHERE user_id = $1`+earlier, t.user, d.Identity,
+	t.exec(`UPDATE deliveries SET state = 'read' WHERE user_id = $1`+earlier, t.user, d.Identity,
 		d.ID-readThrough, d.ID)
 }
 
@@ -202,43 +171,33 @@ const setDelivered = `UPDATE deliveries SET lease_until = 0, error = $4, state =
 
 // Readdress gives an identity another External; see core.InboundStore.
 func (s *Store) Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error {
-	return s.update(ctx, "readdress", i.User, func(t *tx) error {
-		err := t.execOr(core.ErrExists, `UPDATE addresses SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND NOT EXISTS
+	return s.update(ctx, "readdress", i.User, func(t *tx) {
+		t.execOr(core.ErrExists, `UPDATE addresses SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND NOT EXISTS
 			(SELECT 1 FROM addresses o WHERE o.channel = $4 AND o.account = $5 AND o.external = $3 AND NOT (o.user_id = $1 AND o.identity_id = $2))`,
 			t.user, i.ID, external, i.Address.Channel, i.Address.Account)
-		if err != nil {
-			return err
-		}
-		if err := t.exec(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2`, t.user, i.ID,
-			external, text(aliases)); err != nil {
-			return err
-		}
+		t.exec(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2`, t.user, i.ID,
+			external, text(aliases))
 		to := i.Address
 		to.External = external
-		err = t.execEach([]string{
+		t.execEach([]string{
 			`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND ` + underWay,
 			`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND state = 'parked'`,
 		}, t.user, i.ID, external)
-		if err != nil || to == i.Address {
-			return err
+		if to != i.Address {
+			t.rekey(core.AddressKey(i.Address), core.AddressKey(to))
 		}
-		return t.rekey(core.AddressKey(i.Address), core.AddressKey(to))
 	})
 }
 
 // rekey gives waiting and ready jobs another key. A running one ends under the old key.
-func (t *tx) rekey(from, to string) error {
+func (t *tx) rekey(from, to string) {
 	for _, state := range []string{"ready", "waiting"} {
-		err := t.exec(`UPDATE jobs SET key = $3, state = 'waiting' WHERE user_id = $1 AND key = $2 AND state = '`+state+
+		t.exec(`UPDATE jobs SET key = $3, state = 'waiting' WHERE user_id = $1 AND key = $2 AND state = '`+state+
 			`'`, t.user, from, to)
-		if err != nil {
-			return err
-		}
 	}
-	if _, busy, err := t.head(to); err != nil || busy {
-		return err
+	if _, busy := t.head(to); !busy {
+		t.promote(to)
 	}
-	return t.promote(to)
 }
 
 // State returns a value of a channel's state, "" if there is none; see core.StateStore.
@@ -250,24 +209,22 @@ func (s *Store) State(ctx context.Context, account, key string) (string, error) 
 
 // SetState stores values of a channel's state; see core.StateStore.
 func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f core.Fence) error {
-	return s.writeSharedLong(ctx, "set state", func(q querier) error {
-		if f != (core.Fence{}) {
-			var held bool
-			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
-				f.Worker, f.N).Scan(&held)
-			if err != nil || !held {
-				return cmp.Or(err, core.ErrFenced)
-			}
+	return s.writeSharedLong(ctx, "set state", func(t *transaction) {
+		held := f == core.Fence{}
+		if !held {
+			t.get(&held, `SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
+				f.Worker, f.N)
+		}
+		if !held {
+			t.fail(core.ErrFenced)
 		}
 		for key, value := range values {
-			query, args := `INSERT INTO states (account, key, value) VALUES ($1, $2, $3) ON CONFLICT (account, key) DO UPDATE SET value = excluded.value`, []any{account, key, value}
 			if value == "" {
-				query, args = `DELETE FROM states WHERE account = $1 AND key = $2`, args[:2]
+				t.exec(`DELETE FROM states WHERE account = $1 AND key = $2`, account, key)
+				continue
 			}
-			if _, err := q.exec(query, args...); err != nil {
-				return err
-			}
+			t.exec(`INSERT INTO states (account, key, value) VALUES ($1, $2, $3) ON CONFLICT (account, key) DO UPDATE SET value = excluded.value`,
+				account, key, value)
 		}
-		return nil
 	})
 }

@@ -77,8 +77,8 @@ func (e *kept) through() int64 { return e.messages[len(e.messages)-1].Position }
 
 // refresh invalidates every process's cache of a thread, after a change of a row that changes
 // none of the other versions.
-func (t *tx) refresh(thread core.ThreadID) error {
-	return t.exec(`UPDATE threads SET summaries = summaries + 1 WHERE user_id = $1 AND id = $2`, t.user, thread)
+func (t *tx) refresh(thread core.ThreadID) {
+	t.exec(`UPDATE threads SET summaries = summaries + 1 WHERE user_id = $1 AND id = $2`, t.user, thread)
 }
 
 // put caches the messages of an epoch before those of turn. If turn has none, it has changed

@@ -47,74 +47,58 @@ func (s *Store) DeliveriesOf(ctx context.Context, user core.UserID, m core.Messa
 // Fire stores one occurrence of a reminder; see core.PlanStore.
 func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 	var id core.MessageID
-	err := s.update(ctx, "fire reminder", f.User, func(t *tx) error {
+	err := s.update(ctx, "fire reminder", f.User, func(t *tx) {
 		state, due := core.ReminderActive, f.Next
 		if f.Next.IsZero() {
 			state, due = core.ReminderDone, f.Due
 		}
-		err := t.execOr(core.ErrChanged,
+		t.execOr(core.ErrChanged,
 			`UPDATE reminders SET state = $4, due_at = $5, fired_at = $6, message_id = $7 WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`,
 			t.user, f.Reminder, ms(f.Due), string(state), ms(due), ms(f.Now), t.lastMessage+1)
-		if err != nil {
-			return err
-		}
-		thread, err := threadOr(t, t.user, 0)
-		if err != nil {
-			return err
-		}
-		if id, err = t.insert(f.Message, place{thread: thread}); err != nil {
-			return err
-		}
-		_, err = t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
-		return err
+		id = t.insert(f.Message, place{thread: t.threadOr(0)})
+		t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
 	})
 	return id, err
 }
 
-func (t *tx) setReminder(e core.SetReminder) error {
+func (t *tx) setReminder(e core.SetReminder) {
 	r := e.Reminder
 	if r.ID == 0 {
 		r.ID = core.ReminderID(t.nextID())
 	}
-	return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
+	t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
 		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source, ms(e.At), flag(r.Tainted))
 }
 
-func (t *tx) cancelReminder(e core.CancelReminder) error {
-	return t.execOr(core.ErrNotFound,
+func (t *tx) cancelReminder(e core.CancelReminder) {
+	t.execOr(core.ErrNotFound,
 		`UPDATE reminders SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ended(e.Tainted))
 }
 
-func (t *tx) snoozeReminder(e core.SnoozeReminder) error {
+func (t *tx) snoozeReminder(e core.SnoozeReminder) {
 	if !e.Until.After(e.At) {
-		return core.ErrRefused
+		t.fail(core.ErrRefused)
+		return
 	}
-	return t.execOr(core.ErrNotFound,
+	t.execOr(core.ErrNotFound,
 		`UPDATE reminders SET due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ms(e.Until))
 }
 
 // redactReminders deletes the reminders that a message requested, and empties their messages.
-func (t *tx) redactReminders(m core.Message) error {
-	made, err := list(t, scanReminder, `SELECT `+reminderColumns+
-		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
-	for r := range until(&err, made) {
-		if err = t.exec(`DELETE FROM reminders WHERE user_id = $1 AND id = $2`, t.user, r.ID); err == nil {
-			err = t.redactReminded(r)
-		}
+func (t *tx) redactReminders(m core.Message) {
+	for _, r := range listOf(t, scanReminder, `SELECT `+reminderColumns+
+		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID) {
+		t.exec(`DELETE FROM reminders WHERE user_id = $1 AND id = $2`, t.user, r.ID)
+		t.redactReminded(r)
 	}
-	return err
 }
 
-func (t *tx) redactReminded(r core.Reminder) error {
-	said, err := list(t, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
-	for m := range until(&err, said) {
-		if !strings.Contains(m.Text, r.Text) {
-			continue
-		}
-		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID); err == nil {
-			err = t.redactDeliveries(m)
+func (t *tx) redactReminded(r core.Reminder) {
+	for _, m := range listOf(t, scanMessage, `SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source) {
+		if strings.Contains(m.Text, r.Text) {
+			t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID)
+			t.redactDeliveries(m)
 		}
 	}
-	return err
 }

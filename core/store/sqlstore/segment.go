@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/everthread/everthread/core"
@@ -20,26 +18,19 @@ func scanSegment(row scanner) (g core.Segment, err error) {
 // segment returns the segment of a message's day in the route's thread, and opens it if need
 // be. It counts the message; a final segment becomes stale. If the user's zone has changed, the
 // segment ends with the day of the new zone.
-func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
+func (t *tx) segment(to *route, m core.NewMessage) core.SegmentID {
 	id, ends, marked, d := to.segment, to.ends, to.marked, m.Day
-	if d.Label != to.label || id == 0 {
-		err := t.row(`SELECT id, ends_at, unwindowed FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`,
-			t.user, to.thread, d.Label).Scan(&id, &ends, &marked)
-		if errors.Is(err, sql.ErrNoRows) {
-			return t.openSegment(to.thread, d, counts(m))
-		}
-		if err != nil {
-			return 0, err
-		}
+	if (d.Label != to.label || id == 0) && !t.find(columns{&id, &ends, &marked},
+		`SELECT id, ends_at, unwindowed FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, to.thread,
+		d.Label) {
+		return t.openSegment(to.thread, d, counts(m))
 	}
 	if ends != ms(d.End) {
-		err := t.exec(`UPDATE segments SET ends_at = $3, finalize_at = $4, post_at = $5 WHERE user_id = $1 AND id = $2`,
+		t.exec(`UPDATE segments SET ends_at = $3, finalize_at = $4, post_at = $5 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(d.End), ms(d.Finalize), ms(d.Post))
-		if err != nil {
-			return 0, err
-		}
 	}
-	return id, t.counted(id, counts(m), marked)
+	t.counted(id, counts(m), marked)
+	return id
 }
 
 // counts returns 1 for a person's message, and 0 for a tool result, which is no conversation.
@@ -50,23 +41,24 @@ func counts(m core.NewMessage) int {
 	return 1
 }
 
-func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.SegmentID, error) {
+func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) core.SegmentID {
 	id := core.SegmentID(t.nextID())
-	return id, t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
+	t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`, t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
+	return id
 }
 
 // counted adds n messages to a segment, and marks the segment as having messages outside
 // windows, unless it is marked. A final one becomes stale.
-func (t *tx) counted(id core.SegmentID, n int, marked bool) error {
+func (t *tx) counted(id core.SegmentID, n int, marked bool) {
 	if id == 0 || n == 0 {
-		return nil
+		return
 	}
 	mark := `, unwindowed = 1`
 	if marked { // an indexed column is written only when it changes
 		mark = ``
 	}
-	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3`+mark+`,
+	t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3`+mark+`,
 		stale = CASE WHEN state = 'final' THEN 1 ELSE stale END,
 		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n)
 }

@@ -11,27 +11,22 @@ import (
 )
 
 // newWebLink stores a code that signs the user in to the web page.
-func (t *tx) newWebLink(c core.Code) error {
-	if err := t.requireUser(); err != nil {
-		return err
-	}
+func (t *tx) newWebLink(c core.Code) {
+	t.requireUser()
 	c.Kind, c.User = core.CodeWeb, t.user
-	return t.putCode(c)
+	t.putCode(c)
 }
 
 // requireUser fails with core.ErrNotFound for strangers and for merged users.
-func (t *tx) requireUser() error {
-	_, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0 AND role <> 'none'`, t.user))
-	return err
+func (t *tx) requireUser() {
+	rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0 AND role <> 'none'`, t.user)
 }
 
 // sharedID returns an id that is unique among all users. It locks user 0, after which no other
 // user may be locked.
-func (t *tx) sharedID() (id int64, err error) {
-	return id, t.asUser(0, func(zero *tx) error {
-		id = zero.nextID()
-		return nil
-	})
+func (t *tx) sharedID() (id int64) {
+	t.asUser(0, func(zero *tx) { id = zero.nextID() })
+	return id
 }
 
 // sessionID derives the id of a session from the hash of its token. It is unique among all
@@ -74,28 +69,18 @@ func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core
 // signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by
 // now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
-	err = s.updateFrozen(ctx, "use code", n.User, func(t *tx) error {
-		c, err := t.useCode(core.CodeWeb, codeHash, now)
-		if err != nil {
-			return err
-		}
+	err = s.updateFrozen(ctx, "use code", n.User, func(t *tx) {
+		c := t.useCode(core.CodeWeb, codeHash, now)
 		if c.User != t.user {
-			return core.ErrChanged
+			t.fail(core.ErrChanged)
 		}
 		id = sessionID(n.Hash)
-		if err := t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session",
-			IDs: []int64{id}}); err != nil {
-			return err
-		}
-		if err := t.putToken(tokenSession, n.Hash, id); err != nil {
-			return err
-		}
-		through, err := t.identityAt(c.Address)
-		if err != nil {
-			return err
-		}
-		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), through)
+		t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session",
+			IDs: []int64{id}})
+		t.putToken(tokenSession, n.Hash, id)
+		t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires),
+			t.identityAt(c.Address))
 	})
 	return id, err
 }
@@ -135,8 +120,8 @@ const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.created_at
 
 // UseSession records when a session was last used, and extends it.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
-	return s.updateFrozen(ctx, "use session", user, func(t *tx) error {
-		return t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
+	return s.updateFrozen(ctx, "use session", user, func(t *tx) {
+		t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(used), ms(expires))
 	})
 }
@@ -149,31 +134,23 @@ func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) (
 
 // EndSession ends a user's session, or all of them if id is 0.
 func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) error {
-	return s.updateFrozen(ctx, "end session", user, func(t *tx) error {
-		if err := t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id); err != nil {
-			return err
+	return s.updateFrozen(ctx, "end session", user, func(t *tx) {
+		t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id)
+		gone := listOf(t, column[int64], `DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
+		if len(gone) > 0 {
+			t.did(core.AuditSignOut, "session", gone...)
 		}
-		gone, err := list(t, column[int64], `DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
-		if err != nil || len(gone) == 0 {
-			return err
-		}
-		return t.did(core.AuditSignOut, "session", gone...)
 	})
 }
 
 // endSession signs a browser out.
-func (t *tx) endSession(id int64) error {
-	return t.endBearer(tokenSession, "sessions", id, core.AuditSignOut, "session")
+func (t *tx) endSession(id int64) {
+	t.endBearer(tokenSession, "sessions", id, core.AuditSignOut, "session")
 }
 
 // endBearer removes a session or key from its table, with its token.
-func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object string) error {
-	if err := t.dropTokens(kind, table, ` AND id = $2`, id); err != nil {
-		return err
-	}
-	err := t.execOr(core.ErrNotFound, `DELETE FROM `+table+` WHERE user_id = $1 AND id = $2`, t.user, id)
-	if err != nil {
-		return err
-	}
-	return t.did(what, object, id)
+func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object string) {
+	t.dropTokens(kind, table, ` AND id = $2`, id)
+	t.execOr(core.ErrNotFound, `DELETE FROM `+table+` WHERE user_id = $1 AND id = $2`, t.user, id)
+	t.did(what, object, id)
 }

@@ -37,17 +37,13 @@ func (s *Store) beginSplit(ctx context.Context, m move, now time.Time) (time.Dur
 
 // planSplit creates the target user with the settings of the source user.
 func (p *pair) planSplit(m *move, i core.Identity, now time.Time) {
-	settings := p.settingsOf(p.from)
+	settings := p.from.ownSettings()
 	settings.Home = 0
 	name := cmp.Or(i.Name, i.Address.Channel+" "+i.Address.External)
-	p.try(func() (err error) {
-		m.Into, err = p.into.addUser(core.User{Name: name, Role: core.RoleMember, Settings: settings, CreatedAt: now})
-		return err
-	})
-	p.try(p.into.flushAll)
-	p.into.dirty = false
+	m.Into = p.into.addUser(core.User{Name: name, Role: core.RoleMember, Settings: settings, CreatedAt: now})
+	p.into.flush()
 	m.Total = int(p.from.lastMessage)
-	m.plan = movePlan{Goes: i.ID, Tell: i.ID, Thread: 1, Was: p.continuous(m.From)}
+	m.plan = movePlan{Goes: i.ID, Tell: i.ID, Thread: 1, Was: p.from.threadOr(0)}
 	p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1, standing = $4, unindexed = 1 WHERE id = $1`,
 		m.Into, p.from.lastMessage, p.from.lastID, p.standingOf(m.From))
 }
@@ -64,7 +60,7 @@ func (p *pair) haltSplit(m *move, now time.Time) {
 		}
 	}
 	p.haltJobs(m.From, now)
-	p.try(func() error { return p.from.setMoving(frozen) })
+	p.from.setMoving(frozen)
 }
 
 // splitDays copies the days with messages of the identity. Their summaries are rewritten.
@@ -82,8 +78,7 @@ func (p *pair) splitThreads(m *move) {
 				OR EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3 AND m.shown <> m.position)
 				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
 	}
-	var last int64
-	p.get(&last, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was)
+	last := valueOf[int64](p, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was)
 	p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
 	p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, 1
@@ -95,9 +90,7 @@ func (p *pair) plainThreads(user core.UserID) []core.ThreadID {
 }
 
 func (p *pair) splitDay(m *move, g core.Segment) {
-	var first core.MessageID
-	p.get(&first,
-		`SELECT COALESCE(MIN(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND identity_id = $3`, m.From, g.ID, m.plan.Goes)
+	first := valueOf[core.MessageID](p, `SELECT COALESCE(MIN(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND identity_id = $3`, m.From, g.ID, m.plan.Goes)
 	if first == 0 {
 		return
 	}
@@ -117,8 +110,7 @@ func (p *pair) loopGoes(m *move, stored string) bool {
 // notGoing returns those of the messages that came through another identity.
 func (p *pair) notGoing(m *move, ids []core.MessageID) (left []core.MessageID) {
 	for _, id := range ids {
-		var n int
-		p.get(&n, `SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id = $2 AND identity_id = $3`, m.From, id, m.plan.Goes)
+		n := valueOf[int](p, `SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id = $2 AND identity_id = $3`, m.From, id, m.plan.Goes)
 		if n == 0 {
 			left = append(left, id)
 		}
@@ -134,11 +126,7 @@ func (s *Store) switchSplit(ctx context.Context, m move, now time.Time) (time.Du
 }
 
 func (p *pair) splitIdentity(m *move, _ renumbering, _ time.Time) {
-	var i core.Identity
-	p.try(func() (err error) {
-		i, err = scanIdentity(p.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, m.From, m.plan.Goes))
-		return err
-	})
+	i := rowOf(p, scanIdentity, `SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, m.From, m.plan.Goes)
 	p.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, m.From, i.ID)
 	p.attach(m.Into, int64(i.ID), i)
 	p.exec(`UPDATE addresses SET user_id = $2 WHERE user_id = $1 AND identity_id = $3`, m.From, m.Into, i.ID)
@@ -174,14 +162,13 @@ func (p *pair) splitJob(m *move, j core.Job) (goes bool) {
 		goes = len(p.notGoing(m, []core.MessageID{core.MessageID(j.Ref)})) == 0
 	}
 	if goes {
-		p.try(func() error { return p.from.end(core.Lease{Job: j.ID, Key: j.Key}, "") })
-		p.try(p.from.send)
+		p.from.end(core.Lease{Job: j.ID, Key: j.Key}, "")
 	}
 	return goes
 }
 
 // splitUser starts the work of the target user.
 func (p *pair) splitUser(m *move, _ renumbering, now time.Time) {
-	p.try(func() error { return p.into.setMoving(letting) })
-	p.resumeAll(p.into, now)
+	p.into.setMoving(letting)
+	p.into.resumeAll(now)
 }

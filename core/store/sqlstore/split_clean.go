@@ -74,7 +74,7 @@ func (p *pair) partDays(m *move, g keyRange) {
 			`UPDATE segments SET hidden = CASE WHEN version > 0 THEN 1 ELSE hidden END, stale = 1, error = '', since_summary = messages, windowed = 0, unwindowed = 1
 				WHERE user_id = $1 AND id = $2`,
 		}, m.From, id)
-		p.try(func() error { return p.from.unindex(core.DocSummary, int64(id)) })
+		p.from.unindex(core.DocSummary, int64(id))
 	}
 }
 
@@ -89,7 +89,7 @@ func (p *pair) partWindows(m *move, id core.SegmentID) {
 func (p *pair) partItems(m *move, g keyRange) {
 	for _, i := range listOf(p, scanItem, selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4),
 		g.args(m.From, g.after[0], g.through[0])...) {
-		p.try(func() error { return p.from.dropItem(i, i.UpdatedAt) })
+		p.from.dropItem(i, i.UpdatedAt)
 	}
 }
 
@@ -112,7 +112,7 @@ func (p *pair) partLoops(m *move, g keyRange) {
 func (p *pair) partMessages(m *move, g keyRange) {
 	for _, id := range listOf(p, column[int64],
 		`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...) {
-		p.try(func() error { return p.from.unindex(core.DocMessage, id) })
+		p.from.unindex(core.DocMessage, id)
 	}
 	type count struct {
 		id core.SegmentID
@@ -135,7 +135,7 @@ func (p *pair) partMessages(m *move, g keyRange) {
 
 // endSplit resumes the source user.
 func (p *pair) endSplit(m *move) {
-	settings := p.settingsOf(p.from)
+	settings := p.from.ownSettings()
 	if settings.Home == m.plan.Goes {
 		settings.Home = 0
 	}
@@ -144,7 +144,7 @@ func (p *pair) endSplit(m *move) {
 	p.exec(`DELETE FROM move_segments WHERE user_id = $1`, m.From)
 	p.exec(`UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`, m.From)
 	p.exec(`UPDATE users SET moving = $3, settings = $2 WHERE id = $1`, m.From, text(settings), letting)
-	p.resumeAll(p.from, m.AskedAt)
+	p.from.resumeAll(m.AskedAt)
 }
 
 // endThreads removes plain threads without messages and identities, unless a client has named

@@ -28,22 +28,20 @@ func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
 }
 
 // addInstruction adds an instruction that does not exist yet, if there is room.
-func (t *tx) addInstruction(e core.AddInstruction) error {
-	var same bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM standing WHERE user_id = $1 AND digest = $2)`, t.user,
-		e.Digest).Scan(&same); err != nil || same {
-		return err
+func (t *tx) addInstruction(e core.AddInstruction) {
+	same := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM standing WHERE user_id = $1 AND digest = $2)`, t.user, e.Digest)
+	if same {
+		return
 	}
 	here, err := instructionsOf(t, t.user)
-	if err != nil {
-		return err
-	}
+	t.fail(err)
 	i, tokens := e.Instruction, e.Instruction.Tokens
 	for _, o := range here {
 		tokens += o.Tokens
 	}
 	if len(here) >= core.MaxInstructions || e.Max > 0 && len(here) >= e.Max || e.MaxTokens > 0 && tokens > e.MaxTokens {
-		return core.ErrRefused
+		t.fail(core.ErrRefused)
+		return
 	}
 	if i.ID == 0 {
 		i.ID = core.InstructionID(t.nextID())
@@ -51,79 +49,64 @@ func (t *tx) addInstruction(e core.AddInstruction) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	if err := t.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		t.user, i.ID, i.Text, e.Digest, i.Tokens, i.Source, flag(i.Noted), ms(i.CreatedAt)); err != nil {
-		return err
-	}
-	return t.standingChanged()
+	t.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		t.user, i.ID, i.Text, e.Digest, i.Tokens, i.Source, flag(i.Noted), ms(i.CreatedAt))
+	t.standingChanged()
 }
 
 // standingChanged ends the epochs of all threads with their next turn, as the system message
 // changes.
-func (t *tx) standingChanged() error {
-	return t.exec(`UPDATE users SET standing = standing + 1 WHERE id = $1`, t.user)
+func (t *tx) standingChanged() {
+	t.exec(`UPDATE users SET standing = standing + 1 WHERE id = $1`, t.user)
 }
 
-func (t *tx) removeInstruction(e core.RemoveInstruction) error {
-	i, err := scanInstruction(t.row(`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND id = $2`, t.user,
-		e.Instruction))
-	if err != nil {
-		return err
-	}
-	return t.dropInstructions(i)
+func (t *tx) removeInstruction(e core.RemoveInstruction) {
+	t.dropInstructions(rowOf(t, scanInstruction, `SELECT `+standingColumns+
+		` FROM standing WHERE user_id = $1 AND id = $2`, t.user, e.Instruction))
 }
 
 // redactInstructions removes the standing instructions requested by a message.
-func (t *tx) redactInstructions(m core.Message) error {
-	made, err := list(t, scanInstruction, `SELECT `+standingColumns+
-		` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
-	if err != nil || len(made) == 0 {
-		return err
+func (t *tx) redactInstructions(m core.Message) {
+	if made := listOf(t, scanInstruction, `SELECT `+standingColumns+
+		` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID); len(made) > 0 {
+		t.dropInstructions(made...)
 	}
-	return t.dropInstructions(made...)
 }
 
 // dropInstructions removes instructions, and their lines from stored prompts. It checks only
 // epochs that began after the first of them was added.
-func (t *tx) dropInstructions(gone ...core.Instruction) error {
+func (t *tx) dropInstructions(gone ...core.Instruction) {
 	lines, first := map[string]bool{}, gone[0].ID
 	for _, i := range gone {
 		first = min(first, i.ID)
 		lines[core.InstructionLine(i.Text)] = true
-		if err := t.exec(`DELETE FROM standing WHERE user_id = $1 AND id = $2`, t.user, i.ID); err != nil {
-			return err
-		}
+		t.exec(`DELETE FROM standing WHERE user_id = $1 AND id = $2`, t.user, i.ID)
 	}
-	if err := t.standingChanged(); err != nil {
-		return err
-	}
-	epochs, err := list(t, fields(func(e *core.Epoch) []any { return []any{asJSON(e)} }),
+	t.standingChanged()
+	epochs := listOf(t, fields(func(e *core.Epoch) []any { return []any{asJSON(e)} }),
 		`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+core.PartStanding+`"%'`, t.user, first)
-	for e := range until(&err, epochs) {
+	for _, e := range epochs {
 		if withoutLines(&e, func(line string) bool { return lines[line] }) {
-			err = t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, e.ID, text(e))
+			t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, e.ID, text(e))
 		}
 	}
-	return err
 }
 
 // stillStanding returns an epoch without the lines of instructions that were removed while its
 // turn ran.
-func (t *tx) stillStanding(e core.Epoch) (core.Epoch, error) {
+func (t *tx) stillStanding(e core.Epoch) core.Epoch {
 	if !slices.ContainsFunc(e.Head, func(h core.HeadPart) bool { return h.Name == core.PartStanding }) {
-		return e, nil
+		return e
 	}
 	here, err := instructionsOf(t, t.user)
-	if err != nil {
-		return e, err
-	}
+	t.fail(err)
 	e.Head = slices.Clone(e.Head)
 	there := map[string]bool{}
 	for _, i := range here {
 		there[core.InstructionLine(i.Text)] = true
 	}
 	withoutLines(&e, func(line string) bool { return strings.HasPrefix(line, "- ") && !there[line] })
-	return e, nil
+	return e
 }
 
 // withoutLines replaces the lines of removed standing instructions in the head of an epoch, and

@@ -46,35 +46,19 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 // PutSummary stores a new version of a day's summary; see core.SummaryStore.
 func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 	var covered coverage
-	err := s.update(ctx, "put summary", p.Summary.User, func(t *tx) error {
-		if err := t.holds(p.Lease); err != nil {
-			return err
-		}
+	err := s.update(ctx, "put summary", p.Summary.User, func(t *tx) {
+		t.holds(p.Lease)
 		g, err := segmentByID(t, t.user, p.Summary.Segment)
-		if err != nil {
-			return err
-		}
-		if err := t.unchanged(g, p); err != nil {
-			return err
-		}
+		t.fail(err)
+		t.unchanged(g, p)
 		if p.Summary.Markdown != "" {
-			if covered, err = t.newVersion(&g, p); err != nil {
-				return err
-			}
+			covered = t.newVersion(&g, p)
 		}
-		if err := t.closeSegment(g, p); err != nil {
-			return err
-		}
-		if err := t.openLoops(p); err != nil {
-			return err
-		}
-		if err := t.spend(p.Day, p.Summary.Usage, 0, 0); err != nil {
-			return err
-		}
-		if err := t.release(p.Lease); err != nil {
-			return err
-		}
-		return t.endSummary(p.Lease, p.Now)
+		t.closeSegment(g, p)
+		t.openLoops(p)
+		t.spend(p.Day, p.Summary.Usage, 0, 0)
+		t.release(p.Lease)
+		t.endSummary(p.Lease, p.Now)
 	})
 	if err == nil {
 		s.recent.cover(covered)
@@ -84,64 +68,48 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 
 // unchanged fails with core.ErrChanged if a final summary would leave out messages, or if a
 // message was edited or redacted after it was read.
-func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
-	var last core.MessageID
-	err := t.row(`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
-	if err != nil {
-		return err
-	}
+func (t *tx) unchanged(g core.Segment, p core.PutSummary) {
+	last := valueOf[core.MessageID](t, `SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID)
 	edits, err := threadEdits(t, t.user, g.Thread)
-	if err != nil {
-		return err
-	}
+	t.fail(err)
 	if p.Final && last > p.ReadTo || edits != p.Edits || t.halted() {
-		return core.ErrChanged
+		t.fail(core.ErrChanged)
 	}
-	return nil
 }
 
 // newVersion stores a summary, and returns what it covers.
-func (t *tx) newVersion(g *core.Segment, p core.PutSummary) (coverage, error) {
+func (t *tx) newVersion(g *core.Segment, p core.PutSummary) coverage {
 	c := coverage{thread: threadOf{t.user, g.Thread}}
 	g.SummaryVersion++
 	m := p.Summary
 	m.User, m.Segment, m.Version, m.Label, m.Final, m.CreatedAt = t.user, g.ID, g.SummaryVersion, g.Day.Label, p.Final, p.Now
-	if err := t.exec(putSummary, summaryRow(m)...); err != nil {
-		return c, err
-	}
-	var err error
-	if c.messages, err = t.cover(g.ID, m.Covers); err != nil {
-		return c, err
-	}
-	if err := t.index(core.DocSummary, int64(g.ID), m.Markdown); err != nil {
-		return c, err
-	}
-	if _, err := t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
-		return c, err
-	}
+	t.exec(putSummary, summaryRow(m)...)
+	c.messages = t.cover(g.ID, m.Covers)
+	t.index(core.DocSummary, int64(g.ID), m.Markdown)
+	t.insert(p.Entry, place{thread: g.Thread, segment: g.ID})
 	if g.Day.Label != p.Day { // today's messages are in the prompt themselves
 		t.change()
 	}
-	err = t.row(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2
-		RETURNING summaries, edits`, t.user, g.Thread, flag(g.Hidden || g.Stale)).Scan(&c.summaries, &c.edits)
-	return c, err
+	t.get(columns{&c.summaries, &c.edits}, `UPDATE threads SET summaries = summaries + 1, edits = edits + $3
+		WHERE user_id = $1 AND id = $2 RETURNING summaries, edits`, t.user, g.Thread, flag(g.Hidden || g.Stale))
+	return c
 }
 
 // cover marks the messages of a day that a summary is the first to cover. Most were covered by
 // the previous one. It returns them.
-func (t *tx) cover(g core.SegmentID, covers core.IDSet) ([]core.MessageID, error) {
-	ids, err := list(t, column[core.MessageID],
+func (t *tx) cover(g core.SegmentID, covers core.IDSet) []core.MessageID {
+	ids := listOf(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
 	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
-	for r := range until(&err, core.NewIDSet(ids...).Ranges()) {
-		err = t.exec(
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		t.exec(
 			`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`,
 			t.user, g, r[0], r[1])
 	}
-	return ids, err
+	return ids
 }
 
-func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
+func (t *tx) closeSegment(g core.Segment, p core.PutSummary) {
 	state, post, last := g.State, g.Post, g.EndsAt
 	if p.Final {
 		state, last = core.SegmentFinal, p.ReadTo
@@ -149,7 +117,7 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 			post = p.Post
 		}
 	}
-	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
+	t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
 		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
 			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
@@ -157,35 +125,24 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 
 // openLoops opens the loops named in a summary. A loop that is already open was mentioned again,
 // in the messages that the summary names. One that was closed since stays closed.
-func (t *tx) openLoops(p core.PutSummary) error {
+func (t *tx) openLoops(p core.PutSummary) {
 	if len(p.Opened) == 0 {
-		return nil
+		return
 	}
 	open, err := openLoops(t, t.user, 1000)
-	if err != nil {
-		return err
-	}
+	t.fail(err)
 	closed, err := loopsWhere(t, `state = 'closed' ORDER BY mentioned_at DESC, id DESC LIMIT $2`, t.user, 200)
-	if err != nil {
-		return err
-	}
+	t.fail(err)
 	for n, body := range p.Opened {
-		said, err := t.newestOf(p.Sources[n], p.Now)
-		if err != nil {
-			return err
-		}
+		said := t.newestOf(p.Sources[n], p.Now)
 		if id, ok := sameLoop(p, body, open); ok {
-			err = t.mentionLoop(id, said)
+			t.mentionLoop(id, said)
 		} else if !settled(p, body, said, closed) {
 			l := core.Loop{ID: core.LoopID(t.nextID()), Text: body, Sources: p.Sources[n], Tainted: p.Summary.Tainted}
 			open = append(open, l)
-			err = t.openLoop(core.OpenLoop{Loop: l, At: p.Now})
-		}
-		if err != nil {
-			return err
+			t.openLoop(core.OpenLoop{Loop: l, At: p.Now})
 		}
 	}
-	return nil
 }
 
 // settled reports whether a loop was closed after it was last mentioned, at said. Closing counts
@@ -205,56 +162,39 @@ func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bo
 // FailSummary records that a summary's job gave up, and closes a day that is over.
 func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.SegmentID, l core.Lease, cause string,
 	now time.Time) error {
-	return s.update(ctx, "fail summary", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
-			return err
-		}
-		if err := t.release(l); err != nil {
-			return err
-		}
-		err := t.exec(`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
+	return s.update(ctx, "fail summary", user, func(t *tx) {
+		t.holds(l)
+		t.release(l)
+		t.exec(`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
 			last_message = CASE WHEN finalize_at <= $4 THEN (SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat') ELSE last_message END,
 			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`, t.user, id, cause, ms(now))
-		if err != nil {
-			return err
-		}
-		return t.endSummary(l, now)
+		t.endSummary(l, now)
 	})
 }
 
 // PutPost stores the post of a day, or that there is none.
 func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
-	return s.update(ctx, "put post", p.User, func(t *tx) error {
+	return s.update(ctx, "put post", p.User, func(t *tx) {
 		g, err := segmentByID(t, t.user, p.Segment)
-		if err != nil {
-			return err
-		}
+		t.fail(err)
 		if p.State == core.PostDone {
-			if p.State, err = t.newestPost(g); err != nil {
-				return err
-			}
+			p.State = t.newestPost(g)
 		}
-		err = t.execOr(core.ErrExists, `UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`,
+		t.execOr(core.ErrExists, `UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`,
 			t.user, p.Segment, string(p.State))
-		if err != nil || p.State != core.PostDone {
-			return err
+		if p.State == core.PostDone {
+			id := t.insert(p.Message, place{thread: g.Thread, segment: g.ID})
+			t.deliverAll(p.Deliveries, []core.MessageID{id}, nil, p.Now)
 		}
-		id, err := t.insert(p.Message, place{thread: g.Thread, segment: g.ID})
-		if err != nil {
-			return err
-		}
-		_, err = t.deliverAll(p.Deliveries, []core.MessageID{id}, nil, p.Now)
-		return err
 	})
 }
 
 // newestPost returns PostDone, or PostSkipped if a later day is posted or due to be.
-func (t *tx) newestPost(g core.Segment) (core.PostState, error) {
-	var later bool
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
-		t.user, g.Thread, g.Day.Label).Scan(&later)
+func (t *tx) newestPost(g core.Segment) core.PostState {
+	later := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
+		t.user, g.Thread, g.Day.Label)
 	if later {
-		return core.PostSkipped, err
+		return core.PostSkipped
 	}
-	return core.PostDone, err
+	return core.PostDone
 }

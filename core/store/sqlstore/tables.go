@@ -88,7 +88,7 @@ const (
 
 // Tables returns all tables of the schema, except those of the indexes in a Dialect.
 func Tables() []Table {
-	return slices.Concat(tablesOfPeople(), tablesOfConversation(), tablesBeside())
+	return slices.Concat(tablesOfPeople(), tablesOfConversation(), tablesBeside(), tablesOfWork())
 }
 
 // tablesOfPeople returns the tables of users, identities and credentials.
@@ -163,7 +163,7 @@ func tablesOfConversation() []Table {
 	}
 }
 
-// tablesBeside returns the tables of derived data and of the gateway's work.
+// tablesBeside returns the tables of derived data, and of what a user keeps beside the conversation.
 func tablesBeside() []Table {
 	return []Table{
 		owned(Table{Name: "usage", Key: "day", Plain: []string{"day"}, Merge: MergeCopied}),
@@ -206,6 +206,12 @@ func tablesBeside() []Table {
 			Words: []string{"body"}, Refs: refs("page_id", "pages"), Merge: MergeRemade}),
 		owned(Table{Name: "prints", Row: "message_id", Refs: refs("message_id", "messages"), Merge: MergeRemade}),
 		owned(Table{Name: "repeats", Row: "message_id", Loose: []string{"message_id", "original_id"}, Merge: MergeRemade}),
+	}
+}
+
+// tablesOfWork returns the tables of the gateway's work.
+func tablesOfWork() []Table {
+	return []Table{
 		owned(Table{Name: "move_positions", Key: "message_id", Row: "message_id", Loose: []string{"message_id"},
 			Merge: MergeEnded}),
 		owned(Table{Name: "move_segments", Key: "segment_id", Row: "segment_id", Loose: []string{"segment_id", "into_id"},

@@ -61,44 +61,34 @@ func (s *Store) Runs(ctx context.Context, user core.UserID, task core.TaskID, li
 
 // FireTask claims one occurrence of a task; see core.TaskStore.
 func (s *Store) FireTask(ctx context.Context, f core.FireTask) error {
-	return s.update(ctx, "fire task", f.User, func(t *tx) error {
-		if err := t.claimTask(f); err != nil {
-			return err
-		}
+	return s.update(ctx, "fire task", f.User, func(t *tx) {
+		t.claimTask(f)
 		b, run := f.Budget, f.Run
 		if f.Instruction == nil {
 			b.Reserve, b.Day = 0, ""
-		} else if err := t.reserveTask(&b); err != nil {
-			return err
+		} else if !t.reserveTask(&b) {
+			t.fail(core.ErrRefused)
 		}
 		var message core.MessageID
 		if f.Notice != nil {
-			if err := t.notifyOfTask(f); err != nil {
-				return err
-			}
+			t.notifyOfTask(f)
 		}
 		if f.Instruction != nil {
-			var err error
-			if message, err = t.instruct(f); err != nil {
-				return err
-			}
+			message = t.instruct(f)
 		}
 		ended := f.Now
 		if run.State == core.RunStarted {
 			ended = time.Time{}
 		}
-		err := t.exec(`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, passed, message_id, reserved, day, started_at, ended_at)
+		t.exec(`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, passed, message_id, reserved, day, started_at, ended_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, run.Task, ms(run.Due), string(run.State),
 			string(run.Cause), run.Passed, message, b.Reserve, b.Day, ms(f.Now), ms(ended))
-		if err != nil {
-			return err
-		}
-		return t.apply(f.Effects, nil)
+		t.apply(f.Effects, nil)
 	})
 }
 
 // claimTask advances a task to its next time.
-func (t *tx) claimTask(f core.FireTask) error {
+func (t *tx) claimTask(f core.FireTask) {
 	state, due := core.TaskActive, f.Next
 	switch {
 	case f.Next.IsZero():
@@ -106,60 +96,40 @@ func (t *tx) claimTask(f core.FireTask) error {
 	case f.Pause:
 		state = core.TaskPaused
 	}
-	return t.execOr(core.ErrChanged, `UPDATE tasks SET state = $4, due_at = $5, last_due = $6, failures = failures + $7
+	t.execOr(core.ErrChanged, `UPDATE tasks SET state = $4, due_at = $5, last_due = $6, failures = failures + $7
 		WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`, t.user, f.Run.Task, ms(f.Due), string(state),
 		ms(due), ms(f.Run.Due), flag(f.Run.State == core.RunFailed))
 }
 
 // instruct stores the instruction of a run like a message of its person, and ensures a turn that
 // answers it.
-func (t *tx) instruct(f core.FireTask) (core.MessageID, error) {
-	thread, err := threadOr(t, t.user, 0)
-	if err != nil {
-		return 0, err
-	}
-	a := core.Append{User: t.user, Identity: f.Identity, Thread: thread, Messages: []core.NewMessage{*f.Instruction},
-		Now: f.Now, RunAt: f.Now}
+func (t *tx) instruct(f core.FireTask) core.MessageID {
+	a := core.Append{User: t.user, Identity: f.Identity, Thread: t.threadOr(0),
+		Messages: []core.NewMessage{*f.Instruction}, Now: f.Now, RunAt: f.Now}
 	var to route
-	if err := t.ask(readRoute(a, &to)); err != nil {
-		return 0, err
-	}
+	t.ask(readRoute(a, &to))
 	if to.identity.ID == 0 {
-		return 0, core.ErrNotFound
+		t.fail(core.ErrNotFound)
+		return 0
 	}
-	id, err := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
-	if err != nil {
-		return 0, err
-	}
-	return id, t.wantTurn(a, to, core.Appended{})
+	id := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
+	t.wantTurn(a, to, core.Appended{})
+	return id
 }
 
 // notifyOfTask stores the notice about a run.
-func (t *tx) notifyOfTask(f core.FireTask) error {
-	thread, err := threadOr(t, t.user, 0)
-	if err != nil {
-		return err
-	}
-	id, err := t.insert(*f.Notice, place{thread: thread})
-	if err != nil {
-		return err
-	}
-	_, err = t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
-	return err
+func (t *tx) notifyOfTask(f core.FireTask) {
+	id := t.insert(*f.Notice, place{thread: t.threadOr(0)})
+	t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
 }
 
 // reserveTask reserves tokens of the day and of its budget for tasks: b.Reserve, or else b.Least,
-// and then sets b.Reserve to that. core.ErrRefused if the budget does not allow it.
-func (t *tx) reserveTask(b *core.Budget) error {
+// and then sets b.Reserve to that; false if the budget does not allow it.
+func (t *tx) reserveTask(b *core.Budget) bool {
 	used, reserved, err := usageOf(t, t.user, b.Day)
-	if err != nil {
-		return err
-	}
-	var tasks int
-	if err := t.row(`SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
-		t.user, b.Day).Scan(&tasks); err != nil {
-		return err
-	}
+	t.fail(err)
+	tasks := valueOf[int](t, `SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+		t.user, b.Day)
 	within := func(n int) bool {
 		return (b.TokensPerDay <= 0 || used+reserved+n <= b.TokensPerDay) &&
 			(b.TaskTokensPerDay <= 0 || tasks+n <= b.TaskTokensPerDay)
@@ -168,49 +138,45 @@ func (t *tx) reserveTask(b *core.Budget) error {
 		b.Reserve = b.Least
 	}
 	if !within(b.Reserve) {
-		return core.ErrRefused
+		return false
 	}
-	return t.exec(`INSERT INTO usage (user_id, day, reserved, task_reserved) VALUES ($1, $2, $3, $3)
+	t.exec(`INSERT INTO usage (user_id, day, reserved, task_reserved) VALUES ($1, $2, $3, $3)
 		ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved,
 			task_reserved = usage.task_reserved + excluded.task_reserved`, t.user, b.Day, b.Reserve)
+	return true
 }
 
 // spendTask counts the usage of a task's turn towards the budget for tasks.
-func (t *tx) spendTask(day string, u core.Usage, reserved int) error {
-	return t.exec(`UPDATE usage SET task_tokens = task_tokens + $3,
+func (t *tx) spendTask(day string, u core.Usage, reserved int) {
+	t.exec(`UPDATE usage SET task_tokens = task_tokens + $3,
 		task_reserved = CASE WHEN task_reserved > $4 THEN task_reserved - $4 ELSE 0 END WHERE user_id = $1 AND day = $2`,
 		t.user, day, u.Prompt+u.Completion, reserved)
 }
 
 // beginRun assigns a turn the task of its message, and the task's reservation.
-func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *core.Budget) error {
-	err := t.row(
-		`SELECT task_id, due_at, reserved, day FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND state = 'started'`,
-		t.user, message).Scan(&turn.Task, asTime(&turn.Due), &b.Reserve, &b.Day)
-	if err != nil {
-		return optional(err)
+func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *core.Budget) {
+	if !t.find(columns{&turn.Task, asTime(&turn.Due), &b.Reserve, &b.Day}, `SELECT task_id, due_at, reserved, day FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND state = 'started'`,
+		t.user, message) {
+		return
 	}
 	turn.Reserved = b.Reserve
-	return t.exec(`UPDATE task_runs SET turn_id = $4, reserved = 0 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
+	t.exec(`UPDATE task_runs SET turn_id = $4, reserved = 0 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
 		t.user, turn.Task, ms(turn.Due), turn.ID)
 }
 
 // endRun stores the result of a run whose turn has ended.
-func (t *tx) endRun(turn *core.Turn, state core.RunState, cause core.RunCause, now time.Time) error {
+func (t *tx) endRun(turn *core.Turn, state core.RunState, cause core.RunCause, now time.Time) {
 	if turn.Task == 0 {
-		return nil
+		return
 	}
-	if err := t.exec(`UPDATE task_runs SET state = $4, cause = $5, ended_at = $6 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
-		t.user, turn.Task, ms(turn.Due), string(state), string(cause), ms(now)); err != nil {
-		return err
-	}
+	t.exec(`UPDATE task_runs SET state = $4, cause = $5, ended_at = $6 WHERE user_id = $1 AND task_id = $2 AND due_at = $3`,
+		t.user, turn.Task, ms(turn.Due), string(state), string(cause), ms(now))
 	switch state {
 	case core.RunDone:
-		return t.exec(`UPDATE tasks SET failures = 0 WHERE user_id = $1 AND id = $2 AND failures > 0`, t.user, turn.Task)
+		t.exec(`UPDATE tasks SET failures = 0 WHERE user_id = $1 AND id = $2 AND failures > 0`, t.user, turn.Task)
 	case core.RunFailed:
-		return t.exec(`UPDATE tasks SET failures = failures + 1 WHERE user_id = $1 AND id = $2`, t.user, turn.Task)
+		t.exec(`UPDATE tasks SET failures = failures + 1 WHERE user_id = $1 AND id = $2`, t.user, turn.Task)
 	}
-	return nil
 }
 
 // runState returns the state of a run from the reply of its turn.
@@ -226,112 +192,70 @@ func runState(r core.Reply) core.RunState {
 	return core.RunDone
 }
 
-func (t *tx) setTask(e core.SetTask) error {
+func (t *tx) setTask(e core.SetTask) {
 	k := e.Task
 	if e.Max > 0 {
-		var n int
-		if err := t.row(`SELECT COUNT(*) FROM tasks WHERE user_id = $1 AND state IN ('active', 'paused')`,
-			t.user).Scan(&n); err != nil {
-			return err
-		}
+		n := valueOf[int](t, `SELECT COUNT(*) FROM tasks WHERE user_id = $1 AND state IN ('active', 'paused')`, t.user)
 		if n >= e.Max {
-			return core.ErrRefused
+			t.fail(core.ErrRefused)
 		}
 	}
 	if k.ID == 0 {
 		k.ID = core.TaskID(t.nextID())
 	}
-	return t.exec(`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted)
+	t.exec(`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted)
 		VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9) ON CONFLICT (user_id, id) DO NOTHING`, t.user, k.ID, k.Text,
 		ms(k.DueAt), k.Cron, k.Zone, k.Source, ms(e.At), flag(k.Tainted))
 }
 
-func (t *tx) cancelTask(e core.CancelTask) error {
-	return t.execOr(core.ErrNotFound,
+func (t *tx) cancelTask(e core.CancelTask) {
+	t.execOr(core.ErrNotFound,
 		`UPDATE tasks SET state = 'cancelled' WHERE user_id = $1 AND id = $2 AND state IN ('active', 'paused')`, t.user, e.Task)
 }
 
-func (t *tx) pauseTask(e core.PauseTask) error {
-	return t.exec(`UPDATE tasks SET state = 'paused' WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Task)
+func (t *tx) pauseTask(e core.PauseTask) {
+	t.exec(`UPDATE tasks SET state = 'paused' WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Task)
 }
 
-func (t *tx) resumeTask(e core.ResumeTask) error {
-	return t.execOr(core.ErrNotFound,
+func (t *tx) resumeTask(e core.ResumeTask) {
+	t.execOr(core.ErrNotFound,
 		`UPDATE tasks SET state = 'active', failures = 0, due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'paused'`,
 		t.user, e.Task, ms(e.Due))
 }
 
-// applyTask applies an effect on tasks.
-func (t *tx) applyTask(e core.Effect) (known bool, err error) {
-	switch e := e.(type) {
-	case core.SetTask:
-		return true, t.setTask(e)
-	case core.CancelTask:
-		return true, t.cancelTask(e)
-	case core.PauseTask:
-		return true, t.pauseTask(e)
-	case core.ResumeTask:
-		return true, t.resumeTask(e)
-	case core.ProposeTask:
-		return true, nil // the reply asks
-	}
-	return false, nil
-}
-
 // redactTasks deletes the tasks that a message requested or is an instruction of, and redacts
 // their other instructions.
-func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) error {
+func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) {
 	query, id := ` WHERE k.user_id = $1 AND k.message_id = $2 AND k.message_id > 0`, int64(m.ID)
 	if m.Task != nil {
-		err := t.row(`SELECT task_id FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
-			m.ID).Scan(&id)
-		if err != nil {
-			return optional(err)
+		if !t.find(&id, `SELECT task_id FROM task_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID) {
+			return
 		}
 		query = ` WHERE k.user_id = $1 AND k.id = $2`
 	}
-	made, err := list(t, scanTask, selectTasks(`$1`)+query, t.user, id)
-	for _, k := range made {
-		if err != nil {
-			return err
-		}
-		err = t.dropTask(k, m.ID, now, out)
+	for _, k := range listOf(t, scanTask, selectTasks(`$1`)+query, t.user, id) {
+		t.dropTask(k, m.ID, now, out)
 	}
-	return err
 }
 
 // dropTask deletes a task with its runs, and releases the reservations of runs that have not
 // begun.
-func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *core.Noted) error {
+func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *core.Noted) {
 	type run struct {
 		message  core.MessageID
 		reserved int
 		day      string
 	}
-	rows, err := t.rows(`SELECT message_id, reserved, day FROM task_runs WHERE user_id = $1 AND task_id = $2 ORDER BY due_at`,
-		t.user, k.ID)
-	runs, err := collect(rows, err, func(r scanner) (x run, err error) {
-		return x, r.Scan(&x.message, &x.reserved, &x.day)
-	})
-	if err != nil {
-		return err
-	}
-	err = t.execEach([]string{`DELETE FROM tasks WHERE user_id = $1 AND id = $2`,
+	runs := listOf(t, fields(func(r *run) []any { return []any{&r.message, &r.reserved, &r.day} }),
+		`SELECT message_id, reserved, day FROM task_runs WHERE user_id = $1 AND task_id = $2 ORDER BY due_at`, t.user, k.ID)
+	t.execEach([]string{`DELETE FROM tasks WHERE user_id = $1 AND id = $2`,
 		`DELETE FROM task_runs WHERE user_id = $1 AND task_id = $2`}, t.user, k.ID)
-	if err != nil {
-		return err
-	}
 	for _, r := range runs {
 		if r.reserved > 0 {
-			if err := t.spendTurn(&core.Turn{Task: k.ID}, r.day, core.Usage{}, r.reserved, 0); err != nil {
-				return err
-			}
+			t.spendTurn(&core.Turn{Task: k.ID}, r.day, core.Usage{}, r.reserved, 0)
 		}
 		if r.message > 0 && r.message != redacted {
-			if err := t.redact(core.Redact{Message: r.message, At: now}, out); err != nil {
-				return err
-			}
+			t.redact(core.Redact{Message: r.message, At: now}, out)
 		}
 	}
-	return nil
 }

@@ -22,18 +22,14 @@ func (s *Store) ThreadNamed(ctx context.Context, user core.UserID, name string, 
 	if !errors.Is(err, core.ErrNotFound) {
 		return h, wrap("read thread", err)
 	}
-	err = s.update(ctx, "open thread", user, func(t *tx) error {
-		if h, err = threadNamed(t, t.user, name); !errors.Is(err, core.ErrNotFound) {
-			return err
+	err = s.update(ctx, "open thread", user, func(t *tx) {
+		var err error
+		if h, err = threadNamed(t, t.user, name); errors.Is(err, core.ErrNotFound) {
+			t.exec(`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $3, $4)`, t.user,
+				t.nextID(), name, ms(now))
+			h, err = threadNamed(t, t.user, name)
 		}
-		err := t.exec(
-			`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $3, $4)`, t.user,
-			t.nextID(), name, ms(now))
-		if err != nil {
-			return err
-		}
-		h, err = threadNamed(t, t.user, name)
-		return err
+		t.fail(err)
 	})
 	return h, err
 }

@@ -12,42 +12,35 @@ import (
 
 // wantTurn ensures that a turn answers the appended messages: the one claimed with them, or
 // that of a job.
-func (t *tx) wantTurn(a core.Append, to route, out core.Appended) error {
+func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
 	job := turnJob(to.thread, a.RunAt)
 	switch {
 	case out.Turn != nil:
-		return t.startClaimed(out.Turn, a, to)
+		t.startClaimed(out.Turn, a, to)
+		return
 	case to.head.id != 0 || to.leased:
-		h, _, err := t.head(threadKey(to.thread))
-		if err != nil {
-			return err
-		}
-		return t.queueTurn(h, to.thread, a.RunAt)
+		h, _ := t.head(threadKey(to.thread))
+		t.queueTurn(h, to.thread, a.RunAt)
+		return
 	case out.Postponed != nil:
 		job.RunAt = out.Postponed.Until
 	}
 	t.awaken(core.QueueTurn)
-	return t.addJob(job, core.JobReady)
+	t.addJob(job, core.JobReady)
 }
 
 // startClaimed stores a turn that is claimed with its messages.
-func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) error {
+func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) {
 	turn.Lease = core.Lease{Job: core.JobID(turn.ID), Key: threadKey(turn.Thread), Attempt: 1, Until: a.Claim.Until}
-	if err := t.insertTurn(turn, to.last, a.Budget, a.Claim); err != nil {
-		return err
-	}
-	return t.keptLease()
+	t.insertTurn(turn, to.last, a.Budget, a.Claim)
+	t.keptLease()
 }
 
 // insertTurn stores a running turn, whose last input has the position last. The lease of a
 // claim is kept in its row.
-func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) error {
-	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user,
-		turn.Thread, last); err != nil {
-		return err
-	}
-	return t.exec(
-		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
+func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) {
+	t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.Thread, last)
+	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
 		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11, $12, $13)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
 		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due), c.Worker, ms(c.Until))
@@ -55,17 +48,16 @@ func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Clai
 
 // queueTurn ensures a job after new messages in a thread with the head h: a head that has no
 // turn yet is postponed to runAt, as more was written; one with a turn gets a successor.
-func (t *tx) queueTurn(h head, thread core.ThreadID, runAt time.Time) error {
+func (t *tx) queueTurn(h head, thread core.ThreadID, runAt time.Time) {
 	if h.ref == 0 && h.state == core.JobReady {
 		t.awaken(core.QueueTurn)
-		return t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
+		t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
+		return
 	}
-	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user,
-		threadKey(thread), ms(runAt))
-	if err != nil || n > 0 {
-		return err
+	if t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user,
+		threadKey(thread), ms(runAt)) == 0 {
+		t.addJob(turnJob(thread, runAt), core.JobWaiting)
 	}
-	return t.addJob(turnJob(thread, runAt), core.JobWaiting)
 }
 
 // turnJob returns the job of a thread's next turn. Its Ref is set when the turn begins.
@@ -77,27 +69,21 @@ func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
 // identity, which get their positions. The start records the thread's state. The turn is nil if
 // nothing is pending, which ends the job, or if the budget postpones it.
 func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *core.Postponed, *start, error) {
-	run, err := t.pending(thread)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	b core.Budget) (*core.Turn, *core.Postponed, *start) {
+	run := t.pending(thread)
 	if len(run) == 0 {
-		return nil, nil, nil, t.end(l, "")
+		t.end(l, "")
+		return nil, nil, nil
 	}
 	if run[0].solo != soloTask { // a task's tokens were reserved when it was due
-		if p, err := t.postpone(&b, now); err != nil || p != nil {
-			if err == nil {
-				err = t.again(l, p.Until, "")
-			}
-			return nil, p, nil, err
+		if p := t.postpone(&b, now); p != nil {
+			t.again(l, p.Until, "")
+			return nil, p, nil
 		}
 	}
-	turn, begun, err := t.newTurn(thread, run, l, now, b)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return turn, nil, begun, t.exec(`UPDATE jobs SET ref = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, turn.ID)
+	turn, begun := t.newTurn(thread, run, l, now, b)
+	t.exec(`UPDATE jobs SET ref = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, turn.ID)
+	return turn, nil, begun
 }
 
 type pendingMessage struct {
@@ -114,74 +100,64 @@ type pendingMessage struct {
 const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
 // pending returns the longest run of unanswered messages of one identity.
-func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
-	rows, err := t.rows(`SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END FROM messages
+func (t *tx) pending(thread core.ThreadID) []pendingMessage {
+	scan := fields(func(p *pendingMessage) []any { return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.files} })
+	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END FROM messages
 		WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
-	all, err := collect(rows, err, func(r scanner) (p pendingMessage, err error) {
-		return p, r.Scan(&p.id, &p.identity, &p.segment, &p.solo, &p.files)
-	})
 	for n, p := range all {
 		if n > 0 && (p.identity != all[0].identity || p.solo != 0 || all[0].solo != 0) {
-			return all[:n], nil
+			return all[:n]
 		}
 	}
-	return all, err
+	return all
 }
 
 func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *start, error) {
+	b core.Budget) (*core.Turn, *start) {
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
 		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
 	if run[0].solo == soloTask {
 		turn.Reserved = 0
-		if err := t.beginRun(turn, run[0].id, &b); err != nil {
-			return nil, nil, err
-		}
+		t.beginRun(turn, run[0].id, &b)
 	}
 	begun := &start{news: t.news}
 	var failed core.MessageID
-	if err := t.row(`SELECT mode, failed, `+versionColumns+` FROM threads WHERE user_id = $1 AND id = $2`, t.user,
-		thread).Scan(append([]any{&turn.Mode, &failed}, begun.columns()...)...); err != nil {
-		return nil, nil, err
-	}
+	t.get(append(columns{&turn.Mode, &failed}, begun.columns()...),
+		`SELECT mode, failed, `+versionColumns+` FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread)
 	last := begun.last
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
-		if err := t.exec(
+		t.exec(
 			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4 WHERE user_id = $1 AND id = $2`,
-			t.user, m.id, last, turn.ID, failed); err != nil {
-			return nil, nil, err
-		}
+			t.user, m.id, last, turn.ID, failed)
 	}
-	if err := t.insertTurn(turn, last, b, &core.Claim{}); err != nil {
-		return nil, nil, err
-	}
+	t.insertTurn(turn, last, b, &core.Claim{})
 	if slices.ContainsFunc(run, func(m pendingMessage) bool { return m.files }) {
 		begun = nil
 	}
-	return turn, begun, t.addressTurn(turn)
+	t.addressTurn(turn)
+	return turn, begun
 }
 
-func (t *tx) addressTurn(turn *core.Turn) error {
-	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`,
-		t.user, turn.Identity))
+func (t *tx) addressTurn(turn *core.Turn) {
+	i := rowOf(t, scanIdentity, `SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`,
+		t.user, turn.Identity)
 	turn.Address = i.Address
-	if err != nil || len(turn.Inputs) == 0 {
-		return err
+	if len(turn.Inputs) > 0 {
+		t.find(&turn.Event, `SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user,
+			slices.Max(turn.Inputs))
 	}
-	return optional(t.row(`SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user,
-		slices.Max(turn.Inputs)).Scan(&turn.Event))
 }
 
 // postpone reserves the tokens of a turn, or returns until when the budget forbids it.
-func (t *tx) postpone(b *core.Budget, now time.Time) (*core.Postponed, error) {
+func (t *tx) postpone(b *core.Budget, now time.Time) *core.Postponed {
 	if !b.Closed.IsZero() {
-		return &core.Postponed{Until: b.Closed, Budget: true}, nil
+		return &core.Postponed{Until: b.Closed, Budget: true}
 	}
 	if b.TurnsPerMinute > 0 {
-		if p, err := t.tooFast(*b, now); err != nil || p != nil {
-			return p, err
+		if p := t.tooFast(*b, now); p != nil {
+			return p
 		}
 	}
 	return t.reserve(b)
@@ -189,34 +165,33 @@ func (t *tx) postpone(b *core.Budget, now time.Time) (*core.Postponed, error) {
 
 // reserve reserves b.Reserve tokens of the day's budget, or else b.Least, and then sets
 // b.Reserve to that.
-func (t *tx) reserve(b *core.Budget) (*core.Postponed, error) {
+func (t *tx) reserve(b *core.Budget) *core.Postponed {
 	if b.TokensPerDay <= 0 {
-		return nil, nil
+		return nil
 	}
 	used, reserved, err := usageOf(t, t.user, b.Day)
-	if err != nil {
-		return nil, err
-	}
+	t.fail(err)
 	taken := used + reserved
 	if taken+b.Reserve > b.TokensPerDay && b.Least > 0 {
 		b.Reserve = b.Least
 	}
 	if taken > 0 && taken+b.Reserve > b.TokensPerDay {
-		return &core.Postponed{Until: b.NextDay, Budget: true}, nil
+		return &core.Postponed{Until: b.NextDay, Budget: true}
 	}
-	return nil, t.exec(`INSERT INTO usage (user_id, day, reserved) VALUES ($1, $2, $3)
+	t.exec(`INSERT INTO usage (user_id, day, reserved) VALUES ($1, $2, $3)
 		ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`, t.user, b.Day, b.Reserve)
+	return nil
 }
 
-func (t *tx) tooFast(b core.Budget, now time.Time) (*core.Postponed, error) {
+func (t *tx) tooFast(b core.Budget, now time.Time) *core.Postponed {
 	var n int
 	var first sql.NullInt64
-	err := t.row(`SELECT COUNT(*), MIN(started_at) FROM (SELECT started_at FROM turns WHERE user_id = $1 ORDER BY id DESC LIMIT $3) newest
-		WHERE started_at > $2`, t.user, ms(now.Add(-time.Minute)), b.TurnsPerMinute).Scan(&n, &first)
-	if err != nil || n < b.TurnsPerMinute {
-		return nil, err
+	t.get(columns{&n, &first}, `SELECT COUNT(*), MIN(started_at) FROM (SELECT started_at FROM turns WHERE user_id = $1 ORDER BY id DESC LIMIT $3) newest
+		WHERE started_at > $2`, t.user, ms(now.Add(-time.Minute)), b.TurnsPerMinute)
+	if n < b.TurnsPerMinute {
+		return nil
 	}
-	return &core.Postponed{Until: at(first.Int64).Add(time.Minute)}, nil
+	return &core.Postponed{Until: at(first.Int64).Add(time.Minute)}
 }
 
 // ClaimTurn takes a due turn job; see core.TurnStore.
@@ -225,27 +200,21 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	var turn *core.Turn
 	var put *core.Postponed
 	var begun *start
-	err := s.transact(ctx, "claim turn", tx{user: ref.User, knowsLeases: true}, func(t *tx) error {
+	err := s.transact(ctx, "claim turn", tx{user: ref.User, knowsLeases: true}, func(t *tx) {
 		turn, put, begun = nil, nil, nil
-		l, ok, err := t.take(ref, c)
-		if err != nil || !ok {
-			return err
+		l, ok := t.take(ref, c)
+		if !ok {
+			return
 		}
 		var current core.TurnID
 		var thread core.ThreadID
-		if err := t.row(`SELECT ref, payload FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID).Scan(&current,
-			&thread); err != nil {
-			return err
-		}
+		t.get(columns{&current, &thread}, `SELECT ref, payload FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID)
 		if current != 0 {
-			if err := t.leasesAsJobs(); err != nil {
-				return err
-			}
-			turn, err = t.resume(current, l)
-			return err
+			t.leasesAsJobs()
+			turn = t.resume(current, l)
+			return
 		}
-		turn, put, begun, err = t.begin(thread, l, c.Now, b)
-		return err
+		turn, put, begun = t.begin(thread, l, c.Now, b)
 	})
 	if err == nil && begun != nil {
 		s.recent.begin(turn, begun)
@@ -255,30 +224,24 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 
 // resume continues a turn whose earlier attempt did not end. If all of its inputs have been
 // redacted, it ends here.
-func (t *tx) resume(id core.TurnID, l core.Lease) (*core.Turn, error) {
-	turn, _, err := turnByID(t, t.user, id)
-	if err != nil {
-		return nil, err
-	}
-	left, err := t.left(turn)
-	if err != nil {
-		return nil, err
-	}
-	if left == 0 {
-		return nil, t.dropTurn(id, l)
+func (t *tx) resume(id core.TurnID, l core.Lease) *core.Turn {
+	turn := t.turn(id)
+	if t.left(turn) == 0 {
+		t.dropTurn(id, l)
+		return nil
 	}
 	turn.Lease = l
-	return &turn, t.addressTurn(&turn)
+	t.addressTurn(&turn)
+	return &turn
 }
 
 // left counts the inputs of a turn that are not redacted.
-func (t *tx) left(turn core.Turn) (n int, err error) {
+func (t *tx) left(turn core.Turn) int {
 	if len(turn.Inputs) == 0 {
-		return 0, nil
+		return 0
 	}
-	err = t.row(countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs),
-		slices.Max(turn.Inputs), turn.ID).Scan(&n)
-	return n, err
+	return valueOf[int](t, countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs),
+		slices.Max(turn.Inputs), turn.ID)
 }
 
 // countLeft returns the query of left, for inputs with ids from lowest to highest.
@@ -301,6 +264,13 @@ func turnByID(q reader, user core.UserID, id core.TurnID) (core.Turn, string, er
 	return scanTurn(q.row(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.id = $2`, user, id))
 }
 
+// turn returns a turn of the user.
+func (t *tx) turn(id core.TurnID) core.Turn {
+	turn, _, err := turnByID(t, t.user, id)
+	t.fail(err)
+	return turn
+}
+
 // Flags returns the requests to a running turn.
 func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (core.TurnFlags, error) {
 	var f core.TurnFlags
@@ -311,39 +281,30 @@ func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (
 
 // spent charges the usage of failed attempts of a turn, and returns how much of the turn's
 // reservation that takes.
-func (t *tx) spent(turn *core.Turn) (back int, err error) {
+func (t *tx) spent(turn *core.Turn) (back int) {
 	if turn.Used == (core.Usage{}) {
-		return 0, nil
+		return 0
 	}
 	if turn.Reserved > 0 {
 		var day string
-		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day,
-			&back); err != nil {
-			return 0, found(err)
-		}
+		t.getOr(core.ErrNotFound, columns{&day, &back}, `SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user,
+			turn.ID)
 		if back = min(back, turn.Used.Prompt+turn.Used.Completion); day != turn.Today {
 			back = 0
 		}
 	}
-	return back, t.spendTurn(turn, turn.Today, turn.Used, back, 0)
+	t.spendTurn(turn, turn.Today, turn.Used, back, 0)
+	return back
 }
 
 // RetryTurn returns a failed turn to the queue.
 func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
-	return s.updateFrozen(ctx, "retry turn", turn.User, func(t *tx) error {
-		if err := t.holds(turn.Lease); err != nil {
-			return err
-		}
-		back, err := t.spent(turn)
-		if err != nil {
-			return err
-		}
-		err = t.exec(
+	return s.updateFrozen(ctx, "retry turn", turn.User, func(t *tx) {
+		t.holds(turn.Lease)
+		back := t.spent(turn)
+		t.exec(
 			`UPDATE turns SET failures = failures + $4, error = $3, reserved = reserved - $5 WHERE user_id = $1 AND id = $2`,
 			t.user, turn.ID, cause, flag(cause != ""), back)
-		if err != nil {
-			return err
-		}
-		return t.again(turn.Lease, again, cause)
+		t.again(turn.Lease, again, cause)
 	})
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -11,53 +10,38 @@ import (
 // Reserve reserves n tokens of a day's budget for a job; see core.UsageStore.
 func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error) {
 	var ok bool
-	err := s.update(ctx, "reserve", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
-			return err
+	err := s.update(ctx, "reserve", user, func(t *tx) {
+		t.holds(l)
+		t.release(l)
+		ok = t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
+		if ok && limit > 0 {
+			t.exec(`UPDATE jobs SET reserved = $3, day = $4 WHERE user_id = $1 AND id = $2`, t.user, l.Job, n, day)
 		}
-		if err := t.release(l); err != nil {
-			return err
-		}
-		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
-		if ok = p == nil; err != nil || !ok || limit <= 0 {
-			return err
-		}
-		return t.exec(`UPDATE jobs SET reserved = $3, day = $4 WHERE user_id = $1 AND id = $2`, t.user, l.Job, n, day)
 	})
 	return ok, err
 }
 
 // release ends the reservation of a job.
-func (t *tx) release(l core.Lease) error {
+func (t *tx) release(l core.Lease) {
 	var day string
 	var reserved int
-	err := t.row(`SELECT day, reserved FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job).Scan(&day, &reserved)
-	if err != nil || reserved == 0 {
-		return found(err)
+	t.getOr(core.ErrNotFound, columns{&day, &reserved}, `SELECT day, reserved FROM jobs WHERE user_id = $1 AND id = $2`,
+		t.user, l.Job)
+	if reserved != 0 {
+		t.spend(day, core.Usage{}, reserved, 0)
+		t.exec(`UPDATE jobs SET reserved = 0 WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 	}
-	if err := t.spend(day, core.Usage{}, reserved, 0); err != nil {
-		return err
-	}
-	return t.exec(`UPDATE jobs SET reserved = 0 WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 }
 
 // ReserveMore reserves more for a running turn; see core.TurnStore.
 func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
 	ok := false
-	err := s.updateFrozen(ctx, "reserve more", turn.User, func(t *tx) error {
-		if err := t.holds(turn.Lease); err != nil {
-			return err
+	err := s.updateFrozen(ctx, "reserve more", turn.User, func(t *tx) {
+		t.holds(turn.Lease)
+		t.getOr(core.ErrNotFound, &b.Day, `SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID)
+		if ok = t.reserveFor(turn, &b); ok {
+			t.exec(`UPDATE turns SET reserved = reserved + $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, b.Reserve)
 		}
-		var day string
-		err := t.row(`SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day)
-		if err != nil {
-			return found(err)
-		}
-		b.Day = day
-		if ok, err = t.reserveFor(turn, &b); err != nil || !ok {
-			return err
-		}
-		return t.exec(`UPDATE turns SET reserved = reserved + $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, b.Reserve)
 	})
 	if ok && err == nil && (b.TokensPerDay > 0 || turn.Task != 0) {
 		turn.Reserved += b.Reserve
@@ -66,37 +50,30 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 }
 
 // reserveFor reserves b.Reserve for a turn; false if the budget does not allow it.
-func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) (bool, error) {
+func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) bool {
 	if turn.Task != 0 {
-		err := t.reserveTask(b)
-		if errors.Is(err, core.ErrRefused) {
-			return false, nil
-		}
-		return err == nil, err
+		return t.reserveTask(b)
 	}
-	p, err := t.reserve(b)
-	return p == nil, err
+	return t.reserve(b) == nil
 }
 
 // ReserveCall reserves tokens of a day's budget for one call; see core.UsageStore.
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
-	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) error {
-		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
-		ok = p == nil
-		return err
+	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) {
+		ok = t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
 	})
 	return ok && err == nil, err
 }
 
 // SettleCall replaces the reservation of a call with its usage.
 func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
-	return s.updateFrozen(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
+	return s.updateFrozen(ctx, "settle call", user, func(t *tx) { t.spend(day, u, n, 0) })
 }
 
 // Spend adds a background call's tokens to a day.
 func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error {
-	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, 0, 0) })
+	return s.update(ctx, "spend", user, func(t *tx) { t.spend(day, u, 0, 0) })
 }
 
 // UsageOf returns the tokens used and reserved on a day.
@@ -114,16 +91,13 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 // TakeEgress adds to the egress of a day; see core.UsageStore.
 func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
 	most core.Egress) (got core.Egress, err error) {
-	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) error {
+	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) {
 		var used core.Egress
-		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
-			t.user, day).Scan(&used.Calls, &used.Bytes)
-		if err != nil {
-			return err
-		}
+		t.get(columns{&used.Calls, &used.Bytes}, `SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+			t.user, day)
 		got = core.Egress{Calls: within(want.Calls, used.Calls, most.Calls),
 			Bytes: within(want.Bytes, used.Bytes, most.Bytes)}
-		return t.exec(`INSERT INTO usage (user_id, day, calls, bytes) VALUES ($1, $2, $3, $4)
+		t.exec(`INSERT INTO usage (user_id, day, calls, bytes) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (user_id, day) DO UPDATE SET calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`,
 			t.user, day, got.Calls, got.Bytes)
 	})
@@ -159,28 +133,20 @@ func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through s
 // Grant grants a process tokens of a day; see core.UsageStore. The lock of user 0 serialises
 // all processes.
 func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error) {
-	err = s.update(ctx, "grant", 0, func(t *tx) error {
+	err = s.update(ctx, "grant", 0, func(t *tx) {
 		var others, has, used int
 		var until int64
-		err := t.row(`SELECT COALESCE(SUM(CASE WHEN until > $3 THEN granted ELSE used END), 0) FROM grants WHERE day = $1 AND worker <> $2`, g.Day, g.Worker, ms(g.Now)).Scan(&others)
-		if err != nil {
-			return err
-		}
-		err = optional(t.row(`SELECT granted, used, until FROM grants WHERE day = $1 AND worker = $2`, g.Day,
-			g.Worker).Scan(&has, &used, &until))
-		if err != nil {
-			return err
-		}
+		t.get(&others, `SELECT COALESCE(SUM(CASE WHEN until > $3 THEN granted ELSE used END), 0) FROM grants WHERE day = $1 AND worker <> $2`, g.Day, g.Worker, ms(g.Now))
+		t.find(columns{&has, &used, &until}, `SELECT granted, used, until FROM grants WHERE day = $1 AND worker = $2`, g.Day,
+			g.Worker)
 		used = max(used, g.Used)
 		if until <= ms(g.Now) {
 			has = used // the lease has expired: others may have the rest by now
 		}
 		granted = max(has, used)
 		granted += max(0, min(g.Want, g.PerDay-others-granted))
-		if err := t.exec(`DELETE FROM grants WHERE day < $1`, g.Now.UTC().AddDate(0, 0, -2).Format(time.DateOnly)); err != nil {
-			return err
-		}
-		return t.exec(`INSERT INTO grants (day, worker, granted, used, until) VALUES ($1, $2, $3, $4, $5)
+		t.exec(`DELETE FROM grants WHERE day < $1`, g.Now.UTC().AddDate(0, 0, -2).Format(time.DateOnly))
+		t.exec(`INSERT INTO grants (day, worker, granted, used, until) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (day, worker) DO UPDATE SET granted = excluded.granted, used = excluded.used, until = excluded.until`,
 			g.Day, g.Worker, granted, used, ms(g.Until))
 	})

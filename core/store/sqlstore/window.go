@@ -301,12 +301,8 @@ func (s *Store) Turn(ctx context.Context, user core.UserID, id core.TurnID) (cor
 
 // Turns lists the newest turns.
 func (s *Store) Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+turnColumns+` FROM turns t
+	return list(s.one(ctx), scanTurnOnly, `SELECT `+turnColumns+` FROM turns t
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT $2`, user, limit)
-	return collect(rows, err, func(r scanner) (core.Turn, error) {
-		t, _, err := scanTurn(r)
-		return t, err
-	})
 }
 
 // Messages returns the messages of ids that exist, by position, then id.
@@ -371,6 +367,13 @@ func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID)
 		return err
 	})
 	return b, err
+}
+
+// threadOr is threadOr for a thread of the user.
+func (t *tx) threadOr(id core.ThreadID) core.ThreadID {
+	id, err := threadOr(t, t.user, id)
+	t.fail(err)
+	return id
 }
 
 // threadOr returns id, or the continuous thread's if that is 0.
