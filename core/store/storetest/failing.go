@@ -109,6 +109,7 @@ func testFailing(b *bench) {
 	f.fails("redact", f.noted(core.Redact{Message: q, At: f.now}))
 	f.now = r.DueAt
 	f.fails("fire", func() error { _, err := f.fire(r, r.DueAt.Add(24*time.Hour)); return err })
+	f.step = 10
 	f.fails("delete user", func() error { _, err := f.DeleteUser(f.ctx, v.user.ID); return err })
 }
 
@@ -117,7 +118,7 @@ func testFailingMove(b *bench) {
 	b.exchange("first", "1")
 	id := v.merge(b.user.ID)
 	f := newFailing(b)
-	f.parts, f.step = true, 9
+	f.parts, f.step = true, 40
 	for phase := core.MovePhase(""); phase != core.MoveDone; {
 		var wait time.Duration
 		f.fails("carry", func() error {
