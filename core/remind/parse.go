@@ -21,14 +21,16 @@ import (
 
 // Settings bound reminders. A zero value means the default after the colon.
 type Settings struct {
-	DefaultHour time.Duration // since midnight, of a day without a time: 9 h
+	DefaultHour time.Duration // since midnight, of a day without a time: 9 h, if MaxActive is zero too
 	MinEvery    time.Duration // between two times of a recurring reminder: 15 min
 	MaxActive   int           // of a user: 100
 	Language    string        // of users who chose none
 }
 
 func (s Settings) orDefault() Settings {
-	s.DefaultHour = cmp.Or(s.DefaultHour, 9*time.Hour)
+	if s.MaxActive == 0 { // a configured hour may be midnight
+		s.DefaultHour = cmp.Or(s.DefaultHour, 9*time.Hour)
+	}
 	s.MinEvery = cmp.Or(s.MinEvery, 15*time.Minute)
 	s.MaxActive = cmp.Or(s.MaxActive, 100)
 	return s

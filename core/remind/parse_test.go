@@ -105,3 +105,12 @@ func lines(t *testing.T, file string) []string {
 	}
 	return out
 }
+
+// TestMidnightIsADefaultHour checks that a configured hour of zero is not taken for none.
+func TestMidnightIsADefaultHour(t *testing.T) {
+	t.Parallel()
+	at, _, _, err := remind.Settings{MaxActive: 5}.Parse("tomorrow call Ana", morning(), time.UTC, "en")
+	if want := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC); err != nil || !at.Equal(want) {
+		t.Errorf("got %v, %v, want %v", at, err, want)
+	}
+}
