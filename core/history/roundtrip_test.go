@@ -141,8 +141,9 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 		}
 	}
 	for name, text := range before {
-		if strings.HasPrefix(name, "days/") && after[name] != text && own.ReplaceAllString(after[name], "") == "" {
-			t.Errorf("%s is %q, was %q", name, after[name], text)
+		if was, is := own.ReplaceAllString(text, ""), own.ReplaceAllString(after[name], ""); strings.HasPrefix(name, "days/") &&
+			was != is {
+			t.Errorf("%s is %q, was %q", name, is, was)
 		}
 	}
 	if a, b := digest(t, file), digest(t, again); a != b || len(a) != 64 {
@@ -233,11 +234,7 @@ func TestPlansThatWereForgottenStayAway(t *testing.T) {
 		Effects: []core.Effect{core.Redact{Message: 1, At: now}}}); err != nil {
 		t.Fatal(err)
 	}
-	plans, err := w.st.Plans(t.Context(), w.u.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if out := w.bring("jsonl", file, ""); out.Loops+out.Reminders+out.Tasks != 0 {
-		t.Errorf("redacted plans were imported: %+v; plans %+v", out, plans)
+		t.Errorf("redacted plans were imported: %+v", out)
 	}
 }

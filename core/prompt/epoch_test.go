@@ -94,7 +94,7 @@ func TestTruncate(t *testing.T) {
 		if p.Snapshot.Strategy != prompt.Truncate || !strings.HasSuffix(got[len(got)-1], fmt.Sprint("question ", n)) {
 			t.Fatalf("turn %d: %s, %q", n, p.Snapshot.Strategy, got)
 		}
-		if n > 5 && got[len(got)-11] != fmt.Sprint("question ", n-5) && n > 50 {
+		if n > 50 && got[len(got)-11] != fmt.Sprint("question ", n-5) {
 			t.Fatalf("turn %d: %q", n, got)
 		}
 		if mark := slices.Index(got, "[Earlier messages truncated]"); n > 26 && (mark != 1 || p.Pressure) {

@@ -3,6 +3,7 @@ package recall
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -13,6 +14,7 @@ func TestASearchIsNarrowed(t *testing.T) {
 	w.say("2026-06-05", core.RoleUser, "The boiler is mended")
 	w.message(10).Channel = "signal"
 	w.summarize("2026-05-08", "The boiler lost pressure.")
+	w.embed()
 	for name, c := range map[string]struct {
 		q    core.SearchQuery
 		want []string
@@ -30,11 +32,17 @@ func TestASearchIsNarrowed(t *testing.T) {
 		"between others": {core.SearchQuery{From: "2026-05-09", To: "2026-05-10"}, nil},
 	} {
 		c.q.Query, c.q.Matching = "boiler", true
+		c.q.User, c.q.Now, c.q.Location, c.q.Names = me, saturday, time.UTC, w.names
 		for _, meaning := range []bool{false, true} {
-			if meaning && w.windows == nil {
-				w.embed()
+			s := w.searcher()
+			if meaning {
+				s.Embedders = only(embedder{means: w.means})
 			}
-			got := " " + ids(w.searchWith(c.q).Hits) + " "
+			found, err := s.Search(t.Context(), c.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := " " + ids(found.Hits) + " "
 			for _, id := range c.want {
 				if !strings.Contains(got, " "+id+" ") {
 					t.Errorf("%s: got %s, want %v", name, got, c.want)
@@ -43,7 +51,7 @@ func TestASearchIsNarrowed(t *testing.T) {
 			if !meaning && len(strings.Fields(got)) != len(c.want) {
 				t.Errorf("%s: got %s, want no more than %v", name, got, c.want)
 			}
-			for _, h := range w.searchWith(c.q).Hits {
+			for _, h := range found.Hits {
 				if c.q.Role != "" && h.Message.Role != c.q.Role || c.q.Kind != "" && h.Kind != c.q.Kind {
 					t.Errorf("%s: got %+v", name, h)
 				}

@@ -367,6 +367,9 @@ func TestWhatIsNotUsedComesBack(t *testing.T) {
 	if err := g.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if len(m.used) != 1 {
+		t.Errorf("got %+v, want the use of one user's day", m.used)
+	}
 	for _, used := range m.used {
 		if used != (core.Egress{Calls: 3, Bytes: 15}) {
 			t.Errorf("got %+v", used)
