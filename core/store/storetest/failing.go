@@ -10,6 +10,7 @@ import (
 func failingCases() []testCase {
 	return []testCase{
 		{"a transaction that fails at any statement returns that error and leaves nothing", testFailing},
+		{"work that fails at any statement returns that error and leaves nothing", testFailingWork},
 		{"a move goes on after a failure at any statement", testFailingMove},
 	}
 }
@@ -111,6 +112,46 @@ func testFailing(b *bench) {
 	f.fails("fire", func() error { _, err := f.fire(r, r.DueAt.Add(24*time.Hour)); return err })
 	f.step = 10
 	f.fails("delete user", func() error { _, err := f.DeleteUser(f.ctx, v.user.ID); return err })
+}
+
+func testFailingWork(b *bench) {
+	q, a := b.exchange("first", "1")
+	k := b.task("tell the news", "0 * * * *", 0)
+	first := b.stranger("may I?")
+	one(b, b.Hold, core.Hold{Event: first, Keep: true, Now: b.now, Code: &core.Code{Kind: core.CodePair, Hash: "H1",
+		Hint: "ABCD", Address: first.Address, Name: "Grace", Created: b.now, Expires: b.now.Add(2 * time.Hour)}})
+	f := newFailing(b)
+	segment, messages, closed, err := f.Unwindowed(f.ctx, f.user.ID, 100)
+	b.must(err)
+	f.fails("put windows", func() error {
+		return f.PutWindows(f.ctx, core.PutWindows{User: f.user.ID, Segment: segment, Closed: closed, Config: config,
+			Windows: []core.TextWindow{{First: q, Last: a, Tokens: 9}}, Through: a, Read: messages, Now: f.now})
+	})
+	e := f.pending()[0]
+	f.fails("put vectors", func() error {
+		return f.PutVectors(f.ctx, f.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+			Vector: vector(7)}}, f.now)
+	})
+	pages := core.PutPages{User: f.user.ID, Thread: f.continuous(), Lease: f.compressing(), Edits: f.pageList().Edits,
+		Pages: []core.Page{f.pageOf("page", q, a)}, Now: f.now, Done: true}
+	f.fails("put pages", func() error { return f.PutPages(f.ctx, pages) })
+	batch := core.ImportBatch{User: f.user.ID, Summaries: true, Now: f.now, Messages: []core.ImportMessage{
+		f.line(50*time.Hour, core.RoleUser, "a"), f.line(49*time.Hour, core.RoleAssistant, "b")}}
+	f.fails("import", func() error { _, err := f.Import(f.ctx, batch); return err })
+	f.fails("approve", f.noted(core.Approve{CodeHash: "H1", At: f.now}))
+	f.now = f.now.Add(61 * time.Minute)
+	fire := f.fires(k, k.DueAt.Add(time.Hour))
+	f.fails("fire task", func() error { return f.FireTask(f.ctx, fire) })
+	ref, c := f.only(turns), f.claim()
+	var t *core.Turn
+	f.fails("claim turn", func() (err error) { t, _, err = f.ClaimTurn(f.ctx, ref, c, core.Budget{}); return err })
+	d := f.answer(t, "the news").Delivery
+	f.finish(d, 0, sentAs("w1"))
+	receipt, _ := f.inbound("")
+	receipt.NativeID, receipt.Kind, receipt.Target = "", core.InReceipt, "w1"
+	receipt.Status = &core.Status{State: core.DeliveryFailed, Error: "no such person"}
+	f.fails("settle", func() error { return f.Settle(f.ctx, f.user.ID, f.at.ID, receipt, f.now) })
+	f.fails("redeliver", func() error { return f.Redeliver(f.ctx, f.user.ID, d.ID, f.now) })
 }
 
 func testFailingMove(b *bench) {
