@@ -357,8 +357,11 @@ func (g *Gateway) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*g.Rand.Float64()))
 }
 
+// noMeter measures nothing.
 type noMeter struct{}
 
+// Count does nothing.
 func (noMeter) Count(string, float64, ...string) {}
 
+// Observe does nothing.
 func (noMeter) Observe(string, float64, ...string) {}

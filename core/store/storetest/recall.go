@@ -14,6 +14,7 @@ import (
 // words is a plain analyzer: lower case, split at spaces.
 type words struct{ version string }
 
+// Version names the analyzer.
 func (w words) Version() string { return "words:" + w.version }
 
 // Index counts words; version 2 cuts them after five letters.
@@ -168,6 +169,7 @@ type meanwhile struct {
 	do   func()
 }
 
+// Index counts words, after calling do if it is time.
 func (m meanwhile) Index(text string) map[string]int {
 	if text == m.text {
 		m.once.Do(m.do)
