@@ -399,3 +399,17 @@ func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.Ne
 	return []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}
 }
+
+// waiting holds the events of a user that is being moved, to receive them afterwards. It
+// returns all other errors.
+func (g *Gateway) waiting(ctx context.Context, err error, in []core.Inbound, now time.Time) error {
+	if !errors.Is(err, core.ErrMoving) {
+		return err
+	}
+	for _, e := range in {
+		if _, err := g.Store.Hold(ctx, core.Hold{Event: e, Keep: true, Now: now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

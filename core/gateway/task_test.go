@@ -3,9 +3,12 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
 )
@@ -56,5 +59,71 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	must(t, json.Unmarshal([]byte(all[0].Subject), &s))
 	if len(s.Tasks) != 1 || s.Tasks[0].Text != "mail Eve" || !s.Tasks[0].Tainted || s.Source == 0 {
 		t.Errorf("approval of %+v", s)
+	}
+}
+
+// TestAProposalIsAskedBelowTheAnswer checks that a turn that proposes standing instructions asks
+// below its answer, with buttons, and stores the subject of an approval. The proposal itself
+// changes nothing.
+func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.brain.effects = []core.Effect{core.ProposeInstruction{Text: "answer in `one` sentence"},
+		core.ProposeInstruction{Text: "be kind"}, core.ProposeInstruction{Text: "be kind"}}
+	w.say("be shorter, please")
+	got := w.sent(1)
+	for _, want := range []string{"re: be shorter, please\n\n", "answer in 'one' sentence · be kind", "Reply yes or no"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	_, u, err := w.store.Identify(t.Context(), w.address())
+	must(t, err)
+	all, err := w.store.Approvals(t.Context(), u.ID, 0, 10)
+	must(t, err)
+	if len(all) != 1 || all[0].Kind != core.ApproveStanding || !all[0].Open(time.Now()) {
+		t.Fatalf("asked: %+v", all)
+	}
+	var buttons []string
+	w.line.mu.Lock()
+	for _, b := range w.line.parts[0].Buttons {
+		buttons = append(buttons, b.Command)
+	}
+	w.line.mu.Unlock()
+	if d := cmp.Diff([]string{"/yes " + all[0].Code, "/no " + all[0].Code}, buttons); d != "" {
+		t.Error(d)
+	}
+	ms, err := w.store.History(t.Context(), u.ID, 0, 0, 10)
+	must(t, err)
+	var s core.StandingSubject
+	must(t, json.Unmarshal([]byte(all[0].Subject), &s))
+	if fmt.Sprint(s.Texts) != "[answer in `one` sentence be kind]" || s.Source != ms[0].ID || all[0].Message != ms[1].ID {
+		t.Errorf("approval of %+v, asked by %d", s, all[0].Message)
+	}
+	list, err := w.store.Instructions(t.Context(), u.ID)
+	must(t, err)
+	if len(list) > 0 {
+		t.Errorf("in force without approval: %+v", list)
+	}
+}
+
+// TestTwoQuestionsOfATurnAreToldApart checks that each question can be answered by its code if a
+// tool call is asked about as well.
+func TestTwoQuestionsOfATurnAreToldApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.brain.effects = []core.Effect{core.ProposeInstruction{Text: "be kind"}}
+	w.brain.question = &core.Question{Call: core.ToolCall{ID: "1", Name: "mail_send", Arguments: `{"to":"Ana"}`}}
+	w.say("mail Ana, kindly")
+	got := w.sent(1)
+	_, u, err := w.store.Identify(t.Context(), w.address())
+	must(t, err)
+	all, err := w.store.Approvals(t.Context(), u.ID, 0, 10)
+	must(t, err)
+	if len(all) != 2 || all[0].Code == all[1].Code {
+		t.Fatalf("asked: %+v", all)
+	}
+	if !strings.Contains(got, "mail_send") || !strings.Contains(got, "/yes S") || len(w.line.parts[0].Buttons) != 2 {
+		t.Errorf("got %q, %+v", got, w.line.parts[0].Buttons)
 	}
 }

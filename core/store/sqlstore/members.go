@@ -2,6 +2,10 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -77,3 +81,90 @@ func (s *Store) Leave(ctx context.Context, worker string) error {
 
 // Tell passes a topic to the Wakes of this process; see core.MemberStore.
 func (s *Store) Tell(topic string) { s.bus.publish(topic) }
+
+// bus passes values within the process: wake-ups, and users whose rows changed. A slow
+// subscriber misses some, and delays no other.
+type bus[T any] struct {
+	mu    sync.Mutex
+	subs  map[chan T]struct{}
+	heard atomic.Int64 // number of subscribers, so that publishing without any costs nothing
+}
+
+func (b *bus[T]) publish(values ...T) {
+	if len(values) == 0 || b.heard.Load() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ch := range b.subs {
+		for _, v := range values {
+			select {
+			case ch <- v:
+			default: // a slow subscriber checks everything anyway
+			}
+		}
+	}
+}
+
+// subscribe returns the values published until ctx ends.
+func (b *bus[T]) subscribe(ctx context.Context, size int) <-chan T {
+	ch := make(chan T, size)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.subs == nil {
+		b.subs = map[chan T]struct{}{}
+	}
+	b.subs[ch] = struct{}{}
+	b.heard.Add(1)
+	context.AfterFunc(ctx, func() { b.unsubscribe(ch) })
+	return ch
+}
+
+func (b *bus[T]) unsubscribe(ch chan T) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.subs, ch)
+	b.heard.Add(-1)
+	close(ch)
+}
+
+// Wakes yields the topics that changed, here and in other processes.
+func (s *Store) Wakes(ctx context.Context) <-chan string { return s.bus.subscribe(ctx, 256) }
+
+// Changed yields users whose rows this process has written; see core.Changes.
+func (s *Store) Changed(ctx context.Context) <-chan core.UserID {
+	return s.changes.subscribe(ctx, 1024)
+}
+
+// maxTopic bounds a topic, in bytes; PostgreSQL passes on less than 8,000.
+const maxTopic = 7000
+
+// Publish passes a topic to the Wakes of every process; see core.Changes. It arrives twice in
+// this process if that also listens to the database.
+func (s *Store) Publish(ctx context.Context, topic string) error {
+	if len(topic) > maxTopic {
+		return errors.New("publish: the topic is too long")
+	}
+	s.bus.publish(topic)
+	if s.dialect.Notify == "" {
+		return nil
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	_, err := s.write.ExecContext(ctx, s.dialect.Notify, s.prepared(s.dialect.Notify, []any{topic})...)
+	return wrap("publish", err)
+}
+
+// Listen relays the wake-ups of other processes until ctx ends, and retries while the database
+// is unavailable. Without other processes it only waits.
+func (s *Store) Listen(ctx context.Context) error {
+	for ctx.Err() == nil && s.dialect.Listen != nil {
+		_ = s.dialect.Listen(ctx, func(topic string) { s.bus.publish(topic) })
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
