@@ -38,8 +38,7 @@ const (
 	LinkLife     = 10 * time.Minute
 )
 
-// Approval is a question to the user. A yes authorises exactly the action in Subject,
-// once.
+// Approval is a question to the user. A yes authorises exactly the action in Subject, once.
 type Approval struct {
 	User     UserID
 	ID       ApprovalID

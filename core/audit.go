@@ -27,8 +27,7 @@ type Actor struct {
 
 type actorKey struct{}
 
-// WithActor returns a context whose changes the store attributes to a; the zero Actor
-// is nobody.
+// WithActor returns a context whose changes the store attributes to a; the zero Actor is nobody.
 func WithActor(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }

@@ -130,8 +130,7 @@ type DeliveryStore interface {
 	SetBlocked(ctx context.Context, user UserID, identity IdentityID, blocked bool, now time.Time) error
 }
 
-// DeliveryQuery selects deliveries. User 0 means all users, for the owner's view of
-// failures only.
+// DeliveryQuery selects deliveries. User 0 means all users, for the owner's view of failures only.
 type DeliveryQuery struct {
 	User   UserID
 	States []DeliveryState

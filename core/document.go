@@ -67,8 +67,7 @@ func (d *Document) Note() string {
 	}[d.Problem]
 }
 
-// FileRef identifies an attachment of a message: 12 is the first of message 12, 12.2 the
-// second.
+// FileRef identifies an attachment of a message: 12 is the first of message 12, 12.2 the second.
 type FileRef struct {
 	Message MessageID
 	Part    int // from 0

@@ -168,8 +168,7 @@ type Fence struct {
 	N      int64
 }
 
-// StateStore keeps the durable state of channels, by the channel's account and a key
-// of its own.
+// StateStore keeps the durable state of channels, by the channel's account and a key of its own.
 type StateStore interface {
 	// State returns a value, "" if there is none.
 	State(ctx context.Context, account, key string) (string, error)

@@ -20,8 +20,7 @@ type PeopleStore interface {
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []User, total int, err error)
 	// AddUser creates a user with a continuous thread. The first start creates the owner.
 	AddUser(ctx context.Context, u User) (User, error)
-	// AddUserAt creates a user together with an identity. ErrExists if the address is
-	// taken.
+	// AddUserAt creates a user together with an identity. ErrExists if the address is taken.
 	AddUserAt(ctx context.Context, u User, i Identity) (User, error)
 	// Identities lists a user's identities, last used first.
 	Identities(ctx context.Context, user UserID) ([]Identity, error)
@@ -93,8 +92,7 @@ const (
 	MoveDone  MovePhase = "done"
 )
 
-// Move transfers one user's rows to another. Any process can continue it where it
-// stopped.
+// Move transfers one user's rows to another. Any process can continue it where it stopped.
 type Move struct {
 	ID   MoveID
 	Kind MoveKind
@@ -143,8 +141,7 @@ const (
 
 // LinkStore keeps codes that link addresses to users.
 type LinkStore interface {
-	// LinkCode returns the effect that a code would have for an address. It changes
-	// nothing.
+	// LinkCode returns the effect that a code would have for an address. It changes nothing.
 	LinkCode(ctx context.Context, hash string, a Address, now time.Time) (Link, error)
 	// UseLink uses a code at a stranger's address. It stores the event that holds the
 	// code and the delivery that answers. ErrRefused if the code is not valid there,
@@ -201,8 +198,7 @@ type AcceptLink struct {
 	At      time.Time
 }
 
-// Unlink detaches an identity; its messages stay. It fails with ErrNotFound if there is
-// none.
+// Unlink detaches an identity; its messages stay. It fails with ErrNotFound if there is none.
 type Unlink struct {
 	Identity IdentityID
 	At       time.Time

@@ -61,8 +61,7 @@ type Directory struct {
 	Tokens   int64              // sum over all messages
 }
 
-// DirectoryEntry is one message. Its size matters, as there is one for every message
-// of a user.
+// DirectoryEntry is one message. Its size matters, as there is one for every message of a user.
 type DirectoryEntry struct {
 	ID      MessageID
 	Segment int32  // index in Directory.Segments
@@ -80,8 +79,7 @@ type DirectorySegment struct {
 
 // RecallStore searches the continuous thread.
 type RecallStore interface {
-	// Directory returns a user's directory. It rereads only what has changed since the
-	// last call.
+	// Directory returns a user's directory. It rereads only what has changed since the last call.
 	Directory(ctx context.Context, user UserID) (*Directory, error)
 	// Match returns one posting for each term that occurs, in the order of q.Terms.
 	Match(ctx context.Context, q MatchQuery) ([]Posting, error)
@@ -89,8 +87,7 @@ type RecallStore interface {
 	Messages(ctx context.Context, user UserID, ids []MessageID) ([]Message, error)
 	// SummariesOf returns the newest summary of each segment that has a visible one.
 	SummariesOf(ctx context.Context, user UserID, ids []SegmentID) ([]Summary, error)
-	// Nearest returns the K nearest ready vectors of a kind and a configuration,
-	// nearest first.
+	// Nearest returns the K nearest ready vectors of a kind and a configuration, nearest first.
 	Nearest(ctx context.Context, q NearestQuery) ([]Neighbour, error)
 	// Windows returns windows by their ids.
 	Windows(ctx context.Context, user UserID, ids []WindowID) ([]TextWindow, error)
@@ -312,8 +309,7 @@ type Hit struct {
 	Score   float64 // 0 to 1
 	FTS     bool    // it holds a word of the query
 	Near    bool    // it was found by its meaning
-	// Neighbour: it was found only through adjacent hits. It never ranks above the
-	// best of those.
+	// Neighbour: it was found only through adjacent hits. It never ranks above the best of those.
 	Neighbour bool
 	From, To  MessageID // the window in which a message was found by its meaning
 	// Before and After are the adjacent messages, with SearchQuery.Matching. They are
@@ -328,8 +324,7 @@ type ThreadHits struct {
 	More bool // some threads or messages were not searched
 }
 
-// ThreadHit is a message of a plain thread with words of the query, and its adjacent
-// messages.
+// ThreadHit is a message of a plain thread with words of the query, and its adjacent messages.
 type ThreadHit struct {
 	Thread        Thread
 	Message       Message

@@ -234,8 +234,7 @@ type SummaryStore interface {
 	// DueSegments lists open segments that are due for finalization and final ones
 	// that are stale, oldest first. Those with a summary job are left out.
 	DueSegments(ctx context.Context, now time.Time, limit int) ([]Segment, error)
-	// DuePosts lists segments whose summary is due to be posted, newest first per
-	// user.
+	// DuePosts lists segments whose summary is due to be posted, newest first per user.
 	DuePosts(ctx context.Context, now time.Time, limit int) ([]Segment, error)
 	// PutSummary stores a new version with its consequences and ends its job. A final
 	// one closes the segment; ErrChanged if messages have arrived since p.ReadTo.

@@ -117,8 +117,7 @@ type FireTask struct {
 	// Notice is sent to the person by Deliveries; nil: none.
 	Notice     *NewMessage
 	Deliveries []NewDelivery
-	// Effects are applied last, such as the question that the notice asks. Pause pauses
-	// the task.
+	// Effects are applied last, such as the question that the notice asks. Pause pauses the task.
 	Effects []Effect
 	Pause   bool
 	Now     time.Time

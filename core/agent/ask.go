@@ -52,8 +52,7 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, erro
 	return r.judge(ctx, strings.TrimSpace(text), last, len(tools) > 0)
 }
 
-// stream reads a completion to its end, or to an error. see gets each delta, with the text
-// so far.
+// stream reads a completion to its end, or to an error. see gets each delta, with the text so far.
 func (r *run) stream(ctx context.Context, req core.ModelRequest,
 	see func(d core.Delta, soFar string)) (text string, last core.Delta, usage *core.Usage, err error) {
 	var b strings.Builder

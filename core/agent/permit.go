@@ -19,8 +19,7 @@ const (
 	saidNo          = "The person said no. The call was not made. Do not try it again unless they ask for it."
 )
 
-// permitted decides about a call of an outside tool. With stop it does not run, and d says
-// why.
+// permitted decides about a call of an outside tool. With stop it does not run, and d says why.
 func (r *run) permitted(ctx context.Context, tool core.Tool, call core.ToolCall) (d done, stop bool) {
 	if r.Permit == nil || !r.outside(call.Name) {
 		return done{}, false

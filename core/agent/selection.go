@@ -155,8 +155,7 @@ func short(spec core.ToolSpec) core.ToolSpec {
 	return spec
 }
 
-// plain removes the remarks of a schema, but not names of its author, such as a property
-// title.
+// plain removes the remarks of a schema, but not names of its author, such as a property title.
 func plain(schema map[string]any) {
 	for _, remark := range []string{"description", "title", "examples", "$schema", "$comment"} {
 		delete(schema, remark)
@@ -205,8 +204,7 @@ func (r *run) more(call core.ToolCall) done {
 	return out
 }
 
-// gain offers the model more tools from the next request on, while they leave room for
-// results.
+// gain offers the model more tools from the next request on, while they leave room for results.
 func (r *run) gain(specs []core.ToolSpec) {
 	for _, spec := range specs {
 		known := slices.ContainsFunc(r.specs, func(s core.ToolSpec) bool { return s.Name == spec.Name })

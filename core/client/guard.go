@@ -197,8 +197,7 @@ func (c Caller) Acting(r *http.Request, now time.Time) *http.Request {
 	return r.WithContext(core.WithActor(r.Context(), core.Actor{Via: core.ViaKey, ID: c.Key.ID, At: now}))
 }
 
-// Admit returns the caller of a request that needs a scope. Errors are a *Refusal, or the
-// store's.
+// Admit returns the caller of a request that needs a scope. Errors are a *Refusal, or the store's.
 func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	c, err := g.Identify(r)
 	if err == nil && !c.Allows(scope) {
@@ -207,8 +206,7 @@ func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	return c, err
 }
 
-// Allows reports whether a program has a scope. Only the owner's keys can have
-// core.CanAdmin.
+// Allows reports whether a program has a scope. Only the owner's keys can have core.CanAdmin.
 func (c Caller) Allows(s core.Capability) bool {
 	return c.Key.Allows(s) && (s != core.CanAdmin || c.User.Role == core.RoleOwner)
 }

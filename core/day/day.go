@@ -41,8 +41,7 @@ func Parse(label string) (time.Time, error) {
 	return t, nil
 }
 
-// Clock returns a time of day, written HH:MM from 00:00 to 23:59, as the time
-// since midnight.
+// Clock returns a time of day, written HH:MM from 00:00 to 23:59, as the time since midnight.
 func Clock(s string) (time.Duration, error) {
 	t, err := time.Parse("15:04", s)
 	if err != nil || len(s) != len("15:04") {

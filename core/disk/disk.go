@@ -36,8 +36,7 @@ func (w Wrap) Take(f File) File {
 	return w(f)
 }
 
-// Sweep removes the files of a pattern that no process has locked: those of killed
-// writers.
+// Sweep removes the files of a pattern that no process has locked: those of killed writers.
 func Sweep(pattern string, lock func(path string) (unlock func(), err error)) {
 	abandoned, _ := filepath.Glob(pattern) // none if a folder's name makes it a bad pattern
 	for _, path := range abandoned {

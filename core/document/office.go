@@ -23,8 +23,7 @@ type prose struct {
 	text  bool // within a text element
 }
 
-// token reads a token of the elements that Word and slides share: texts, paragraphs and
-// tables.
+// token reads a token of the elements that Word and slides share: texts, paragraphs and tables.
 func (p *prose) token(t xml.Token) {
 	switch e := t.(type) {
 	case xml.StartElement:

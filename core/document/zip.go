@@ -88,8 +88,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// elements calls see for each token of the XML of a part, without resolving its own
-// entities.
+// elements calls see for each token of the XML of a part, without resolving its own entities.
 func (a *archive) elements(name string, see func(xml.Token) error) error {
 	r, err := a.part(name)
 	if err != nil {

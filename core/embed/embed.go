@@ -46,8 +46,7 @@ type Windows interface {
 	Passages(messages []core.Message) []core.Passage
 }
 
-// Worker runs the jobs of core.QueueEmbed. All fields are required. It is
-// safe for concurrent use.
+// Worker runs the jobs of core.QueueEmbed. All fields are required. It is safe for concurrent use.
 type Worker struct {
 	Store     Store
 	Jobs      *job.Worker
@@ -95,8 +94,7 @@ func (w *Worker) work(ctx context.Context, user core.UserID) error {
 	return r.fail(ctx, r.vectors(ctx))
 }
 
-// fail marks the pending texts with an error that only a person can fix, so that it
-// is visible.
+// fail marks the pending texts with an error that only a person can fix, so that it is visible.
 func (r *round) fail(ctx context.Context, err error) error {
 	m, ok := errors.AsType[*core.ModelError](err)
 	if !ok || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {

@@ -51,8 +51,7 @@ type Scenes struct {
 // ErrNoScene means that no scene has a matching name.
 var ErrNoScene = errors.New("no scene has such a name")
 
-// Load reads a file of scenes, or the built-in ones, and keeps those whose names contain
-// only.
+// Load reads a file of scenes, or the built-in ones, and keeps those whose names contain only.
 func Load(path, only string) (Scenes, error) {
 	var out Scenes
 	data := builtinScenes

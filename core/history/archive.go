@@ -22,8 +22,7 @@ const (
 	maxEntries = 200_000
 	// maxListing bounds the list of files of a ZIP file: names and comments take memory.
 	maxListing = 128 << 20
-	// maxRatio bounds the size of a compressed text by its compressed size, beyond
-	// freeSize.
+	// maxRatio bounds the size of a compressed text by its compressed size, beyond freeSize.
 	maxRatio = 200
 	freeSize = 64 << 20
 	// maxElement bounds one message, or one conversation where these are decoded whole.
@@ -210,8 +209,7 @@ func (a *Archive) text(name string) (io.ReadCloser, error) {
 	return &bounded{r, freeSize + maxRatio*int64(a.files[name].CompressedSize64)}, nil
 }
 
-// file opens a file of at most limit bytes. fs.ErrNotExist: there is no regular file of
-// that name.
+// file opens a file of at most limit bytes. fs.ErrNotExist: there is no regular file of that name.
 func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 	switch size, there := a.size(name); {
 	case !there:

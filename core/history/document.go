@@ -164,8 +164,7 @@ func (p *piece[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ended reports a truncated or broken end of a document as left out: the part before
-// it counts.
+// ended reports a truncated or broken end of a document as left out: the part before it counts.
 func (d *document) ended(err error) error {
 	var syntax *json.SyntaxError
 	switch {

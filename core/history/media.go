@@ -194,8 +194,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 func (m *Media) path(file string) string { return filepath.Join(m.Dir, filepath.FromSlash(file)) }
 
-// keep writes a file under a temporary name, syncs and renames it. It returns its size
-// and type.
+// keep writes a file under a temporary name, syncs and renames it. It returns its size and type.
 func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind string, err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return 0, "", err

@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Another process continues the work of a dead one within aliveFor + sayAlive + shareGrace
-// (11 s).
+// Another process continues the work of a dead one within aliveFor + sayAlive + shareGrace (11 s).
 const (
 	aliveFor   = 8 * time.Second // without a heartbeat
 	sayAlive   = 2 * time.Second // between heartbeats

@@ -271,7 +271,6 @@ func isNegation(lower string) bool {
 var negations = text.OneOf(
 	"not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non")
 
-// isCondition reports whether the word begins a condition, without which a sentence
-// claims more.
+// isCondition reports whether the word begins a condition, without which a sentence claims more.
 var isCondition = text.OneOf(
 	"if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être")

@@ -15,8 +15,7 @@ var cueText string
 // longestCue is the most words of a phrase in cues.txt.
 const longestCue = 4
 
-// everywhere is the weight of phrases such as thanks, which are a whole sentence or
-// its beginning.
+// everywhere is the weight of phrases such as thanks, which are a whole sentence or its beginning.
 const everywhere = -1.0
 
 // cue is the weight of a phrase in a sentence of either role.

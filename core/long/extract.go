@@ -121,8 +121,7 @@ func (d *draft) points(units []unit, w wish) string {
 	return d.render(units, d.choose(units, w), style{bullets: true, plain: true})
 }
 
-// choose returns which units to keep: by their worth for their length, within the
-// room.
+// choose returns which units to keep: by their worth for their length, within the room.
 func (d *draft) choose(units []unit, w wish) []bool {
 	keep, used := make([]bool, len(units)), 0
 	for _, i := range ordered(units, w.worth) {

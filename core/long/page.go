@@ -114,8 +114,7 @@ func speaker(m *core.Message) string {
 	return ""
 }
 
-// closed closes a code block at the end of a text, so that it does not swallow the
-// lines after it.
+// closed closes a code block at the end of a text, so that it does not swallow the lines after it.
 func closed(text string) string {
 	pieces := split(text)
 	if len(pieces) == 0 || pieces[len(pieces)-1].kind != fenced {
@@ -213,8 +212,7 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 	return Parse(text), err
 }
 
-// readable returns the messages that fit into one request, of those that the model can
-// shorten.
+// readable returns the messages that fit into one request, of those that the model can shorten.
 func (r *round) readable(ms []core.Message) []core.Message {
 	if r.Settings.Window == 0 {
 		return ms

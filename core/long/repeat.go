@@ -12,8 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Candidate is an earlier piece of the same user that shares the hash or a
-// band of a print.
+// Candidate is an earlier piece of the same user that shares the hash or a band of a print.
 type Candidate struct {
 	Message core.MessageID
 	Piece   int
@@ -175,16 +174,14 @@ const (
 	shingle        = 3  // words
 )
 
-// Print is the fingerprint of a piece: a code block, or a paragraph of over 40
-// tokens.
+// Print is the fingerprint of a piece: a code block, or a paragraph of over 40 tokens.
 type Print struct {
 	Piece int
 	Hash  string  // of the text without insignificant white space: equal for exact repeats
 	Bands []int64 // of a MinHash: similar pieces have at least one in common
 }
 
-// Prints returns the fingerprints of the pieces of text that are large enough for a
-// reference.
+// Prints returns the fingerprints of the pieces of text that are large enough for a reference.
 func (c *Compressor) Prints(text string) []Print {
 	var out []Print
 	for i, p := range split(text) {

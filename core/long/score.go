@@ -297,8 +297,7 @@ func (t *tally) name(i int, w *word, letters int) {
 	}
 }
 
-// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana,
-// and denseSigns.
+// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana, and denseSigns.
 func (t *tally) dense(s string) {
 	kana := 0
 	for _, c := range s {

@@ -50,8 +50,7 @@ func runeLen(s string, i int) int {
 	return size
 }
 
-// atomic returns the length of the quoted speech or inline code that begins at
-// i, 0 if none does.
+// atomic returns the length of the quoted speech or inline code that begins at i, 0 if none does.
 func atomic(s string, i int) int {
 	if s[i] == '`' {
 		return inlineCode(s[i:])

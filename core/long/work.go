@@ -260,8 +260,7 @@ func (r *round) newest(ctx context.Context) (int64, error) {
 		Users: rawUsers, Answers: rawAnswers, Most: max(r.goal()/2, 1)})
 }
 
-// tiers returns the tiers to change so that all pages fit beside the messages after
-// them.
+// tiers returns the tiers to change so that all pages fit beside the messages after them.
 func (r *round) tiers(ctx context.Context) (map[core.PageID]core.Tier, error) {
 	raw, err := r.weight(ctx)
 	out := map[core.PageID]core.Tier{}

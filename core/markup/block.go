@@ -14,8 +14,7 @@ import (
 // maxIndent bounds the indent of nested lists, in columns.
 const maxIndent = 16
 
-// blocks writes the children of parent, with the blank lines of the source between
-// them.
+// blocks writes the children of parent, with the blank lines of the source between them.
 func (w *writer) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.PreviousSibling() != nil {

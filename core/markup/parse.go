@@ -208,8 +208,7 @@ func cut(opened, md string) (n int, join, reopen string) {
 	return n, join, inForce
 }
 
-// cutLine returns the place to cut a line that is too long, and the text between the
-// pieces.
+// cutLine returns the place to cut a line that is too long, and the text between the pieces.
 func cutLine(md string) (int, string) {
 	if i := strings.LastIndexByte(md[:chunkSize], ' '); i > chunkSize/2 {
 		return i, " "
@@ -229,8 +228,7 @@ func firstLine(s string) (string, int) {
 	return s, len(s)
 }
 
-// fenceAfter returns the line that opened the current fence after line, given that
-// before it.
+// fenceAfter returns the line that opened the current fence after line, given that before it.
 func fenceAfter(fence, line string) string {
 	m := marker(line)
 	switch {
@@ -246,8 +244,7 @@ func fenceAfter(fence, line string) string {
 	return fence
 }
 
-// marker returns the run of backticks or tildes of a line that opens or closes
-// a fence, else "".
+// marker returns the run of backticks or tildes of a line that opens or closes a fence, else "".
 func marker(line string) string {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > 3 || s == "" || s[0] != '`' && s[0] != '~' {

@@ -122,8 +122,7 @@ func (s *splitter) unit(i int) int {
 	return len(cluster)
 }
 
-// breakGrapheme returns the end of as many runes of the grapheme at pos as fit,
-// at least one.
+// breakGrapheme returns the end of as many runes of the grapheme at pos as fit, at least one.
 func (s *splitter) breakGrapheme(pos int) int {
 	s.broken = max(s.broken, pos+s.unit(pos))
 	i, used := pos, 0
@@ -138,8 +137,7 @@ func (s *splitter) breakGrapheme(pos int) int {
 	return i
 }
 
-// place returns the kind of place at i, right after white space; places if it is
-// none to cut at.
+// place returns the kind of place at i, right after white space; places if it is none to cut at.
 func (s *splitter) place(i int) int {
 	text := s.t.Text
 	switch {

@@ -150,8 +150,7 @@ func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 	return out
 }
 
-// arithmetic returns the operator from which a span between digits was made, ""
-// if it is none.
+// arithmetic returns the operator from which a span between digits was made, "" if it is none.
 func arithmetic(text string, s core.Span) string {
 	before, _ := utf8.DecodeLastRuneInString(text[:s.Start])
 	after, _ := utf8.DecodeRuneInString(text[s.End:])

@@ -129,8 +129,7 @@ func (m *Files) download(ctx context.Context, j *core.Job, name string,
 	return data, said, err
 }
 
-// sniffed returns the type of a file: that of its content, unless the service's is more
-// specific.
+// sniffed returns the type of a file: that of its content, unless the service's is more specific.
 func sniffed(said, seen string) string {
 	if strings.HasPrefix(seen, "image/") {
 		return seen

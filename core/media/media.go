@@ -52,8 +52,7 @@ type Files struct {
 	Max         int64         // bytes of a file
 	PerUser     int64         // bytes of all files of a user; 0: no limit
 	Wait        time.Duration // bound of Loaded and Readable
-	// Kind returns the kind of a document; empty: its text is not read. nil: no text is
-	// read.
+	// Kind returns the kind of a document; empty: its text is not read. nil: no text is read.
 	Kind func(name, media string, data []byte) string
 	Log  *zap.Logger
 	Now  func() time.Time

@@ -48,8 +48,7 @@ func (m *Files) await(ctx context.Context, u core.UserID, ids []core.MessageID,
 	}
 }
 
-// Images returns the pictures among the attachments of messages that are downloaded; see
-// Loaded.
+// Images returns the pictures among the attachments of messages that are downloaded; see Loaded.
 func (m *Files) Images(ctx context.Context, u core.UserID,
 	ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
 	ms, err := m.Store.Messages(ctx, u, ids)

@@ -48,8 +48,7 @@ func (s Settings) orDefault() Settings {
 	return s
 }
 
-// Memory reads and prepares changes of users' memory. It is safe for concurrent
-// use.
+// Memory reads and prepares changes of users' memory. It is safe for concurrent use.
 type Memory struct {
 	Store
 	Signals  Signals

@@ -76,8 +76,7 @@ func (v *Mover) Run(ctx context.Context) error {
 // warnEvery is the shortest interval between warnings.
 const warnEvery = time.Minute
 
-// sleep waits for a wake-up of moves, at most as long as wait or the next tick;
-// false: ctx ended.
+// sleep waits for a wake-up of moves, at most as long as wait or the next tick; false: ctx ended.
 func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -200,8 +200,7 @@ func (p *People) claimed(ctx context.Context, a core.Address, code string) (bool
 	return true, nil
 }
 
-// ClaimOwner moves a known address to the owner if the message is /start with the owner
-// code.
+// ClaimOwner moves a known address to the owner if the message is /start with the owner code.
 func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (bool, error) {
 	code, ok := startCode(in.Text)
 	if !ok {

@@ -182,8 +182,7 @@ func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubj
 	return n, err
 }
 
-// others returns deliveries of a text to all identities of a user on push channels, except
-// one.
+// others returns deliveries of a text to all identities of a user on push channels, except one.
 func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
 	text string) ([]core.NewDelivery, error) {
 	ids, err := p.Identities(ctx, u.ID)

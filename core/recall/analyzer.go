@@ -119,8 +119,7 @@ func denseTerms(run string, c class) []string {
 	return terms
 }
 
-// emojiTerms returns every emoji of a run without skin tones; the two letters of a
-// flag are one.
+// emojiTerms returns every emoji of a run without skin tones; the two letters of a flag are one.
 func emojiTerms(run string) []string {
 	var terms []string
 	var flag string
@@ -199,8 +198,7 @@ func onlyWords(run string, words []string) bool {
 	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && longEnds(words)
 }
 
-// longEnds reports whether a dot between words ends a sentence, rather than
-// being part of main.go.
+// longEnds reports whether a dot between words ends a sentence, rather than being part of main.go.
 func longEnds(words []string) bool {
 	last := words[len(words)-1]
 	return len(words) == 2 && strings.ToLower(last[:1]) != last[:1]

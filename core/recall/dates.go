@@ -228,8 +228,7 @@ func (r *dateReader) monthAlone(i int) (reading, bool) {
 	return one(end-i, wholeMonth(year, month), year > 0 || !doubtful || r.introduces(i-1), k)
 }
 
-// introduces reports whether the word before an ambiguous name of a month makes it
-// a month.
+// introduces reports whether the word before an ambiguous name of a month makes it a month.
 func (r *dateReader) introduces(i int) bool {
 	if r.is(i, "de") {
 		return r.is(i-1, "mois", "mes")

@@ -16,8 +16,7 @@ import (
 
 // Target is the system under evaluation.
 type Target interface {
-	// Begin makes a user for a conversation, and returns the tool
-	// conversation_search for it.
+	// Begin makes a user for a conversation, and returns the tool conversation_search for it.
 	Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error)
 	// People returns the hits of a search by a person, best first.
 	People(ctx context.Context, user core.UserID, q core.SearchQuery) ([]core.Hit, error)

@@ -72,8 +72,7 @@ func lower(word string) string {
 	return norm.NFKC.String(strings.ToLower(word))
 }
 
-// umlauts returns the folded word as typed on a keyboard without umlauts, empty if it
-// has none.
+// umlauts returns the folded word as typed on a keyboard without umlauts, empty if it has none.
 func umlauts(lowered string) string {
 	if !strings.ContainsAny(lowered, "äöüøå") {
 		return ""

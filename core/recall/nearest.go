@@ -189,8 +189,7 @@ func padded(v []float32) []float32 {
 	return append(slices.Clone(v), make([]float32, core.VectorSize-len(v))...)
 }
 
-// of returns the similarity of a message: the greater of its window's and its nearest
-// passage's.
+// of returns the similarity of a message: the greater of its window's and its nearest passage's.
 func (n *nearness) of(id core.MessageID, segment core.SegmentID) float64 {
 	if !n.ok {
 		return 0

@@ -125,8 +125,7 @@ func appendWord(words []Word, w Word) []Word {
 	return append(words, w)
 }
 
-// asked returns the words to search for: the content words, or the others if there
-// are none.
+// asked returns the words to search for: the content words, or the others if there are none.
 func (q *Query) asked() []Word {
 	if len(q.Words) > 0 {
 		return q.Words
@@ -309,8 +308,7 @@ func (s *speakers) subject(tokens []token, i int) {
 	}
 }
 
-// channel finds the name of a channel: ambiguous ones only after "on", "via" and the
-// like.
+// channel finds the name of a channel: ambiguous ones only after "on", "via" and the like.
 func (s *speakers) channel(tokens []token, i int, channels []string) {
 	t := tokens[i].text
 	if !slices.Contains(channels, t) {
@@ -323,8 +321,7 @@ func (s *speakers) channel(tokens []token, i int, channels []string) {
 	}
 }
 
-// of returns the factor of a message: the boost for its speaker times that for its
-// channel.
+// of returns the factor of a message: the boost for its speaker times that for its channel.
 func (s *speakers) of(e core.DirectoryEntry, channels []string, boost float64) float64 {
 	factor := 1.0
 	if int(e.Role) < len(s.roles) && s.roles[e.Role] {

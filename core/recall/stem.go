@@ -68,8 +68,7 @@ func parseLanguages(names []string) ([]string, error) {
 	return slices.Compact(known), nil
 }
 
-// stems holds the stemmers of an analyzer. Cyrillic, Arabic and Tamil words
-// have one in any case.
+// stems holds the stemmers of an analyzer. Cyrillic, Arabic and Tamil words have one in any case.
 type stems struct{ latin []stemmer }
 
 func newStems(languages []string) stems {

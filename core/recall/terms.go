@@ -195,8 +195,7 @@ func (a *Analyzer) possessed(s string) []part {
 //go:embed stops.txt
 var stopText string
 
-// stopWords returns the stop words of English, French, Russian, Chinese and
-// languages.
+// stopWords returns the stop words of English, French, Russian, Chinese and languages.
 func stopWords(languages []string) map[string]bool {
 	stops := map[string]bool{}
 	for line := range strings.Lines(stopText) {

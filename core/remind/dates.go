@@ -267,8 +267,7 @@ func (r *reader) numeric(i int, f *found) int {
 	return lead + 1
 }
 
-// dayOfMonth reads the 3rd, le 1er; le 3 only at an end of the text or before a
-// time of day.
+// dayOfMonth reads the 3rd, le 1er; le 3 only at an end of the text or before a time of day.
 func (r *reader) dayOfMonth(i int, f *found, going bool) int {
 	lead := max(r.any(i, "on the", "the", "on", "le"), r.german(i, "am", "bis zum", "zum"))
 	d, ordinal, ok := dayNumberOf(r.word(i + lead))

@@ -32,8 +32,7 @@ type Store interface {
 // maxText bounds the characters of a reminder.
 const maxText = 1000
 
-// Reminders sets, lists and cancels reminders. It is safe for concurrent use. Store is
-// required.
+// Reminders sets, lists and cancels reminders. It is safe for concurrent use. Store is required.
 type Reminders struct {
 	Store
 	Settings
@@ -133,8 +132,7 @@ func (s Settings) Moment(at time.Time, zone *time.Location, language string) str
 	return fmt.Sprintf(say(language).At, days.Name(at.Format(time.DateOnly), "", language), at.Format("15:04"))
 }
 
-// Often reports whether a cron expression is due more often than a reminder may be, or
-// never.
+// Often reports whether a cron expression is due more often than a reminder may be, or never.
 func (s Settings) Often(cron, zone string, now time.Time) bool {
 	return s.Admit(core.Reminder{Cron: cron, Zone: zone, DueAt: now}, now) != nil
 }

@@ -55,8 +55,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Alive answers /healthz on ln until the returned function is called, which
-// leaves ln open.
+// Alive answers /healthz on ln until the returned function is called, which leaves ln open.
 func Alive(ln net.Listener) (stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", healthy)
@@ -75,8 +74,7 @@ func Alive(ln net.Listener) (stop func()) {
 	}
 }
 
-// lent is a listener that another server will continue to use: closing it only
-// interrupts Accept.
+// lent is a listener that another server will continue to use: closing it only interrupts Accept.
 type lent struct{ net.Listener }
 
 // Close interrupts Accept.

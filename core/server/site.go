@@ -113,8 +113,7 @@ func (s *Site) ready(ctx context.Context) bool { return s.readiness(ctx).Ready }
 var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
 	"X-Forwarded-Server", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
 
-// Here reports whether a request comes from this machine itself, not through a proxy on
-// it.
+// Here reports whether a request comes from this machine itself, not through a proxy on it.
 func Here(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {

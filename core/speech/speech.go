@@ -43,8 +43,7 @@ type Speaker interface {
 	Speak(ctx context.Context, s core.Speech) ([]byte, error)
 }
 
-// Worker runs the jobs of core.QueueSpeak. All fields are required. It is safe for concurrent
-// use.
+// Worker runs the jobs of core.QueueSpeak. All fields are required. It is safe for concurrent use.
 type Worker struct {
 	Store         Store
 	Users         core.Users

@@ -32,8 +32,7 @@ type Store interface {
 
 // Grounds finds the messages that claims rest on.
 type Grounds interface {
-	// Support returns for each claim about a day the messages of said that support it, or
-	// none.
+	// Support returns for each claim about a day the messages of said that support it, or none.
 	Support(claims []string, said []core.Message) [][]core.MessageID
 }
 

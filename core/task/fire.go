@@ -71,8 +71,7 @@ func (f *Firer) Run(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// fire claims the newest time of a task: a turn runs it, or the person is notified why none
-// does.
+// fire claims the newest time of a task: a turn runs it, or the person is notified why none does.
 func (f *Firer) fire(ctx context.Context, k core.Task, now time.Time) error {
 	u, err := f.Users.User(ctx, k.User)
 	if err != nil {

@@ -146,8 +146,7 @@ func month(s string) (time.Month, bool) {
 	return found[0], true
 }
 
-// dated returns the label of an existing date; without a year, of the newest one up to
-// now.
+// dated returns the label of an existing date; without a year, of the newest one up to now.
 func dated(year int, m time.Month, day int, now time.Time) (string, bool) {
 	if year != 0 {
 		t := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)

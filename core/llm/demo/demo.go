@@ -102,8 +102,7 @@ func isSmall(word string) bool {
 	return false
 }
 
-// language returns the language with most of the commonest words in text, English
-// if in doubt.
+// language returns the language with most of the commonest words in text, English if in doubt.
 func language(text string) string {
 	found, most := words.English, 0
 	for _, l := range smallWords {

@@ -111,8 +111,7 @@ func rootOf(o Options) (string, error) {
 	return base, nil
 }
 
-// ours returns the ends of an address that requests append and the operator may have
-// included.
+// ours returns the ends of an address that requests append and the operator may have included.
 func ours(provider string) []string {
 	return map[string][]string{
 		LlamaCPP: {"/embeddings", "/embedding", "/v1"}, Ollama: {"/embed", "/api", "/v1"}, OpenAI: {"/embeddings"},
@@ -132,8 +131,7 @@ func (c *client) Fingerprint() string {
 	return fmt.Sprintf("%s %x", Config(c.Provider, c.Model, c.Dimensions), sum[:4])
 }
 
-// Embed returns a vector for each text. Errors are *core.ModelError, or the
-// context's.
+// Embed returns a vector for each text. Errors are *core.ModelError, or the context's.
 func (c *client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for batch := range slices.Chunk(texts, batchTexts) {

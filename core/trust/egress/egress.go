@@ -49,8 +49,7 @@ type Options struct {
 	Resolver *net.Resolver // nil: the system's
 }
 
-// Gate enforces a policy. It is safe for concurrent use. Nil enforces that of the zero
-// Options.
+// Gate enforces a policy. It is safe for concurrent use. Nil enforces that of the zero Options.
 type Gate struct {
 	Options
 	accounts accounts
