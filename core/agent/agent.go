@@ -217,8 +217,7 @@ func newRun(req Request) *run {
 	req.ResultTokens = cmp.Or(req.ResultTokens, 4000)
 	req.ToolTimeout = cmp.Or(req.ToolTimeout, 30*time.Second)
 	req.MaxImages = cmp.Or(req.MaxImages, 4)
-	prompt := make([]core.ModelMessage, len(req.Messages), len(req.Messages)+8)
-	copy(prompt, req.Messages)
+	prompt := append(make([]core.ModelMessage, 0, len(req.Messages)+8), req.Messages...)
 	ids := map[string]bool{}
 	for _, m := range prompt {
 		for _, call := range m.ToolCalls {

@@ -72,14 +72,8 @@ func (r *run) stream(ctx context.Context, req core.ModelRequest,
 }
 
 func (r *run) request(tools []core.ToolSpec) core.ModelRequest {
-	return core.ModelRequest{
-		Messages:    r.prompt[:len(r.prompt):len(r.prompt)],
-		Tools:       tools,
-		MaxTokens:   r.MaxOutputTokens,
-		User:        r.Call.User,
-		CachePrefix: r.CachePrefix,
-		Choice:      r.choice(tools),
-	}
+	return core.ModelRequest{Messages: r.prompt[:len(r.prompt):len(r.prompt)], Tools: tools, User: r.Call.User,
+		MaxTokens: r.MaxOutputTokens, CachePrefix: r.CachePrefix, Choice: r.choice(tools)}
 }
 
 // choice returns the Choice of the next request: the client's holds for the first one only.
@@ -154,11 +148,9 @@ const messageTokens = 4
 // wellFormed returns an error unless arguments are a JSON object.
 func wellFormed(arguments string) error {
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(arguments), &object); err != nil {
-		return err
+	err := json.Unmarshal([]byte(arguments), &object)
+	if err == nil && object == nil {
+		err = errors.New("null is not an object")
 	}
-	if object == nil {
-		return errors.New("null is not an object")
-	}
-	return nil
+	return err
 }

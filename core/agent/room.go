@@ -85,9 +85,6 @@ func (r *run) fit(tools []core.ToolSpec) bool {
 	if len(tools) == 0 {
 		schemas = 0
 	}
-	if r.over(schemas) <= 0 {
-		return true
-	}
 	last := len(r.results)
 	for last > 0 && r.results[last-1].step == r.step-1 {
 		last--
@@ -114,15 +111,11 @@ func (r *run) trimWords(i int) {
 		return
 	}
 	m.Content = Truncate(m.Content, leastWords, r.Tokenizer)
-	calls := make([]core.ToolCall, len(m.ToolCalls))
+	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for n, call := range m.ToolCalls {
 		if r.Tokenizer.Count(call.Arguments) > leastWords {
-			call.Arguments = "{}"
+			m.ToolCalls[n].Arguments = "{}"
 		}
-		calls[n] = call
-	}
-	if len(calls) > 0 {
-		m.ToolCalls = calls
 	}
 	r.prompt[i] = m
 	r.weigh(i)
@@ -192,10 +185,7 @@ func (r *run) shortenTo(res result, keep int) int {
 	if keep >= stored.Tokens {
 		return stored.Tokens
 	}
-	stored.Text = Truncate(res.full, keep, r.Tokenizer)
-	if stored.Text == "" {
-		stored.Text = "[trimmed]"
-	}
+	stored.Text = cmp.Or(Truncate(res.full, keep, r.Tokenizer), "[trimmed]")
 	stored.Tokens = r.Tokenizer.Count(stored.Text)
 	r.prompt[res.shown].Content = stored.Text
 	r.weigh(res.shown)

@@ -122,12 +122,9 @@ func (s *Selection) moreOf(left []core.ToolSpec) core.ToolSpec {
 }
 
 func moreSpec(tools []core.ToolSpec) core.ToolSpec {
-	var names []string
-	for _, t := range tools {
-		names = append(names, t.Name)
-	}
 	return core.ToolSpec{Name: MoreTools,
-		Description: "Get tools that are not listed, by their names; then call them. There are: " + strings.Join(names, ", "),
+		Description: "Get tools that are not listed, by their names; then call them. There are: " +
+			(&Registry{specs: tools}).names(),
 		Schema: json.RawMessage(
 			`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`)}
 }

@@ -100,13 +100,6 @@ func newSecret(random io.Reader) (string, error) {
 	return string(out), nil
 }
 
-// isKey reports whether a text has the form of a key.
-func isKey(s string) bool {
-	rest, ok := strings.CutPrefix(s, prefix)
-	return ok && len(rest) == length && !strings.ContainsFunc(rest,
-		func(r rune) bool { return !strings.ContainsRune(signs, r) })
-}
-
 // KeyStore is the part of a store that a Guard uses.
 type KeyStore interface {
 	// APIKey returns the key with a hash and its user, or core.ErrNotFound.
@@ -238,7 +231,9 @@ func (g *Guard) Identify(r *http.Request) (Caller, error) {
 }
 
 func (g *Guard) find(ctx context.Context, secret, hash string) (core.APIKey, core.User, error) {
-	if !isKey(secret) {
+	rest, ok := strings.CutPrefix(secret, prefix)
+	if !ok || len(rest) != length ||
+		strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(signs, r) }) {
 		return core.APIKey{}, core.User{}, core.ErrNotFound
 	}
 	k, u, err := g.Store.APIKey(ctx, hash)

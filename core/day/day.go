@@ -24,7 +24,10 @@ import (
 func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Duration) core.Day {
 	zone = cmp.Or(zone, time.UTC)
 	d := of(t, zone, startsAt)
-	next := d.following(zone)
+	next := d.plus(1)
+	for !next.exists(zone) {
+		next = next.plus(1)
+	}
 	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: next.at(startsAt, zone)}
 	out.Finalize = later(next.at(finalizeAt, zone), out.End)
 	out.Post = later(next.at(postAt, zone), out.Finalize)
@@ -85,14 +88,6 @@ func (d date) plus(days int) date { return date{d.midnight.AddDate(0, 0, days)} 
 func (d date) exists(zone *time.Location) bool {
 	y, m, n := d.at(0, zone).In(zone).Date()
 	return y == d.midnight.Year() && m == d.midnight.Month() && n == d.midnight.Day()
-}
-
-// following returns the next date that exists.
-func (d date) following(zone *time.Location) date {
-	for d = d.plus(1); !d.exists(zone); {
-		d = d.plus(1)
-	}
-	return d
 }
 
 // at returns the first instant at which the zone's clock shows d at clock, or later.

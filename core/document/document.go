@@ -164,12 +164,9 @@ func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page)
 }
 
 func readKind(ctx context.Context, kind string, src Source, data []byte, s *sink) error {
-	if kind == PDF {
-		return readPDF(ctx, data, src.Cache, s)
-	}
 	readers := map[string]func([]byte, *sink) error{DOCX: readDOCX, PPTX: readPPTX, XLSX: readXLSX, ODT: readODF,
 		ODS: readODF, ODP: readODF, EPUB: readEPUB, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown, Text: readText,
-		Code: readText}
+		Code: readText, PDF: func(data []byte, s *sink) error { return readPDF(ctx, data, src.Cache, s) }}
 	if read := readers[kind]; read != nil {
 		return read(data, s)
 	}

@@ -51,19 +51,17 @@ func webText(source string) (title, text string, err error) {
 	z := html.NewTokenizer(bytes.NewReader([]byte(source)))
 	z.SetMaxBuf(4 << 20)
 	w := &web{}
-	for {
+	for w.out.Len() <= maxText {
 		kind := z.Next()
+		if kind == html.ErrorToken && !errors.Is(z.Err(), io.EOF) {
+			return "", "", z.Err()
+		}
 		if kind == html.ErrorToken {
-			if err := z.Err(); !errors.Is(err, io.EOF) {
-				return "", "", err
-			}
-			return strings.TrimSpace(w.title.String()), w.out.String(), nil
+			break
 		}
 		w.token(kind, z.Token())
-		if w.out.Len() > maxText {
-			return strings.TrimSpace(w.title.String()), w.out.String(), nil
-		}
 	}
+	return strings.TrimSpace(w.title.String()), w.out.String(), nil
 }
 
 func (w *web) token(kind html.TokenType, t html.Token) {
@@ -126,9 +124,7 @@ func (w *web) begin(t html.Token) {
 
 // line begins a line, unless one has just begun.
 func (w *web) line() {
-	w.gap = false
-	if w.cells > 0 {
-		w.gap = true
+	if w.gap = w.cells > 0; w.gap {
 		return
 	}
 	if s := w.out.String(); s != "" && s[len(s)-1] != '\n' {
@@ -185,9 +181,6 @@ func readEPUB(data []byte, s *sink) error {
 		title, text, err := webText(decoded(data, "text/html"))
 		if err != nil {
 			return err
-		}
-		if strings.TrimSpace(text) == "" {
-			continue
 		}
 		if err := s.flow(heading(title, text), text); err != nil {
 			return err

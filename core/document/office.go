@@ -117,13 +117,10 @@ func readDOCX(data []byte, s *sink) error {
 	for _, notes := range []string{"word/footnotes.xml", "word/endnotes.xml"} {
 		w.text = prose{}
 		err := a.elements(notes, w.token)
-		if errors.Is(err, errPart) {
-			continue
-		}
 		if err == nil {
 			err = s.flow("Notes", w.text.take())
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errPart) {
 			return err
 		}
 	}

@@ -51,8 +51,7 @@ func (r *Reader) Read(ctx context.Context, src Source, data []byte, put func(Pag
 		}
 	}
 	src.Cache = r.Cache
-	err = r.run(ctx, order{Source: src, Limits: r.Limits}, data, put)
-	return kind, err
+	return kind, r.run(ctx, order{Source: src, Limits: r.Limits}, data, put)
 }
 
 // prepare compiles PDFium, once.
@@ -130,9 +129,9 @@ func environment(dir string) []string {
 // died returns the fault of a process that ended without an answer.
 func died(late bool, ended error, said string) error {
 	problem := core.DocumentDamaged
-	var exit *exec.ExitError
+	exit, exited := errors.AsType[*exec.ExitError](ended)
 	code := 0
-	if errors.As(ended, &exit) {
+	if exited {
 		code = exit.ExitCode()
 	}
 	switch {
@@ -140,7 +139,7 @@ func died(late bool, ended error, said string) error {
 		problem = core.DocumentSlow
 	case code == exitMemory || outOfMemory(said):
 		problem = core.DocumentLarge
-	case code == exitUsage || exit == nil && ended != nil:
+	case code == exitUsage || !exited && ended != nil:
 		problem = core.DocumentUnread
 	}
 	return &Fault{Problem: problem, Err: fmt.Errorf("the reading process ended: %w: %s", ended, said)}

@@ -95,16 +95,13 @@ func zipped(data []byte) string {
 	if err != nil {
 		return broken(data)
 	}
+	parts := map[string]string{"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
 	for _, f := range z.File[:min(len(z.File), 200)] {
 		switch {
 		case f.Name == "mimetype" && f.UncompressedSize64 < 200:
 			return ofMimetype(f)
-		case f.Name == "word/document.xml":
-			return DOCX
-		case f.Name == "ppt/presentation.xml":
-			return PPTX
-		case f.Name == "xl/workbook.xml":
-			return XLSX
+		case parts[f.Name] != "":
+			return parts[f.Name]
 		}
 	}
 	return ""

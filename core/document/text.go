@@ -102,8 +102,7 @@ func (t *table) add(cells []string) error {
 	if line == "" {
 		return nil
 	}
-	t.rows++
-	if t.rows == 1 {
+	if t.rows++; t.rows == 1 {
 		t.head = clip(line, pageSize/4)
 	}
 	if t.body.Len() > 0 && t.body.Len()+len(line) > pageSize {

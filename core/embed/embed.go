@@ -66,10 +66,9 @@ func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
 // do embeds a user's pending texts, and ends the job.
 func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	err := w.work(ctx, j.User)
-	if err == nil {
-		return w.Jobs.Finish(ctx, j)
-	}
 	switch {
+	case err == nil:
+		return w.Jobs.Finish(ctx, j)
 	case errors.Is(err, core.ErrChanged):
 		return &job.Later{At: w.Now().Add(time.Second)} // the day may still be changing
 	case ctx.Err() == nil:

@@ -291,7 +291,5 @@ func padded(v []float32) ([]float32, error) {
 		return nil, &core.ModelError{Kind: core.ModelConfig,
 			Err: fmt.Errorf("a vector of %d dimensions cannot be stored; at most %d can", len(v), core.VectorSize)}
 	}
-	out := make([]float32, core.VectorSize)
-	copy(out, v)
-	return out, nil
+	return append(slices.Clone(v), make([]float32, core.VectorSize-len(v))...), nil
 }

@@ -46,9 +46,7 @@ type fault struct {
 func (f *fault) set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
+	f.err = cmp.Or(f.err, err)
 }
 
 func (f *fault) take() error {

@@ -17,12 +17,8 @@ import (
 // params returns a request in Anthropic's form.
 func (m *model) params(req core.ModelRequest) sdk.MessageNewParams {
 	c := convert(req)
-	p := sdk.MessageNewParams{
-		Model:     m.options.Model,
-		MaxTokens: int64(m.options.MaxTokens),
-		System:    c.system,
-		Messages:  c.messages,
-	}
+	p := sdk.MessageNewParams{Model: m.options.Model, MaxTokens: int64(m.options.MaxTokens), System: c.system,
+		Messages: c.messages}
 	if req.MaxTokens > 0 {
 		p.MaxTokens = int64(req.MaxTokens)
 	}

@@ -102,10 +102,7 @@ func answer(v *view) core.ModelMessage {
 }
 
 func (v *view) searchCall() core.ToolCall {
-	query := strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " ")
-	if query == "" {
-		query = v.question
-	}
+	query := cmp.Or(strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " "), v.question)
 	arguments := core.DataLine(struct {
 		Query string `json:"query"`
 		Day   string `json:"day,omitempty"`

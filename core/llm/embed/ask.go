@@ -22,14 +22,11 @@ const mostBytes = 16 << 20
 
 // ask sends one request, or one for each text to an old llama.cpp.
 func (c *client) ask(ctx context.Context, texts []string) ([][]float32, error) {
-	if c.Provider != LlamaCPP {
-		return c.request(ctx, c.address(), c.body(texts), len(texts))
-	}
 	if c.old.Load() {
 		return c.oneByOne(ctx, texts)
 	}
 	vectors, err := c.request(ctx, c.address(), c.body(texts), len(texts))
-	if !missing(err) {
+	if c.Provider != LlamaCPP || !missing(err) {
 		return vectors, err
 	}
 	vectors, errOld := c.oneByOne(ctx, texts)
@@ -61,15 +58,7 @@ func (c *client) oneByOne(ctx context.Context, texts []string) ([][]float32, err
 
 // address returns the URL of requests.
 func (c *client) address() string {
-	switch c.Provider {
-	case LlamaCPP:
-		return c.root + "/v1/embeddings"
-	case Ollama:
-		return c.root + "/api/embed"
-	case OpenAI:
-		return c.root + "/embeddings"
-	}
-	return c.root
+	return c.root + map[string]string{LlamaCPP: "/v1/embeddings", Ollama: "/api/embed", OpenAI: "/embeddings"}[c.Provider]
 }
 
 // body returns the body of a request. Ollama itself truncates texts that are too long.

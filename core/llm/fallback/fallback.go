@@ -34,7 +34,8 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 			if err == nil {
 				return
 			}
-			if began || !another(err) || ctx.Err() != nil {
+			theirs := []core.ModelErrorKind{core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig}
+			if began || !slices.Contains(theirs, kind(err)) || ctx.Err() != nil {
 				yield(core.Delta{}, err)
 				return
 			}
@@ -57,12 +58,6 @@ func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) boo
 		}
 	}
 	return began, nil
-}
-
-// another reports whether another model may answer after this error.
-func another(err error) bool {
-	theirs := []core.ModelErrorKind{core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig}
-	return slices.Contains(theirs, kind(err))
 }
 
 // worth returns the more useful error: a temporary one, else the earlier.
