@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -247,11 +248,7 @@ const tarPadding = 20 * 512
 // validName reports whether an entry may have a name: it stays within the target
 // folder on every system.
 func validName(name string) bool {
-	switch name {
-	case databaseName, secretName:
-		return true
-	}
-	if pieceNames.MatchString(name) {
+	if name == databaseName || name == secretName || pieceNames.MatchString(name) {
 		return true
 	}
 	return strings.HasPrefix(name, mediaName+"/") && fs.ValidPath(name) && !strings.ContainsAny(name, "\\:\x00") &&
@@ -279,10 +276,7 @@ func (s *source) Next() (int, io.Reader, error) {
 	for {
 		err := s.ahead()
 		if errors.Is(err, io.EOF) {
-			if err := s.place(); err != nil {
-				return 0, nil, err
-			}
-			return 0, nil, io.EOF
+			err = cmp.Or(s.place(), io.EOF)
 		}
 		if err != nil {
 			return 0, nil, err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"bytes"
 	"encoding/json"
 	"errors"

@@ -174,10 +174,7 @@ func (d Door) Name() string { return d.Channel }
 func (d Door) Capabilities() core.Capabilities { return d.Can }
 
 // Run waits until ctx ends: messages arrive over HTTP.
-func (d Door) Run(ctx context.Context, _ core.Receiver) error {
-	<-ctx.Done()
-	return nil
-}
+func (d Door) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
 
 // Send does nothing: the message is in the transcript, and its followers are notified.
 func (d Door) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {

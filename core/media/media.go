@@ -144,19 +144,9 @@ func (m *Files) classify(a *core.Attachment, data []byte) {
 // ending returns the file extension of a type.
 func ending(media string) string {
 	base, _, _ := mime.ParseMediaType(media)
-	switch base {
-	case "image/jpeg":
-		return ".jpg"
-	case "audio/mpeg":
-		return ".mp3"
-	case "text/plain":
-		return ".txt"
-	}
-	all, err := mime.ExtensionsByType(base)
-	if err != nil || len(all) == 0 {
-		return ""
-	}
-	return all[0]
+	usual := map[string]string{"image/jpeg": ".jpg", "audio/mpeg": ".mp3", "text/plain": ".txt"}
+	all, _ := mime.ExtensionsByType(base) // none if it is malformed
+	return cmp.Or(usual[base], append(all, "")[0])
 }
 
 // write stores data durably below the folder, and returns its name there.

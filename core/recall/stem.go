@@ -41,10 +41,9 @@ var stemmers = map[string]stemmer{
 
 // languageNames maps other names of languages to the keys of stemmers.
 var languageNames = map[string]string{
-	"arabic": "ar", "danish": "da", "german": "de", "english": "en", "spanish": "es", "finnish": "fi",
-	"french": "fr", "irish": "ga", "hungarian": "hu", "italian": "it", "dutch": "nl", "norwegian": "no",
-	"nb": "no", "nn": "no", "portuguese": "pt", "romanian": "ro", "russian": "ru", "swedish": "sv",
-	"tamil": "ta", "turkish": "tr",
+	"arabic": "ar", "danish": "da", "german": "de", "english": "en", "spanish": "es", "finnish": "fi", "french": "fr",
+	"irish": "ga", "hungarian": "hu", "italian": "it", "dutch": "nl", "norwegian": "no", "nb": "no", "nn": "no",
+	"portuguese": "pt", "romanian": "ro", "russian": "ru", "swedish": "sv", "tamil": "ta", "turkish": "tr",
 }
 
 // parseLanguages returns the short names of languages, sorted and distinct.

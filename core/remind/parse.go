@@ -257,10 +257,9 @@ var numbers = map[string]int{
 	"fifty": 50, "sixty": 60, "ninety": 90, "un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "sept": 7,
 	"huit": 8, "neuf": 9, "dix": 10, "onze": 11, "douze": 12, "quinze": 15, "vingt": 20, "trente": 30, "quarante": 40,
 	"quarante-cinq": 45, "cinquante": 50, "soixante": 60, "ein": 1, "eine": 1, "einer": 1, "einem": 1, "einen": 1,
-	"eins": 1,
-	"zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "elf": 11,
-	"zwolf": 12, "funfzehn": 15, "zwanzig": 20, "dreißig": 30, "dreissig": 30, "vierzig": 40, "funfundvierzig": 45,
-	"funfzig": 50, "sechzig": 60, "neunzig": 90,
+	"eins": 1, "zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10,
+	"elf": 11, "zwolf": 12, "funfzehn": 15, "zwanzig": 20, "dreißig": 30, "dreissig": 30, "vierzig": 40,
+	"funfundvierzig": 45, "funfzig": 50, "sechzig": 60, "neunzig": 90,
 }
 
 var ordinals = map[string]int{
@@ -283,11 +282,9 @@ const (
 
 var units = map[string]unit{
 	"s": second, "sec": second, "secs": second, "second": second, "seconds": second, "seconde": second,
-	"secondes": second,
-	"sekunde":  second, "sekunden": second, "sek": second, "minuten": minute, "stunde": hour, "stunden": hour,
-	"std": hour,
-	"tag": day, "tage": day, "tagen": day, "woche": week, "wochen": week, "monat": month, "monate": month,
-	"monaten": month, "jahr": year, "jahre": year, "jahren": year,
+	"secondes": second, "sekunde": second, "sekunden": second, "sek": second, "minuten": minute, "stunde": hour,
+	"stunden": hour, "std": hour, "tag": day, "tage": day, "tagen": day, "woche": week, "wochen": week, "monat": month,
+	"monate": month, "monaten": month, "jahr": year, "jahre": year, "jahren": year,
 	"m": minute, "min": minute, "mins": minute, "mn": minute, "minute": minute, "minutes": minute,
 	"h": hour, "hr": hour, "hrs": hour, "hour": hour, "hours": hour, "heure": hour, "heures": hour,
 	"d": day, "day": day, "days": day, "jour": day, "jours": day, "j": day,

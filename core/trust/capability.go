@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -65,13 +66,7 @@ const OwnerWord = "OWNER"
 // AddressName returns an address with its own name as one line of Markdown, from which
 // neither can break out.
 func AddressName(a core.Address, name string) string {
-	plain := func(s string) string {
-		s = Line(strings.ReplaceAll(s, "`", " "))
-		if r := []rune(s); len(r) > 60 {
-			return string(r[:59]) + "…"
-		}
-		return s
-	}
+	plain := func(s string) string { return text.Within(Line(strings.ReplaceAll(s, "`", " ")), 60) }
 	out := a.Channel + " `" + plain(a.External) + "`"
 	if name := plain(name); name != "" {
 		out += ", `" + name + "`"

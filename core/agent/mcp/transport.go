@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"errors"
