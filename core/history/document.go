@@ -21,12 +21,6 @@ type document struct {
 	out   output
 }
 
-func newDocument(name string, r io.ReadCloser, out output) *document {
-	piece := &bounded{r, maxElement}
-	in := skipMark(piece)
-	return &document{json.NewDecoder(in), in, piece, name, out}
-}
-
 // document reads a JSON file of the archive piece by piece. If it is broken somewhere,
 // the rest is left out.
 func (a *Archive) document(name string, out output, read func(d *document) error) error {
@@ -35,7 +29,9 @@ func (a *Archive) document(name string, out output, read func(d *document) error
 		return err
 	}
 	defer r.Close()
-	d := newDocument(name, r, out)
+	piece := &bounded{r, maxElement}
+	in := skipMark(piece)
+	d := &document{json.NewDecoder(in), in, piece, name, out}
 	return d.ended(read(d))
 }
 

@@ -151,8 +151,6 @@ o os as um uma em com para não mais meu minha do da dos das no na pelo pela tam
 der das und ist ich nicht ein eine einen einem einer mit auf für von zu im den dem wir sie er es aber auch noch schon mein meine meinem meiner habe hat war bin sind nach bei aus wenn weil dass nur
 het een en ik niet van voor met op aan zijn mijn heb heeft is dat die maar ook nog wel naar bij als omdat wij`)
 
-func isForeignWord(lower string) bool { return foreignWords(lower) && !isFunctionWord(lower) }
-
 // isOpener reports whether a word often begins a sentence and is rarely a name.
 var isOpener = text.OneOf(
 	`ok okay thanks thank hello hi hey sure great good well please maybe perhaps today tomorrow yesterday tonight however also another each both many most some start use try check add keep make

@@ -40,11 +40,7 @@ type wish struct {
 func (d *draft) share(ratio float64, least int) int { return max(int(ratio*float64(d.total)), least) }
 
 func (d *draft) ofUser(given string) [4]string {
-	var out [4]string
-	out[Older] = d.deduplicated()
-	out[VeryOld] = d.light(given)
-	out[Kernel] = d.kernel()
-	return out
+	return [4]string{Older: d.deduplicated(), VeryOld: d.light(given), Kernel: d.kernel()}
 }
 
 // light returns a user's message with about userVeryOld of its tokens: all

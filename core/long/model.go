@@ -105,10 +105,7 @@ func Parse(answer string) map[core.MessageID]string {
 	out := map[core.MessageID]string{}
 	for line := range strings.Lines(answer) {
 		id, text, ok := parseLine(line)
-		if !ok {
-			continue
-		}
-		if _, has := out[id]; !has {
+		if _, has := out[id]; ok && !has {
 			out[id] = text
 		}
 	}

@@ -131,10 +131,9 @@ func closed(text string) string {
 // leave notes that a message is left out. The user's are named.
 func (s *sheet) leave(m *core.Message) {
 	s.f.Omitted++
-	if m.Role != core.RoleUser || strings.TrimSpace(m.Text) == "" {
-		return
+	if m.Role == core.RoleUser && strings.TrimSpace(m.Text) != "" {
+		s.first, s.last = min(cmp.Or(s.first, m.ID), m.ID), max(s.last, m.ID)
 	}
-	s.first, s.last = min(cmp.Or(s.first, m.ID), m.ID), max(s.last, m.ID)
 }
 
 // mark names the user's omitted messages, which are most of the oldest, in one line.
@@ -219,11 +218,8 @@ func (r *round) readable(ms []core.Message) []core.Message {
 	}
 	room := r.Settings.Window - r.Settings.MaxOutput - r.Tokens.Count(instructions) - 2*messageTokens
 	return slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool {
-		if !Wants(&m) {
-			return true
-		}
 		n := r.Tokens.Count(line(&m)) + 1
-		if n > room {
+		if !Wants(&m) || n > room {
 			return true
 		}
 		room -= n

@@ -116,17 +116,10 @@ func (s *splitter) joins(k kind, line string) bool {
 	if !s.open {
 		return false
 	}
-	switch s.lastKind() {
-	case prose:
-		return k == prose
-	case quote:
-		return k == quote
-	case indented:
-		return k == indented
-	case item:
+	if s.lastKind() == item {
 		return k == prose && (line[0] == ' ' || line[0] == '\t')
 	}
-	return false
+	return k == s.lastKind() && (k == prose || k == quote || k == indented)
 }
 
 // kindOf returns the kind of a line.
@@ -314,8 +307,7 @@ func quotedWords(s string) int {
 
 // wordCount counts words; in scripts without gaps it is an estimate.
 func wordCount(s string) int {
-	n := len(strings.Fields(s))
-	return max(n, utf8.RuneCountInString(s)/12)
+	return max(len(strings.Fields(s)), utf8.RuneCountInString(s)/12)
 }
 
 // gapBetween returns the white space between two consecutive units.

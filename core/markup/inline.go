@@ -131,12 +131,7 @@ func linkable(target string) bool {
 }
 
 func (w *writer) rawHTML(n *ast.RawHTML) {
-	var b strings.Builder
-	for i := range n.Segments.Len() {
-		s := n.Segments.At(i)
-		b.Write(s.Value(w.src))
-	}
-	tag := b.String()
+	tag := string(n.Segments.Value(w.src))
 	switch strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
 	case "<br>", "<br/>":
 		w.breaks++

@@ -151,7 +151,7 @@ func (a *Analyzer) compound(run string) []part {
 		return nil
 	case len(words) == 1 && !strings.ContainsAny(whole, "+#"):
 		return a.wordParts(words[0], 1)
-	case isNumber(whole):
+	case len(whole) <= maxTerm && number.MatchString(whole):
 		return a.number(whole, words)
 	case onlyWords(run, words):
 		return a.hyphened(whole, words)
@@ -221,8 +221,6 @@ func (a *Analyzer) hyphened(whole string, words []string) []part {
 }
 
 var number = regexp.MustCompile(`^[0-9]{1,3}(?:[,.'’][0-9]{3})*(?:[.,][0-9]+)?$|^[0-9]+[.,][0-9]+$`)
-
-func isNumber(whole string) bool { return len(whole) <= maxTerm && number.MatchString(whole) }
 
 var thousands = regexp.MustCompile(`[,.'’]([0-9]{3})\b`)
 

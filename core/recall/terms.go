@@ -42,12 +42,7 @@ func (a *Analyzer) parts(run string) []part {
 
 // plain reports whether a run is letters and digits of ASCII.
 func plain(run string) bool {
-	for i := range len(run) {
-		if !isWordRune(rune(run[i])) || run[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(run, func(r rune) bool { return r >= utf8.RuneSelf || !isWordRune(r) })
 }
 
 func apostrophe(r rune) rune {
