@@ -198,14 +198,7 @@ func lineEnd(text string, at int) int {
 
 // trimmedEnd returns end without the white space before it.
 func trimmedEnd(text string, start, end int) int {
-	for end > start {
-		r, size := utf8.DecodeLastRuneInString(text[start:end])
-		if !unicode.IsSpace(r) {
-			break
-		}
-		end -= size
-	}
-	return end
+	return start + len(strings.TrimRightFunc(text[start:end], unicode.IsSpace))
 }
 
 // unit is the smallest part of a message that is kept or left out: a sentence, a

@@ -136,7 +136,10 @@ type embedding struct {
 
 // embedded embeds a query until ctx ends, or returns a note why it cannot.
 func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) (embedding, string) {
-	embedder, config, err := s.embedder(ctx, user)
+	if s.Embedders == nil {
+		return embedding{}, wordsOnly + "no embeddings are configured."
+	}
+	embedder, config, err := s.Embedders(ctx, user)
 	if err != nil {
 		s.Log.Warn("embedding settings were not read", zap.Int64("user", int64(user)), zap.Error(err))
 		return embedding{}, wordsOnly + "the embedding settings could not be read."
@@ -172,13 +175,6 @@ func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embeddin
 		return nil, wordsOnly + "no embeddings are ready yet."
 	}
 	return found, ""
-}
-
-func (s *Searcher) embedder(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
-	if s.Embedders == nil {
-		return nil, "", nil
-	}
-	return s.Embedders(ctx, user)
 }
 
 // maxEmbed is the size of the part of a query that is embedded, in bytes.

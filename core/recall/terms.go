@@ -65,10 +65,9 @@ func (a *Analyzer) single(word string) part {
 		return p
 	}
 	p.terms = appendNew(p.terms, umlauts(lowered))
-	if isDigits(folded) {
-		return p
+	if !isDigits(folded) {
+		p.terms = a.stems.add(p.terms, lowered, folded)
 	}
-	p.terms = a.stems.add(p.terms, lowered, folded)
 	return p
 }
 
@@ -142,9 +141,8 @@ var (
 // is dont, I'll is I, O'Brien is obrien and Brien.
 func (a *Analyzer) contracted(run string) []part {
 	var out []part
-	for _, s := range strings.Split(run, "-") {
-		s = strings.Trim(s, "'")
-		out = append(out, a.possessed(unelided(s))...)
+	for s := range strings.SplitSeq(run, "-") {
+		out = append(out, a.possessed(unelided(strings.Trim(s, "'")))...)
 	}
 	return out
 }
