@@ -278,9 +278,3 @@ func clip(text string) string {
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
-
-// lengthOf returns a duration in the form of placeholders.
-func lengthOf(d time.Duration) string {
-	s := int(d.Seconds())
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}

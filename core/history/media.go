@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -265,8 +266,5 @@ func sniffed(f File, head []byte) string {
 	if kind != "application/octet-stream" && kind != "text/plain; charset=utf-8" {
 		return kind
 	}
-	if named := mime.TypeByExtension(path.Ext(f.Name)); named != "" {
-		return named
-	}
-	return kind
+	return cmp.Or(mime.TypeByExtension(path.Ext(f.Name)), kind)
 }

@@ -270,9 +270,6 @@ func openclawShown(each func(see func(openclawEntry)) error) (map[string]bool, e
 	return leafPath(parents, last), err
 }
 
-// silentAnswer reports whether OpenClaw shows an answer to nobody.
-func silentAnswer(text string) bool { return text == "NO_REPLY" || text == "HEARTBEAT_OK" }
-
 // about matches OpenClaw's header of a message, which tells the model its origin.
 var about = regexp.MustCompile("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
 
@@ -312,7 +309,7 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 	if l.Text == "" && len(l.Files) == 0 {
 		return nil // it only called a tool
 	}
-	if silentAnswer(l.Text) {
+	if l.Text == "NO_REPLY" || l.Text == "HEARTBEAT_OK" { // it is shown to nobody
 		r.out.count(notTyped)
 		return nil
 	}
