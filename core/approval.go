@@ -128,8 +128,7 @@ const AccountLife = 10 * time.Minute
 // UndoLife is how long an account change can be undone.
 const UndoLife = 24 * time.Hour
 
-// UseYes spends a yes to an account change. It fails with ErrRefused if there is no
-// valid one left.
+// UseYes spends a yes to an account change. It fails with ErrRefused if no valid one is left.
 type UseYes struct {
 	Approval ApprovalID
 	At       time.Time

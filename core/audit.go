@@ -17,8 +17,7 @@ const (
 	ViaGateway  Via = "gateway"  // the gateway itself
 )
 
-// Actor identifies who acts: by the id of the identity, session or key. At is when the
-// action began.
+// Actor identifies who acts: by the id of the identity, session or key. At is when it began.
 type Actor struct {
 	Via Via
 	ID  int64

@@ -152,8 +152,7 @@ type Handler interface {
 	Routes(r Receiver) map[string]http.Handler
 }
 
-// Keeper keeps the durable state of one account of a channel, for whichever process
-// runs the account next.
+// Keeper keeps the durable state of an account of a channel, for whichever process runs it next.
 type Keeper interface {
 	// State returns a value, "" if there is none.
 	State(ctx context.Context, key string) (string, error)

@@ -81,12 +81,10 @@ func TurnTopic(user UserID, turn TurnID) string {
 	return fmt.Sprintf("flags:%d:%d", user, turn)
 }
 
-// SummaryKey is the key of a user's summary jobs, which run one after another. Their
-// Ref is the segment.
+// SummaryKey is the key of a user's summary jobs, one after another. Their Ref is the segment.
 const SummaryKey = "summaries"
 
-// EmbedKey is the key of a user's embedding jobs. Their Ref is 0, as one job covers all
-// pending texts.
+// EmbedKey is the key of a user's embedding jobs. Their Ref is 0: one covers all pending texts.
 const EmbedKey = "embed"
 
 // CompressKey is the key of a user's compression jobs. Their Ref is the thread.

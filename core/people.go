@@ -276,8 +276,7 @@ func InstructionLine(text string) string { return "- " + DataLine(text) }
 // RemovedInstruction replaces the line of a removed instruction in stored prompts.
 const RemovedInstruction = "- [removed]"
 
-// ApproveStanding is about standing instructions that the assistant proposes: Subject is
-// a StandingSubject.
+// ApproveStanding is about proposed standing instructions: Subject is a StandingSubject.
 const ApproveStanding ApprovalKind = "standing"
 
 // StandingSubject holds the standing instructions that a yes adds.

@@ -16,8 +16,7 @@ const (
 	DocFile    DocKind = "file"    // a page of a document; the id is that of a FilePage
 )
 
-// Analyzer turns text into the terms of the full-text index. It is pure and
-// safe for concurrent use.
+// Analyzer turns text into terms of the full-text index. It is pure and safe for concurrent use.
 type Analyzer interface {
 	// Version identifies the analyzer and its languages. Documents indexed by another
 	// version are indexed again.
@@ -211,8 +210,7 @@ type IndexStore interface {
 	// than tried (empty: failures do not count). With own, only users with an
 	// embedding configuration of their own.
 	EmbeddingDue(ctx context.Context, after UserID, own bool, tried string, limit int) ([]UserID, error)
-	// EmbeddingCounts counts a user's embeddings by state, those of another
-	// configuration under "stale".
+	// EmbeddingCounts counts a user's embeddings by state, of another configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
 	// Index brings the full-text index up to date for at most users users of a share:
 	// it adds new messages, and redoes documents of another analyzer version. It
@@ -270,8 +268,7 @@ type SearchQuery struct {
 	Kind    DocKind
 	Role    Role
 	Channel string
-	// Before leaves out this message and later ones, so that a question does not find
-	// itself. 0: none.
+	// Before leaves out this message and later ones: a question does not find itself. 0: none.
 	Before MessageID
 	// Matching: every hit holds a word of the query or matches by meaning, and
 	// neighbouring messages come as its context, as people expect. Otherwise a
@@ -360,8 +357,7 @@ type ItemSignal struct {
 	Distance float64 // cosine, 0 to 2, if Near
 }
 
-// ItemSignals holds the candidates of a memory search by either signal, unweighted and
-// in no order.
+// ItemSignals holds the candidates of a memory search by each signal, unweighted, in no order.
 type ItemSignals struct {
 	Signals []ItemSignal
 	Mode    string // hybrid, or fts

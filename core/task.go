@@ -151,8 +151,7 @@ type ResumeTask struct {
 	At   time.Time
 }
 
-// ProposeTask asks the person to approve a task. It changes nothing itself: the reply of
-// the turn asks.
+// ProposeTask asks the person to approve a task. It changes nothing: the reply of the turn asks.
 type ProposeTask struct{ Task Task }
 
 func (SetTask) effect()     {}

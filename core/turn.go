@@ -311,8 +311,7 @@ type Prompt struct {
 	Foreign []bool
 	// Cut is the part of the turn's own messages that did not fit into the prompt.
 	Cut Cut
-	// Heard: the turn answers a voice note. Unheard: one of them exceeds the limit for
-	// transcription.
+	// Heard: the turn answers a voice note. Unheard: one of them is too long for transcription.
 	Heard, Unheard bool
 }
 

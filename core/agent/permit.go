@@ -153,8 +153,7 @@ func (r *run) own(ctx context.Context, call core.ToolCall) bool {
 	return true
 }
 
-// askWithout calls the model once without foreign words, and returns its tool calls; none
-// after an error.
+// askWithout calls the model once without foreign words and returns its tool calls, if any.
 func (r *run) askWithout(ctx context.Context) []core.ToolCall {
 	request := core.ModelRequest{Messages: r.ownPrompt(), Tools: r.specs, MaxTokens: r.MaxOutputTokens, User: r.Call.User}
 	if r.More != nil {

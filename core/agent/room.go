@@ -59,8 +59,7 @@ func (r *run) sizeOf(m core.ModelMessage) int {
 	return n
 }
 
-// CallTokens is the overhead of a tool call: its id, and the syntax around it and in its
-// arguments.
+// CallTokens is the overhead of a tool call: its id, and the syntax around and in it.
 const CallTokens = 40
 
 // ImageTokens is the size of a picture in a window: what usual models count for a large one.

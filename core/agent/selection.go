@@ -132,8 +132,7 @@ func moreSpec(tools []core.ToolSpec) core.ToolSpec {
 // shortWords bounds the bytes of a short description.
 const shortWords = 160
 
-// short shortens the description of a tool to its first sentence, and removes the remarks
-// of its schema.
+// short cuts a tool's description to its first sentence, and its schema's remarks.
 func short(spec core.ToolSpec) core.ToolSpec {
 	if first, _, ok := strings.Cut(spec.Description, ". "); ok {
 		spec.Description = first + "."

@@ -245,8 +245,7 @@ func (a *Reader) end() error {
 // tarPadding bounds the padding at the end of a tar archive, in bytes.
 const tarPadding = 20 * 512
 
-// validName reports whether an entry may have a name: it stays within the target
-// folder on every system.
+// validName reports whether an entry may have a name: on no system it leaves the target folder.
 func validName(name string) bool {
 	if name == databaseName || name == secretName || pieceNames.MatchString(name) {
 		return true

@@ -81,8 +81,7 @@ type Key struct {
 	CreatedAt time.Time // older messages are ignored
 }
 
-// Tabler is an optional interface of a Config whose channel has tables of a library in the
-// database.
+// Tabler is an optional interface of a Config whose channel has a library's tables.
 type Tabler interface {
 	// MakeTables creates the tables as the current version of the library does.
 	MakeTables(ctx context.Context, db *sql.DB, dialect string) error

@@ -93,8 +93,7 @@ func (s *sink) page(p Page) error {
 	return s.put(p)
 }
 
-// flow passes on text without pages as pages of about pageSize bytes, cut after a line
-// or else a word.
+// flow passes on text without pages as pages of about pageSize bytes, cut after a line or word.
 func (s *sink) flow(title, text string) error {
 	text = tidy(text)
 	for text != "" {

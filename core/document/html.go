@@ -189,8 +189,7 @@ func readEPUB(data []byte, s *sink) error {
 	return nil
 }
 
-// heading returns the title of a chapter: its first line if that is short, else the
-// title of its file.
+// heading returns the title of a chapter: its first line if short, else the title of its file.
 func heading(title, text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if len(first) <= 100 {

@@ -12,8 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// prose extracts text from the XML of office programs: a line for each paragraph and
-// each row of a table.
+// prose extracts text from the XML of office programs: a line for each paragraph or table row.
 type prose struct {
 	out   strings.Builder
 	cell  strings.Builder

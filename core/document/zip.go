@@ -131,8 +131,7 @@ func (a *archive) begun(name string, see func(xml.StartElement)) error {
 	})
 }
 
-// attribute returns an attribute of an element by its name without a prefix, empty if
-// there is none.
+// attribute returns an element's attribute by its name without a prefix, empty if it has none.
 func attribute(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {

@@ -37,8 +37,7 @@ type Store interface {
 
 // Windows cuts a conversation into texts for embedding. Its methods are pure.
 type Windows interface {
-	// Cut makes windows of a day's messages, and returns the last message that is in
-	// one; 0: none is.
+	// Cut makes windows of a day's messages, and returns the last message in one; 0: none is.
 	Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID)
 	// Text returns the text of a window to embed; empty: none.
 	Text(messages []core.Message) string

@@ -164,8 +164,7 @@ func (r *round) embed(ctx context.Context, list []wanted) error {
 	return r.store(ctx, list)
 }
 
-// ask embeds texts. It returns one vector for each, of the same length throughout a job,
-// or an error.
+// ask embeds texts: it returns a vector for each, of the same length throughout a job.
 func (r *round) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := r.embedder.Embed(ctx, texts)
 	if err != nil {

@@ -37,8 +37,7 @@ type Scene struct {
 	Days     int      `json:"days"`   // days of small talk meanwhile
 	Channel  string   `json:"channel,omitempty"`
 	Ask      string   `json:"ask"`
-	// Expect holds groups of words. A right answer has a word of each, regardless of
-	// case and accents.
+	// Expect holds groups of words. A right answer has one of each, in any case or accents.
 	Expect [][]string `json:"expect"`
 }
 

@@ -29,8 +29,7 @@ const (
 	maxElement = 64 << 20
 )
 
-// Archive is the export of a service: a text or JSON file with files beside it, a
-// folder, or a ZIP file.
+// Archive is the export of a service: a text or JSON file and others, a folder, or a ZIP file.
 type Archive struct {
 	main  string // the name of a single file
 	root  *os.Root
@@ -131,8 +130,7 @@ func readDirectory(f *os.File) (*zip.Reader, error) {
 	return z, err
 }
 
-// listing counts the entries of a ZIP file while its list is read: the stated length
-// is not trusted.
+// listing counts the entries of a ZIP file while its list is read, as its length may be false.
 type listing struct {
 	io.ReaderAt
 	counting bool

@@ -178,8 +178,7 @@ func (d *document) ended(err error) error {
 	return nil
 }
 
-// eachLine calls f with each line of a text file, counted from 1. Lines that are too
-// long are left out.
+// eachLine calls f with each line of a text file, from 1. Lines that are too long are left out.
 func eachLine(a *Archive, name string, out output, f func(n int, line []byte) error) error {
 	r, err := a.text(name)
 	if err != nil {

@@ -79,8 +79,7 @@ const mediaRatio = 50
 // errBomb means that the files of an archive exceed its room.
 var errBomb = errors.New("the files of the archive take too much")
 
-// room returns the bytes that the files of an archive may take together. Each has at most
-// largest bytes.
+// room returns the bytes that all files of an archive may take. Each has at most largest.
 func (a *Archive) room(largest int64) int64 {
 	if a.zip == nil {
 		return math.MaxInt64
@@ -259,8 +258,7 @@ func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bo
 	return nil
 }
 
-// sniffed returns the type of a file by its first bytes, or by its name if those are
-// not conclusive.
+// sniffed returns the type of a file by its first bytes, else by its name.
 func sniffed(f File, head []byte) string {
 	kind := http.DetectContentType(head)
 	if kind != "application/octet-stream" && kind != "text/plain; charset=utf-8" {

@@ -20,8 +20,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// ownMessage is a message of our own export, or of any JSON Lines file with a role, a
-// text and a time.
+// ownMessage is a message of our export, or of any JSON Lines file with role, text and time.
 type ownMessage struct {
 	Thread    core.ThreadID    `json:"thread"`
 	ID        core.MessageID   `json:"id"`

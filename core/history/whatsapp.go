@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// readWhatsApp reads the text file of an exported WhatsApp chat, alone or in a ZIP file
-// with its files.
+// readWhatsApp reads the text of an exported WhatsApp chat, alone or in a ZIP file with its files.
 func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 	chats := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return path.Base(name) != "_chat.txt" })
 	if len(chats) == 0 {

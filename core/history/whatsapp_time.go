@@ -222,8 +222,7 @@ func attachedWords() []string {
 		"*مرفق)", "*bifogad)", "*vedlagt)", "*vedhæftet)", "*liitetty)"}
 }
 
-// omittedKind returns the kind of a file that the export omits, by its text; empty: the
-// text names none.
+// omittedKind returns the kind of a file that the export omits, by its text; empty: none.
 func omittedKind(text string) string {
 	text = strings.ToLower(strings.TrimSpace(unmarked(text)))
 	left := []string{"omitted", "weggelassen", "omis", "omise", "omesso", "omessa", "omitido", "omitida", "omitted.",

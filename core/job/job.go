@@ -21,8 +21,7 @@ type Store interface {
 	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
 }
 
-// Worker runs jobs for a process. All fields except Busy are required. It is safe for
-// concurrent use.
+// Worker runs jobs for a process, safe for concurrent use. All fields but Busy are required.
 type Worker struct {
 	Store Store
 	Name  string        // of this process, in leases

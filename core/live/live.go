@@ -268,8 +268,7 @@ func (s *Sitting) Settled(ctx context.Context) (done bool, running *core.Turn, e
 	return err == nil && len(sending) == 0, nil, err
 }
 
-// pending reports whether a message of an identity waits for a turn. Messages of a failed
-// turn do not.
+// pending reports whether a message of an identity waits for a turn. One of a failed turn does not.
 func (s *Sitting) pending(ctx context.Context, i core.Identity, turns []core.Turn) (bool, error) {
 	messages, err := s.Store.History(ctx, i.User, i.Thread, 0, 100)
 	for _, m := range messages {

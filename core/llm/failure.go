@@ -100,8 +100,7 @@ func (f Failure) said() string {
 	return text
 }
 
-// after reads retry-after-ms and Retry-After, which is in seconds or a date relative
-// to the server's own.
+// after reads retry-after-ms and Retry-After: seconds, or a date by the server's own.
 func (f Failure) after() time.Duration {
 	const longest = time.Hour
 	if ms, err := strconv.ParseFloat(f.Header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {

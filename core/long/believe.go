@@ -94,8 +94,7 @@ func (v vocabulary) add(lower string) {
 	v.stems[stem(lower)] = true
 }
 
-// supports reports whether to believe a model's word: a number, address or name must
-// be in the message.
+// supports reports whether to believe a word: a number, address or name is in the message.
 func (v vocabulary) supports(w *word) bool {
 	switch {
 	case v.exact[w.lower]:
@@ -109,8 +108,7 @@ func (v vocabulary) supports(w *word) bool {
 	return v.hasParts(w)
 }
 
-// hasParts reports whether the message has all parts of a compound name, such as
-// Franco-Swiss or l'Atelier.
+// hasParts reports whether the message has all parts of a compound name, such as Franco-Swiss.
 func (v vocabulary) hasParts(w *word) bool {
 	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
 		if !v.exact[part] && utf8.RuneCountInString(part) > 2 {

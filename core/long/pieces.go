@@ -147,8 +147,7 @@ func isHeading(line string) bool {
 	return n >= 1 && n <= 6 && strings.HasPrefix(rest, " ")
 }
 
-// itemMark returns the length of the mark of a list item with the spaces after
-// it, 0 if the line has none.
+// itemMark returns the length of a list item's mark with the spaces after it, 0 if there is none.
 func itemMark(line string) int {
 	n := 0
 	for n < len(line) && n < 3 && '0' <= line[n] && line[n] <= '9' {
@@ -201,8 +200,7 @@ func trimmedEnd(text string, start, end int) int {
 	return start + len(strings.TrimRightFunc(text[start:end], unicode.IsSpace))
 }
 
-// unit is the smallest part of a message that is kept or left out: a sentence, a
-// list item, a code block.
+// unit is the smallest part of a message to keep or leave out: a sentence, list item, code block.
 type unit struct {
 	text    string
 	kind    kind

@@ -75,8 +75,7 @@ func (w *writer) leave(u *unit) {
 	}
 }
 
-// leastQuote is the least words of a quote; fewer in quotation marks are a title or a
-// qualified word.
+// leastQuote is the least words of a quote; fewer between marks are a title or a qualified word.
 const leastQuote = 4
 
 // marked returns the mark of the code and quotes left out since the last unit.
@@ -162,8 +161,7 @@ func bare(s string) string {
 	return strings.NewReplacer("**", "", "__", "").Replace(strings.TrimSpace(strings.TrimLeft(s, "#")))
 }
 
-// subdivide cuts sentences that are longer than room, at commas if possible. Fixed
-// units stay whole.
+// subdivide cuts sentences longer than room, at commas if possible. Fixed units stay whole.
 func (d *draft) subdivide(units []unit, room int) []unit {
 	room = max(room, longSentence)
 	var out []unit

@@ -101,8 +101,7 @@ func (c *Compressor) diff(a, b string) string {
 	return ""
 }
 
-// similarity returns the share of bytes in words that both texts have in the same
-// order, from 0 to 1.
+// similarity returns the share of bytes in words that both texts have in order, from 0 to 1.
 func similarity(a, b string) float64 {
 	x, y := strings.Join(strings.Fields(a), "\n")+"\n", strings.Join(strings.Fields(b), "\n")+"\n"
 	other := 0

@@ -143,8 +143,7 @@ const (
 	pageLimit  = 400  // messages to read at once
 )
 
-// onward puts the oldest messages on pages until the goal has room for the others, but
-// never the newest.
+// onward puts the oldest messages on pages until the others have room, but never the newest.
 func (r *round) onward(ctx context.Context) error {
 	until, err := r.newest(ctx)
 	if err != nil || until == 0 {

@@ -84,8 +84,7 @@ func (w *writer) emphasis(n *ast.Emphasis) {
 	}
 }
 
-// link writes a link. Without text it shows its target. A target that no client opens
-// is written out.
+// link writes a link. Without text it shows its target; one that no client opens is text.
 func (w *writer) link(target string, body func()) {
 	before := w.out.Len()
 	if !linkable(target) {

@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// maxColumns bounds the columns of a table: each row costs as many, so a wider table is
-// left as text.
+// maxColumns bounds the columns of a table, which every row costs; a wider one stays text.
 const maxColumns = 64
 
 var (

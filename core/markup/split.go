@@ -107,8 +107,7 @@ func best(last [places]int, pos, limit int) int {
 	return limit
 }
 
-// unit returns the length in bytes of the grapheme at i, or of the rune there
-// if the grapheme is broken.
+// unit returns the bytes of the grapheme at i, or of the rune there if that is broken.
 func (s *splitter) unit(i int) int {
 	text := s.t.Text
 	if i < s.broken {
@@ -185,8 +184,7 @@ func leading(body string, lineStart bool) int {
 	return spaces
 }
 
-// cut returns the spans over Text[start:stop], relative to start. It must be called
-// for parts in order.
+// cut returns the spans over Text[start:stop], relative to start; to be called in order.
 func (s *splitter) cut(start, stop int) []core.Span {
 	for ; s.next < len(s.t.Spans) && s.t.Spans[s.next].Start < stop; s.next++ {
 		s.active = append(s.active, s.t.Spans[s.next])

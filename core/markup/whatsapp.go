@@ -177,8 +177,7 @@ func trim(text string, start, end int) (int, int) {
 	return start + left, start + max(left, len(strings.TrimRightFunc(piece, unicode.IsSpace)))
 }
 
-// affordable returns the marks that together cost at most budget UTF-16 units, those of
-// low rank first.
+// affordable returns the marks that cost at most budget UTF-16 units, those of low rank first.
 func affordable(marks []chatMark, budget int) []chatMark {
 	slices.SortStableFunc(marks, func(a, b chatMark) int { return cmp.Compare(a.rank, b.rank) })
 	return slices.DeleteFunc(marks, func(m chatMark) bool {

@@ -106,8 +106,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 	return err
 }
 
-// download returns the file of an attachment: the stored one, or else the service's, which
-// it stores.
+// download returns the file of an attachment: the stored one, else the service's, which it stores.
 func (m *Files) download(ctx context.Context, j *core.Job, name string,
 	a *core.Attachment) (data []byte, said string, err error) {
 	if a.Path != "" {

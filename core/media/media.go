@@ -192,8 +192,7 @@ type taken struct {
 	at    time.Time // when it was measured
 }
 
-// measuredFor is how long a process relies on a measurement; other processes may add files
-// meanwhile.
+// measuredFor is how long a process trusts a measurement: others may add files meanwhile.
 const measuredFor = time.Minute
 
 // spaceFor reserves n more bytes for a user's files, or returns a permanent core.ErrNoRoom.

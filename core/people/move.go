@@ -36,8 +36,7 @@ type Standing interface {
 	Beyond(ctx context.Context, user core.UserID, language string) (string, error)
 }
 
-// Mover carries out merges and splits. One process does so at a time; if two do, no step is
-// repeated.
+// Mover carries out merges and splits, in one process at a time; two repeat no step.
 type Mover struct {
 	Store    MoveStore
 	Channels core.Channels

@@ -45,8 +45,7 @@ type Settings struct {
 	Allow    []string      // channel:external, such as telegram:123
 	CodeLife time.Duration // of a pairing code
 	MaxCodes int           // pending pairing codes per channel
-	// MaxOrigin bounds the pending codes of one Matrix server, where addresses cost
-	// nothing. 0: no limit.
+	// MaxOrigin bounds pending codes of a Matrix server, where addresses cost nothing. 0: no limit.
 	MaxOrigin int
 	Language  string // of people who chose none
 }

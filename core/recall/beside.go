@@ -115,8 +115,7 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	return nil
 }
 
-// around returns the messages right before and after one in its day, or its own id where
-// there is none.
+// around returns the messages right before and after one in its day, or its own id for none.
 func (s *search) around(id core.MessageID) (before, after core.MessageID) {
 	p, ok := s.rank.seek(0, id)
 	if !ok {

@@ -136,8 +136,7 @@ func semitic(r rune) bool {
 	return r == 0x0640 || r >= 0x0610 && r <= 0x06ED && unicode.Is(unicode.Mn, r)
 }
 
-// invisible reports whether r has no width: a joiner, mark of direction, variation
-// selector or tag.
+// invisible reports whether r has no width: a joiner, direction, variation selector or tag.
 func invisible(r rune) bool {
 	switch {
 	case r < 0x00AD:

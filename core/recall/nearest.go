@@ -44,8 +44,7 @@ type stretch struct {
 // similarity of a cosine distance (0 to 2).
 func similarity(distance float64) float64 { return min(1, max(0, 1-distance)) }
 
-// nearest returns the windows nearest to the query. A failure is only a note: full text
-// still answers.
+// nearest returns the windows nearest to the query. A failure is a note: full text still answers.
 func (s *search) nearest(ctx context.Context) nearness {
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()

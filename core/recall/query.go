@@ -113,8 +113,7 @@ func kana(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x3041 || r > 0x309F })
 }
 
-// appendWord appends a word, unless there is one of the same terms: then that gets the
-// higher weight.
+// appendWord appends a word. If there is one of the same terms, that gets the higher weight.
 func appendWord(words []Word, w Word) []Word {
 	for i := range words {
 		if slices.Equal(words[i].Terms, w.Terms) {
@@ -256,8 +255,7 @@ func namedIn(tokens []token, names map[string]core.Role, channels []string) spea
 // has reports whether a list of words, separated by blanks, holds a word.
 func has(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
-// addressed reports whether a word such as user means the speaker: at the beginning,
-// or after "the".
+// addressed reports whether a word such as user means the speaker: first, or after "the".
 func addressed(tokens []token, i int) bool { return i == 0 || has(articles, tokens[i-1].text) }
 
 func (s *speakers) say(role core.Role, tokens ...int) {

@@ -192,8 +192,7 @@ func (s *search) said(e core.DirectoryEntry) bool {
 		(s.q.Channel == "" || channel < len(s.dir.Channels) && s.dir.Channels[channel] == s.q.Channel)
 }
 
-// hits returns all hits of both signals, best first. The query is embedded while the
-// words are looked up.
+// hits returns all hits of both signals, best first. The query is embedded meanwhile.
 func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -343,8 +342,7 @@ func (s *search) score(lexical, semantic float64) float64 {
 	return s.Settings.Semantic*semantic + s.Settings.Lexical*lexical
 }
 
-// Settings are the weights of the ranking and the bounds of a search. Default
-// returns the usual ones.
+// Settings are the weights of the ranking and the bounds of a search, by Default the usual ones.
 type Settings struct {
 	K1, B float64 // of BM25
 

@@ -180,8 +180,7 @@ func cutAfter(text string, at, slack int) int {
 	return boundary(text, at)
 }
 
-// maxCharacter is the size of the longest character that is never cut in a text without
-// gaps, in bytes.
+// maxCharacter is the longest character that is never cut in a text without gaps, in bytes.
 const maxCharacter = 100
 
 // boundary returns the last place up to at that is between two characters.

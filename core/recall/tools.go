@@ -39,8 +39,7 @@ func NamesOf(u core.User) map[string]core.Role {
 	return out
 }
 
-// Tools returns conversation_search and conversation_get.
-// Their errors are sentences for the model.
+// Tools returns conversation_search and conversation_get. Their errors are for the model.
 func Tools(s *Searcher, names Names) []core.Tool {
 	return []core.Tool{
 		core.NewTool("conversation_search",

@@ -77,8 +77,7 @@ func (r *reader) partOf(i int, f *found) int {
 	return n
 }
 
-// weekday reads a weekday: on Monday, next Tuesday, lundi prochain, Friday next
-// week, mardi en huit.
+// weekday reads a weekday: on Monday, next Tuesday, lundi prochain, mardi en huit.
 func (r *reader) weekday(i int, f *found) int {
 	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce",
 		"for", "pour", "by", "last", "am nachsten", "am kommenden", "nachsten", "nachster", "kommenden", "kommender",

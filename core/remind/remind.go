@@ -180,8 +180,7 @@ var say = words.In[texts]("remind")
 type DueStore interface {
 	// DueReminders lists the active reminders of all users that are due, oldest first.
 	DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error)
-	// Fire stores one time of a reminder. It returns core.ErrChanged if the reminder is
-	// not due any more.
+	// Fire stores one time of a reminder. core.ErrChanged if it is not due any more.
 	Fire(ctx context.Context, f core.Fire) (core.MessageID, error)
 }
 

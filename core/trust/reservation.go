@@ -48,8 +48,7 @@ func (r *Reservation) has(ctx context.Context, n int) (bool, error) {
 	return ok, err
 }
 
-// Affords reports whether the turn may make a call of its own and still end with an
-// answer after it.
+// Affords reports whether the turn may make a call and still end with an answer after it.
 func (r *Reservation) Affords(ctx context.Context, req core.ModelRequest) (bool, error) {
 	n := count(r.Tokens, req) + answer(req, r.Output)
 	return r.Has(ctx, n+n+r.Output+r.Results)
@@ -165,8 +164,7 @@ func count(t core.Tokenizer, req core.ModelRequest) (n int) {
 // imageTokens estimates the tokens of a picture.
 const imageTokens = 1000
 
-// Model returns a model whose calls the ledger counts. The calling turn, job or door charges
-// the user.
+// Model returns a model whose calls the ledger counts. Who makes the calls charges the user.
 func (l *Ledger) Model(m core.Model) core.Model {
 	if l.PerDay <= 0 {
 		return m

@@ -205,8 +205,7 @@ func dateFields(s string) []string {
 	})
 }
 
-// dateWords reads day and month, in either order if the month is a name, and
-// perhaps a year (0: none).
+// dateWords reads day and month, in either order if the month is a name, and a year (0: none).
 func dateWords(f []string) (year int, m time.Month, day int, ok bool) {
 	if len(f) != 2 && len(f) != 3 {
 		return 0, 0, 0, false

@@ -60,8 +60,7 @@ type conversion struct {
 	paired   map[string]bool // ids of tool calls that have their result
 }
 
-// convert converts a prompt, and marks the end of its stable prefix and its last
-// message for caching.
+// convert converts a prompt, and marks its stable prefix and its last message for caching.
 func convert(req core.ModelRequest) *conversion {
 	c := &conversion{paired: map[string]bool{}}
 	if len(req.Tools) > 0 {

@@ -111,8 +111,7 @@ func (v *view) searchCall() core.ToolCall {
 	return core.ToolCall{ID: "demo_search", Name: searchTool, Arguments: arguments}
 }
 
-// find quotes the latest of the texts that share most words with the question;
-// empty if none shares any.
+// find quotes the latest of the texts that share most words with the question, if any.
 func (v *view) find() string {
 	wanted := contentWords(v.question)
 	var best quote

@@ -113,8 +113,7 @@ func rootOf(o Options) (string, error) {
 	return base, nil
 }
 
-// Config names the configuration of a vector. Only vectors of the same configuration
-// are comparable.
+// Config names the configuration of a vector; vectors of different ones are not comparable.
 func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
 }

@@ -45,8 +45,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// pass yields the deltas of a model. It returns whether any had content, and the error
-// that ended them.
+// pass yields a model's deltas. It returns whether any had content, and what ended them.
 func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) bool) (began bool, err error) {
 	for d, err := range deltas {
 		if err != nil {
