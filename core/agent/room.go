@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"

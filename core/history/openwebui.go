@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -108,7 +109,8 @@ func (r openWebUIRow) read(out output) error {
 	title := cmp.Or(r.Title, r.Chat.Title)
 	switch {
 	case h == nil && r.Content != "":
-		out.fact(Fact{Text: r.Content, From: "memories", 			At: slices.MaxFunc([]time.Time{r.Updated.Time, r.Created.Time}, time.Time.Compare)})
+		out.fact(Fact{Text: r.Content, From: "memories",
+			At: slices.MaxFunc([]time.Time{r.Updated.Time, r.Created.Time}, time.Time.Compare)})
 		return nil
 	case h == nil:
 		out.left("conversation "+cmp.Or(title, r.ID), oddForm)

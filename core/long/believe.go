@@ -218,8 +218,7 @@ func within(a, b []word) bool {
 		}
 		found, at = found+1, j+1
 	}
-	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) &&
-		missingIsPlain(a, b)
+	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) && missingIsPlain(a, b)
 }
 
 // turns reports whether omitting the words from at to end may reverse the meaning of a

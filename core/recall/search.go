@@ -384,7 +384,6 @@ func Default() Settings {
 		Adjacent: 0.5, Next: 0.3, Reply: 1.15, Meet: 0.6, Day: 0.5, Named: 2, NameWord: 0.3, Date: 0.5, Phrase: 1.25,
 		Semantic: 0.7, Lexical: 0.3, Covered: 0.85, StandOut: 0.6, LeastMatch: 0.2,
 		Candidates: 50, Matches: 20_000, Limit: 6, MaxLimit: 20, Snippet: 200, Context: 100,
-		EmbedTimeout: 2 * time.Second, Page: 50, PageTokens: 4_000,
-		Threads: 100, ThreadMessages: 4_000,
+		EmbedTimeout: 2 * time.Second, Page: 50, PageTokens: 4_000, Threads: 100, ThreadMessages: 4_000,
 	}
 }

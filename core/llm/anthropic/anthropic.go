@@ -45,8 +45,8 @@ func New(o Options) core.Model {
 	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1"), DefaultBaseURL)
 	o.MaxTokens = cmp.Or(o.MaxTokens, 4096)
 	return &model{options: o, client: sdk.NewClient(
-		option.WithoutEnvironmentDefaults(), option.WithBaseURL(base), option.WithAPIKey(o.APIKey), option.WithMaxRetries(0),
-		option.WithHTTPClient(llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)),
+		option.WithoutEnvironmentDefaults(), option.WithBaseURL(base), option.WithAPIKey(o.APIKey),
+		option.WithHTTPClient(llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)), option.WithMaxRetries(0),
 	)}
 }
 
