@@ -195,7 +195,7 @@ func kindOf(name string) string {
 	case ".opus", ".ogg":
 		return "voice"
 	case ".mp3", ".m4a", ".aac", ".wav":
-		if strings.Contains(upper, "PTT") {
+		if strings.Contains(strings.ToUpper(name), "PTT") {
 			return "voice"
 		}
 		return "audio"
