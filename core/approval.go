@@ -38,8 +38,7 @@ const (
 	LinkLife     = 10 * time.Minute
 )
 
-// Approval is a question to the user. A yes authorises exactly the action in Subject,
-// once.
+// Approval is a question to the user. A yes authorises exactly the action in Subject, once.
 type Approval struct {
 	User     UserID
 	ID       ApprovalID
@@ -129,8 +128,7 @@ const AccountLife = 10 * time.Minute
 // UndoLife is how long an account change can be undone.
 const UndoLife = 24 * time.Hour
 
-// UseYes spends a yes to an account change. It fails with ErrRefused if there is no
-// valid one left.
+// UseYes spends a yes to an account change. It fails with ErrRefused if no valid one is left.
 type UseYes struct {
 	Approval ApprovalID
 	At       time.Time

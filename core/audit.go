@@ -17,8 +17,7 @@ const (
 	ViaGateway  Via = "gateway"  // the gateway itself
 )
 
-// Actor identifies who acts: by the id of the identity, session or key. At is when the
-// action began.
+// Actor identifies who acts: by the id of the identity, session or key. At is when it began.
 type Actor struct {
 	Via Via
 	ID  int64
@@ -27,8 +26,7 @@ type Actor struct {
 
 type actorKey struct{}
 
-// WithActor returns a context whose changes the store attributes to a; the zero Actor
-// is nobody.
+// WithActor returns a context whose changes the store attributes to a; the zero Actor is nobody.
 func WithActor(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }

@@ -26,23 +26,20 @@ type Receiver interface {
 	Receive(ctx context.Context, in ...Inbound) error
 }
 
-// Describer is an optional interface of a Channel that differs from the
-// default Capabilities.
+// Describer is an optional interface of a Channel that differs from the default Capabilities.
 type Describer interface {
 	Capabilities() Capabilities
 }
 
 // Channels looks channels up by name.
 type Channels interface {
-	// Capabilities returns a channel's capabilities, the zero value if there is no
-	// such channel.
+	// Capabilities returns a channel's capabilities, the zero value if there is no such channel.
 	Capabilities(channel string) Capabilities
 }
 
 // Capabilities describes a channel to the core.
 type Capabilities struct {
-	// Title is the display name of a service that no catalogue names; empty: the
-	// channel's name.
+	// Title is the display name of a service that no catalogue names; empty: the channel's name.
 	Title   string
 	MaxText int                // longest text of one part in units of Length; 0: no limit
 	Length  func(s string) int // measures a text in the channel's unit; nil: bytes
@@ -155,8 +152,7 @@ type Handler interface {
 	Routes(r Receiver) map[string]http.Handler
 }
 
-// Keeper keeps the durable state of one account of a channel, for whichever process
-// runs the account next.
+// Keeper keeps the durable state of an account of a channel, for whichever process runs it next.
 type Keeper interface {
 	// State returns a value, "" if there is none.
 	State(ctx context.Context, key string) (string, error)
@@ -218,8 +214,7 @@ type Inbound struct {
 	// Aliases are other Externals of the sender, such as a phone number. An identity
 	// known by one of them is the sender's, and is known by Address from now on.
 	Aliases []string
-	// For is the owner of an account that serves one user only: the address is
-	// that user's.
+	// For is the owner of an account that serves one user only: the address is that user's.
 	For      UserID
 	Language string // IETF tag of the sender's client, may be empty
 	Solo     bool   // never joined with other messages in one turn (HTTP requests)

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Every id but UserID is counted per user, so it is meaningful only together with
-// its user. Zero means none.
+// Every id but UserID is counted per user, so it means something only with its user. Zero: none.
 type (
 	// UserID identifies a person.
 	UserID int64
@@ -105,8 +104,7 @@ func (s Settings) Location(fallback *time.Location) *time.Location {
 	return fallback
 }
 
-// ZoneName returns the IANA name to store for a location, as in Reminder.Zone; UTC for
-// nil and time.Local.
+// ZoneName returns the IANA name to store for a location; UTC for nil and time.Local.
 func ZoneName(l *time.Location) string {
 	if l == nil || l.String() == "Local" {
 		return "UTC"

@@ -67,8 +67,7 @@ func (d *Document) Note() string {
 	}[d.Problem]
 }
 
-// FileRef identifies an attachment of a message: 12 is the first of message 12, 12.2 the
-// second.
+// FileRef identifies an attachment of a message: 12 is the first of message 12, 12.2 the second.
 type FileRef struct {
 	Message MessageID
 	Part    int // from 0
@@ -108,8 +107,7 @@ type FilePage struct {
 // DocumentKey is the key of the jobs that read a user's documents, one after another.
 const DocumentKey = "document"
 
-// DocumentStore keeps the text of documents. It is moved and removed with the messages
-// that carried them.
+// DocumentStore keeps the text of documents. It moves and goes with the messages that carried them.
 type DocumentStore interface {
 	// PutFilePages stores pages of an attachment while the lease holds, and marks them
 	// for embedding. ErrNotFound if the message was redacted or removed.

@@ -84,8 +84,7 @@ type Undo struct {
 	At time.Time
 }
 
-// Taint returns the effect marked as one of a tainted turn: a turn that read words its
-// person did not write.
+// Taint returns the effect marked as one of a turn that read words its person did not write.
 func Taint(e Effect) Effect {
 	switch e := e.(type) {
 	case AddItem:

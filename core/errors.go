@@ -18,8 +18,7 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrRefused: the request is not allowed, or a code is wrong, used, expired or locked.
 	ErrRefused = errors.New("refused")
-	// ErrMoving: the user is frozen by a move; hold the data and try again when the
-	// move is done.
+	// ErrMoving: the user is frozen by a move; hold the data and try again when the move is done.
 	ErrMoving = errors.New("is being moved")
 	// ErrUnfinished: a restore of the store was not completed.
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
@@ -37,8 +36,7 @@ var (
 	ErrNotCoordinator = errors.New("tables are distributed from the coordinator of Citus, which has to know itself: name it in database_url (or in database_listen_url behind a pooler), and call citus_set_coordinator_host there")
 )
 
-// Refusal explains to a person, in plain words, why a request was refused. It matches
-// ErrRefused.
+// Refusal explains to a person, in plain words, why a request was refused. It matches ErrRefused.
 type Refusal string
 
 // Refuse returns a formatted Refusal.

@@ -51,8 +51,7 @@ type ToolSpec struct {
 	Schema      json.RawMessage
 }
 
-// ToolCall is a model's request to run a tool. Arguments is JSON as the model wrote it,
-// possibly malformed.
+// ToolCall is a model's request to run a tool. Arguments is JSON as it wrote it, perhaps malformed.
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`

@@ -71,8 +71,7 @@ type PageStore interface {
 	// PageTexts returns the referenced forms with their texts, as pages with the Tier
 	// of the ref, in the order of refs. Pages that no longer exist are left out.
 	PageTexts(ctx context.Context, user UserID, refs []PageRef) ([]Page, error)
-	// RawFrom returns the position of the first message that stays unshortened, 0 if
-	// all do.
+	// RawFrom returns the position of the first message that stays unshortened, 0 if all do.
 	RawFrom(ctx context.Context, user UserID, thread ThreadID, q RawQuery) (int64, error)
 	// Weight returns the prompt tokens of a thread's messages from a position on.
 	Weight(ctx context.Context, user UserID, thread ThreadID, from int64) (int, error)

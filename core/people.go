@@ -20,8 +20,7 @@ type PeopleStore interface {
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []User, total int, err error)
 	// AddUser creates a user with a continuous thread. The first start creates the owner.
 	AddUser(ctx context.Context, u User) (User, error)
-	// AddUserAt creates a user together with an identity. ErrExists if the address is
-	// taken.
+	// AddUserAt creates a user together with an identity. ErrExists if the address is taken.
 	AddUserAt(ctx context.Context, u User, i Identity) (User, error)
 	// Identities lists a user's identities, last used first.
 	Identities(ctx context.Context, user UserID) ([]Identity, error)
@@ -93,8 +92,7 @@ const (
 	MoveDone  MovePhase = "done"
 )
 
-// Move transfers one user's rows to another. Any process can continue it where it
-// stopped.
+// Move transfers one user's rows to another. Any process can continue it where it stopped.
 type Move struct {
 	ID   MoveID
 	Kind MoveKind
@@ -143,8 +141,7 @@ const (
 
 // LinkStore keeps codes that link addresses to users.
 type LinkStore interface {
-	// LinkCode returns the effect that a code would have for an address. It changes
-	// nothing.
+	// LinkCode returns the effect that a code would have for an address. It changes nothing.
 	LinkCode(ctx context.Context, hash string, a Address, now time.Time) (Link, error)
 	// UseLink uses a code at a stranger's address. It stores the event that holds the
 	// code and the delivery that answers. ErrRefused if the code is not valid there,
@@ -201,8 +198,7 @@ type AcceptLink struct {
 	At      time.Time
 }
 
-// Unlink detaches an identity; its messages stay. It fails with ErrNotFound if there is
-// none.
+// Unlink detaches an identity; its messages stay. It fails with ErrNotFound if there is none.
 type Unlink struct {
 	Identity IdentityID
 	At       time.Time
@@ -221,3 +217,76 @@ func (UseLink) effect()    {}
 func (AcceptLink) effect() {}
 func (Unlink) effect()     {}
 func (Split) effect()      {}
+
+// InstructionID identifies a standing instruction. It is counted per user.
+type InstructionID int64
+
+// Instruction is a standing instruction: a wish that holds for every answer. It is a
+// setting, not memory, and is part of every prompt.
+type Instruction struct {
+	User      UserID
+	ID        InstructionID
+	Text      string    // one line
+	Tokens    int       // of its line in a prompt
+	Source    MessageID // the message that requested it; 0: none, as from the web page
+	Noted     bool      // the assistant proposed it, and the person said yes
+	CreatedAt time.Time
+}
+
+// MaxInstructions is the absolute limit of standing instructions per user. It includes
+// those that the configured limits do not count.
+const MaxInstructions = 100
+
+// StandingStore reads standing instructions. Effects write them.
+type StandingStore interface {
+	// Instructions lists a user's standing instructions in the order of their addition;
+	// after a merge those of the target user come first.
+	Instructions(ctx context.Context, user UserID) ([]Instruction, error)
+}
+
+// AddInstruction adds a standing instruction; with Instruction.ID 0 the store assigns an
+// id. It does nothing if one with the same Digest exists. It fails with ErrRefused if
+// there would be more than Max, or more than MaxTokens in total; 0: only MaxInstructions
+// bounds them.
+type AddInstruction struct {
+	Instruction Instruction
+	Digest      string // of the text, computed by core/text
+	Max         int
+	MaxTokens   int
+	At          time.Time
+}
+
+// RemoveInstruction removes a standing instruction for good, from stored prompts too. It
+// fails with ErrNotFound if there is none.
+type RemoveInstruction struct {
+	Instruction InstructionID
+	At          time.Time
+}
+
+func (AddInstruction) effect()    {}
+func (RemoveInstruction) effect() {}
+
+// PartStanding is the name of the part of a prompt that holds standing instructions.
+const PartStanding = "standing"
+
+// InstructionLine returns the line of a prompt for a standing instruction: a JSON
+// string, so that its text can neither end the line nor imitate another.
+func InstructionLine(text string) string { return "- " + DataLine(text) }
+
+// RemovedInstruction replaces the line of a removed instruction in stored prompts.
+const RemovedInstruction = "- [removed]"
+
+// ApproveStanding is about proposed standing instructions: Subject is a StandingSubject.
+const ApproveStanding ApprovalKind = "standing"
+
+// StandingSubject holds the standing instructions that a yes adds.
+type StandingSubject struct {
+	Texts  []string  `json:"texts"`
+	Source MessageID `json:"source,omitempty"` // the message that the turn answered
+}
+
+// ProposeInstruction asks the person to approve Text as a standing instruction. It
+// changes nothing itself: the reply of the turn asks.
+type ProposeInstruction struct{ Text string }
+
+func (ProposeInstruction) effect() {}

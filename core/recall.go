@@ -16,8 +16,7 @@ const (
 	DocFile    DocKind = "file"    // a page of a document; the id is that of a FilePage
 )
 
-// Analyzer turns text into the terms of the full-text index. It is pure and
-// safe for concurrent use.
+// Analyzer turns text into terms of the full-text index. It is pure and safe for concurrent use.
 type Analyzer interface {
 	// Version identifies the analyzer and its languages. Documents indexed by another
 	// version are indexed again.
@@ -61,8 +60,7 @@ type Directory struct {
 	Tokens   int64              // sum over all messages
 }
 
-// DirectoryEntry is one message. Its size matters, as there is one for every message
-// of a user.
+// DirectoryEntry is one message. Its size matters, as there is one for every message of a user.
 type DirectoryEntry struct {
 	ID      MessageID
 	Segment int32  // index in Directory.Segments
@@ -80,8 +78,7 @@ type DirectorySegment struct {
 
 // RecallStore searches the continuous thread.
 type RecallStore interface {
-	// Directory returns a user's directory. It rereads only what has changed since the
-	// last call.
+	// Directory returns a user's directory. It rereads only what has changed since the last call.
 	Directory(ctx context.Context, user UserID) (*Directory, error)
 	// Match returns one posting for each term that occurs, in the order of q.Terms.
 	Match(ctx context.Context, q MatchQuery) ([]Posting, error)
@@ -89,8 +86,7 @@ type RecallStore interface {
 	Messages(ctx context.Context, user UserID, ids []MessageID) ([]Message, error)
 	// SummariesOf returns the newest summary of each segment that has a visible one.
 	SummariesOf(ctx context.Context, user UserID, ids []SegmentID) ([]Summary, error)
-	// Nearest returns the K nearest ready vectors of a kind and a configuration,
-	// nearest first.
+	// Nearest returns the K nearest ready vectors of a kind and a configuration, nearest first.
 	Nearest(ctx context.Context, q NearestQuery) ([]Neighbour, error)
 	// Windows returns windows by their ids.
 	Windows(ctx context.Context, user UserID, ids []WindowID) ([]TextWindow, error)
@@ -214,8 +210,7 @@ type IndexStore interface {
 	// than tried (empty: failures do not count). With own, only users with an
 	// embedding configuration of their own.
 	EmbeddingDue(ctx context.Context, after UserID, own bool, tried string, limit int) ([]UserID, error)
-	// EmbeddingCounts counts a user's embeddings by state, those of another
-	// configuration under "stale".
+	// EmbeddingCounts counts a user's embeddings by state, of another configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
 	// Index brings the full-text index up to date for at most users users of a share:
 	// it adds new messages, and redoes documents of another analyzer version. It
@@ -273,8 +268,7 @@ type SearchQuery struct {
 	Kind    DocKind
 	Role    Role
 	Channel string
-	// Before leaves out this message and later ones, so that a question does not find
-	// itself. 0: none.
+	// Before leaves out this message and later ones: a question does not find itself. 0: none.
 	Before MessageID
 	// Matching: every hit holds a word of the query or matches by meaning, and
 	// neighbouring messages come as its context, as people expect. Otherwise a
@@ -312,8 +306,7 @@ type Hit struct {
 	Score   float64 // 0 to 1
 	FTS     bool    // it holds a word of the query
 	Near    bool    // it was found by its meaning
-	// Neighbour: it was found only through adjacent hits. It never ranks above the
-	// best of those.
+	// Neighbour: it was found only through adjacent hits. It never ranks above the best of those.
 	Neighbour bool
 	From, To  MessageID // the window in which a message was found by its meaning
 	// Before and After are the adjacent messages, with SearchQuery.Matching. They are
@@ -328,8 +321,7 @@ type ThreadHits struct {
 	More bool // some threads or messages were not searched
 }
 
-// ThreadHit is a message of a plain thread with words of the query, and its adjacent
-// messages.
+// ThreadHit is a message of a plain thread with words of the query, and its adjacent messages.
 type ThreadHit struct {
 	Thread        Thread
 	Message       Message
@@ -365,8 +357,7 @@ type ItemSignal struct {
 	Distance float64 // cosine, 0 to 2, if Near
 }
 
-// ItemSignals holds the candidates of a memory search by either signal, unweighted and
-// in no order.
+// ItemSignals holds the candidates of a memory search by each signal, unweighted, in no order.
 type ItemSignals struct {
 	Signals []ItemSignal
 	Mode    string // hybrid, or fts

@@ -61,8 +61,7 @@ type Append struct {
 	// As is the token from Known. If the sender has changed since, Append stores
 	// nothing and fails with ErrChanged. Empty: not verified.
 	As string
-	// Thread is the destination; 0: the current thread of the identity. ErrNotFound if
-	// it does not exist.
+	// Thread is the destination; 0: the identity's current one. ErrNotFound if it does not exist.
 	Thread ThreadID
 }
 
@@ -222,8 +221,7 @@ type DayStore interface {
 	Segment(ctx context.Context, user UserID, id SegmentID) (Segment, error)
 	// DayMessages returns a day's conversation in order, from message `after` on.
 	DayMessages(ctx context.Context, user UserID, id SegmentID, after MessageID, limit int) ([]Message, error)
-	// DayMessagesBefore returns the last messages of a day's conversation before
-	// message `before`, in order.
+	// DayMessagesBefore returns the last messages of a day before message `before`, in order.
 	DayMessagesBefore(ctx context.Context, user UserID, id SegmentID, before MessageID, limit int) ([]Message, error)
 	// Summaries returns the versions of a day's summary, newest first.
 	Summaries(ctx context.Context, user UserID, id SegmentID, limit int) ([]Summary, error)
@@ -234,8 +232,7 @@ type SummaryStore interface {
 	// DueSegments lists open segments that are due for finalization and final ones
 	// that are stale, oldest first. Those with a summary job are left out.
 	DueSegments(ctx context.Context, now time.Time, limit int) ([]Segment, error)
-	// DuePosts lists segments whose summary is due to be posted, newest first per
-	// user.
+	// DuePosts lists segments whose summary is due to be posted, newest first per user.
 	DuePosts(ctx context.Context, now time.Time, limit int) ([]Segment, error)
 	// PutSummary stores a new version with its consequences and ends its job. A final
 	// one closes the segment; ErrChanged if messages have arrived since p.ReadTo.
@@ -350,8 +347,7 @@ type Janitor interface {
 	// an earlier version, and stores them once. It returns the number of epochs it
 	// examined; 0 while a process of that version is alive.
 	ShareHeads(ctx context.Context, limit int) (int, error)
-	// Scrub removes remnants of deleted and redacted rows from indexes and files. It
-	// may take long.
+	// Scrub removes remnants of deleted and redacted rows from indexes and files. It may be slow.
 	Scrub(ctx context.Context) error
 	// Traces lists the places among a user's rows that still contain a text, ignoring
 	// case, and the documents that the full-text index still holds with all of its

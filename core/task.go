@@ -117,8 +117,7 @@ type FireTask struct {
 	// Notice is sent to the person by Deliveries; nil: none.
 	Notice     *NewMessage
 	Deliveries []NewDelivery
-	// Effects are applied last, such as the question that the notice asks. Pause pauses
-	// the task.
+	// Effects are applied last, such as the question that the notice asks. Pause pauses the task.
 	Effects []Effect
 	Pause   bool
 	Now     time.Time
@@ -152,8 +151,7 @@ type ResumeTask struct {
 	At   time.Time
 }
 
-// ProposeTask asks the person to approve a task. It changes nothing itself: the reply of
-// the turn asks.
+// ProposeTask asks the person to approve a task. It changes nothing: the reply of the turn asks.
 type ProposeTask struct{ Task Task }
 
 func (SetTask) effect()     {}

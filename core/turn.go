@@ -93,8 +93,7 @@ type Window struct {
 	// Messages[0], at most 1,000; tool results and redacted messages do not count.
 	UncoveredBefore int
 	More            bool // there are messages older than Messages[0]
-	// Thread counts the thread's messages by the user and the assistant; 0 if an epoch
-	// continues.
+	// Thread counts the thread's messages by the user and the assistant; 0 if an epoch continues.
 	Thread       int
 	Edits        int64   // the thread's count of edits, redactions and regenerations
 	Today        Segment // of the turn; zero in plain threads
@@ -162,8 +161,7 @@ type News struct {
 	Tainted bool      `json:"tainted,omitempty"` // it derives from words that the person did not write
 }
 
-// TurnNews is news first shown in a turn's prompt. It is stored with the message that it
-// precedes.
+// TurnNews is news first shown in a turn's prompt. It is stored with the message that it precedes.
 type TurnNews struct {
 	Message MessageID
 	News    News
@@ -313,8 +311,7 @@ type Prompt struct {
 	Foreign []bool
 	// Cut is the part of the turn's own messages that did not fit into the prompt.
 	Cut Cut
-	// Heard: the turn answers a voice note. Unheard: one of them exceeds the limit for
-	// transcription.
+	// Heard: the turn answers a voice note. Unheard: one of them is too long for transcription.
 	Heard, Unheard bool
 }
 

@@ -63,8 +63,7 @@ type APIKey struct {
 	UsedAt    time.Time // zero: never
 }
 
-// Allows reports whether the key has a capability. No key has CanAccount, even if it is
-// among its Scopes.
+// Allows reports whether the key has a capability. No key has CanAccount, whatever its Scopes.
 func (k APIKey) Allows(c Capability) bool {
 	return c != CanAccount && slices.Contains(k.Scopes, c)
 }
@@ -115,8 +114,7 @@ type TimelineStore interface {
 	Sent(ctx context.Context, user UserID, ids []MessageID) ([]Delivery, error)
 	// Revisions returns the earlier texts of a message, oldest first.
 	Revisions(ctx context.Context, user UserID, id MessageID) ([]Revision, error)
-	// Running lists the turns of a thread (0: the continuous one) that are running or
-	// wait for a retry.
+	// Running lists the turns of a thread (0: the continuous one) that run or wait for a retry.
 	Running(ctx context.Context, user UserID, thread ThreadID) ([]Turn, error)
 	// Answers lists those of the messages that have more than one answer, by id.
 	Answers(ctx context.Context, user UserID, ids []MessageID) ([]Answered, error)
@@ -150,8 +148,7 @@ type Request struct {
 	// Tools are the client's own: a call of one ends the turn, and its result arrives
 	// as a message of RoleTool.
 	Tools []ToolSpec `json:"tools,omitempty"`
-	// Choice says which tools the model may use: "" or auto, none, required, or the
-	// name of one of Tools.
+	// Choice says which tools the model may use: "" or auto, none, required, or the name of one.
 	Choice    string `json:"choice,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"` // of the answer; 0: as configured
 	// Strategy is the strategy for the prompt; empty: the user's.

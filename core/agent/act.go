@@ -32,10 +32,9 @@ func (r *run) act(ctx context.Context, a answer) error {
 	results := make([]done, len(a.calls))
 	var wg sync.WaitGroup
 	for i, call := range a.calls {
-		if r.clients(call) {
-			continue
+		if !r.clients(call) {
+			wg.Go(func() { results[i] = r.perform(ctx, i, call) })
 		}
-		wg.Go(func() { results[i] = r.perform(ctx, i, call) })
 	}
 	wg.Wait()
 	for _, d := range results { // also of calls that were stopped
@@ -52,10 +51,9 @@ func (r *run) act(ctx context.Context, a answer) error {
 	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
 	r.asked = r.tainted
 	for i, d := range results {
-		if r.clients(a.calls[i]) {
-			continue
+		if !r.clients(a.calls[i]) {
+			r.addResult(a.calls[i], d)
 		}
-		r.addResult(a.calls[i], d)
 	}
 	r.step++
 	return nil
@@ -180,9 +178,7 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 func (r *run) unknown(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
 	d := failed("the call was begun, and the process that made it died: it may have taken effect or not. " +
 		"Tell the person so, and do not repeat it by yourself")
-	if err := r.record(ctx, tool, c, call.Name, fingerprint(call)+d.Text, core.ResultUnknown); err != nil {
-		return done{err: err}
-	}
+	d.err = r.record(ctx, tool, c, call.Name, fingerprint(call)+d.Text, core.ResultUnknown)
 	return d
 }
 
@@ -223,11 +219,8 @@ func (r *run) keep(ctx context.Context, c core.ToolUse, d *done) {
 // recorded returns the journal's entry of a call: a line for its files, if it has any, and
 // its text.
 func (d done) recorded() string {
-	if len(d.kept) == 0 {
-		return d.Text
-	}
 	files, err := json.Marshal(d.kept)
-	if err != nil {
+	if err != nil || len(d.kept) == 0 {
 		return d.Text
 	}
 	return filesLine + string(files) + "\n" + d.Text

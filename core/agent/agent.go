@@ -41,8 +41,7 @@ type Request struct {
 	// Permit decides about a call of an outside tool; tainted means that the turn has read
 	// foreign words, which the person did not write there. nil: all calls are allowed.
 	Permit func(tool core.Tool, tainted bool) Verdict
-	// Tainted means that the prompt contains foreign words. Results of outside tools are
-	// always foreign.
+	// Tainted: the prompt contains foreign words. Results of outside tools are always foreign.
 	Tainted bool
 	// Foreign runs parallel to Messages, and marks those with foreign words. A call that
 	// the model would also make without them needs no question because of them. nil: it is
@@ -75,8 +74,7 @@ type Request struct {
 	// false, the model must answer with what it has. nil: there is no budget.
 	More func(ctx context.Context, req core.ModelRequest) (bool, error)
 
-	// Keep stores the n-th file of a call, so that it can come with the answer. nil: files
-	// are left out.
+	// Keep stores the n-th file of a call, to come with the answer. nil: files are left out.
 	Keep func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
 
 	// OnText receives the whole answer so far, each time it grows. Text that the model
@@ -179,8 +177,7 @@ func (r *run) affordable(ctx context.Context, tools []core.ToolSpec) (bool, erro
 // a system message, because some servers accept these only at the start.
 const noMoreTools = "[No more tools can be used for this answer. Answer now with what you have, and say what is missing.]"
 
-// run is the state of one Run. Messages of prompt from base on are also in out.Messages,
-// except notes.
+// run is the state of one Run. Messages of prompt from base on are in out too, except notes.
 type run struct {
 	Request
 	prompt  []core.ModelMessage
@@ -217,8 +214,7 @@ func newRun(req Request) *run {
 	req.ResultTokens = cmp.Or(req.ResultTokens, 4000)
 	req.ToolTimeout = cmp.Or(req.ToolTimeout, 30*time.Second)
 	req.MaxImages = cmp.Or(req.MaxImages, 4)
-	prompt := make([]core.ModelMessage, len(req.Messages), len(req.Messages)+8)
-	copy(prompt, req.Messages)
+	prompt := append(make([]core.ModelMessage, 0, len(req.Messages)+8), req.Messages...)
 	ids := map[string]bool{}
 	for _, m := range prompt {
 		for _, call := range m.ToolCalls {

@@ -52,8 +52,7 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, erro
 	return r.judge(ctx, strings.TrimSpace(text), last, len(tools) > 0)
 }
 
-// stream reads a completion to its end, or to an error. see gets each delta, with the text
-// so far.
+// stream reads a completion to its end, or to an error. see gets each delta, with the text so far.
 func (r *run) stream(ctx context.Context, req core.ModelRequest,
 	see func(d core.Delta, soFar string)) (text string, last core.Delta, usage *core.Usage, err error) {
 	var b strings.Builder
@@ -73,14 +72,8 @@ func (r *run) stream(ctx context.Context, req core.ModelRequest,
 }
 
 func (r *run) request(tools []core.ToolSpec) core.ModelRequest {
-	return core.ModelRequest{
-		Messages:    r.prompt[:len(r.prompt):len(r.prompt)],
-		Tools:       tools,
-		MaxTokens:   r.MaxOutputTokens,
-		User:        r.Call.User,
-		CachePrefix: r.CachePrefix,
-		Choice:      r.choice(tools),
-	}
+	return core.ModelRequest{Messages: r.prompt[:len(r.prompt):len(r.prompt)], Tools: tools, User: r.Call.User,
+		MaxTokens: r.MaxOutputTokens, CachePrefix: r.CachePrefix, Choice: r.choice(tools)}
 }
 
 // choice returns the Choice of the next request: the client's holds for the first one only.
@@ -155,11 +148,9 @@ const messageTokens = 4
 // wellFormed returns an error unless arguments are a JSON object.
 func wellFormed(arguments string) error {
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(arguments), &object); err != nil {
-		return err
+	err := json.Unmarshal([]byte(arguments), &object)
+	if err == nil && object == nil {
+		err = errors.New("null is not an object")
 	}
-	if object == nil {
-		return errors.New("null is not an object")
-	}
-	return nil
+	return err
 }

@@ -107,8 +107,7 @@ func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, 
 		Model: d.model(use), Tools: d.tools(ctx, use.User), Call: use, Journal: d.Journal, firstStep: firstStepOf(use),
 		Messages: append(head, core.ModelMessage{Role: core.RoleUser, Content: task}),
 		MaxSteps: d.MaxSteps, ToolTokens: d.ToolTokens, ResultTokens: d.ResultTokens, ToolTimeout: d.ToolTimeout,
-		Permit:          permitReading,
-		MaxOutputTokens: d.MaxOutputTokens, Window: d.Window, Tokenizer: d.Tokenizer, Now: d.Now,
+		Permit: permitReading, MaxOutputTokens: d.MaxOutputTokens, Window: d.Window, Tokenizer: d.Tokenizer, Now: d.Now,
 	}
 }
 

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
@@ -58,8 +60,7 @@ func (r *run) sizeOf(m core.ModelMessage) int {
 	return n
 }
 
-// CallTokens is the overhead of a tool call: its id, and the syntax around it and in its
-// arguments.
+// CallTokens is the overhead of a tool call: its id, and the syntax around and in it.
 const CallTokens = 40
 
 // ImageTokens is the size of a picture in a window: what usual models count for a large one.
@@ -84,9 +85,6 @@ func (r *run) fit(tools []core.ToolSpec) bool {
 	schemas := r.schemas
 	if len(tools) == 0 {
 		schemas = 0
-	}
-	if r.over(schemas) <= 0 {
-		return true
 	}
 	last := len(r.results)
 	for last > 0 && r.results[last-1].step == r.step-1 {
@@ -114,15 +112,11 @@ func (r *run) trimWords(i int) {
 		return
 	}
 	m.Content = Truncate(m.Content, leastWords, r.Tokenizer)
-	calls := make([]core.ToolCall, len(m.ToolCalls))
+	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for n, call := range m.ToolCalls {
 		if r.Tokenizer.Count(call.Arguments) > leastWords {
-			call.Arguments = "{}"
+			m.ToolCalls[n].Arguments = "{}"
 		}
-		calls[n] = call
-	}
-	if len(calls) > 0 {
-		m.ToolCalls = calls
 	}
 	r.prompt[i] = m
 	r.weigh(i)
@@ -192,10 +186,7 @@ func (r *run) shortenTo(res result, keep int) int {
 	if keep >= stored.Tokens {
 		return stored.Tokens
 	}
-	stored.Text = Truncate(res.full, keep, r.Tokenizer)
-	if stored.Text == "" {
-		stored.Text = "[trimmed]"
-	}
+	stored.Text = cmp.Or(Truncate(res.full, keep, r.Tokenizer), "[trimmed]")
 	stored.Tokens = r.Tokenizer.Count(stored.Text)
 	r.prompt[res.shown].Content = stored.Text
 	r.weigh(res.shown)

@@ -122,12 +122,9 @@ func (s *Selection) moreOf(left []core.ToolSpec) core.ToolSpec {
 }
 
 func moreSpec(tools []core.ToolSpec) core.ToolSpec {
-	var names []string
-	for _, t := range tools {
-		names = append(names, t.Name)
-	}
 	return core.ToolSpec{Name: MoreTools,
-		Description: "Get tools that are not listed, by their names; then call them. There are: " + strings.Join(names, ", "),
+		Description: "Get tools that are not listed, by their names; then call them. There are: " +
+			(&Registry{specs: tools}).names(),
 		Schema: json.RawMessage(
 			`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`)}
 }
@@ -135,8 +132,7 @@ func moreSpec(tools []core.ToolSpec) core.ToolSpec {
 // shortWords bounds the bytes of a short description.
 const shortWords = 160
 
-// short shortens the description of a tool to its first sentence, and removes the remarks
-// of its schema.
+// short cuts a tool's description to its first sentence, and its schema's remarks.
 func short(spec core.ToolSpec) core.ToolSpec {
 	if first, _, ok := strings.Cut(spec.Description, ". "); ok {
 		spec.Description = first + "."
@@ -155,8 +151,7 @@ func short(spec core.ToolSpec) core.ToolSpec {
 	return spec
 }
 
-// plain removes the remarks of a schema, but not names of its author, such as a property
-// title.
+// plain removes the remarks of a schema, but not names of its author, such as a property title.
 func plain(schema map[string]any) {
 	for _, remark := range []string{"description", "title", "examples", "$schema", "$comment"} {
 		delete(schema, remark)
@@ -205,8 +200,7 @@ func (r *run) more(call core.ToolCall) done {
 	return out
 }
 
-// gain offers the model more tools from the next request on, while they leave room for
-// results.
+// gain offers the model more tools from the next request on, while they leave room for results.
 func (r *run) gain(specs []core.ToolSpec) {
 	for _, spec := range specs {
 		known := slices.ContainsFunc(r.specs, func(s core.ToolSpec) bool { return s.Name == spec.Name })

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -160,10 +161,7 @@ func (TimeNow) Spec() core.ToolSpec {
 
 // Use returns the time of the call in the user's zone, in JSON.
 func (TimeNow) Use(_ context.Context, call core.ToolUse) (core.ToolResult, error) {
-	location := call.Location
-	if location == nil {
-		location = time.UTC
-	}
+	location := cmp.Or(call.Location, time.UTC)
 	now := call.Now.In(location)
 	return core.ResultOf(struct {
 		Date      string `json:"date"`

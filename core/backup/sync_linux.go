@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SyncDisk flushes all written data to the disk of a folder. An error may be about any
-// file there.
+// SyncDisk flushes all written data to the disk of a folder. An error may be about any file there.
 func SyncDisk(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

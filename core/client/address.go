@@ -73,8 +73,7 @@ func Join(ctx context.Context, p People, c Caller, channel string, now time.Time
 type Threads interface {
 	// Thread returns a thread; 0: the continuous one.
 	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
-	// ThreadNamed returns the plain thread that a client calls name, and creates it if there
-	// is none.
+	// ThreadNamed returns the plain thread that a client calls name, and creates it if needed.
 	ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error)
 }
 

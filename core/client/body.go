@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,12 +139,7 @@ func Decode(data []byte, into any, path string, strict bool) error {
 
 func join(path, field string) string { return strings.Trim(path+"."+field, ".") }
 
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return text.Within(s, shown)
-}
+func or(s, other string) string { return cmp.Or(text.Within(s, shown), other) }
 
 // wanted returns the JSON type of a Go type, in words.
 func wanted(t reflect.Type) string {

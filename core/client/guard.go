@@ -1,3 +1,5 @@
+// Package client holds what the interfaces for programs share: authentication by API keys,
+// the addresses of programs, and the decoding of their JSON.
 package client
 
 import (
@@ -5,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +23,82 @@ import (
 
 	"github.com/everthread/everthread/core"
 )
+
+// Form of an API key. Fixed.
+const (
+	prefix  = "et_"
+	signs   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	length  = 40 // random characters
+	hint    = 7  // characters that lists show
+	maxName = 100
+)
+
+// NewKey returns a new API key of a user. secret is the key itself, which is shown once and
+// stored nowhere. scopes are names. It returns core.ErrRefused if a scope is unknown or not
+// for this user, or the name is invalid.
+func NewKey(random io.Reader, u core.User, name string, scopes []string,
+	now time.Time) (k core.APIKey, secret string, err error) {
+	name = strings.Join(strings.Fields(name), " ")
+	if name == "" || len(name) > maxName {
+		return k, "", core.Refuse("a key has a name of 1 to %d bytes, such as the program that it is for", maxName)
+	}
+	granted, err := readScopes(u, scopes)
+	if err != nil {
+		return k, "", err
+	}
+	secret, err = newSecret(random)
+	if err != nil {
+		return k, "", err
+	}
+	return core.APIKey{User: u.ID, Name: name, Hash: Hash(secret), Hint: secret[:hint], Scopes: granted, CreatedAt: now},
+		secret, nil
+}
+
+// Hash returns the stored form of an API key: hex SHA-256.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// Scopes returns all scopes, in the order in which they are shown.
+func Scopes() []core.Capability {
+	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAdmin}
+}
+
+// readScopes returns scopes in their order, each once.
+func readScopes(u core.User, names []string) ([]core.Capability, error) {
+	names = slices.Clone(names)
+	for i, n := range names {
+		if n == "talk" {
+			names[i], n = string(core.CanTalk), string(core.CanTalk)
+		}
+		if !slices.Contains(Scopes(), core.Capability(n)) {
+			return nil, core.Refuse("%q is no scope; there are talk (or chat), read, memory and admin", n)
+		}
+	}
+	if len(names) == 0 {
+		return nil, core.Refuse("a key needs at least one scope: talk, read, memory or admin")
+	}
+	if slices.Contains(names, string(core.CanAdmin)) && u.Role != core.RoleOwner {
+		return nil, core.Refuse("only the owner's keys may have the scope admin")
+	}
+	return slices.DeleteFunc(Scopes(), func(s core.Capability) bool { return !slices.Contains(names, string(s)) }), nil
+}
+
+// newSecret returns a key. It skips bytes that would bias the characters.
+func newSecret(random io.Reader) (string, error) {
+	const fair = 256 - 256%len(signs)
+	out := []byte(prefix)
+	for b := make([]byte, 1); len(out) < len(prefix)+length; {
+		if _, err := io.ReadFull(random, b); err != nil {
+			return "", fmt.Errorf("make a key: %w", err)
+		}
+		if int(b[0]) < fair {
+			out = append(out, signs[int(b[0])%len(signs)])
+		}
+	}
+	return string(out), nil
+}
 
 // KeyStore is the part of a store that a Guard uses.
 type KeyStore interface {
@@ -111,8 +190,7 @@ func (c Caller) Acting(r *http.Request, now time.Time) *http.Request {
 	return r.WithContext(core.WithActor(r.Context(), core.Actor{Via: core.ViaKey, ID: c.Key.ID, At: now}))
 }
 
-// Admit returns the caller of a request that needs a scope. Errors are a *Refusal, or the
-// store's.
+// Admit returns the caller of a request that needs a scope. Errors are a *Refusal, or the store's.
 func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	c, err := g.Identify(r)
 	if err == nil && !c.Allows(scope) {
@@ -121,8 +199,7 @@ func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	return c, err
 }
 
-// Allows reports whether a program has a scope. Only the owner's keys can have
-// core.CanAdmin.
+// Allows reports whether a program has a scope. Only the owner's keys can have core.CanAdmin.
 func (c Caller) Allows(s core.Capability) bool {
 	return c.Key.Allows(s) && (s != core.CanAdmin || c.User.Role == core.RoleOwner)
 }
@@ -154,7 +231,9 @@ func (g *Guard) Identify(r *http.Request) (Caller, error) {
 }
 
 func (g *Guard) find(ctx context.Context, secret, hash string) (core.APIKey, core.User, error) {
-	if !isKey(secret) {
+	rest, ok := strings.CutPrefix(secret, prefix)
+	if !ok || len(rest) != length ||
+		strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(signs, r) }) {
 		return core.APIKey{}, core.User{}, core.ErrNotFound
 	}
 	k, u, err := g.Store.APIKey(ctx, hash)

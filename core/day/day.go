@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // At returns the day of t. zone nil is UTC. startsAt (0 up to 24 h,
@@ -23,7 +24,10 @@ import (
 func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Duration) core.Day {
 	zone = cmp.Or(zone, time.UTC)
 	d := of(t, zone, startsAt)
-	next := d.following(zone)
+	next := d.plus(1)
+	for !next.exists(zone) {
+		next = next.plus(1)
+	}
 	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: next.at(startsAt, zone)}
 	out.Finalize = later(next.at(finalizeAt, zone), out.End)
 	out.Post = later(next.at(postAt, zone), out.Finalize)
@@ -40,8 +44,7 @@ func Parse(label string) (time.Time, error) {
 	return t, nil
 }
 
-// Clock returns a time of day, written HH:MM from 00:00 to 23:59, as the time
-// since midnight.
+// Clock returns a time of day, written HH:MM from 00:00 to 23:59, as the time since midnight.
 func Clock(s string) (time.Duration, error) {
 	t, err := time.Parse("15:04", s)
 	if err != nil || len(s) != len("15:04") {
@@ -87,14 +90,6 @@ func (d date) exists(zone *time.Location) bool {
 	return y == d.midnight.Year() && m == d.midnight.Month() && n == d.midnight.Day()
 }
 
-// following returns the next date that exists.
-func (d date) following(zone *time.Location) date {
-	for d = d.plus(1); !d.exists(zone); {
-		d = d.plus(1)
-	}
-	return d
-}
-
 // at returns the first instant at which the zone's clock shows d at clock, or later.
 func (d date) at(clock time.Duration, zone *time.Location) time.Time {
 	return First(d.midnight.Add(clock), zone)
@@ -127,4 +122,37 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// Label parses a date as people type it, for a user with these settings at a time. It
+// returns the label of the day; ok is false if the text is no date.
+func (c Calendar) Label(s core.Settings, now time.Time, text string) (label string, ok bool) {
+	today := c.Day(s, now)
+	label, ok = when.Date(text, today.Label)
+	if ok && label == when.Yesterday { // a zone may skip a date
+		label = c.Day(s, today.Start.Add(-time.Nanosecond)).Label
+	}
+	return label, ok
+}
+
+// Name returns the name of a day on the day today (both are labels): Today,
+// Yesterday, or its weekday and date, with the year if it is another one.
+// language is a BCP 47 tag. A label that is no date is returned unchanged.
+func Name(label, today, language string) string {
+	d, err := Parse(label)
+	if err != nil {
+		return label
+	}
+	now, err := Parse(today)
+	switch {
+	case err == nil && d.Equal(now):
+		return when.TodayName(language)
+	case err == nil && d.AddDate(0, 0, 1).Equal(now):
+		return when.YesterdayName(language)
+	}
+	name := when.DateName(d, language)
+	if err != nil || d.Year() != now.Year() {
+		name += fmt.Sprintf(" %04d", d.Year())
+	}
+	return name
 }

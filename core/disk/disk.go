@@ -24,8 +24,7 @@ type File interface {
 	Close() error
 }
 
-// Wrap wraps the files that a program writes, for tests of full or failing disks. Nil
-// wraps nothing.
+// Wrap wraps the files that a program writes, to test full or failing disks. Nil wraps nothing.
 type Wrap func(f File) File
 
 // Take returns the file to write to instead of f.
@@ -36,8 +35,7 @@ func (w Wrap) Take(f File) File {
 	return w(f)
 }
 
-// Sweep removes the files of a pattern that no process has locked: those of killed
-// writers.
+// Sweep removes the files of a pattern that no process has locked: those of killed writers.
 func Sweep(pattern string, lock func(path string) (unlock func(), err error)) {
 	abandoned, _ := filepath.Glob(pattern) // none if a folder's name makes it a bad pattern
 	for _, path := range abandoned {
@@ -62,8 +60,7 @@ func Full(err error) bool {
 	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == handleDiskFull || code == diskFull)
 }
 
-// StoreFull reports whether err means that a database could not grow, and whether it
-// is on a server.
+// StoreFull reports whether err means that a database could not grow, and whether on a server.
 func StoreFull(err error) (full, server bool) {
 	var coded interface{ SQLState() string }
 	if errors.As(err, &coded) {

@@ -93,8 +93,7 @@ func (s *sink) page(p Page) error {
 	return s.put(p)
 }
 
-// flow passes on text without pages as pages of about pageSize bytes, cut after a line
-// or else a word.
+// flow passes on text without pages as pages of about pageSize bytes, cut after a line or word.
 func (s *sink) flow(title, text string) error {
 	text = tidy(text)
 	for text != "" {
@@ -164,12 +163,9 @@ func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page)
 }
 
 func readKind(ctx context.Context, kind string, src Source, data []byte, s *sink) error {
-	if kind == PDF {
-		return readPDF(ctx, data, src.Cache, s)
-	}
 	readers := map[string]func([]byte, *sink) error{DOCX: readDOCX, PPTX: readPPTX, XLSX: readXLSX, ODT: readODF,
 		ODS: readODF, ODP: readODF, EPUB: readEPUB, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown, Text: readText,
-		Code: readText}
+		Code: readText, PDF: func(data []byte, s *sink) error { return readPDF(ctx, data, src.Cache, s) }}
 	if read := readers[kind]; read != nil {
 		return read(data, s)
 	}

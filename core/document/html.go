@@ -2,12 +2,17 @@ package document
 
 import (
 	"bytes"
+	"encoding/xml"
 	"errors"
 	"io"
+	"net/url"
+	"path"
 	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/everthread/everthread/core"
 )
 
 // readHTML reads the visible text of a web page.
@@ -46,19 +51,17 @@ func webText(source string) (title, text string, err error) {
 	z := html.NewTokenizer(bytes.NewReader([]byte(source)))
 	z.SetMaxBuf(4 << 20)
 	w := &web{}
-	for {
+	for w.out.Len() <= maxText {
 		kind := z.Next()
+		if kind == html.ErrorToken && !errors.Is(z.Err(), io.EOF) {
+			return "", "", z.Err()
+		}
 		if kind == html.ErrorToken {
-			if err := z.Err(); !errors.Is(err, io.EOF) {
-				return "", "", err
-			}
-			return strings.TrimSpace(w.title.String()), w.out.String(), nil
+			break
 		}
 		w.token(kind, z.Token())
-		if w.out.Len() > maxText {
-			return strings.TrimSpace(w.title.String()), w.out.String(), nil
-		}
 	}
+	return strings.TrimSpace(w.title.String()), w.out.String(), nil
 }
 
 func (w *web) token(kind html.TokenType, t html.Token) {
@@ -121,9 +124,7 @@ func (w *web) begin(t html.Token) {
 
 // line begins a line, unless one has just begun.
 func (w *web) line() {
-	w.gap = false
-	if w.cells > 0 {
-		w.gap = true
+	if w.gap = w.cells > 0; w.gap {
 		return
 	}
 	if s := w.out.String(); s != "" && s[len(s)-1] != '\n' {
@@ -151,4 +152,76 @@ func (w *web) text(data string) {
 	w.out.WriteString(strings.Join(words, " "))
 	last := data[len(data)-1]
 	w.gap = last == ' ' || last == '\n' || last == '\t'
+}
+
+// maxChapter bounds a chapter of a book, in bytes.
+const maxChapter = 8 << 20
+
+// readEPUB reads the chapters of a book in reading order.
+func readEPUB(data []byte, s *sink) error {
+	a, err := openArchive(data)
+	if err != nil {
+		return err
+	}
+	if a.files["META-INF/rights.xml"] != nil { // the shop's copy protection
+		return &Fault{Problem: core.DocumentEncrypted}
+	}
+	chapters, err := spine(a)
+	if err != nil {
+		return err
+	}
+	for _, name := range chapters {
+		data, err := a.bytes(name, maxChapter)
+		if errors.Is(err, errPart) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		title, text, err := webText(decoded(data, "text/html"))
+		if err != nil {
+			return err
+		}
+		if err := s.flow(heading(title, text), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heading returns the title of a chapter: its first line if short, else the title of its file.
+func heading(title, text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if len(first) <= 100 {
+		return first
+	}
+	return title
+}
+
+// spine returns the files of the chapters.
+func spine(a *archive) ([]string, error) {
+	root := ""
+	err := a.begun("META-INF/container.xml", func(e xml.StartElement) {
+		if e.Name.Local == "rootfile" && root == "" {
+			root = attribute(e, "full-path")
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	var out []string
+	err = a.begun(root, func(e xml.StartElement) {
+		switch e.Name.Local {
+		case "item":
+			if href, err := url.PathUnescape(attribute(e, "href")); err == nil {
+				files[attribute(e, "id")] = path.Join(path.Dir(root), href)
+			}
+		case "itemref":
+			if name := files[attribute(e, "idref")]; name != "" && len(out) < maxParts {
+				out = append(out, name)
+			}
+		}
+	})
+	return out, err
 }

@@ -168,13 +168,11 @@ func (o *open) endRow() error {
 	}
 	cells := o.cells
 	o.cells, o.blank = nil, 0
-	if o.sheet == nil {
-		if len(cells) > 0 {
-			o.text.out.WriteString(row(cells) + "\n")
-		}
+	switch {
+	case len(cells) == 0:
 		return nil
-	}
-	if len(cells) == 0 {
+	case o.sheet == nil:
+		o.text.out.WriteString(row(cells) + "\n")
 		return nil
 	}
 	for range min(max(1, o.again), mostRows) {

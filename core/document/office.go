@@ -1,14 +1,18 @@
 package document
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/xuri/excelize/v2"
+
+	"github.com/everthread/everthread/core"
 )
 
-// prose extracts text from the XML of office programs: a line for each paragraph and
-// each row of a table.
+// prose extracts text from the XML of office programs: a line for each paragraph or table row.
 type prose struct {
 	out   strings.Builder
 	cell  strings.Builder
@@ -18,8 +22,7 @@ type prose struct {
 	text  bool // within a text element
 }
 
-// token reads a token of the elements that Word and slides share: texts, paragraphs and
-// tables.
+// token reads a token of the elements that Word and slides share: texts, paragraphs and tables.
 func (p *prose) token(t xml.Token) {
 	switch e := t.(type) {
 	case xml.StartElement:
@@ -113,13 +116,10 @@ func readDOCX(data []byte, s *sink) error {
 	for _, notes := range []string{"word/footnotes.xml", "word/endnotes.xml"} {
 		w.text = prose{}
 		err := a.elements(notes, w.token)
-		if errors.Is(err, errPart) {
-			continue
-		}
 		if err == nil {
 			err = s.flow("Notes", w.text.take())
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errPart) {
 			return err
 		}
 	}
@@ -234,4 +234,54 @@ func drawn(a *archive, name string) (string, error) {
 		return nil
 	})
 	return p.take(), err
+}
+
+// readXLSX reads the sheets of a workbook, with cells as displayed.
+func readXLSX(data []byte, s *sink) error {
+	a, err := openArchive(data)
+	if err != nil {
+		return err
+	}
+	for _, f := range a.files { // the stated sizes; the library counts the real ones
+		if a.left -= int64(min(f.UncompressedSize64, maxInflated+1)); a.left < 0 {
+			return &Fault{Problem: core.DocumentBomb}
+		}
+	}
+	book, err := excelize.OpenReader(bytes.NewReader(data), excelize.Options{UnzipSizeLimit: maxInflated,
+		UnzipXMLSizeLimit: 16 << 20})
+	switch {
+	case errors.Is(err, excelize.ErrWorkbookPassword), errors.Is(err, excelize.ErrWorkbookFileFormat):
+		return fault(core.DocumentEncrypted, err)
+	case err != nil:
+		return err
+	}
+	defer func() { _ = book.Close() }() // its files are in the process's temporary folder
+	for _, name := range book.GetSheetList() {
+		if err := readSheet(book, name, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSheet(book *excelize.File, name string, s *sink) error {
+	t := table{sink: s, title: name}
+	rows, err := book.Rows(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		cells, err := rows.Columns()
+		if err != nil {
+			return errors.Join(t.end(), err)
+		}
+		if err := t.add(cells[:min(len(cells), mostCells)]); err != nil {
+			return err
+		}
+	}
+	if err := rows.Error(); err != nil {
+		return errors.Join(t.end(), err)
+	}
+	return t.end()
 }

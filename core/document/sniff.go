@@ -72,8 +72,7 @@ func Kind(name, media string, data []byte) string {
 	return byType(media, seen)
 }
 
-// byType returns the kind of a text without a known ending, by its stated type and its
-// content's.
+// byType returns the kind of a text without a known ending, by its stated type and its content's.
 func byType(media, seen string) string {
 	base, _, _ := mime.ParseMediaType(media)
 	switch {
@@ -96,16 +95,13 @@ func zipped(data []byte) string {
 	if err != nil {
 		return broken(data)
 	}
+	parts := map[string]string{"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
 	for _, f := range z.File[:min(len(z.File), 200)] {
 		switch {
 		case f.Name == "mimetype" && f.UncompressedSize64 < 200:
 			return ofMimetype(f)
-		case f.Name == "word/document.xml":
-			return DOCX
-		case f.Name == "ppt/presentation.xml":
-			return PPTX
-		case f.Name == "xl/workbook.xml":
-			return XLSX
+		case parts[f.Name] != "":
+			return parts[f.Name]
 		}
 	}
 	return ""
@@ -116,8 +112,7 @@ var mimetypes = map[string]string{ODT: "application/vnd.oasis.opendocument.text"
 	ODS: "application/vnd.oasis.opendocument.spreadsheet", ODP: "application/vnd.oasis.opendocument.presentation",
 	EPUB: "application/epub+zip"}
 
-// broken returns the kind of a zipped file without its list of parts, by the names in its
-// bytes.
+// broken returns the kind of a zipped file without its list of parts, by the names in its bytes.
 func broken(data []byte) string {
 	parts := map[string]string{DOCX: "word/document.xml", PPTX: "ppt/slides/", XLSX: "xl/worksheets/"}
 	maps.Copy(parts, mimetypes)

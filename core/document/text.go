@@ -102,8 +102,7 @@ func (t *table) add(cells []string) error {
 	if line == "" {
 		return nil
 	}
-	t.rows++
-	if t.rows == 1 {
+	if t.rows++; t.rows == 1 {
 		t.head = clip(line, pageSize/4)
 	}
 	if t.body.Len() > 0 && t.body.Len()+len(line) > pageSize {
@@ -130,8 +129,7 @@ func (t *table) end() error {
 	return t.flush()
 }
 
-// ligatures are the texts of ligatures, also of old TeX fonts, which have them at control
-// characters.
+// ligatures are the texts of ligatures, those of old TeX fonts at control characters too.
 var ligatures = map[rune]string{0x10: "“", 0x11: "”", 0x15: "–", 0x16: "—", 0x1B: "ff", 0x1C: "fi", 0x1D: "fl",
 	0x1E: "ffi", 0x1F: "ffl", 'ﬀ': "ff", 'ﬁ': "fi", 'ﬂ': "fl", 'ﬃ': "ffi", 'ﬄ': "ffl",
 	0x02: ""} // a hyphen at the end of a line, between the halves of a word

@@ -88,8 +88,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// elements calls see for each token of the XML of a part, without resolving its own
-// entities.
+// elements calls see for each token of the XML of a part, without resolving its own entities.
 func (a *archive) elements(name string, see func(xml.Token) error) error {
 	r, err := a.part(name)
 	if err != nil {
@@ -132,8 +131,7 @@ func (a *archive) begun(name string, see func(xml.StartElement)) error {
 	})
 }
 
-// attribute returns an attribute of an element by its name without a prefix, empty if
-// there is none.
+// attribute returns an element's attribute by its name without a prefix, empty if it has none.
 func attribute(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {

@@ -37,8 +37,7 @@ type Store interface {
 
 // Windows cuts a conversation into texts for embedding. Its methods are pure.
 type Windows interface {
-	// Cut makes windows of a day's messages, and returns the last message that is in
-	// one; 0: none is.
+	// Cut makes windows of a day's messages, and returns the last message in one; 0: none is.
 	Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID)
 	// Text returns the text of a window to embed; empty: none.
 	Text(messages []core.Message) string
@@ -46,8 +45,7 @@ type Windows interface {
 	Passages(messages []core.Message) []core.Passage
 }
 
-// Worker runs the jobs of core.QueueEmbed. All fields are required. It is
-// safe for concurrent use.
+// Worker runs the jobs of core.QueueEmbed. All fields are required. It is safe for concurrent use.
 type Worker struct {
 	Store     Store
 	Jobs      *job.Worker
@@ -67,10 +65,9 @@ func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
 // do embeds a user's pending texts, and ends the job.
 func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	err := w.work(ctx, j.User)
-	if err == nil {
-		return w.Jobs.Finish(ctx, j)
-	}
 	switch {
+	case err == nil:
+		return w.Jobs.Finish(ctx, j)
 	case errors.Is(err, core.ErrChanged):
 		return &job.Later{At: w.Now().Add(time.Second)} // the day may still be changing
 	case ctx.Err() == nil:
@@ -95,8 +92,7 @@ func (w *Worker) work(ctx context.Context, user core.UserID) error {
 	return r.fail(ctx, r.vectors(ctx))
 }
 
-// fail marks the pending texts with an error that only a person can fix, so that it
-// is visible.
+// fail marks the pending texts with an error that only a person can fix, so that it is visible.
 func (r *round) fail(ctx context.Context, err error) error {
 	m, ok := errors.AsType[*core.ModelError](err)
 	if !ok || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {

@@ -164,8 +164,7 @@ func (r *round) embed(ctx context.Context, list []wanted) error {
 	return r.store(ctx, list)
 }
 
-// ask embeds texts. It returns one vector for each, of the same length throughout a job,
-// or an error.
+// ask embeds texts: it returns a vector for each, of the same length throughout a job.
 func (r *round) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := r.embedder.Embed(ctx, texts)
 	if err != nil {
@@ -291,7 +290,5 @@ func padded(v []float32) ([]float32, error) {
 		return nil, &core.ModelError{Kind: core.ModelConfig,
 			Err: fmt.Errorf("a vector of %d dimensions cannot be stored; at most %d can", len(v), core.VectorSize)}
 	}
-	out := make([]float32, core.VectorSize)
-	copy(out, v)
-	return out, nil
+	return append(slices.Clone(v), make([]float32, core.VectorSize-len(v))...), nil
 }

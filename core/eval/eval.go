@@ -37,8 +37,7 @@ type Scene struct {
 	Days     int      `json:"days"`   // days of small talk meanwhile
 	Channel  string   `json:"channel,omitempty"`
 	Ask      string   `json:"ask"`
-	// Expect holds groups of words. A right answer has a word of each, regardless of
-	// case and accents.
+	// Expect holds groups of words. A right answer has one of each, in any case or accents.
 	Expect [][]string `json:"expect"`
 }
 
@@ -51,8 +50,7 @@ type Scenes struct {
 // ErrNoScene means that no scene has a matching name.
 var ErrNoScene = errors.New("no scene has such a name")
 
-// Load reads a file of scenes, or the built-in ones, and keeps those whose names contain
-// only.
+// Load reads a file of scenes, or the built-in ones, and keeps those whose names contain only.
 func Load(path, only string) (Scenes, error) {
 	var out Scenes
 	data := builtinScenes
@@ -91,11 +89,9 @@ type Result struct {
 func (r Report) Write(w io.Writer) {
 	right := 0
 	for _, s := range r.Scenes {
-		mark := "ok   "
+		mark := "WRONG"
 		if s.Right {
-			right++
-		} else {
-			mark = "WRONG"
+			right, mark = right+1, "ok   "
 		}
 		fmt.Fprintf(w, "%s  %s\n", mark, s.Name)
 		if !s.Right {
@@ -265,9 +261,8 @@ func (s *stage) say(ctx context.Context, to core.Address, text string) (string, 
 	ctx, cancel := context.WithTimeout(ctx, sayFor)
 	defer cancel()
 	s.events++
-	now := s.clock()
 	in := core.Inbound{Address: to, EventID: fmt.Sprint(s.events), NativeID: fmt.Sprint(s.events), Kind: core.InMessage,
-		Text: text, SentAt: now}
+		Text: text, SentAt: s.clock()}
 	if err := s.Receive(ctx, in); err != nil {
 		return "", err
 	}
@@ -335,12 +330,9 @@ func (s *stage) advance(ctx context.Context, user core.UserID, d time.Duration) 
 // summarizing reports whether summaries are being written.
 func (s *stage) summarizing(ctx context.Context) (bool, error) {
 	stats, err := s.store.QueueStats(ctx)
-	for _, q := range stats {
-		if q.Queue == core.QueueSummarize && q.State != core.JobDead {
-			return true, err
-		}
-	}
-	return false, err
+	return slices.ContainsFunc(stats, func(q core.QueueStat) bool {
+		return q.Queue == core.QueueSummarize && q.State != core.JobDead
+	}), err
 }
 
 // holds reports whether an answer has a word of each group.

@@ -259,12 +259,10 @@ func (x *export) files() error {
 		if err := x.ctx.Err(); err != nil {
 			return err
 		}
-		err := x.copy(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		switch err := x.copy(path); {
+		case errors.Is(err, fs.ErrNotExist):
 			missing += path + "\n"
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}

@@ -22,16 +22,14 @@ const (
 	maxEntries = 200_000
 	// maxListing bounds the list of files of a ZIP file: names and comments take memory.
 	maxListing = 128 << 20
-	// maxRatio bounds the size of a compressed text by its compressed size, beyond
-	// freeSize.
+	// maxRatio bounds the size of a compressed text by its compressed size, beyond freeSize.
 	maxRatio = 200
 	freeSize = 64 << 20
 	// maxElement bounds one message, or one conversation where these are decoded whole.
 	maxElement = 64 << 20
 )
 
-// Archive is the export of a service: a text or JSON file with files beside it, a
-// folder, or a ZIP file.
+// Archive is the export of a service: a text or JSON file and others, a folder, or a ZIP file.
 type Archive struct {
 	main  string // the name of a single file
 	root  *os.Root
@@ -132,8 +130,7 @@ func readDirectory(f *os.File) (*zip.Reader, error) {
 	return z, err
 }
 
-// listing counts the entries of a ZIP file while its list is read: the stated length
-// is not trusted.
+// listing counts the entries of a ZIP file while its list is read, as its length may be false.
 type listing struct {
 	io.ReaderAt
 	counting bool
@@ -210,8 +207,7 @@ func (a *Archive) text(name string) (io.ReadCloser, error) {
 	return &bounded{r, freeSize + maxRatio*int64(a.files[name].CompressedSize64)}, nil
 }
 
-// file opens a file of at most limit bytes. fs.ErrNotExist: there is no regular file of
-// that name.
+// file opens a file of at most limit bytes. fs.ErrNotExist: there is no regular file of that name.
 func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 	switch size, there := a.size(name); {
 	case !there:

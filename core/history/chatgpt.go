@@ -167,8 +167,7 @@ func (m *chatgptMessage) shown() bool {
 		m.Content.Type == "code")
 }
 
-// text returns the text of a message, with placeholders for its files, and adds these
-// to l.
+// text returns the text of a message, with placeholders for its files, and adds these to l.
 func (m *chatgptMessage) text(l *Line, files map[string]string) string {
 	var parts []string
 	names := map[string]chatgptAttachment{}

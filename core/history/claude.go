@@ -121,8 +121,7 @@ const maxCuts = 100
 // first reports whether a message has no parent.
 func (m claudeMessage) first() bool { return strings.Trim(m.Parent, "0-48") == "" }
 
-// newestBefore returns the newest message that is in left and, unless t is zero, older
-// than t.
+// newestBefore returns the newest message that is in left and, unless t is zero, older than t.
 func newestBefore(all []claudeMessage, left map[string]claudeMessage, t time.Time) (newest claudeMessage, ok bool) {
 	for _, m := range all {
 		if _, is := left[m.ID]; is && (t.IsZero() || m.Created.Before(t)) && !m.Created.Before(newest.Created.Time) {

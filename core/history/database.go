@@ -29,8 +29,7 @@ type database struct {
 	have map[string]map[string]bool // the columns of tables, once checked
 }
 
-// openDatabase copies an SQLite database of an archive with its write-ahead log. The
-// caller closes it.
+// openDatabase copies an archive's SQLite database with its write-ahead log. The caller closes it.
 func openDatabase(a *Archive, name string) (*database, error) {
 	dir, err := os.MkdirTemp("", "everthread-import-*")
 	if err != nil {

@@ -21,12 +21,6 @@ type document struct {
 	out   output
 }
 
-func newDocument(name string, r io.ReadCloser, out output) *document {
-	piece := &bounded{r, maxElement}
-	in := skipMark(piece)
-	return &document{json.NewDecoder(in), in, piece, name, out}
-}
-
 // document reads a JSON file of the archive piece by piece. If it is broken somewhere,
 // the rest is left out.
 func (a *Archive) document(name string, out output, read func(d *document) error) error {
@@ -35,7 +29,9 @@ func (a *Archive) document(name string, out output, read func(d *document) error
 		return err
 	}
 	defer r.Close()
-	d := newDocument(name, r, out)
+	piece := &bounded{r, maxElement}
+	in := skipMark(piece)
+	d := &document{json.NewDecoder(in), in, piece, name, out}
 	return d.ended(read(d))
 }
 
@@ -164,8 +160,7 @@ func (p *piece[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ended reports a truncated or broken end of a document as left out: the part before
-// it counts.
+// ended reports a truncated or broken end of a document as left out: the part before it counts.
 func (d *document) ended(err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -183,8 +178,7 @@ func (d *document) ended(err error) error {
 	return nil
 }
 
-// eachLine calls f with each line of a text file, counted from 1. Lines that are too
-// long are left out.
+// eachLine calls f with each line of a text file, from 1. Lines that are too long are left out.
 func eachLine(a *Archive, name string, out output, f func(n int, line []byte) error) error {
 	r, err := a.text(name)
 	if err != nil {
@@ -282,10 +276,4 @@ func clip(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
-}
-
-// lengthOf returns a duration in the form of placeholders.
-func lengthOf(d time.Duration) string {
-	s := int(d.Seconds())
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

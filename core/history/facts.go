@@ -60,8 +60,7 @@ var (
 	listItem = regexp.MustCompile(`^\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+(.*)$`)
 )
 
-// statements returns the list items and paragraphs of a Markdown text, each with the
-// heading above it.
+// statements returns the list items and paragraphs of a Markdown text, with their headings.
 func statements(markdown string) []string {
 	var out []string
 	var above, open string

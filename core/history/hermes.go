@@ -41,8 +41,7 @@ type hermesMessage struct {
 	Display   string          `json:"display_kind"`
 }
 
-// readHermes reads the folder of Hermes Agent: its database, or exports of it, and its
-// memory.
+// readHermes reads the folder of Hermes Agent: its database, or exports of it, and its memory.
 func readHermes(a *Archive, sources []string, o Options, out output) error {
 	h := &hermes{archive: a, out: silent(), seen: map[[16]byte]bool{}, people: map[string]int{}}
 	read := h.database

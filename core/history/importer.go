@@ -102,7 +102,11 @@ func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options
 	for range batches { // until the reader has ended
 	}
 	r.work.Wait()
-	if err = errors.Join(err, ignoreCancelled(<-read)); err == nil {
+	ended := <-read
+	if errors.Is(ended, context.Canceled) { // it was told to stop
+		ended = nil
+	}
+	if err = errors.Join(err, ended); err == nil {
 		err = wanted.Err()
 	}
 	switch {
@@ -113,14 +117,6 @@ func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options
 		err = r.remember(wanted)
 	}
 	return r.result, err
-}
-
-// ignoreCancelled drops the error of a reader that was told to stop.
-func ignoreCancelled(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // run is one import.

@@ -140,8 +140,7 @@ func (a lettaAgent) read(name string, exported time.Time, out output) error {
 	return out.pass(ls[max(begun, 0):], exported)
 }
 
-// speaks reports whether an agent talks to the user with a tool: its other text is
-// reasoning.
+// speaks reports whether an agent talks to the user with a tool: its other text is reasoning.
 func (a lettaAgent) speaks() bool {
 	for _, m := range a.Messages {
 		for _, c := range m.v.Calls {

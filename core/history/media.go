@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,8 +79,7 @@ const mediaRatio = 50
 // errBomb means that the files of an archive exceed its room.
 var errBomb = errors.New("the files of the archive take too much")
 
-// room returns the bytes that the files of an archive may take together. Each has at most
-// largest bytes.
+// room returns the bytes that all files of an archive may take. Each has at most largest.
 func (a *Archive) room(largest int64) int64 {
 	if a.zip == nil {
 		return math.MaxInt64
@@ -194,8 +194,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 func (m *Media) path(file string) string { return filepath.Join(m.Dir, filepath.FromSlash(file)) }
 
-// keep writes a file under a temporary name, syncs and renames it. It returns its size
-// and type.
+// keep writes a file under a temporary name, syncs and renames it. It returns its size and type.
 func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind string, err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return 0, "", err
@@ -259,15 +258,11 @@ func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bo
 	return nil
 }
 
-// sniffed returns the type of a file by its first bytes, or by its name if those are
-// not conclusive.
+// sniffed returns the type of a file by its first bytes, else by its name.
 func sniffed(f File, head []byte) string {
 	kind := http.DetectContentType(head)
 	if kind != "application/octet-stream" && kind != "text/plain; charset=utf-8" {
 		return kind
 	}
-	if named := mime.TypeByExtension(path.Ext(f.Name)); named != "" {
-		return named
-	}
-	return kind
+	return cmp.Or(mime.TypeByExtension(path.Ext(f.Name)), kind)
 }

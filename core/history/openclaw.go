@@ -44,7 +44,9 @@ type openclaw struct {
 func readOpenClaw(a *Archive, bases []string, o Options, out output) error {
 	r := &openclaw{archive: a, out: out, people: map[string]int{}}
 	files := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" || archived.MatchString(base) })
-	notes := a.find(openclawNotes)
+	notes := a.find(func(base string) bool { // the workspace's memory, and what describes the agent
+		return slices.Contains([]string{"MEMORY.md", "USER.md", "SOUL.md", "IDENTITY.md"}, base) || dated.MatchString(base)
+	})
 	switch {
 	case a.main != "" && path.Ext(a.main) == ".sqlite":
 		files, notes = nil, nil
@@ -84,12 +86,6 @@ var (
 	archived = regexp.MustCompile(`\.jsonl\.(deleted|reset)\.[^/]*$`)
 	dated    = regexp.MustCompile(`^\d{4}-\d\d-\d\d.*\.md$`)
 )
-
-// openclawNotes reports whether a file of a workspace belongs to its memory, or describes
-// the agent.
-func openclawNotes(base string) bool {
-	return slices.Contains([]string{"MEMORY.md", "USER.md", "SOUL.md", "IDENTITY.md"}, base) || dated.MatchString(base)
-}
 
 // openclawPerson returns the owner of a session by its key, or why it cannot be imported.
 func openclawPerson(key string) (person, why string) {
@@ -270,9 +266,6 @@ func openclawShown(each func(see func(openclawEntry)) error) (map[string]bool, e
 	return leafPath(parents, last), err
 }
 
-// silentAnswer reports whether OpenClaw shows an answer to nobody.
-func silentAnswer(text string) bool { return text == "NO_REPLY" || text == "HEARTBEAT_OK" }
-
 // about matches OpenClaw's header of a message, which tells the model its origin.
 var about = regexp.MustCompile("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
 
@@ -312,7 +305,7 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 	if l.Text == "" && len(l.Files) == 0 {
 		return nil // it only called a tool
 	}
-	if silentAnswer(l.Text) {
+	if l.Text == "NO_REPLY" || l.Text == "HEARTBEAT_OK" { // it is shown to nobody
 		r.out.count(notTyped)
 		return nil
 	}

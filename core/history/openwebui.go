@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -108,7 +109,8 @@ func (r openWebUIRow) read(out output) error {
 	title := cmp.Or(r.Title, r.Chat.Title)
 	switch {
 	case h == nil && r.Content != "":
-		out.fact(Fact{Text: r.Content, From: "memories", At: latest(r.Updated, r.Created).Time})
+		out.fact(Fact{Text: r.Content, From: "memories",
+			At: slices.MaxFunc([]time.Time{r.Updated.Time, r.Created.Time}, time.Time.Compare)})
 		return nil
 	case h == nil:
 		out.left("conversation "+cmp.Or(title, r.ID), oddForm)
@@ -125,14 +127,6 @@ func (r openWebUIRow) read(out output) error {
 		}
 	}
 	return out.pass(ls, r.Created.Time)
-}
-
-// latest returns the later of two moments.
-func latest(a, b moment) moment {
-	if a.Before(b.Time) {
-		return b
-	}
-	return a
 }
 
 // branch returns the shown messages, oldest first; the rest is counted.

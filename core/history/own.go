@@ -3,19 +3,24 @@ package history
 import (
 	"bufio"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// ownMessage is a message of our own export, or of any JSON Lines file with a role, a
-// text and a time.
+// ownMessage is a message of our export, or of any JSON Lines file with role, text and time.
 type ownMessage struct {
 	Thread    core.ThreadID    `json:"thread"`
 	ID        core.MessageID   `json:"id"`
@@ -153,4 +158,188 @@ func sibling[T any](a *Archive, name string, f func(T) error) error {
 		return nil
 	}
 	return err
+}
+
+// sum is the digest of one entry of an export.
+type sum = [sha256.Size]byte
+
+// DigestFile returns the digest of the archive in a file.
+func DigestFile(path string) (string, error) {
+	a, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	return Digest(a)
+}
+
+// digester makes the digest of an export.
+type digester struct {
+	archive *Archive
+	base    string                    // the name of messages.jsonl
+	marks   map[core.MessageID]string // digests of messages
+	threads map[core.ThreadID]hash.Hash
+}
+
+// Digest returns a hash of the contents of an export of ours: every message with its
+// revisions, tool calls and the bytes of its files, and summaries, memory, standing
+// instructions, loops, reminders and tasks. It omits what a store assigns or derives: ids,
+// names of files, settings, the audit and the text of documents. So an export has the same
+// digest as an export of the store that imported it. It is empty for an archive that is no
+// complete export of ours.
+func Digest(a *Archive) (string, error) {
+	names := a.find(called("messages.jsonl"))
+	if len(names) == 0 || a.main != "" {
+		return "", nil
+	}
+	d := &digester{archive: a, base: names[0], marks: map[core.MessageID]string{},
+		threads: map[core.ThreadID]hash.Hash{}}
+	if err := eachJSON(a, d.base, silent(), d.message); err != nil {
+		return "", err
+	}
+	whole := sha256.New()
+	var threads []sum
+	for _, t := range d.threads {
+		threads = append(threads, sum(t.Sum(nil)))
+	}
+	d.write(whole, "messages", threads)
+	err := errors.Join(part(d, whole, "summaries.jsonl", d.summary), part(d, whole, "memory.jsonl", d.item),
+		part(d, whole, "standing.jsonl", d.instruction), part(d, whole, "loops.jsonl", d.loop),
+		part(d, whole, "reminders.jsonl", d.reminder), part(d, whole, "tasks.jsonl", d.task))
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(whole.Sum(nil)), nil
+}
+
+// silent returns an output that ignores what is left out, and takes nothing else.
+func silent() output { return output{left: func(string, string) {}} }
+
+// write adds entries without order to a digest.
+func (d *digester) write(h hash.Hash, name string, sums []sum) {
+	slices.SortFunc(sums, func(a, b sum) int { return slices.Compare(a[:], b[:]) })
+	fmt.Fprintf(h, "%s %d\n", name, len(sums))
+	for _, s := range sums {
+		h.Write(s[:])
+	}
+}
+
+// of returns the digest of values, as JSON.
+func of(values ...any) (sum, error) {
+	b, err := json.Marshal(values)
+	return sha256.Sum256(b), err
+}
+
+// stamp returns a time in the precision of stores.
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// message adds a message to the digest of its thread, in which it has a place.
+func (d *digester) message(_ int, m ownMessage) error {
+	var rest []any
+	for _, f := range m.Files {
+		content, err := d.file(f.Path)
+		if err != nil {
+			return err
+		}
+		rest = append(rest, f.Kind, f.Name, f.Transcript, content)
+	}
+	for _, old := range m.Revisions {
+		rest = append(rest, old.Text, stamp(old.ReplacedAt.Time))
+	}
+	if m.Task != nil {
+		rest = append(rest, stamp(m.Task.Due), stamp(m.Task.Set))
+	}
+	s, err := of(m.Day, m.Role, cmp.Or(m.Kind, core.KindChat), m.Channel, stamp(m.SentAt.Time),
+		cmp.Or(m.Text, contentText(m.Content)), m.Redacted, m.Quote, m.Forwarded, m.ToolCalls, m.ToolCallID, m.ToolName, rest)
+	if err != nil {
+		return err
+	}
+	d.marks[m.ID] = hex.EncodeToString(s[:8])
+	if d.threads[m.Thread] == nil {
+		d.threads[m.Thread] = sha256.New()
+	}
+	_, err = d.threads[m.Thread].Write(s[:])
+	return err
+}
+
+// file returns the digest of the bytes of a file, empty if it is missing.
+func (d *digester) file(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	r, err := d.archive.file(beside(d.base, "media/"+path), maxDatabase)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, r)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// part adds the lines of a file of the export to a digest.
+func part[T any](d *digester, whole hash.Hash, name string, values func(T) []any) error {
+	var sums []sum
+	err := sibling(d.archive, name, func(v T) error {
+		s, err := of(values(v)...)
+		sums = append(sums, s)
+		return err
+	})
+	d.write(whole, name, sums)
+	return err
+}
+
+func (d *digester) summary(s core.ExportedSummary) []any {
+	var covers []string
+	for id, mark := range d.marks {
+		if s.Covers.Has(id) {
+			covers = append(covers, mark)
+		}
+	}
+	slices.Sort(covers)
+	text := reference.ReplaceAllStringFunc(s.Markdown, func(refs string) string {
+		return referenced.ReplaceAllStringFunc(refs, func(n string) string {
+			id, _ := strconv.ParseInt(n, 10, 64) // one out of range names no message
+			return d.marks[core.MessageID(id)]
+		})
+	})
+	return []any{s.Day, text, covers, s.Model, s.Final, s.Ungrounded, stamp(s.CreatedAt)}
+}
+
+func (d *digester) item(i core.ExportedItem) []any {
+	var wordings []any
+	for _, w := range i.History {
+		wordings = append(wordings, w.Content, stamp(w.Until))
+	}
+	return []any{i.Theme, i.Type, i.Content, slices.Concat([]string{}, i.Tags), d.marks[i.Source], i.Status, i.Noted,
+		wordings, stamp(i.CreatedAt), stamp(i.UpdatedAt)}
+}
+
+func (d *digester) instruction(i core.ExportedInstruction) []any {
+	return []any{i.Text, d.marks[i.Source], i.Noted, stamp(i.CreatedAt)}
+}
+
+func (d *digester) loop(l core.ExportedLoop) []any {
+	var sources []string
+	for _, id := range l.Sources {
+		sources = append(sources, d.marks[id])
+	}
+	slices.Sort(sources)
+	return []any{l.Text, l.State, sources, stamp(l.OpenedAt), stamp(l.Mentioned)}
+}
+
+func (d *digester) task(k core.ExportedPlan) []any {
+	return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.marks[k.Source], stamp(k.CreatedAt)}
+}
+
+func (d *digester) reminder(r core.ExportedPlan) []any {
+	return append(d.task(r), stamp(r.FiredAt), d.marks[r.Message])
 }

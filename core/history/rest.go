@@ -14,8 +14,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// rest imports the summaries, memory, standing instructions, loops, reminders and tasks
-// of an export.
+// rest imports all of an export that is no message: summaries, memory, instructions, plans.
 func (r *run) rest(ctx context.Context) error {
 	steps := []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans}
 	return each(steps, func(step func(context.Context) error) error { return step(ctx) })
@@ -178,8 +177,7 @@ func (r *run) standing(ctx context.Context) error {
 	})
 }
 
-// plans imports new loops, reminders and tasks. Those that were due meanwhile are done,
-// unless they recur.
+// plans imports new loops, reminders and tasks. Those due meanwhile are done, unless they recur.
 func (r *run) plans(ctx context.Context) error {
 	here, err := r.Store.Plans(ctx, r.User.ID)
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 type Speaker struct {
 	Name     string `json:"name"`
 	Messages int    `json:"messages"`
-	// Is user, assistant, or other: messages of others become the user's, forwarded
-	// from them.
+	// Is user, assistant, or other: messages of others become the user's, forwarded from them.
 	Is string `json:"is"`
 }
 
@@ -235,8 +234,7 @@ type texts struct {
 
 var say = words.In[texts]("import")
 
-// Describe writes the contents of an archive for people, in a language, with days in
-// zone.
+// Describe writes the contents of an archive for people, in a language, with days in zone.
 func (s *Survey) Describe(w io.Writer, language string, zone *time.Location) {
 	t := say(language)
 	if s.Messages > 0 {

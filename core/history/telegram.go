@@ -242,7 +242,8 @@ func placeholder(f File, what, caption string) string {
 	switch {
 	case what != "":
 	case f.Duration > 0 && (f.Kind == "voice" || f.Kind == "audio" || f.Kind == "video"):
-		what = lengthOf(f.Duration)
+		s := int(f.Duration.Seconds())
+		what = fmt.Sprintf("%d:%02d", s/60, s%60)
 	case f.Kind == "document":
 		what = f.Name
 	}

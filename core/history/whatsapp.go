@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// readWhatsApp reads the text file of an exported WhatsApp chat, alone or in a ZIP file
-// with its files.
+// readWhatsApp reads the text of an exported WhatsApp chat, alone or in a ZIP file with its files.
 func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 	chats := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return path.Base(name) != "_chat.txt" })
 	if len(chats) == 0 {
@@ -186,7 +185,6 @@ func (w *whatsapp) attach(l *Line) {
 
 // kindOf returns the kind of a file by its name.
 func kindOf(name string) string {
-	upper := strings.ToUpper(name)
 	switch strings.ToLower(path.Ext(name)) {
 	case ".jpg", ".jpeg", ".png", ".heic", ".gif":
 		return "photo"
@@ -197,7 +195,7 @@ func kindOf(name string) string {
 	case ".opus", ".ogg":
 		return "voice"
 	case ".mp3", ".m4a", ".aac", ".wav":
-		if strings.Contains(upper, "PTT") {
+		if strings.Contains(strings.ToUpper(name), "PTT") {
 			return "voice"
 		}
 		return "audio"

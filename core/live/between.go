@@ -82,8 +82,7 @@ func (h *Hub) learns() bool {
 	return h.now().Before(h.knows)
 }
 
-// Preview passes on the whole answer of a turn so far. It is cheap while nobody follows the
-// user.
+// Preview passes on the whole answer of a turn so far. It is cheap while nobody follows the user.
 func (h *Hub) Preview(t *core.Turn, text string) {
 	p := Preview{Turn: t.ID, Thread: t.Thread, Text: text}
 	for _, f := range h.followers(t.User) {

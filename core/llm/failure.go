@@ -100,8 +100,7 @@ func (f Failure) said() string {
 	return text
 }
 
-// after reads retry-after-ms and Retry-After, which is in seconds or a date relative
-// to the server's own.
+// after reads retry-after-ms and Retry-After: seconds, or a date by the server's own.
 func (f Failure) after() time.Duration {
 	const longest = time.Hour
 	if ms, err := strconv.ParseFloat(f.Header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
@@ -136,11 +135,7 @@ func ReadFailure(body []byte) Failure {
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
 		body = list[0]
 	}
-	var outer struct {
-		Error   json.RawMessage `json:"error"`
-		Message json.RawMessage `json:"message"`
-		Detail  json.RawMessage `json:"detail"`
-	}
+	var outer struct{ Error, Message, Detail json.RawMessage }
 	if json.Unmarshal(body, &outer) != nil {
 		return Failure{}
 	}
@@ -152,12 +147,7 @@ func ReadFailure(body []byte) Failure {
 
 // ReadError reads the value of "error" in such a body.
 func ReadError(raw json.RawMessage) Failure {
-	var inner struct {
-		Message json.RawMessage `json:"message"`
-		Type    json.RawMessage `json:"type"`
-		Code    json.RawMessage `json:"code"`
-		Param   json.RawMessage `json:"param"`
-	}
+	var inner struct{ Message, Type, Code, Param json.RawMessage }
 	if json.Unmarshal(raw, &inner) != nil {
 		return Failure{Message: textOf(raw)}
 	}

@@ -4,10 +4,19 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // ErrStalled is the error of a request whose server sent nothing for too long.
@@ -96,4 +105,161 @@ func never(d time.Duration) time.Duration {
 		return 1<<63 - 1
 	}
 	return d
+}
+
+// NewAudio returns a client of a server with OpenAI's audio API. base is the root of the
+// API, with /v1; empty: OpenAI's.
+func NewAudio(base, key string, way *egress.Gate) *openai.Client {
+	c := openai.DefaultConfig(key)
+	if base != "" {
+		c.BaseURL = strings.TrimRight(base, "/")
+	}
+	c.HTTPClient = way.Client(c.BaseURL)
+	return openai.NewClientWithConfig(c)
+}
+
+// AudioError returns an error of such a server that says what to do, and its kind; empty: it
+// may pass. op is the operation, section the one of the configuration, and refused what the
+// server refused, if it does not take the call.
+func AudioError(err error, op, section, refused string) (core.ModelErrorKind, error) {
+	var api *openai.APIError
+	var request *openai.RequestError
+	status, said := 0, ""
+	switch {
+	case errors.As(err, &api):
+		status, said = api.HTTPStatusCode, api.Message
+	case errors.As(err, &request):
+		status, said = request.HTTPStatusCode, fmt.Sprintf("the server answered %d", request.HTTPStatusCode)
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return core.ModelAuth, fmt.Errorf("%s: the key was refused, check %s.api_key: %s", op, section, said)
+	case http.StatusNotFound:
+		return core.ModelConfig, fmt.Errorf(
+			"%s: the server does not know the model or the address, check %s.model and %[2]s.base_url: %[3]s", op, section, said)
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
+		return core.ModelRejected, fmt.Errorf("%s: the server refused %s: %s", op, refused, said)
+	}
+	return "", fmt.Errorf("%s: %w", op, err)
+}
+
+// Server is a server of models that is asked what it offers.
+type Server struct {
+	Provider string                                 // openai or anthropic
+	BaseURL  string                                 // up to and with /v1
+	Key      string                                 // empty: none is sent
+	Client   func(addresses ...string) *http.Client // reaches an address
+}
+
+// ErrAddress means that the address of a server is none.
+var ErrAddress = errors.New("no web address")
+
+// Models returns the ids of the models that the server lists; nil: it lists none in a way
+// that is known. Its errors are ErrAddress, or a *core.ModelError of kind ModelDown or
+// ModelAuth without the address, which may hold a secret.
+func (s Server) Models(ctx context.Context) ([]string, error) {
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	err := s.get(ctx, strings.TrimRight(s.BaseURL, "/")+"/models", &list)
+	if errors.Is(err, errUnread) {
+		return nil, nil
+	}
+	var out []string
+	for _, m := range list.Data {
+		out = append(out, m.ID)
+	}
+	return out, err
+}
+
+// windowTimeout bounds Window.
+const windowTimeout = 5 * time.Second
+
+// Window returns how many tokens a model that has just answered reads at a time; 0: the
+// server does not say.
+func (s Server) Window(ctx context.Context, model string) int {
+	ctx, cancel := context.WithTimeout(ctx, windowTimeout)
+	defer cancel()
+	base := strings.TrimRight(s.BaseURL, "/")
+	root := strings.TrimSuffix(base, "/v1")
+	for _, address := range []string{base + "/models", root + "/api/ps", root + "/props"} {
+		var o offer
+		if s.get(ctx, address, &o) != nil {
+			continue
+		}
+		if n := o.window(model); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// offer is what servers say of their models: the list of models (vLLM and OpenRouter give
+// windows in it), Ollama's list of loaded models, and llama-server's properties.
+type offer struct {
+	Data []struct {
+		ID      string `json:"id"`
+		VLLM    int    `json:"max_model_len"`
+		Context int    `json:"context_length"`
+	} `json:"data"`
+	Models []struct {
+		Name    string `json:"name"`
+		Context int    `json:"context_length"`
+	} `json:"models"`
+	Settings struct {
+		Slot int `json:"n_ctx"`
+	} `json:"default_generation_settings"`
+}
+
+// window returns the window of a model; 0: the offer does not say.
+func (o offer) window(name string) int {
+	for _, m := range o.Data {
+		if m.ID == name {
+			return max(m.VLLM, m.Context)
+		}
+	}
+	for _, m := range o.Models {
+		if m.Name == name || m.Name == name+":latest" {
+			return m.Context
+		}
+	}
+	return o.Settings.Slot
+}
+
+// errUnread means that an answer is not what was asked for.
+var errUnread = errors.New("unknown answer")
+
+// get reads what stands at an address.
+func (s Server) get(ctx context.Context, address string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return ErrAddress
+	}
+	switch {
+	case s.Provider == "anthropic":
+		req.Header.Set("x-api-key", s.Key)
+		req.Header.Set("anthropic-version", "2023-06-01")
+	case s.Key != "":
+		req.Header.Set("Authorization", "Bearer "+s.Key)
+	}
+	req.Close = true
+	resp, err := s.Client(address).Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return &core.ModelError{Kind: core.ModelDown, Err: err}
+	}
+	defer resp.Body.Close()
+	const most = 8 << 20
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return &core.ModelError{Kind: core.ModelAuth, Err: errors.New(resp.Status)}
+	case resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(into) != nil:
+		return errUnread
+	}
+	return nil
 }

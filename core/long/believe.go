@@ -94,28 +94,21 @@ func (v vocabulary) add(lower string) {
 	v.stems[stem(lower)] = true
 }
 
-// supports reports whether to believe a model's word: a number, address or name must
-// be in the message.
+// supports reports whether to believe a word: a number, address or name is in the message.
 func (v vocabulary) supports(w *word) bool {
 	switch {
 	case v.exact[w.lower]:
 		return true
-	case hasDigit(w.text), strings.ContainsAny(w.text, "@/"):
+	case hasDigit(w.text), strings.ContainsAny(w.text, "@/"), isNumberWord(w.lower):
 		return false
-	case isNumberWord(w.lower):
-		return false
-	case isDense(w.text) && !strings.ContainsFunc(w.text, unicode.IsUpper):
-		return true
-	case !isNameLike(w):
-		return true
-	case w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[stem(w.lower)]):
+	case isDense(w.text) && !strings.ContainsFunc(w.text, unicode.IsUpper), !isNameLike(w),
+		w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[stem(w.lower)]):
 		return true
 	}
 	return v.hasParts(w)
 }
 
-// hasParts reports whether the message has all parts of a compound name, such as
-// Franco-Swiss or l'Atelier.
+// hasParts reports whether the message has all parts of a compound name, such as Franco-Swiss.
 func (v vocabulary) hasParts(w *word) bool {
 	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
 		if !v.exact[part] && utf8.RuneCountInString(part) > 2 {
@@ -211,14 +204,13 @@ func (d *draft) locate(sentence string, from int) int {
 // within reports whether b has enough of a's words in the same order, and none between
 // them whose omission reverses the meaning.
 func within(a, b []word) bool {
-	found, at, missing := 0, 0, 0
+	found, at := 0, 0
 	for i := range a {
 		j := at
 		for j < len(b) && b[j].lower != a[i].lower {
 			j++
 		}
 		if j == len(b) {
-			missing++
 			continue
 		}
 		if turns(b, at, j) {
@@ -226,8 +218,7 @@ func within(a, b []word) bool {
 		}
 		found, at = found+1, j+1
 	}
-	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) &&
-		missingIsPlain(a, b, missing)
+	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) && missingIsPlain(a, b)
 }
 
 // turns reports whether omitting the words from at to end may reverse the meaning of a
@@ -245,10 +236,7 @@ func turns(b []word, at, end int) bool {
 
 // missingIsPlain reports whether the words of a that b lacks are no numbers, names,
 // negations or conditions.
-func missingIsPlain(a, b []word, missing int) bool {
-	if missing == 0 {
-		return true
-	}
+func missingIsPlain(a, b []word) bool {
 	has := map[string]bool{}
 	for i := range b {
 		has[b[i].lower] = true
@@ -271,7 +259,6 @@ func isNegation(lower string) bool {
 var negations = text.OneOf(
 	"not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non")
 
-// isCondition reports whether the word begins a condition, without which a sentence
-// claims more.
+// isCondition reports whether the word begins a condition, without which a sentence claims more.
 var isCondition = text.OneOf(
 	"if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être")

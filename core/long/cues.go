@@ -15,8 +15,7 @@ var cueText string
 // longestCue is the most words of a phrase in cues.txt.
 const longestCue = 4
 
-// everywhere is the weight of phrases such as thanks, which are a whole sentence or
-// its beginning.
+// everywhere is the weight of phrases such as thanks, which are a whole sentence or its beginning.
 const everywhere = -1.0
 
 // cue is the weight of a phrase in a sentence of either role.
@@ -151,8 +150,6 @@ il lo gli di che per non è e sono della dello dei delle nel nella al alla ho ha
 o os as um uma em com para não mais meu minha do da dos das no na pelo pela também já eu tenho tem são foi
 der das und ist ich nicht ein eine einen einem einer mit auf für von zu im den dem wir sie er es aber auch noch schon mein meine meinem meiner habe hat war bin sind nach bei aus wenn weil dass nur
 het een en ik niet van voor met op aan zijn mijn heb heeft is dat die maar ook nog wel naar bij als omdat wij`)
-
-func isForeignWord(lower string) bool { return foreignWords(lower) && !isFunctionWord(lower) }
 
 // isOpener reports whether a word often begins a sentence and is rarely a name.
 var isOpener = text.OneOf(

@@ -40,11 +40,7 @@ type wish struct {
 func (d *draft) share(ratio float64, least int) int { return max(int(ratio*float64(d.total)), least) }
 
 func (d *draft) ofUser(given string) [4]string {
-	var out [4]string
-	out[Older] = d.deduplicated()
-	out[VeryOld] = d.light(given)
-	out[Kernel] = d.kernel()
-	return out
+	return [4]string{Older: d.deduplicated(), VeryOld: d.light(given), Kernel: d.kernel()}
 }
 
 // light returns a user's message with about userVeryOld of its tokens: all
@@ -121,8 +117,7 @@ func (d *draft) points(units []unit, w wish) string {
 	return d.render(units, d.choose(units, w), style{bullets: true, plain: true})
 }
 
-// choose returns which units to keep: by their worth for their length, within the
-// room.
+// choose returns which units to keep: by their worth for their length, within the room.
 func (d *draft) choose(units []unit, w wish) []bool {
 	keep, used := make([]bool, len(units)), 0
 	for _, i := range ordered(units, w.worth) {

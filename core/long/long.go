@@ -87,8 +87,7 @@ const (
 	assistantKernel  = 0.03
 )
 
-// Compressor makes the forms of messages. It is safe for concurrent use if its
-// tokenizer is.
+// Compressor makes the forms of messages. It is safe for concurrent use if its tokenizer is.
 type Compressor struct{ tokens core.Tokenizer }
 
 // New returns a compressor that counts with tokens.

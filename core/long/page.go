@@ -114,8 +114,7 @@ func speaker(m *core.Message) string {
 	return ""
 }
 
-// closed closes a code block at the end of a text, so that it does not swallow the
-// lines after it.
+// closed closes a code block at the end of a text, so that it does not swallow the lines after it.
 func closed(text string) string {
 	pieces := split(text)
 	if len(pieces) == 0 || pieces[len(pieces)-1].kind != fenced {
@@ -132,10 +131,9 @@ func closed(text string) string {
 // leave notes that a message is left out. The user's are named.
 func (s *sheet) leave(m *core.Message) {
 	s.f.Omitted++
-	if m.Role != core.RoleUser || strings.TrimSpace(m.Text) == "" {
-		return
+	if m.Role == core.RoleUser && strings.TrimSpace(m.Text) != "" {
+		s.first, s.last = min(cmp.Or(s.first, m.ID), m.ID), max(s.last, m.ID)
 	}
-	s.first, s.last = min(cmp.Or(s.first, m.ID), m.ID), max(s.last, m.ID)
 }
 
 // mark names the user's omitted messages, which are most of the oldest, in one line.
@@ -213,19 +211,15 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 	return Parse(text), err
 }
 
-// readable returns the messages that fit into one request, of those that the model can
-// shorten.
+// readable returns the messages that fit into one request, of those that the model can shorten.
 func (r *round) readable(ms []core.Message) []core.Message {
 	if r.Settings.Window == 0 {
 		return ms
 	}
 	room := r.Settings.Window - r.Settings.MaxOutput - r.Tokens.Count(instructions) - 2*messageTokens
 	return slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool {
-		if !Wants(&m) {
-			return true
-		}
 		n := r.Tokens.Count(line(&m)) + 1
-		if n > room {
+		if !Wants(&m) || n > room {
 			return true
 		}
 		room -= n

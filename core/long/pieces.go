@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
 )
 
 // kind is the kind of a piece.
@@ -114,17 +116,10 @@ func (s *splitter) joins(k kind, line string) bool {
 	if !s.open {
 		return false
 	}
-	switch s.lastKind() {
-	case prose:
-		return k == prose
-	case quote:
-		return k == quote
-	case indented:
-		return k == indented
-	case item:
+	if s.lastKind() == item {
 		return k == prose && (line[0] == ' ' || line[0] == '\t')
 	}
-	return false
+	return k == s.lastKind() && (k == prose || k == quote || k == indented)
 }
 
 // kindOf returns the kind of a line.
@@ -152,8 +147,7 @@ func isHeading(line string) bool {
 	return n >= 1 && n <= 6 && strings.HasPrefix(rest, " ")
 }
 
-// itemMark returns the length of the mark of a list item with the spaces after
-// it, 0 if the line has none.
+// itemMark returns the length of a list item's mark with the spaces after it, 0 if there is none.
 func itemMark(line string) int {
 	n := 0
 	for n < len(line) && n < 3 && '0' <= line[n] && line[n] <= '9' {
@@ -203,12 +197,121 @@ func lineEnd(text string, at int) int {
 
 // trimmedEnd returns end without the white space before it.
 func trimmedEnd(text string, start, end int) int {
-	for end > start {
-		r, size := utf8.DecodeLastRuneInString(text[start:end])
-		if !unicode.IsSpace(r) {
-			break
+	return start + len(strings.TrimRightFunc(text[start:end], unicode.IsSpace))
+}
+
+// unit is the smallest part of a message to keep or leave out: a sentence, list item, code block.
+type unit struct {
+	text    string
+	kind    kind
+	start   int // in the message, in bytes
+	end     int
+	piece   int
+	tokens  int
+	score   float64 // its worth
+	fact    float64 // the part of it that is names, numbers, dates and such
+	quotes  int     // words of quoted speech in it
+	repeats bool    // text is a reference to an earlier message
+	cut     bool    // a part of a sentence
+}
+
+// fixed reports whether a unit is kept byte for byte or left out with a mark.
+func (u *unit) fixed() bool { return u.kind.isCode() || u.kind == quote || u.quotes > 0 }
+
+// longSentence is the most tokens of a sentence that is never cut.
+const longSentence = 60
+
+// draft is a message cut into units.
+type draft struct {
+	*Compressor
+	m       *core.Message
+	repeats []Repeat
+	pieces  []piece
+	units   []unit
+	total   int // tokens of the text
+	reader  reader
+}
+
+// read cuts a message into units. Each repeated piece is one unit.
+func (c *Compressor) read(m *core.Message, repeats []Repeat) *draft {
+	d := &draft{Compressor: c, m: m, pieces: split(m.Text)}
+	for _, r := range repeats {
+		if r.Piece >= 0 && r.Piece < len(d.pieces) && d.repeatOf(r.Piece) == nil {
+			d.repeats = append(d.repeats, r)
 		}
-		end -= size
 	}
-	return end
+	d.total = d.count(m.Text)
+	d.units = d.cutUnits(m.Text, d.pieces)
+	d.score()
+	return d
+}
+
+func (d *draft) repeatOf(piece int) *Repeat {
+	for i := range d.repeats {
+		if d.repeats[i].Piece == piece {
+			return &d.repeats[i]
+		}
+	}
+	return nil
+}
+
+func (d *draft) cutUnits(text string, pieces []piece) []unit {
+	var out []unit
+	for i, p := range pieces {
+		if r := d.repeatOf(i); r != nil {
+			out = append(out, unit{text: r.render(), kind: p.kind, start: p.start, end: p.end, piece: i, repeats: true})
+			continue
+		}
+		if p.kind != prose && p.kind != item {
+			out = append(out, unit{text: p.of(text), kind: p.kind, start: p.start, end: p.end, piece: i})
+			continue
+		}
+		sentences(p.of(text), func(start, end int) {
+			u := unit{text: text[p.start+start : p.start+end], kind: p.kind, start: p.start + start,
+				end: p.start + end, piece: i}
+			u.quotes = quotedWords(u.text)
+			out = append(out, u)
+		})
+	}
+	for i := range out {
+		out[i].tokens = d.count(out[i].text)
+	}
+	return out
+}
+
+// quotedWords counts the words of quoted speech in a sentence.
+func quotedWords(s string) int {
+	if !strings.ContainsAny(s, "\"«“„「『") {
+		return 0
+	}
+	total := 0
+	for i := 0; i < len(s); {
+		if n := quoted(s, i); n > 0 {
+			total += wordCount(s[i : i+n])
+			i += n
+			continue
+		}
+		i += runeLen(s, i)
+	}
+	return total
+}
+
+// wordCount counts words; in scripts without gaps it is an estimate.
+func wordCount(s string) int {
+	return max(len(strings.Fields(s)), utf8.RuneCountInString(s)/12)
+}
+
+// gapBetween returns the white space between two consecutive units.
+func (d *draft) gapBetween(a, b *unit) string {
+	between := d.m.Text[min(a.end, b.start):b.start]
+	switch strings.Count(between, "\n") {
+	case 0:
+		if between == "" || strings.TrimSpace(between) != "" {
+			return ""
+		}
+		return " "
+	case 1:
+		return "\n"
+	}
+	return "\n\n"
 }

@@ -1,6 +1,7 @@
 package long
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -62,7 +63,7 @@ func (w *writer) leave(u *unit) {
 	switch {
 	case !w.marks || u.repeats && !u.kind.isCode():
 	case u.kind.isCode():
-		n := strings.Count(u.source(w.m.Text), "\n") + 1
+		n := strings.Count(w.m.Text[u.start:u.end], "\n") + 1
 		if u.kind == fenced {
 			n = max(n-2, 1)
 		}
@@ -74,12 +75,8 @@ func (w *writer) leave(u *unit) {
 	}
 }
 
-// leastQuote is the least words of a quote; fewer in quotation marks are a title or a
-// qualified word.
+// leastQuote is the least words of a quote; fewer between marks are a title or a qualified word.
 const leastQuote = 4
-
-// source returns the original text of u.
-func (u *unit) source(text string) string { return text[u.start:u.end] }
 
 // marked returns the mark of the code and quotes left out since the last unit.
 func (w *writer) marked() string {
@@ -113,11 +110,7 @@ func (w *writer) write(u *unit) {
 		}
 		w.b.WriteString(text)
 	case w.gap:
-		if mark == "" {
-			mark = left
-		}
-		sep := w.separator(u)
-		w.b.WriteString(w.separator(w.last) + mark + sep + text)
+		w.b.WriteString(w.separator(w.last) + cmp.Or(mark, left) + w.separator(u) + text)
 	default:
 		w.b.WriteString(w.gapBetween(w.last, u) + text)
 	}
@@ -168,8 +161,7 @@ func bare(s string) string {
 	return strings.NewReplacer("**", "", "__", "").Replace(strings.TrimSpace(strings.TrimLeft(s, "#")))
 }
 
-// subdivide cuts sentences that are longer than room, at commas if possible. Fixed
-// units stay whole.
+// subdivide cuts sentences longer than room, at commas if possible. Fixed units stay whole.
 func (d *draft) subdivide(units []unit, room int) []unit {
 	room = max(room, longSentence)
 	var out []unit

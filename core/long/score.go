@@ -1,6 +1,7 @@
 package long
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,7 +20,7 @@ func (d *draft) score() {
 			r.learn(parsed[i])
 		}
 	}
-	r.strange = r.isStrange()
+	r.strange = r.words >= 5 && r.common*8 < r.words // only the form of words counts, and more is kept
 	for i := range d.units {
 		u := &d.units[i]
 		if parsed[i] == nil {
@@ -53,12 +54,8 @@ func wordsOf(s string) []word {
 			first = first || strings.ContainsAny(field, ":-–—|")
 			continue
 		}
-		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"), first: first,
-			last: field[len(field)-1]}
-		if strings.HasPrefix(field, "*") || strings.HasPrefix(field, "_") || strings.HasPrefix(field, "\"") ||
-			strings.HasPrefix(field, "“") || strings.HasPrefix(field, "«") {
-			w.first = true
-		}
+		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"),
+			first: first || strings.IndexAny(field, "*_\"“«") == 0, last: field[len(field)-1]}
 		out = append(out, w)
 		first = w.last == ':' || strings.HasSuffix(field, ":**")
 	}
@@ -85,16 +82,12 @@ func (r *reader) learn(words []word) {
 	}
 }
 
-// isStrange reports whether hardly a word is a function word of English or French.
-// Then only the form of words counts, and more is kept.
-func (r *reader) isStrange() bool { return r.words >= 5 && r.common*8 < r.words }
-
 // isForeign reports whether a sentence is in another language.
 func isForeign(words []word) bool {
 	known, foreign := 0, 0
 	for i := range words {
 		switch lower := words[i].lower; {
-		case isForeignWord(lower):
+		case foreignWords(lower) && !isFunctionWord(lower):
 			foreign++
 		case isFunctionWord(lower):
 			known++
@@ -267,12 +260,7 @@ func ordinal(w string) bool {
 
 // mixedCase reports whether the sentence is not all in capitals.
 func (t *tally) mixedCase() bool {
-	for i := range t.words {
-		if t.words[i].text == t.words[i].lower && len(t.words[i].text) > 2 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.words, func(w word) bool { return w.text == w.lower && len(w.text) > 2 })
 }
 
 // isNameLike reports whether a word with capitals may be a name.
@@ -297,8 +285,7 @@ func (t *tally) name(i int, w *word, letters int) {
 	}
 }
 
-// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana,
-// and denseSigns.
+// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana, and denseSigns.
 func (t *tally) dense(s string) {
 	kana := 0
 	for _, c := range s {
@@ -317,10 +304,7 @@ func (t *tally) dense(s string) {
 }
 
 func isDense(s string) bool {
-	for _, c := range s {
-		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(s, func(c rune) bool {
+		return unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	})
 }

@@ -50,8 +50,7 @@ func runeLen(s string, i int) int {
 	return size
 }
 
-// atomic returns the length of the quoted speech or inline code that begins at
-// i, 0 if none does.
+// atomic returns the length of the quoted speech or inline code that begins at i, 0 if none does.
 func atomic(s string, i int) int {
 	if s[i] == '`' {
 		return inlineCode(s[i:])
@@ -68,6 +67,9 @@ func inlineCode(s string) int {
 	return 0
 }
 
+// closers holds the marks that end a quote, by the mark that begins it.
+var closers = map[rune]string{'«': "»", '“': "”", '„': "“”", '「': "」", '『': "』"}
+
 // quoted returns the length of the quoted speech that begins at i, 0 if none does.
 func quoted(s string, i int) int {
 	if s[i] == '"' {
@@ -77,23 +79,11 @@ func quoted(s string, i int) int {
 		return 0
 	}
 	r, size := utf8.DecodeRuneInString(s[i:])
-	var closers string
-	switch r {
-	case '«':
-		closers = "»"
-	case '“':
-		closers = "”"
-	case '„':
-		closers = "“”"
-	case '「':
-		closers = "」"
-	case '『':
-		closers = "』"
-	default:
+	if closers[r] == "" {
 		return 0
 	}
 	rest := s[i+size : min(len(s), i+longestQuote)]
-	n := strings.IndexAny(rest, closers)
+	n := strings.IndexAny(rest, closers[r])
 	if n <= 0 {
 		return 0
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Store is the part of a store that the tools use.
@@ -152,3 +153,7 @@ func named(open []core.Loop, id core.LoopID) core.Loop {
 	}
 	return core.Loop{}
 }
+
+// small reports whether a word says nothing about the topic of a loop: articles, pronouns,
+// and usual phrases of loops (still, to do, decide whether).
+var small = text.OneOf(smallWords)

@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -146,12 +147,8 @@ func protectedAt(t Text, start, end int) func(int) bool {
 		at += n + 1
 	}
 	return func(i int) bool {
-		for _, r := range ranges {
-			if r[0] <= i && i < r[1] {
-				return t.Text[i] != '`' || !inFence(t, i)
-			}
-		}
-		return false
+		inside := slices.ContainsFunc(ranges, func(r [2]int) bool { return r[0] <= i && i < r[1] })
+		return inside && (t.Text[i] != '`' || !inFence(t, i))
 	}
 }
 

@@ -14,8 +14,7 @@ import (
 // maxIndent bounds the indent of nested lists, in columns.
 const maxIndent = 16
 
-// blocks writes the children of parent, with the blank lines of the source between
-// them.
+// blocks writes the children of parent, with the blank lines of the source between them.
 func (w *writer) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.PreviousSibling() != nil {
@@ -39,9 +38,9 @@ func (w *writer) block(n ast.Node) {
 	case *ast.List:
 		w.list(n)
 	case *ast.FencedCodeBlock:
-		w.pre(string(n.Language(w.src)), w.lines(n))
+		w.pre(string(n.Language(w.src)), string(n.Lines().Value(w.src)))
 	case *ast.CodeBlock:
-		w.pre("", w.lines(n))
+		w.pre("", string(n.Lines().Value(w.src)))
 	case *ast.HTMLBlock:
 		w.html(n)
 	case *ast.ThematicBreak:
@@ -73,18 +72,14 @@ func (w *writer) list(n *ast.List) {
 
 // item writes one list item. An item without text still shows its mark.
 func (w *writer) item(n ast.Node, mark string) {
-	if w.marker != "" {
-		w.flushMarker()
-	}
+	w.flushMarker()
 	outer := w.indent
 	w.marker = outer + mark
 	if len(outer) < maxIndent {
 		w.indent = outer + strings.Repeat(" ", max(2, len([]rune(mark))))
 	}
 	w.blocks(n)
-	if w.marker != "" {
-		w.flushMarker()
-	}
+	w.flushMarker()
 	w.indent = outer
 }
 
@@ -98,21 +93,11 @@ func (w *writer) pre(language, code string) {
 }
 
 func (w *writer) html(n *ast.HTMLBlock) {
-	s := w.lines(n)
+	s := string(n.Lines().Value(w.src))
 	if n.HasClosure() {
 		s += string(n.ClosureLine.Value(w.src))
 	}
 	w.text(strings.Trim(s, "\n"))
-}
-
-// lines returns the raw lines of a block.
-func (w *writer) lines(n ast.Node) string {
-	var b strings.Builder
-	for i := range n.Lines().Len() {
-		line := n.Lines().At(i)
-		b.Write(line.Value(w.src))
-	}
-	return b.String()
 }
 
 // maxCell bounds the padding of a cell, in columns; a longer text is not cut.

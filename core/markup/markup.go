@@ -24,8 +24,7 @@ func (t Text) Part() core.Part { return core.Part{Text: t.Text, Spans: t.Spans} 
 // Plain returns the visible text of md without any markup.
 func Plain(md string) string { return Parse(md).Text }
 
-// UTF16Len returns the length of s in UTF-16 code units, Telegram's unit. An
-// invalid byte counts as one.
+// UTF16Len returns the length of s in UTF-16 units, as Telegram counts. An invalid byte is one.
 func UTF16Len(s string) int {
 	n := 0
 	for _, r := range s {

@@ -107,8 +107,7 @@ func best(last [places]int, pos, limit int) int {
 	return limit
 }
 
-// unit returns the length in bytes of the grapheme at i, or of the rune there
-// if the grapheme is broken.
+// unit returns the bytes of the grapheme at i, or of the rune there if that is broken.
 func (s *splitter) unit(i int) int {
 	text := s.t.Text
 	if i < s.broken {
@@ -122,8 +121,7 @@ func (s *splitter) unit(i int) int {
 	return len(cluster)
 }
 
-// breakGrapheme returns the end of as many runes of the grapheme at pos as fit,
-// at least one.
+// breakGrapheme returns the end of as many runes of the grapheme at pos as fit, at least one.
 func (s *splitter) breakGrapheme(pos int) int {
 	s.broken = max(s.broken, pos+s.unit(pos))
 	i, used := pos, 0
@@ -138,8 +136,7 @@ func (s *splitter) breakGrapheme(pos int) int {
 	return i
 }
 
-// place returns the kind of place at i, right after white space; places if it is
-// none to cut at.
+// place returns the kind of place at i, right after white space; places if it is none to cut at.
 func (s *splitter) place(i int) int {
 	text := s.t.Text
 	switch {
@@ -187,8 +184,7 @@ func leading(body string, lineStart bool) int {
 	return spaces
 }
 
-// cut returns the spans over Text[start:stop], relative to start. It must be called
-// for parts in order.
+// cut returns the spans over Text[start:stop], relative to start; to be called in order.
 func (s *splitter) cut(start, stop int) []core.Span {
 	for ; s.next < len(s.t.Spans) && s.t.Spans[s.next].Start < stop; s.next++ {
 		s.active = append(s.active, s.t.Spans[s.next])

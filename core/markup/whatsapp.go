@@ -150,8 +150,7 @@ func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 	return out
 }
 
-// arithmetic returns the operator from which a span between digits was made, ""
-// if it is none.
+// arithmetic returns the operator from which a span between digits was made, "" if it is none.
 func arithmetic(text string, s core.Span) string {
 	before, _ := utf8.DecodeLastRuneInString(text[:s.Start])
 	after, _ := utf8.DecodeRuneInString(text[s.End:])
@@ -178,8 +177,7 @@ func trim(text string, start, end int) (int, int) {
 	return start + left, start + max(left, len(strings.TrimRightFunc(piece, unicode.IsSpace)))
 }
 
-// affordable returns the marks that together cost at most budget UTF-16 units, those of
-// low rank first.
+// affordable returns the marks that cost at most budget UTF-16 units, those of low rank first.
 func affordable(marks []chatMark, budget int) []chatMark {
 	slices.SortStableFunc(marks, func(a, b chatMark) int { return cmp.Compare(a.rank, b.rank) })
 	return slices.DeleteFunc(marks, func(m chatMark) bool {

@@ -55,9 +55,7 @@ func (w *writer) text(s string) {
 
 // verbatim writes s unchanged, on its own lines without indent.
 func (w *writer) verbatim(s string) {
-	if w.marker != "" {
-		w.flushMarker()
-	}
+	w.flushMarker()
 	indent := w.indent
 	w.indent = ""
 	w.begin()
@@ -65,8 +63,11 @@ func (w *writer) verbatim(s string) {
 	w.indent = indent
 }
 
-// flushMarker writes the marker of a list item without text on its line.
+// flushMarker writes the marker of a list item without text, if there is one, on its line.
 func (w *writer) flushMarker() {
+	if w.marker == "" {
+		return
+	}
 	m := strings.TrimRight(w.marker, " ")
 	w.marker = ""
 	w.newline()

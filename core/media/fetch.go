@@ -106,8 +106,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 	return err
 }
 
-// download returns the file of an attachment: the stored one, or else the service's, which
-// it stores.
+// download returns the file of an attachment: the stored one, else the service's, which it stores.
 func (m *Files) download(ctx context.Context, j *core.Job, name string,
 	a *core.Attachment) (data []byte, said string, err error) {
 	if a.Path != "" {
@@ -129,8 +128,7 @@ func (m *Files) download(ctx context.Context, j *core.Job, name string,
 	return data, said, err
 }
 
-// sniffed returns the type of a file: that of its content, unless the service's is more
-// specific.
+// sniffed returns the type of a file: that of its content, unless the service's is more specific.
 func sniffed(said, seen string) string {
 	if strings.HasPrefix(seen, "image/") {
 		return seen

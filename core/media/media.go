@@ -52,8 +52,7 @@ type Files struct {
 	Max         int64         // bytes of a file
 	PerUser     int64         // bytes of all files of a user; 0: no limit
 	Wait        time.Duration // bound of Loaded and Readable
-	// Kind returns the kind of a document; empty: its text is not read. nil: no text is
-	// read.
+	// Kind returns the kind of a document; empty: its text is not read. nil: no text is read.
 	Kind func(name, media string, data []byte) string
 	Log  *zap.Logger
 	Now  func() time.Time
@@ -145,19 +144,9 @@ func (m *Files) classify(a *core.Attachment, data []byte) {
 // ending returns the file extension of a type.
 func ending(media string) string {
 	base, _, _ := mime.ParseMediaType(media)
-	switch base {
-	case "image/jpeg":
-		return ".jpg"
-	case "audio/mpeg":
-		return ".mp3"
-	case "text/plain":
-		return ".txt"
-	}
-	all, err := mime.ExtensionsByType(base)
-	if err != nil || len(all) == 0 {
-		return ""
-	}
-	return all[0]
+	usual := map[string]string{"image/jpeg": ".jpg", "audio/mpeg": ".mp3", "text/plain": ".txt"}
+	all, _ := mime.ExtensionsByType(base) // none if it is malformed
+	return cmp.Or(usual[base], append(all, "")[0])
 }
 
 // write stores data durably below the folder, and returns its name there.
@@ -203,8 +192,7 @@ type taken struct {
 	at    time.Time // when it was measured
 }
 
-// measuredFor is how long a process relies on a measurement; other processes may add files
-// meanwhile.
+// measuredFor is how long a process trusts a measurement: others may add files meanwhile.
 const measuredFor = time.Minute
 
 // spaceFor reserves n more bytes for a user's files, or returns a permanent core.ErrNoRoom.

@@ -48,8 +48,7 @@ func (m *Files) await(ctx context.Context, u core.UserID, ids []core.MessageID,
 	}
 }
 
-// Images returns the pictures among the attachments of messages that are downloaded; see
-// Loaded.
+// Images returns the pictures among the attachments of messages that are downloaded; see Loaded.
 func (m *Files) Images(ctx context.Context, u core.UserID,
 	ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
 	ms, err := m.Store.Messages(ctx, u, ids)
@@ -77,8 +76,7 @@ func (m *Files) Unread(all []core.Attachment) bool {
 // coming reports whether an attachment is still to be downloaded.
 func coming(a core.Attachment) bool { return a.Ref != "" && a.Path == "" && a.Error == "" }
 
-// seenByModels are the types of pictures that every provider accepts. Another would cost the
-// answer.
+// seenByModels are the types of pictures that every provider accepts; others cost the answer.
 var seenByModels = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // images returns the pictures among the attachments of messages that a model can see.

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -70,8 +71,8 @@ func (m *Memory) Search(ctx context.Context, q Query) (Found, error) {
 }
 
 // filter returns the store's query, without words.
-func (q Query) filter() (core.ItemQuery, error) {
-	out := core.ItemQuery{User: q.User}
+func (q Query) filter() (out core.ItemQuery, err error) {
+	out.User = q.User
 	if q.Limit < 0 {
 		return out, core.Refuse("limit is from 1 to %d", maxLimit)
 	}
@@ -82,11 +83,9 @@ func (q Query) filter() (core.ItemQuery, error) {
 		out.Since = q.Now.AddDate(0, 0, -min(q.Recency, 100_000))
 	}
 	if strings.TrimSpace(q.Theme) != "" {
-		slug, err := Slug(q.Theme)
-		if err != nil {
+		if out.Theme, err = Slug(q.Theme); err != nil {
 			return out, err
 		}
-		out.Theme = slug
 	}
 	for _, name := range q.Types {
 		t, err := itemType(name)
@@ -95,8 +94,7 @@ func (q Query) filter() (core.ItemQuery, error) {
 		}
 		out.Types = append(out.Types, t)
 	}
-	status, err := itemStatus(q.Status)
-	out.Status = status
+	out.Status, err = itemStatus(q.Status)
 	return out, err
 }
 
@@ -219,13 +217,9 @@ func (s Settings) take(taken map[core.ItemID]bool, all []candidate, signal func(
 // least to the most; 1 if all are equal. The others have 0.
 func normalise(all []candidate, signal func(candidate) (float64, bool)) []float64 {
 	out := make([]float64, len(all))
-	var low, high float64
-	some := false
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range all {
 		if v, ok := signal(c); ok {
-			if !some {
-				low, high, some = v, v, true
-			}
 			low, high = min(low, v), max(high, v)
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Tools returns memory_search, memory_add, memory_get, memory_archive and
-// memory_list_themes.
+// Tools returns memory_search, memory_add, memory_get, memory_archive and memory_list_themes.
 func (m *Memory) Tools() []core.Tool {
 	return []core.Tool{
 		core.NewTool("memory_search",

@@ -36,8 +36,7 @@ type Standing interface {
 	Beyond(ctx context.Context, user core.UserID, language string) (string, error)
 }
 
-// Mover carries out merges and splits. One process does so at a time; if two do, no step is
-// repeated.
+// Mover carries out merges and splits, in one process at a time; two repeat no step.
 type Mover struct {
 	Store    MoveStore
 	Channels core.Channels
@@ -76,8 +75,7 @@ func (v *Mover) Run(ctx context.Context) error {
 // warnEvery is the shortest interval between warnings.
 const warnEvery = time.Minute
 
-// sleep waits for a wake-up of moves, at most as long as wait or the next tick;
-// false: ctx ended.
+// sleep waits for a wake-up of moves, at most as long as wait or the next tick; false: ctx ended.
 func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

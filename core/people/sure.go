@@ -115,7 +115,8 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	to := core.Target{Identity: at, Why: "an identity that was trusted before"}
 	n := p.question(u, to, a, accountQuestion(p.language(u), s.Browser, change))
 	if change.Change == core.ChangeDelete {
-		warned, err := p.others(ctx, u, at.ID, deletionAsked(p.language(u), s.Browser, at))
+		warned, err := p.others(ctx, u, at.ID, fmt.Sprintf(say(p.language(u)).DeletionAsked, plain(s.Browser),
+			trust.AddressName(at.Address, at.Name)))
 		if err != nil {
 			return at, err
 		}
@@ -182,8 +183,7 @@ func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubj
 	return n, err
 }
 
-// others returns deliveries of a text to all identities of a user on push channels, except
-// one.
+// others returns deliveries of a text to all identities of a user on push channels, except one.
 func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
 	text string) ([]core.NewDelivery, error) {
 	ids, err := p.Identities(ctx, u.ID)
@@ -207,10 +207,4 @@ func changeMade(language string, c core.AccountSubject) string {
 	default:
 		return w.MadeExport
 	}
-}
-
-// deletionAsked returns the text that a deletion was requested, where it can be approved,
-// and how to stop it.
-func deletionAsked(language, browser string, at core.Identity) string {
-	return fmt.Sprintf(say(language).DeletionAsked, plain(browser), trust.AddressName(at.Address, at.Name))
 }

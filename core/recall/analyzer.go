@@ -4,7 +4,9 @@
 package recall
 
 import (
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/everthread/everthread/core"
@@ -117,8 +119,7 @@ func denseTerms(run string, c class) []string {
 	return terms
 }
 
-// emojiTerms returns every emoji of a run without skin tones; the two letters of a
-// flag are one.
+// emojiTerms returns every emoji of a run without skin tones; the two letters of a flag are one.
 func emojiTerms(run string) []string {
 	var terms []string
 	var flag string
@@ -135,4 +136,152 @@ func emojiTerms(run string) []string {
 		flag = ""
 	}
 	return terms
+}
+
+// maxPieces bounds how many pieces of one run get terms of their own.
+const maxPieces = 200
+
+// compound reads a run with joiners: an identifier, number, address, path or words
+// with hyphens. The whole is a part, and so are its pieces and words.
+func (a *Analyzer) compound(run string) []part {
+	words := strings.FieldsFunc(run, func(r rune) bool { return !isWordRune(r) && !invisible(r) })
+	whole := fold(cutTo(run, 4*maxTerm))
+	switch {
+	case len(words) == 0:
+		return nil
+	case len(words) == 1 && !strings.ContainsAny(whole, "+#"):
+		return a.wordParts(words[0], 1)
+	case len(whole) <= maxTerm && number.MatchString(whole):
+		return a.number(whole, words)
+	case onlyWords(run, words):
+		return a.hyphened(whole, words)
+	}
+	out := []part{{text: cut(whole), terms: []string{cut(whole)}, weight: 1}}
+	for _, s := range middles(whole) {
+		out = append(out, part{text: s, terms: []string{cut(s)}, weight: pieceOfWhole})
+	}
+	for _, w := range words[:min(len(words), maxPieces)] {
+		for _, p := range a.wordParts(w, 1) {
+			p.weight = min(p.weight, pieceWeight(p.text))
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// middles returns the pieces of an address or path that have joiners themselves:
+// example.com of https://example.com/a, main.go of src/main.go.
+func middles(whole string) []string {
+	if !strings.ContainsAny(whole, "/@?&=:#,;|~") {
+		return nil
+	}
+	var out []string
+	if _, rest, ok := strings.Cut(whole, "://"); ok {
+		out = append(out, strings.TrimPrefix(rest, "www."))
+	}
+	joins := func(r rune) bool { return strings.ContainsRune("/@?&=:#,;|~()[]{}<>", r) }
+	for _, s := range strings.FieldsFunc(whole, joins) {
+		s = strings.TrimFunc(strings.TrimPrefix(s, "www."), func(r rune) bool { return !isWordRune(r) })
+		if strings.ContainsAny(s, "._-+") && len(out) < maxPieces {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// onlyWords reports whether a run is words of letters, joined by hyphens, slashes or
+// the ends of sentences.
+func onlyWords(run string, words []string) bool {
+	if len(words) > 5 || strings.ContainsAny(run, "_@:=+#&%~0123456789") {
+		return false
+	}
+	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && longEnds(words)
+}
+
+// longEnds reports whether a dot between words ends a sentence, rather than being part of main.go.
+func longEnds(words []string) bool {
+	last := words[len(words)-1]
+	return len(words) == 2 && strings.ToLower(last[:1]) != last[:1]
+}
+
+// hyphened reads words joined by hyphens: each is a word, and so is the whole, with
+// the hyphens and without.
+func (a *Analyzer) hyphened(whole string, words []string) []part {
+	var out []part
+	for _, w := range words {
+		out = append(out, a.wordParts(w, 1)...)
+	}
+	if !strings.ContainsAny(whole, "-‐‑–") {
+		return out
+	}
+	joined := a.single(strings.Join(words, ""))
+	joined.terms = appendNew(joined.terms, cut(whole))
+	joined.weight = wholeOfWords
+	return append(out, joined)
+}
+
+var number = regexp.MustCompile(`^[0-9]{1,3}(?:[,.'’][0-9]{3})*(?:[.,][0-9]+)?$|^[0-9]+[.,][0-9]+$`)
+
+var thousands = regexp.MustCompile(`[,.'’]([0-9]{3})\b`)
+
+// number reads a number with separators: as written, without separators of thousands,
+// and with a point before the decimals.
+func (a *Analyzer) number(whole string, words []string) []part {
+	p := part{text: whole, terms: []string{whole}, weight: 1}
+	p.terms = appendNew(p.terms, thousands.ReplaceAllString(whole, "$1"))
+	if i := strings.LastIndexAny(whole, ".,"); i > 0 {
+		p.terms = appendNew(p.terms, strings.Join(strings.FieldsFunc(whole[:i], notDigit), "")+"."+whole[i+1:])
+	}
+	out := []part{p}
+	for _, w := range words {
+		s := a.single(w)
+		s.weight = digitOfWhole
+		out = append(out, s)
+	}
+	return out
+}
+
+func notDigit(r rune) bool { return r < '0' || r > '9' }
+
+const (
+	cacheSlots  = 1 << 13
+	longestWord = 24 // bytes; longer ones are rarely repeated
+)
+
+// cache holds the terms of short words as written. Words of the same slot replace
+// each other, so it never holds more than cacheSlots of them (about 1.5 MB). It is
+// safe for concurrent use; callers must not change the terms.
+type cache struct {
+	slots [cacheSlots]atomic.Pointer[cached]
+}
+
+type cached struct {
+	run   string
+	terms []string
+}
+
+func (c *cache) get(run string) ([]string, bool) {
+	if len(run) > longestWord {
+		return nil, false
+	}
+	e := c.slots[slot(run)].Load()
+	if e == nil || e.run != run {
+		return nil, false
+	}
+	return e.terms, true
+}
+
+func (c *cache) put(run string, terms []string) {
+	if len(run) <= longestWord {
+		c.slots[slot(run)].Store(&cached{strings.Clone(run), terms})
+	}
+}
+
+// slot returns the FNV-1a hash of run, folded to the number of slots.
+func slot(run string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(run) {
+		h = (h ^ uint32(run[i])) * 16777619
+	}
+	return (h ^ h>>16) % cacheSlots
 }

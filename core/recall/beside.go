@@ -10,8 +10,7 @@ import (
 // reach is the distance at which messages are neighbours, in messages.
 const reach = 2
 
-// beside returns the neighbours with a word of the query, of whose scores message p
-// gets a part.
+// beside returns the neighbours with a word of the query, of whose scores message p gets a part.
 func (r *ranking) beside(p int32) []int32 {
 	var out []int32
 	for i := max(0, p-reach); i <= p+reach && int(i) < len(r.raw); i++ {
@@ -116,8 +115,7 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	return nil
 }
 
-// around returns the messages right before and after one in its day, or its own id where
-// there is none.
+// around returns the messages right before and after one in its day, or its own id for none.
 func (s *search) around(id core.MessageID) (before, after core.MessageID) {
 	p, ok := s.rank.seek(0, id)
 	if !ok {

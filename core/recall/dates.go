@@ -136,10 +136,7 @@ func atoi(s string) int {
 
 // exact reads one day. Year 0 means that day of every year.
 func (r *dateReader) exact(i, n, year, month, day int, keep ...int) (reading, bool) {
-	y := year
-	if y == 0 {
-		y = 2024 // a leap year
-	}
+	y := cmp.Or(year, 2024) // a leap year
 	t := time.Date(y, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	if int(t.Month()) != month || t.Day() != day || y < 1900 {
 		return reading{}, false
@@ -228,8 +225,7 @@ func (r *dateReader) monthAlone(i int) (reading, bool) {
 	return one(end-i, wholeMonth(year, month), year > 0 || !doubtful || r.introduces(i-1), k)
 }
 
-// introduces reports whether the word before an ambiguous name of a month makes it
-// a month.
+// introduces reports whether the word before an ambiguous name of a month makes it a month.
 func (r *dateReader) introduces(i int) bool {
 	if r.is(i, "de") {
 		return r.is(i-1, "mois", "mes")

@@ -16,8 +16,7 @@ import (
 
 // Target is the system under evaluation.
 type Target interface {
-	// Begin makes a user for a conversation, and returns the tool
-	// conversation_search for it.
+	// Begin makes a user for a conversation, and returns the tool conversation_search for it.
 	Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error)
 	// People returns the hits of a search by a person, best first.
 	People(ctx context.Context, user core.UserID, q core.SearchQuery) ([]core.Hit, error)
@@ -339,8 +338,7 @@ func (t *trial) People(ctx context.Context, _ core.UserID, q core.SearchQuery) (
 	return got.Hits, err
 }
 
-// Load stores a session as the messages of one day, in the transaction that stores
-// incoming messages.
+// Load stores a session as messages of one day, in the transaction of incoming messages.
 func (t *trial) Load(ctx context.Context, user core.UserID, s Session) ([]core.MessageID, error) {
 	i := t.users[user]
 	a := core.Append{User: user, Identity: i.ID, Paused: true, Now: s.At, RunAt: s.At}

@@ -144,8 +144,7 @@ func (s *search) labelOf(id core.SegmentID) string {
 	return ""
 }
 
-// scorePages sets the BM25 of pages, and returns that of a page of average length with
-// each word once.
+// scorePages sets the BM25 of pages, and returns that of an average page with each word once.
 func (s *search) scorePages(pages []filePage, postings map[string]core.Posting) (most float64) {
 	average := 1.0
 	for _, p := range pages {
@@ -184,8 +183,7 @@ func (s *search) standOut(pages []filePage, near map[int64]float64) (least, bar 
 	return all[0], bar
 }
 
-// others returns the greatest weight of the words that a page lacks and another page of
-// its file has.
+// others returns the greatest weight of words that a page lacks and another of its file has.
 func others(pages []filePage, p filePage) float64 {
 	best := 0.0
 	for _, o := range pages {

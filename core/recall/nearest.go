@@ -44,8 +44,7 @@ type stretch struct {
 // similarity of a cosine distance (0 to 2).
 func similarity(distance float64) float64 { return min(1, max(0, 1-distance)) }
 
-// nearest returns the windows nearest to the query. A failure is only a note: full text
-// still answers.
+// nearest returns the windows nearest to the query. A failure is a note: full text still answers.
 func (s *search) nearest(ctx context.Context) nearness {
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()
@@ -136,7 +135,10 @@ type embedding struct {
 
 // embedded embeds a query until ctx ends, or returns a note why it cannot.
 func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) (embedding, string) {
-	embedder, config, err := s.embedder(ctx, user)
+	if s.Embedders == nil {
+		return embedding{}, wordsOnly + "no embeddings are configured."
+	}
+	embedder, config, err := s.Embedders(ctx, user)
 	if err != nil {
 		s.Log.Warn("embedding settings were not read", zap.Int64("user", int64(user)), zap.Error(err))
 		return embedding{}, wordsOnly + "the embedding settings could not be read."
@@ -174,13 +176,6 @@ func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embeddin
 	return found, ""
 }
 
-func (s *Searcher) embedder(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
-	if s.Embedders == nil {
-		return nil, "", nil
-	}
-	return s.Embedders(ctx, user)
-}
-
 // maxEmbed is the size of the part of a query that is embedded, in bytes.
 const maxEmbed = 4 << 10
 
@@ -189,8 +184,7 @@ func padded(v []float32) []float32 {
 	return append(slices.Clone(v), make([]float32, core.VectorSize-len(v))...)
 }
 
-// of returns the similarity of a message: the greater of its window's and its nearest
-// passage's.
+// of returns the similarity of a message: the greater of its window's and its nearest passage's.
 func (n *nearness) of(id core.MessageID, segment core.SegmentID) float64 {
 	if !n.ok {
 		return 0

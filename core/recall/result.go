@@ -90,8 +90,7 @@ func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int
 	return scores, terms
 }
 
-// summariesWith returns how often the summaries of segments hold a word, by the place
-// of the segment.
+// summariesWith returns how often the summaries of segments hold a word, by their place.
 func (s *search) summariesWith(w Word, postings map[string]core.Posting) map[int32]int {
 	often := map[int32]int{}
 	for id, tf := range documents(w, postings) {
@@ -183,8 +182,7 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 	return hits
 }
 
-// snippet returns the passage of a hit to show: the best by its words, or by its meaning
-// and its words.
+// snippet returns the passage of a hit to show: the best by its words, or by its meaning too.
 func (s *search) snippet(h *core.Hit) string {
 	text := h.Message.Text
 	switch {
@@ -200,8 +198,7 @@ func (s *search) snippet(h *core.Hit) string {
 	return s.Analyzer.snippet(text, s.rank.words, s.Settings.Snippet)
 }
 
-// stretch returns the bounds of the best passage of a message in its text, if its
-// passages are known.
+// stretch returns the bounds of a message's best passage in its text, if they are known.
 func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool) {
 	var marks []mark
 	if len(s.near.said[id]) > 1 {

@@ -16,8 +16,7 @@ type mark struct {
 	word       int
 }
 
-// snippet returns the passage of about n characters with the most important words;
-// see around.
+// snippet returns the passage of about n characters with the most important words; see around.
 func (a *Analyzer) snippet(text string, words []ranked, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
@@ -170,8 +169,7 @@ func cutBefore(text string, at, slack int) int {
 	return boundary(text, at)
 }
 
-// cutAfter moves the end of a passage back to a gap, or to a boundary between
-// characters.
+// cutAfter moves the end of a passage back to a gap, or to a boundary between characters.
 func cutAfter(text string, at, slack int) int {
 	if at == len(text) || between(text[at]) {
 		return at
@@ -182,8 +180,7 @@ func cutAfter(text string, at, slack int) int {
 	return boundary(text, at)
 }
 
-// maxCharacter is the size of the longest character that is never cut in a text without
-// gaps, in bytes.
+// maxCharacter is the longest character that is never cut in a text without gaps, in bytes.
 const maxCharacter = 100
 
 // boundary returns the last place up to at that is between two characters.

@@ -119,14 +119,7 @@ func trim(run string) (string, int) {
 	if start < 0 {
 		return "", 0
 	}
-	end := len(run)
-	for end > start {
-		r, size := utf8.DecodeLastRuneInString(run[start:end])
-		if isWordRune(r) {
-			break
-		}
-		end -= size
-	}
+	end := len(strings.TrimRightFunc(run, func(r rune) bool { return !isWordRune(r) }))
 	if rest := run[end:]; end-start <= 2 && (strings.HasPrefix(rest, "++") || strings.HasPrefix(rest, "#")) {
 		end += len(rest) - len(strings.TrimLeft(rest, "+#"))
 	}

@@ -42,12 +42,7 @@ func (a *Analyzer) parts(run string) []part {
 
 // plain reports whether a run is letters and digits of ASCII.
 func plain(run string) bool {
-	for i := range len(run) {
-		if !isWordRune(rune(run[i])) || run[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(run, func(r rune) bool { return r >= utf8.RuneSelf || !isWordRune(r) })
 }
 
 func apostrophe(r rune) rune {
@@ -70,10 +65,9 @@ func (a *Analyzer) single(word string) part {
 		return p
 	}
 	p.terms = appendNew(p.terms, umlauts(lowered))
-	if isDigits(folded) {
-		return p
+	if !isDigits(folded) {
+		p.terms = a.stems.add(p.terms, lowered, folded)
 	}
-	p.terms = a.stems.add(p.terms, lowered, folded)
 	return p
 }
 
@@ -147,9 +141,8 @@ var (
 // is dont, I'll is I, O'Brien is obrien and Brien.
 func (a *Analyzer) contracted(run string) []part {
 	var out []part
-	for _, s := range strings.Split(run, "-") {
-		s = strings.Trim(s, "'")
-		out = append(out, a.possessed(unelided(s))...)
+	for s := range strings.SplitSeq(run, "-") {
+		out = append(out, a.possessed(unelided(strings.Trim(s, "'")))...)
 	}
 	return out
 }
@@ -195,8 +188,7 @@ func (a *Analyzer) possessed(s string) []part {
 //go:embed stops.txt
 var stopText string
 
-// stopWords returns the stop words of English, French, Russian, Chinese and
-// languages.
+// stopWords returns the stop words of English, French, Russian, Chinese and languages.
 func stopWords(languages []string) map[string]bool {
 	stops := map[string]bool{}
 	for line := range strings.Lines(stopText) {

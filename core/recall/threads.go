@@ -87,8 +87,7 @@ const (
 	threadBytes = 8 << 20 // of texts, all together
 )
 
-// newest reads the newest messages of a thread within the bounds. Rest reports whether it
-// has others.
+// newest reads the newest messages of a thread within the bounds. Rest: it has others.
 func (s *threadSearch) newest(ctx context.Context, t core.Thread) (said []core.Message, rest bool, err error) {
 	for before := core.MessageID(0); ; before = said[0].ID {
 		left := min(s.Settings.ThreadMessages-s.seen, threadPage)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -38,8 +39,7 @@ func NamesOf(u core.User) map[string]core.Role {
 	return out
 }
 
-// Tools returns conversation_search and conversation_get.
-// Their errors are sentences for the model.
+// Tools returns conversation_search and conversation_get. Their errors are for the model.
 func Tools(s *Searcher, names Names) []core.Tool {
 	return []core.Tool{
 		core.NewTool("conversation_search",
@@ -134,4 +134,228 @@ func (w *wholeNum) UnmarshalJSON(b []byte) error {
 	}
 	*w = wholeNum(f)
 	return nil
+}
+
+// Days reads the days of the continuous thread, like core.DayStore.
+type Days interface {
+	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
+	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+}
+
+// Page holds messages of a day in order. Next is the first that did not fit; 0: all did.
+type Page struct {
+	Messages []core.Message
+	Next     core.MessageID
+}
+
+// DaySummary is the newest summary of a day.
+type DaySummary struct {
+	core.Summary
+	State core.SegmentState
+}
+
+// Message returns a message of the continuous thread. A message that belongs to another
+// user or a plain thread, or is redacted, is core.ErrNotFound.
+func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error) {
+	found, err := s.Store.Messages(ctx, user, []core.MessageID{id})
+	if err != nil {
+		return core.Message{}, fmt.Errorf("read message: %w", err)
+	}
+	if len(found) != 1 || !shown(found[0]) {
+		return core.Message{}, core.ErrNotFound
+	}
+	m := found[0]
+	m.Text = s.shorten(m.Text, s.Settings.PageTokens)
+	return m, nil
+}
+
+// shown reports whether a message may be shown: it belongs to a day, is not from the
+// system, and is not redacted.
+func shown(m core.Message) bool {
+	return m.Segment > 0 && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
+}
+
+// Summary returns the newest summary of a day, or core.ErrNotFound if there is no such
+// day. The summary is empty if none is written yet, or if it rests on redacted words.
+func (s *Searcher) Summary(ctx context.Context, user core.UserID, id core.SegmentID) (DaySummary, error) {
+	segment, err := s.Days.Segment(ctx, user, id)
+	if err != nil {
+		return DaySummary{}, fmt.Errorf("read day: %w", err)
+	}
+	out := DaySummary{Summary: core.Summary{User: user, Segment: id, Label: segment.Day.Label}, State: segment.State}
+	if segment.Hidden {
+		return out, nil
+	}
+	found, err := s.Days.Summaries(ctx, user, id, 1)
+	if err != nil {
+		return out, fmt.Errorf("read summary: %w", err)
+	}
+	if len(found) > 0 {
+		out.Summary = found[0]
+	}
+	return out, nil
+}
+
+// Range returns the messages of a day from one id to another, both inclusive, at
+// most Settings.Page of them and Settings.PageTokens tokens. A longer message is
+// returned alone and shortened. core.ErrNotFound: there is no such day.
+func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentID, from,
+	to core.MessageID) (Page, error) {
+	if _, err := s.Days.Segment(ctx, user, id); err != nil {
+		return Page{}, fmt.Errorf("read day: %w", err)
+	}
+	var page Page
+	tokens := 0
+	for after := max(from-1, 0); ; {
+		found, err := s.Days.DayMessages(ctx, user, id, after, s.Settings.Page+1)
+		if err != nil {
+			return Page{}, fmt.Errorf("read messages: %w", err)
+		}
+		for _, m := range found {
+			if m.ID > to {
+				return page, nil
+			}
+			if !shown(m) {
+				continue
+			}
+			m.Text = s.shorten(m.Text, s.Settings.PageTokens)
+			n := s.Tokens.Count(m.Text) + messageTokens
+			if len(page.Messages) == s.Settings.Page || len(page.Messages) > 0 && tokens+n > s.Settings.PageTokens {
+				page.Next = m.ID
+				return page, nil
+			}
+			page.Messages = append(page.Messages, m)
+			tokens += n
+		}
+		if len(found) <= s.Settings.Page {
+			return page, nil
+		}
+		after = found[len(found)-1].ID
+	}
+}
+
+// messageTokens are the tokens of the form around a message.
+const messageTokens = 40
+
+// shorten cuts a text of more than limit tokens between two characters, and appends
+// a note that it did.
+func (s *Searcher) shorten(text string, limit int) string {
+	limit -= messageTokens
+	if len(text) <= limit || s.Tokens.Count(text) <= limit {
+		return text
+	}
+	size := len(text)
+	for {
+		size = min(size-1, size*limit/max(1, s.Tokens.Count(text[:boundary(text, size)])))
+		cut := text[:boundary(text, size)]
+		if s.Tokens.Count(cut) <= limit {
+			return cut + " … (the rest is too long)"
+		}
+	}
+}
+
+type getTool struct{ searcher *Searcher }
+
+// getInput holds the arguments of conversation_get.
+type getInput struct {
+	Message wholeNum `json:"message_id"`
+	Segment wholeNum `json:"day_segment_id"`
+	From    wholeNum `json:"from_message_id"`
+	To      wholeNum `json:"to_message_id"`
+}
+
+// gotMessage is a message in a result of conversation_get.
+type gotMessage struct {
+	ID      core.MessageID `json:"message_id"`
+	Role    core.Role      `json:"role"`
+	Content string         `json:"content"`
+	SentAt  string         `json:"sent_at"`
+	Channel string         `json:"channel"`
+	Foreign bool           `json:"foreign,omitempty"` // it holds words that the user did not write
+	Task    bool           `json:"task,omitempty"`    // the text of a due task, not typed then
+}
+
+type gotRange struct {
+	Messages []gotMessage   `json:"messages"`
+	Next     core.MessageID `json:"next_from_message_id,omitempty"`
+}
+
+type gotSummary struct {
+	Segment core.SegmentID    `json:"day_segment_id"`
+	Label   string            `json:"day_label"`
+	Summary string            `json:"summary_markdown"`
+	Updated string            `json:"updated_at,omitempty"`
+	Foreign bool              `json:"foreign,omitempty"`
+	State   core.SegmentState `json:"state"`
+}
+
+// use reads a message, a summary or a range.
+func (t getTool) use(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+	var in getInput
+	if err := arguments(use.Arguments, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	switch {
+	case in.Message != 0 && in.Segment == 0 && in.From == 0 && in.To == 0:
+		return t.message(ctx, use, core.MessageID(in.Message))
+	case in.Message != 0 || in.Segment == 0:
+		return core.ToolResult{},
+			errors.New("give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id")
+	case in.From == 0 && in.To == 0:
+		return t.summary(ctx, use, core.SegmentID(in.Segment))
+	case in.From <= 0 || in.To < in.From:
+		return core.ToolResult{}, errors.New("from_message_id and to_message_id must both be given, the smaller one first")
+	}
+	return t.messages(ctx, use, core.SegmentID(in.Segment), core.MessageID(in.From), core.MessageID(in.To))
+}
+
+func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageID) (core.ToolResult, error) {
+	m, err := t.searcher.Message(ctx, use.User, id)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ToolResult{}, fmt.Errorf("there is no message #%d", id)
+	}
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	return core.TaintedResult(got(m, use.Location), m.Foreign())
+}
+
+func got(m core.Message, location *time.Location) gotMessage {
+	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign(), m.Task != nil}
+}
+
+func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentID) (core.ToolResult, error) {
+	s, err := t.searcher.Summary(ctx, use.User, id)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ToolResult{}, noDay(id)
+	}
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	out := gotSummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State, Foreign: s.Tainted}
+	if s.Markdown != "" {
+		out.Updated = core.Stamp(s.CreatedAt, use.Location)
+	}
+	return core.TaintedResult(out, s.Tainted)
+}
+
+func noDay(id core.SegmentID) error { return fmt.Errorf("there is no day_segment_id %d", id) }
+
+func (t getTool) messages(ctx context.Context, use core.ToolUse, id core.SegmentID, from,
+	to core.MessageID) (core.ToolResult, error) {
+	page, err := t.searcher.Range(ctx, use.User, id, from, to)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ToolResult{}, noDay(id)
+	}
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	out := gotRange{Messages: make([]gotMessage, 0, len(page.Messages)), Next: page.Next}
+	foreign := false
+	for _, m := range page.Messages {
+		out.Messages, foreign = append(out.Messages, got(m, use.Location)), foreign || m.Foreign()
+	}
+	return core.TaintedResult(out, foreign)
 }

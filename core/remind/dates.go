@@ -1,6 +1,7 @@
 package remind
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,16 +77,12 @@ func (r *reader) partOf(i int, f *found) int {
 	return n
 }
 
-// weekday reads a weekday: on Monday, next Tuesday, lundi prochain, Friday next
-// week, mardi en huit.
+// weekday reads a weekday: on Monday, next Tuesday, lundi prochain, mardi en huit.
 func (r *reader) weekday(i int, f *found) int {
 	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce",
-		"for",
-		"pour", "by", "last", "am nachsten", "am kommenden", "nachsten", "nachster", "kommenden", "kommender", "diesen",
-		"letzten")
-	if lead == 0 {
-		lead = r.german(i, "am", "bis", "fur", "ab", "den", "der")
-	}
+		"for", "pour", "by", "last", "am nachsten", "am kommenden", "nachsten", "nachster", "kommenden", "kommender",
+		"diesen", "letzten")
+	lead = cmp.Or(lead, r.german(i, "am", "bis", "fur", "ab", "den", "der"))
 	before := r.word(i + lead - 1)
 	if lead == 0 {
 		before = ""
@@ -151,28 +148,25 @@ func (r *reader) nextSpan(i int, f *found) int {
 	if n := r.nextWeekOn(i+lead, f); n > 0 {
 		return lead + n
 	}
-	if n := r.any(i+lead, "next week", "semaine prochaine", "nachste woche", "nachster woche",
-		"nachsten woche"); n > 0 {
-		f.date = date{kind: weekdayly, weekday: time.Monday, which: nextWeek}
-		return lead + n
-	}
-	if n := r.any(i+lead, "next weekend", "next week-end", "week-end prochain", "weekend prochain",
-		"nachstes wochenende",
-		"nachsten wochenende"); n > 0 {
-		f.date = date{kind: weekdayly, weekday: time.Saturday, which: nextWeek}
-		return lead + n
+	for _, next := range []struct {
+		date
+		words []string
+	}{
+		{date{kind: weekdayly, weekday: time.Monday, which: nextWeek},
+			[]string{"next week", "semaine prochaine", "nachste woche", "nachster woche", "nachsten woche"}},
+		{date{kind: weekdayly, weekday: time.Saturday, which: nextWeek}, []string{"next weekend", "next week-end",
+			"week-end prochain", "weekend prochain", "nachstes wochenende", "nachsten wochenende"}},
+		{date{kind: calendarly, day: 1}, []string{"next month", "mois prochain", "nachsten monat"}},
+		{date{kind: calendarly, month: time.January, day: 1}, []string{"next year", "annee prochaine", "l'annee prochaine",
+			"an prochain", "l'an prochain", "nachstes jahr", "nachsten jahr"}},
+	} {
+		if n := r.any(i+lead, next.words...); n > 0 {
+			f.date = next.date
+			return lead + n
+		}
 	}
 	if n := r.any(i+lead, "weekend", "week-end", "wochenende"); n > 0 && (lead > 0 || r.is(i-1, "dieses") > 0) {
 		f.date = date{kind: weekdayly, weekday: time.Saturday}
-		return lead + n
-	}
-	if n := r.any(i+lead, "next month", "mois prochain", "nachsten monat"); n > 0 {
-		f.date = date{kind: calendarly, day: 1}
-		return lead + n
-	}
-	if n := r.any(i+lead, "next year", "annee prochaine", "l'annee prochaine", "an prochain", "l'an prochain",
-		"nachstes jahr", "nachsten jahr"); n > 0 {
-		f.date = date{kind: calendarly, month: time.January, day: 1}
 		return lead + n
 	}
 	return 0
@@ -267,8 +261,7 @@ func (r *reader) numeric(i int, f *found) int {
 	return lead + 1
 }
 
-// dayOfMonth reads the 3rd, le 1er; le 3 only at an end of the text or before a
-// time of day.
+// dayOfMonth reads the 3rd, le 1er; le 3 only at an end of the text or before a time of day.
 func (r *reader) dayOfMonth(i int, f *found, going bool) int {
 	lead := max(r.any(i, "on the", "the", "on", "le"), r.german(i, "am", "bis zum", "zum"))
 	d, ordinal, ok := dayNumberOf(r.word(i + lead))

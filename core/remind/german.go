@@ -137,15 +137,11 @@ func (r *reader) minutesFrom(i int) (minutes, n int) {
 		return 0, 0
 	}
 	n = 1 + r.any(i+1, "minuten", "min")
-	switch r.word(i + n) {
-	case "nach":
-		minutes = int(v)
-	case "vor":
-		minutes = -int(v)
-	default:
+	sign := map[string]int{"nach": 1, "vor": -1}[r.word(i+n)]
+	if sign == 0 {
 		return 0, 0
 	}
-	n++
+	minutes, n = sign*int(v), n+1
 	if r.is(i+n, "halb") > 0 {
 		minutes, n = minutes-30, n+1
 	}

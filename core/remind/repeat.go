@@ -1,6 +1,7 @@
 package remind
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -23,11 +24,8 @@ func (r *reader) repeated(i int, f *found, _ bool) int {
 }
 
 func (r *reader) each(i int, f *found) int {
-	lead := r.any(i, "every", "each", "chaque", "tous les", "toutes les", "on every", "chacun des",
-		"jeden", "jede", "jedes", "an jedem", "immer am")
-	if lead == 0 {
-		lead = r.german(i, "alle")
-	}
+	lead := cmp.Or(r.any(i, "every", "each", "chaque", "tous les", "toutes les", "on every", "chacun des",
+		"jeden", "jede", "jedes", "an jedem", "immer am"), r.german(i, "alle"))
 	if lead == 0 {
 		return 0
 	}
@@ -43,8 +41,7 @@ func (r *reader) each(i int, f *found) int {
 // irregular reads a recurrence that cron cannot express: every other Monday.
 func (r *reader) irregular(i int, f *found) int {
 	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three", "zweiten",
-		"zweite", "zweites",
-		"dritten", "dritte", "drittes", "ersten", "letzten")
+		"zweite", "zweites", "dritten", "dritte", "drittes", "ersten", "letzten")
 	if lead == 0 {
 		return 0
 	}
@@ -206,11 +203,9 @@ func (r *reader) adverb(i int, f *found) int {
 	for words, u := range map[string]unit{"daily": day, "weekly": week, "monthly": month, "yearly": year,
 		"annually": year, "hourly": hour, "quotidiennement": day, "mensuellement": month, "once a day": day,
 		"taglich": day, "wochentlich": week, "monatlich": month, "jahrlich": year, "stundlich": hour,
-		"einmal am tag":  day,
-		"einmal taglich": day, "einmal die woche": week, "einmal pro woche": week, "einmal im monat": month,
-		"einmal im jahr": year,
-		"once a week":    week, "once a month": month, "une fois par jour": day, "une fois par semaine": week,
-		"une fois par mois": month} {
+		"einmal am tag": day, "einmal taglich": day, "einmal die woche": week, "einmal pro woche": week,
+		"einmal im monat": month, "einmal im jahr": year, "once a week": week, "once a month": month,
+		"une fois par jour": day, "une fois par semaine": week, "une fois par mois": month} {
 		if n := r.is(i, words); n > 0 {
 			f.repeat = repeat{every: u, n: 1}
 			return n

@@ -1,6 +1,7 @@
 package remind
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,9 +25,7 @@ const furthest = 10 * 366 * 24 * time.Hour
 
 // resolve returns the first time, and the expression of a recurring one.
 func (c calendar) resolve(f found) (time.Time, string, error) {
-	if c.zone == nil {
-		c.zone = time.UTC
-	}
+	c.zone = cmp.Or(c.zone, time.UTC)
 	switch {
 	case f.fault != nil:
 		return time.Time{}, "", f.fault
@@ -146,10 +145,7 @@ func (c calendar) weekday(f found, today time.Time) time.Time {
 	ahead := (int(f.date.weekday) - int(today.Weekday()) + 7) % 7
 	switch f.date.which {
 	case nextWeek:
-		monday := (8 - int(today.Weekday())) % 7
-		if monday == 0 {
-			monday = 7
-		}
+		monday := 7 - (int(today.Weekday())+6)%7 // 1 to 7
 		return today.AddDate(0, 0, monday+(int(f.date.weekday)+6)%7)
 	case nextOne, weekAfter:
 		if ahead == 0 {

@@ -184,13 +184,7 @@ func (r *reader) past(i int) (minutes, n int) {
 	if lead == 0 {
 		return 0, 0
 	}
-	sign := 0
-	switch r.word(i + lead) {
-	case "past":
-		sign = 1
-	case "to":
-		sign = -1
-	}
+	sign := map[string]int{"past": 1, "to": -1}[r.word(i+lead)]
 	hour, _, ok := clockWord(r.word(i + lead + 1))
 	if sign == 0 || !ok || half > 0 && sign < 0 {
 		return 0, 0
@@ -302,22 +296,15 @@ func (r *reader) amounts(i int, f *found) int {
 		}
 		n := r.amount(i+total+and, f)
 		if n == 0 && total > 0 && f.delta > 0 {
-			n = r.halfMore(i+total+and, f)
+			if n = r.any(i+total+and, "a half", "demie", "demi"); n > 0 {
+				f.delta += 30 * time.Minute
+			}
 		}
 		if n == 0 {
 			return total
 		}
 		total += and + n
 	}
-}
-
-// halfMore reads the half of an hour and a half.
-func (r *reader) halfMore(i int, f *found) int {
-	n := r.any(i, "a half", "demie", "demi")
-	if n > 0 {
-		f.delta += 30 * time.Minute
-	}
-	return n
 }
 
 // amount reads one amount: 20 minutes, an hour, 1h30, 2.5 hours, half an hour.

@@ -59,8 +59,7 @@ func New(rand io.Reader, secrets ...string) (*Sealer, error) {
 	return s, nil
 }
 
-// Key returns the id of the key that Seal uses: the beginning of a hash, which does not
-// reveal it.
+// Key returns the id of the key that Seal uses: the beginning of a hash, which does not reveal it.
 func (s *Sealer) Key() string { return s.keys[0].id }
 
 // Current reports whether a sealed text was encrypted with the key that Seal uses.
@@ -68,8 +67,7 @@ func (s *Sealer) Current(sealed string) bool {
 	return strings.HasPrefix(sealed, "sealed:"+s.keys[0].id+":")
 }
 
-// Seal encrypts plain. what names its purpose, such as "agent 12": Open needs the
-// same.
+// Seal encrypts plain. what names its purpose, such as "agent 12": Open needs the same.
 func (s *Sealer) Seal(what, plain string) (string, error) {
 	k := s.keys[0]
 	nonce := make([]byte, k.aead.NonceSize())

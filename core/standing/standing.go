@@ -73,8 +73,7 @@ func (s *Standing) List(ctx context.Context, user core.UserID) (active, waiting 
 	return active, waiting, nil
 }
 
-// Prompt returns the part of a prompt with the standing instructions of a user who has or
-// had some.
+// Prompt returns the part of a prompt with the instructions of a user who has or had some.
 func (s *Standing) Prompt(ctx context.Context, user core.UserID) (string, error) {
 	active, _, err := s.List(ctx, user)
 	if err != nil {

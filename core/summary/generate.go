@@ -238,6 +238,3 @@ func shorten(text string, most int) string {
 	head, tail := text[:most/2], text[len(text)-most/2:]
 	return strings.ToValidUTF8(head, "") + " […] " + strings.ToValidUTF8(tail, "")
 }
-
-// lineTokens estimates the tokens of a message as a line of a request.
-func lineTokens(m core.Message) int { return m.Tokens*5/4 + 32 }

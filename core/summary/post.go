@@ -98,20 +98,15 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text,
 		Tokens: s.Tokens.Count(text), SentAt: now}
 	for _, t := range targets {
-		parts := quiet(markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel)))
+		parts := markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel))
+		for i := range parts { // silent, and folded where a channel can
+			parts[i].Quiet, parts[i].Fold = true, true
+		}
 		d := t.Delivery(core.DeliverPost, parts)
 		d.Expires = expires
 		p.Deliveries = append(p.Deliveries, d)
 	}
 	return s.Store.PutPost(ctx, p)
-}
-
-// quiet makes parts silent and folded where a channel can.
-func quiet(parts []core.Part) []core.Part {
-	for i := range parts {
-		parts[i].Quiet, parts[i].Fold = true, true
-	}
-	return parts
 }
 
 // say returns the texts around a summary in a language.

@@ -32,8 +32,7 @@ type Store interface {
 
 // Grounds finds the messages that claims rest on.
 type Grounds interface {
-	// Support returns for each claim about a day the messages of said that support it, or
-	// none.
+	// Support returns for each claim about a day the messages of said that support it, or none.
 	Support(claims []string, said []core.Message) [][]core.MessageID
 }
 
@@ -227,7 +226,7 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	}
 	n, limit := s.Settings.MaxOutput+500, s.Settings.TokensPerDay
 	for _, m := range w.messages {
-		n += lineTokens(m)
+		n += m.Tokens*5/4 + 32 // an estimate of its line in a request
 	}
 	if w.job.Key == core.ImportKey {
 		if n > limit {
@@ -236,13 +235,10 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 		limit = max(limit/2, n) // the other half is for today's conversation
 	}
 	ok, err := s.Store.Reserve(ctx, w.user.ID, w.job.Lease, w.today, n, limit)
-	if err != nil {
-		return err
+	if err == nil && !ok {
+		err = errBudget
 	}
-	if !ok {
-		return errBudget
-	}
-	return nil
+	return err
 }
 
 // failed postpones or retries a job, or gives it up after the last attempt.

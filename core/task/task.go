@@ -39,8 +39,7 @@ type Times interface {
 	// Read parses words with a time and a text: it returns the first time, the expression
 	// of a recurring one, and the rest of the words.
 	Read(use core.ToolUse, words string) (at time.Time, cron, rest string, err error)
-	// ReadExactly parses either words of a time or an expression; it must understand all
-	// words.
+	// ReadExactly parses either words of a time or an expression; it must understand all words.
 	ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error)
 	// Next returns the first time after a moment; zero: there is none.
 	Next(cron, zone string, after time.Time) time.Time
@@ -64,8 +63,7 @@ type Settings struct {
 	Language  string        // of users who chose none
 }
 
-// Tasks sets, lists and cancels tasks. It is safe for concurrent use. All fields are
-// required.
+// Tasks sets, lists and cancels tasks. It is safe for concurrent use. All fields are required.
 type Tasks struct {
 	Store
 	Times

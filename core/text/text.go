@@ -133,8 +133,7 @@ func Within(s string, n int) string {
 	return s
 }
 
-// RuneStart returns the start of the character that byte i of s belongs to, or len(s)
-// beyond its end.
+// RuneStart returns the start of the character of byte i of s, or len(s) beyond its end.
 func RuneStart(s string, i int) int {
 	if i >= len(s) {
 		return len(s)

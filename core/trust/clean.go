@@ -23,24 +23,18 @@ func Obeyed(r rune) bool {
 
 // Visible returns a foreign text without the characters that a screen would interpret. It
 // keeps line breaks.
-func Visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if Obeyed(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
+func Visible(text string) string { return replaced(text, -1) }
 
 // Line returns a foreign text, such as a name, as a part of a line.
-func Line(text string) string {
-	text = strings.Map(func(r rune) rune {
+func Line(text string) string { return strings.Join(strings.Fields(replaced(text, ' ')), " ") }
+
+func replaced(text string, by rune) string {
+	return strings.Map(func(r rune) rune {
 		if Obeyed(r) {
-			return ' '
+			return by
 		}
 		return r
 	}, text)
-	return strings.Join(strings.Fields(text), " ")
 }
 
 // Escaped returns JSON with the characters that a screen would interpret as escapes, so

@@ -92,10 +92,7 @@ func (l *Ledger) left() int { return l.granted - l.used - l.reserved }
 
 // Closed returns until when the day has fewer than n tokens left; zero: it has enough.
 func (l *Ledger) Closed(ctx context.Context, n int) time.Time {
-	if l.PerDay <= 0 {
-		return time.Time{}
-	}
-	if l.has(n) || l.refill(ctx, n) == nil && l.has(n) {
+	if l.PerDay <= 0 || l.has(n) || l.refill(ctx, n) == nil && l.has(n) {
 		return time.Time{}
 	}
 	_, end := l.today()

@@ -78,10 +78,8 @@ func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, erro
 		case t.link.wanted <- struct{}{}:
 		default:
 		}
-		if down == nil {
-			down = errNotYet
-		}
-		return core.ToolResult{}, fmt.Errorf("the MCP server %s cannot be reached now: %w", t.link.server.Name, down)
+		return core.ToolResult{}, fmt.Errorf("the MCP server %s cannot be reached now: %w", t.link.server.Name,
+			cmp.Or(down, errNotYet))
 	}
 	res, err := session.CallTool(egress.For(ctx, use.User), &sdk.CallToolParams{Name: t.name, Arguments: use.Arguments})
 	if err != nil {

@@ -45,11 +45,8 @@ func New(o Options) core.Model {
 	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1"), DefaultBaseURL)
 	o.MaxTokens = cmp.Or(o.MaxTokens, 4096)
 	return &model{options: o, client: sdk.NewClient(
-		option.WithoutEnvironmentDefaults(),
-		option.WithBaseURL(base),
-		option.WithAPIKey(o.APIKey),
-		option.WithHTTPClient(llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)),
-		option.WithMaxRetries(0),
+		option.WithoutEnvironmentDefaults(), option.WithBaseURL(base), option.WithAPIKey(o.APIKey),
+		option.WithHTTPClient(llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)), option.WithMaxRetries(0),
 	)}
 }
 
@@ -64,15 +61,14 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 				return
 			}
 		}
-		if err := stream.Err(); err != nil && a.stop == "" {
+		switch err := stream.Err(); {
+		case a.stop != "":
+			yield(a.last(), nil)
+		case err != nil:
 			yield(core.Delta{}, m.failure(ctx, err))
-			return
-		}
-		if a.stop == "" {
+		default:
 			yield(core.Delta{}, llm.CutOff())
-			return
 		}
-		yield(a.last(), nil)
 	}
 }
 
@@ -108,7 +104,9 @@ type assembly struct {
 func (a *assembly) event(e sdk.MessageStreamEventUnion) string {
 	switch e.Type {
 	case "message_start":
-		a.start(e.Message)
+		a.model = cmp.Or(e.Message.Model, a.model)
+		a.usage.Cached = int(e.Message.Usage.CacheReadInputTokens)
+		a.usage.Prompt = int(e.Message.Usage.InputTokens+e.Message.Usage.CacheCreationInputTokens) + a.usage.Cached
 	case "content_block_start":
 		return a.block(e)
 	case "content_block_delta":
@@ -121,14 +119,6 @@ func (a *assembly) event(e sdk.MessageStreamEventUnion) string {
 		a.usage.Completion = int(e.Usage.OutputTokens)
 	}
 	return ""
-}
-
-func (a *assembly) start(m sdk.Message) {
-	if m.Model != "" {
-		a.model = m.Model
-	}
-	a.usage.Cached = int(m.Usage.CacheReadInputTokens)
-	a.usage.Prompt = int(m.Usage.InputTokens+m.Usage.CacheCreationInputTokens) + a.usage.Cached
 }
 
 func (a *assembly) block(e sdk.MessageStreamEventUnion) string {

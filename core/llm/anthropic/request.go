@@ -17,12 +17,8 @@ import (
 // params returns a request in Anthropic's form.
 func (m *model) params(req core.ModelRequest) sdk.MessageNewParams {
 	c := convert(req)
-	p := sdk.MessageNewParams{
-		Model:     m.options.Model,
-		MaxTokens: int64(m.options.MaxTokens),
-		System:    c.system,
-		Messages:  c.messages,
-	}
+	p := sdk.MessageNewParams{Model: m.options.Model, MaxTokens: int64(m.options.MaxTokens), System: c.system,
+		Messages: c.messages}
 	if req.MaxTokens > 0 {
 		p.MaxTokens = int64(req.MaxTokens)
 	}
@@ -64,8 +60,7 @@ type conversion struct {
 	paired   map[string]bool // ids of tool calls that have their result
 }
 
-// convert converts a prompt, and marks the end of its stable prefix and its last
-// message for caching.
+// convert converts a prompt, and marks its stable prefix and its last message for caching.
 func convert(req core.ModelRequest) *conversion {
 	c := &conversion{paired: map[string]bool{}}
 	if len(req.Tools) > 0 {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -102,10 +103,7 @@ func answer(v *view) core.ModelMessage {
 }
 
 func (v *view) searchCall() core.ToolCall {
-	query := strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " ")
-	if query == "" {
-		query = v.question
-	}
+	query := cmp.Or(strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " "), v.question)
 	arguments := core.DataLine(struct {
 		Query string `json:"query"`
 		Day   string `json:"day,omitempty"`
@@ -113,8 +111,7 @@ func (v *view) searchCall() core.ToolCall {
 	return core.ToolCall{ID: "demo_search", Name: searchTool, Arguments: arguments}
 }
 
-// find quotes the latest of the texts that share most words with the question;
-// empty if none shares any.
+// find quotes the latest of the texts that share most words with the question, if any.
 func (v *view) find() string {
 	wanted := contentWords(v.question)
 	var best quote

@@ -83,8 +83,7 @@ var say = words.In[phrases]("demo")
 // questionWords begin questions that have no question mark.
 const questionWords = ` what what's who who's whom whose when where where's why how which do does did can could remember tell que quoi quel quelle quels quelles qui quand où pourquoi comment combien est-ce qu'est-ce rappelle-moi dis-moi was wer wen wem wann wo warum wieso wie welche welcher welches weißt erinnerst `
 
-// smallWords are the commonest words of a language. Those that mean something in
-// another one are left out.
+// smallWords are the commonest words of a language, unless they mean something in another.
 var smallWords = [...]struct{ language, words string }{
 	{words.English, ` a about after all am an and any are as at be been but by can could did do does don't for from get had has have he her here him his how i i'm if in into is it it's its just let like me more my no not now of on one or our out please say said she should so some tell than that the their them then there they this to today told up us was we were what what's when where which who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still `},
 	{"fr", ` à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc du elle en es est et été être fait hier il ils j'ai je la le les leur lui ma mais me mes moi mon même ne non nos notre nous on ont ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui quoi sa sais sans se ses si son sont suis sur ta te tes toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c `},
@@ -102,8 +101,7 @@ func isSmall(word string) bool {
 	return false
 }
 
-// language returns the language with most of the commonest words in text, English
-// if in doubt.
+// language returns the language with most of the commonest words in text, English if in doubt.
 func language(text string) string {
 	found, most := words.English, 0
 	for _, l := range smallWords {

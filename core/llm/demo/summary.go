@@ -84,8 +84,7 @@ type digest struct {
 	bullets   map[string][]string
 }
 
-// summarize makes a summary of sentences of the transcript, after the bullets of
-// the summary so far.
+// summarize makes a summary of transcript sentences, after the bullets of the summary so far.
 func summarize(messages []core.ModelMessage) string {
 	d := &digest{bullets: map[string][]string{}}
 	all := ""

@@ -98,8 +98,7 @@ func vectors(raw []json.RawMessage) ([][]float32, error) {
 	return out, nil
 }
 
-// vector reads numbers, base64 of little-endian float32, or a list that holds
-// one list of numbers.
+// vector reads numbers, base64 of little-endian float32, or a list that holds one list of numbers.
 func vector(raw json.RawMessage) ([]float32, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

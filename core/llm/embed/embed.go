@@ -90,9 +90,8 @@ func New(o Options) (core.Embedder, error) {
 
 // rootOf completes and checks the address.
 func rootOf(o Options) (string, error) {
-	standard, ok := map[string]string{
-		LlamaCPP: "", CustomHTTP: "", Ollama: "http://127.0.0.1:11434", OpenAI: "https://api.openai.com/v1",
-	}[o.Provider]
+	standard, ok := map[string]string{LlamaCPP: "", CustomHTTP: "", Ollama: "http://127.0.0.1:11434",
+		OpenAI: "https://api.openai.com/v1"}[o.Provider]
 	if !ok {
 		return "", fmt.Errorf("embeddings.provider is %q; it must be one of %s, %s, %s, %s", o.Provider, LlamaCPP,
 			Ollama, OpenAI, CustomHTTP)
@@ -105,22 +104,16 @@ func rootOf(o Options) (string, error) {
 	if o.Provider != CustomHTTP {
 		base = strings.TrimRight(base, "/")
 	}
-	for _, path := range ours(o.Provider) {
+	// The ends of an address that requests append and the operator may have included.
+	ours := map[string][]string{LlamaCPP: {"/embeddings", "/embedding", "/v1"}, Ollama: {"/embed", "/api", "/v1"},
+		OpenAI: {"/embeddings"}}
+	for _, path := range ours[o.Provider] {
 		base = strings.TrimSuffix(base, path)
 	}
 	return base, nil
 }
 
-// ours returns the ends of an address that requests append and the operator may have
-// included.
-func ours(provider string) []string {
-	return map[string][]string{
-		LlamaCPP: {"/embeddings", "/embedding", "/v1"}, Ollama: {"/embed", "/api", "/v1"}, OpenAI: {"/embeddings"},
-	}[provider]
-}
-
-// Config names the configuration of a vector. Only vectors of the same configuration
-// are comparable.
+// Config names the configuration of a vector; vectors of different ones are not comparable.
 func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
 }
@@ -132,8 +125,7 @@ func (c *client) Fingerprint() string {
 	return fmt.Sprintf("%s %x", Config(c.Provider, c.Model, c.Dimensions), sum[:4])
 }
 
-// Embed returns a vector for each text. Errors are *core.ModelError, or the
-// context's.
+// Embed returns a vector for each text. Errors are *core.ModelError, or the context's.
 func (c *client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for batch := range slices.Chunk(texts, batchTexts) {

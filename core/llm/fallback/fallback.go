@@ -34,7 +34,8 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 			if err == nil {
 				return
 			}
-			if began || !another(err) || ctx.Err() != nil {
+			theirs := []core.ModelErrorKind{core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig}
+			if began || !slices.Contains(theirs, kind(err)) || ctx.Err() != nil {
 				yield(core.Delta{}, err)
 				return
 			}
@@ -44,8 +45,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// pass yields the deltas of a model. It returns whether any had content, and the error
-// that ended them.
+// pass yields a model's deltas. It returns whether any had content, and what ended them.
 func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) bool) (began bool, err error) {
 	for d, err := range deltas {
 		if err != nil {
@@ -57,12 +57,6 @@ func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) boo
 		}
 	}
 	return began, nil
-}
-
-// another reports whether another model may answer after this error.
-func another(err error) bool {
-	theirs := []core.ModelErrorKind{core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig}
-	return slices.Contains(theirs, kind(err))
 }
 
 // worth returns the more useful error: a temporary one, else the earlier.

@@ -1,5 +1,4 @@
-// Package transcribe transcribes voice notes with a server that has OpenAI's
-// transcription API.
+// Package transcribe transcribes voice notes with a server that has OpenAI's transcription API.
 package transcribe
 
 import (

@@ -8,6 +8,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +50,7 @@ type Options struct {
 	Resolver *net.Resolver // nil: the system's
 }
 
-// Gate enforces a policy. It is safe for concurrent use. Nil enforces that of the zero
-// Options.
+// Gate enforces a policy. It is safe for concurrent use. Nil enforces that of the zero Options.
 type Gate struct {
 	Options
 	accounts accounts
@@ -58,9 +58,7 @@ type Gate struct {
 
 // New returns a gate.
 func New(o Options) *Gate {
-	g := &Gate{Options: o}
-	g.accounts.of = map[core.UserID]*account{}
-	return g
+	return &Gate{Options: o, accounts: accounts{of: map[core.UserID]*account{}}}
 }
 
 type userKey struct{}
@@ -179,9 +177,7 @@ func (g *Gate) listed(u *url.URL, at string) (listed, withPort bool) {
 		switch {
 		case entry == at:
 			return true, true
-		case strings.Trim(entry, "[]") == host:
-			listed = true
-		case strings.HasPrefix(entry, "*.") && strings.HasSuffix(host, entry[1:]):
+		case strings.Trim(entry, "[]") == host, strings.HasPrefix(entry, "*.") && strings.HasSuffix(host, entry[1:]):
 			listed = true
 		}
 	}
@@ -190,10 +186,7 @@ func (g *Gate) listed(u *url.URL, at string) (listed, withPort bool) {
 
 // place returns the host and port of an address.
 func place(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 

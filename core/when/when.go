@@ -1,14 +1,127 @@
+// Package when knows the names of months and weekdays, and reads dates. The written
+// names are in the catalogues of words. It is pure.
 package when
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
+
+// calendar holds the names of a language, and the forms of its dates. Each name is the
+// written form, then alternatives. A ! marks one that is also another word: such a month
+// counts only beside a number, a year or an "in", such a weekday only for users of that
+// language.
+type calendar struct {
+	Months, Weekdays                           []string
+	Date                                       string // weekday, day, month
+	First, Others                              string // the days of a month; Others: number
+	Today, Yesterday                           string
+	CalledToday, CalledYesterday, CalledBefore []string
+	BeforeWeekday, AfterWeekday                []string
+	Fillers, Ordinals                          []string
+}
+
+var calendarOf = words.In[calendar]("calendar")
+
+// calendars holds the calendars of all languages, and of others that are only read.
+var calendars = sync.OnceValue(func() map[string]*calendar {
+	out := map[string]*calendar{
+		"es": {Months: []string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre",
+			"octubre", "noviembre", "diciembre !dic"},
+			Weekdays: []string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"}},
+	}
+	for _, language := range words.Languages() {
+		out[language] = calendarOf(language)
+	}
+	return out
+})
+
+// MonthName returns the name of a month in the language of a tag.
+func MonthName(m time.Month, tag string) string { return written(calendarOf(tag).Months[m-1]) }
+
+// WeekdayName returns the name of a weekday in the language of a tag.
+func WeekdayName(d time.Weekday, tag string) string { return written(calendarOf(tag).Weekdays[d]) }
+
+// DayOfMonth returns a day of the month as written in a date: 1er, 2.
+func DayOfMonth(day int, tag string) string {
+	if day == 1 {
+		return calendarOf(tag).First
+	}
+	return fmt.Sprintf(calendarOf(tag).Others, day)
+}
+
+// DateName returns a date with its weekday, without its year: Thursday 19 November.
+func DateName(t time.Time, tag string) string {
+	weekday, month := WeekdayName(t.Weekday(), tag), MonthName(t.Month(), tag)
+	return fmt.Sprintf(calendarOf(tag).Date, weekday, DayOfMonth(t.Day(), tag), month)
+}
+
+// TodayName returns the name of today.
+func TodayName(tag string) string { return calendarOf(tag).Today }
+
+// YesterdayName returns the name of yesterday.
+func YesterdayName(tag string) string { return calendarOf(tag).Yesterday }
+
+func written(names string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(names, "!"), " ")
+	return name
+}
+
+// word is a folded word of a language.
+type word struct{ language, text string }
+
+// named is a month or weekday.
+type named struct {
+	n        int  // among the months, then the weekdays
+	doubtful bool // it is another word too
+}
+
+var index = sync.OnceValue(func() map[word]named {
+	out := map[word]named{}
+	for language, c := range calendars() {
+		for n, names := range slices.Concat(c.Months, c.Weekdays) {
+			for name := range strings.FieldsSeq(names) {
+				plain, doubtful := strings.CutPrefix(name, "!")
+				out[word{language, text.Fold(plain)}] = named{n, doubtful}
+			}
+		}
+	}
+	return out
+})
+
+// Month returns the month that a folded word names in one of these languages (en,
+// fr, de, es), 0: none, and whether it is another word too.
+func Month(s string, languages ...string) (m time.Month, doubtful bool) {
+	if found, ok := lookUp(s, languages, 0, 12); ok {
+		return time.Month(found.n + 1), found.doubtful
+	}
+	return 0, false
+}
+
+// Weekday returns the weekday that a folded word names in one of these languages,
+// and whether it is a short form, which is another word too.
+func Weekday(s string, languages ...string) (d time.Weekday, short, ok bool) {
+	if found, ok := lookUp(s, languages, 12, 19); ok {
+		return time.Weekday(found.n - 12), found.doubtful, true
+	}
+	return 0, false, false
+}
+
+func lookUp(s string, languages []string, from, to int) (named, bool) {
+	for _, l := range languages {
+		if found, ok := index()[word{l, s}]; ok && from <= found.n && found.n < to {
+			return found, true
+		}
+	}
+	return named{}, false
+}
 
 // Yesterday is what Date returns for the day before today, whatever its
 // date is: a zone may have skipped one.
@@ -92,8 +205,7 @@ func dateFields(s string) []string {
 	})
 }
 
-// dateWords reads day and month, in either order if the month is a name, and
-// perhaps a year (0: none).
+// dateWords reads day and month, in either order if the month is a name, and a year (0: none).
 func dateWords(f []string) (year int, m time.Month, day int, ok bool) {
 	if len(f) != 2 && len(f) != 3 {
 		return 0, 0, 0, false
@@ -146,8 +258,7 @@ func month(s string) (time.Month, bool) {
 	return found[0], true
 }
 
-// dated returns the label of an existing date; without a year, of the newest one up to
-// now.
+// dated returns the label of an existing date; without a year, of the newest one up to now.
 func dated(year int, m time.Month, day int, now time.Time) (string, bool) {
 	if year != 0 {
 		t := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)

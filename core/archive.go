@@ -1,0 +1,199 @@
+package core
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// ImportKey is the key of the jobs that summarize a user's imported days, one after
+// another, newest first. They do not delay those of SummaryKey. Their Ref is the segment.
+const ImportKey = "imported days"
+
+// ImportStore imports conversations from archives.
+type ImportStore interface {
+	// Import stores messages of an archive in one transaction, each at the position
+	// of its time. Messages that were imported before (by their Key) are left out.
+	// Imported messages are neither answered nor posted. ErrChanged if a turn is
+	// running in whose range some of them belong, ErrMoving if the user is frozen by
+	// a move; nothing is stored then, and the batch can be offered again later.
+	Import(ctx context.Context, b ImportBatch) (Imported, error)
+	// PrepareImport does the slow part of Import that needs no lock: it finds the
+	// Terms of new messages. It is safe for concurrent use on several batches.
+	PrepareImport(ctx context.Context, b *ImportBatch) error
+	// ImportSummary stores the versions of a day's summary, oldest first, if the day
+	// exists, was imported and has none. Otherwise it does nothing and returns false.
+	ImportSummary(ctx context.Context, user UserID, label string, versions []Summary) (bool, error)
+	// Plans returns all loops, reminders and tasks, in any state, oldest first.
+	Plans(ctx context.Context, user UserID) (Plans, error)
+	// ImportPlans stores loops, reminders and tasks unchanged, except those that exist
+	// already or rest on a redacted message, and returns the number of each.
+	ImportPlans(ctx context.Context, user UserID, p Plans) (PlansIn, error)
+	// SummarizeImported enqueues the newest imported day that lacks a summary for each
+	// of at most limit users who have no such job, and returns how many it enqueued.
+	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
+}
+
+// PlansIn counts imported plans.
+type PlansIn struct{ Loops, Reminders, Tasks int }
+
+// Plans holds loops, reminders and tasks.
+type Plans struct {
+	Loops     []Loop
+	Reminders []Reminder
+	Tasks     []Task
+}
+
+// ImportBatch holds messages to import; about a thousand is a good size.
+type ImportBatch struct {
+	User     UserID
+	Thread   *ImportThread // nil: the continuous one
+	Messages []ImportMessage
+	// Summaries requests summaries of the days that receive messages.
+	Summaries bool
+	Now       time.Time
+	// Terms holds the search terms of each message, in order; nil before PrepareImport.
+	Terms [][]string
+	// Taken is the value that the preceding batch of the thread returned, if any. It
+	// avoids repeated scans over many messages of the same moment.
+	Taken Taken
+}
+
+// Taken is a range of positions of a thread, in microseconds since 1970, that is full.
+type Taken struct{ From, To int64 }
+
+// ImportThread is a plain thread, created with its first message. Name is unique per
+// user, at most 200 bytes, and never shown.
+type ImportThread struct{ Name, Title string }
+
+// ImportMessage is one message of an archive. In the continuous thread it belongs to Day.
+type ImportMessage struct {
+	NewMessage
+	Key     string // identifies it in its source; a key is imported once per user
+	Channel string
+	Was     MessageID // its id here, if it was exported from this user
+	// Place is its preferred position, in microseconds since 1970; 0: its sending time.
+	Place     int64
+	Revisions []Revision
+	Redacted  bool
+}
+
+// Imported is the result of an Import.
+type Imported struct {
+	Messages []MessageID // of the whole batch, including those imported before
+	Fresh    int         // number of messages stored now
+	Days     int         // number of day segments opened
+	Taken    Taken       // for the next batch
+}
+
+// ExportedSummary is a version of a summary in summaries.jsonl of an export.
+type ExportedSummary struct {
+	Day        string    `json:"day"`
+	Version    int       `json:"version"`
+	Markdown   string    `json:"markdown"`
+	Covers     IDSet     `json:"covers"`
+	Model      string    `json:"model"`
+	Final      bool      `json:"final"`
+	Ungrounded bool      `json:"ungrounded,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+}
+
+// ExportedItem is an item in memory.jsonl of an export.
+type ExportedItem struct {
+	ID        ItemID     `json:"id"`
+	Theme     string     `json:"theme"`
+	Type      ItemType   `json:"type"`
+	Content   string     `json:"content"`
+	Tags      []string   `json:"tags,omitempty"`
+	Source    MessageID  `json:"source_message,omitempty"`
+	Status    ItemStatus `json:"status"`
+	Noted     bool       `json:"noted,omitempty"`   // by the assistant
+	History   []Wording  `json:"history,omitempty"` // earlier wordings
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+}
+
+// ExportedTheme is a theme in themes.jsonl of an export.
+type ExportedTheme struct {
+	Slug        string    `json:"slug"`
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+// ExportedInstruction is a standing instruction in standing.jsonl of an export.
+type ExportedInstruction struct {
+	ID        InstructionID `json:"id"`
+	Text      string        `json:"text"`
+	Source    MessageID     `json:"source_message,omitempty"`
+	Noted     bool          `json:"noted,omitempty"` // proposed by the assistant
+	CreatedAt time.Time     `json:"created_at"`
+}
+
+// ExportedLoop is a loop in loops.jsonl of an export.
+type ExportedLoop struct {
+	ID        LoopID      `json:"id"`
+	Text      string      `json:"text"`
+	State     LoopState   `json:"state"`
+	Sources   []MessageID `json:"sources,omitempty"`
+	OpenedAt  time.Time   `json:"opened_at"`
+	Mentioned time.Time   `json:"mentioned_at"`
+}
+
+// ExportedPlan is a reminder or a task in reminders.jsonl or tasks.jsonl of an export.
+type ExportedPlan struct {
+	ID        int64     `json:"id"`
+	Text      string    `json:"text"`
+	DueAt     time.Time `json:"due_at"`
+	Cron      string    `json:"cron,omitempty"`
+	Zone      string    `json:"zone,omitempty"`
+	State     string    `json:"state"`
+	Source    MessageID `json:"source_message,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	FiredAt   time.Time `json:"fired_at,omitzero"` // of a reminder
+	Message   MessageID `json:"message,omitempty"` // of the last firing of a reminder
+}
+
+// Table describes the stored part of a table. A backup never supplies its definition.
+type Table struct {
+	Name    string   `json:"name"`
+	Columns []Column `json:"columns"` // stored columns only, without generated ones
+}
+
+// Column is a stored column of a table. Type is the engine's own name of its type.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// TableSink receives the tables of a store, consistent as of one moment. Begin is called
+// first, then Table once for each table in the same order; copy writes its rows.
+type TableSink interface {
+	Begin(schema int64, tables []Table) error
+	Table(n int, copy func(w io.Writer) (rows int64, err error)) error
+}
+
+// TableSource returns what a TableSink received, table after table by number. The caller
+// reads each to its end. io.EOF follows the last one and confirms that the backup is
+// complete and undamaged.
+type TableSource interface {
+	Next() (n int, rows io.Reader, err error)
+}
+
+// SealedKind is the kind of an encrypted value.
+type SealedKind string
+
+// Kinds of encrypted values.
+const (
+	SealedAgent    SealedKind = "agent"    // the key of a personal agent
+	SealedState    SealedKind = "state"    // a value of a channel's account
+	SealedSettings SealedKind = "settings" // the key of a user's own embeddings
+)
+
+// Sealed is an encrypted value and its place in the store.
+type Sealed struct {
+	Kind         SealedKind
+	Agent        int64  // for SealedAgent: the key's id
+	Account, Key string // for SealedState
+	Text         string
+}
