@@ -101,7 +101,7 @@ func otherwise() []struct{ file, text, why string } {
 		{"core/history/telegram.go", "Deleted account", "Telegram writes it"},
 		{"adapters/whatsapp/guide.go", "look up the number", errors},
 		{"adapters/matrix/guide.go", "Everthread, trying the password", "it is the name of a device"},
-		{"core/setup/service.go", "", "it is a comment of a file for programs"},
+		{"core/setup/file.go", "Made by", "it is a comment of a file for programs"},
 	}
 }
 

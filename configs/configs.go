@@ -97,8 +97,7 @@ type Prices struct {
 	Completion float64 `yaml:"completion" range:"0..1e6"`
 }
 
-// Embeddings is the model that turns text into vectors. Provider is none, llamacpp, ollama,
-// openai or custom_http.
+// Embeddings is the model that turns text into vectors. Provider is none, llamacpp, ollama, openai or custom_http.
 type Embeddings struct {
 	Provider   string        `yaml:"provider" default:"none"`
 	BaseURL    string        `yaml:"base_url"`
@@ -213,16 +212,14 @@ type Tasks struct {
 	MaxActive int           `yaml:"max_active" default:"20" range:"1..1000"`
 }
 
-// Reminders bound the reminders of a user. DefaultHour is the time of day of a reminder
-// without one.
+// Reminders bound the reminders of a user. DefaultHour is the time of day of a reminder without one.
 type Reminders struct {
 	DefaultHour string        `yaml:"default_hour" default:"09:00"`
 	MinEvery    time.Duration `yaml:"min_every" default:"15m" range:"1m.."`
 	MaxActive   int           `yaml:"max_active" default:"100" range:"1..10_000"`
 }
 
-// Standing bounds the standing instructions of a user: their number, and their tokens in a
-// prompt.
+// Standing bounds the standing instructions of a user: their number, and their tokens in a prompt.
 type Standing struct {
 	MaxActive int `yaml:"max_active" default:"10" range:"1..100"`
 	MaxTokens int `yaml:"max_tokens" default:"200" range:"100..2000"`
@@ -272,8 +269,7 @@ type Backup struct {
 	Dir  string `yaml:"dir"`
 }
 
-// Channels configures channels and doors. A channel of another service is on if it has
-// credentials.
+// Channels configures channels and doors. A channel of another service is on if it has credentials.
 type Channels struct {
 	Sections Sections `yaml:"-"` // of channels of other services, each below its key
 	Web      Web      `yaml:"web"`
@@ -284,8 +280,7 @@ type Channels struct {
 // Sections are the parts of the configuration that channels own.
 type Sections []section.Section
 
-// Format writes their keys, whatever the verb: for a wrong verb fmt would show the secrets
-// behind a pointer.
+// Format writes their keys, whatever the verb: for a wrong verb fmt would show the secrets behind a pointer.
 func (s Sections) Format(f fmt.State, _ rune) {
 	for _, one := range s {
 		fmt.Fprint(f, one.Key(), " ")

@@ -14,20 +14,17 @@ import (
 // prefix is the prefix of variables of the environment.
 const prefix = "EVERTHREAD_"
 
-// leaf is a key with a value.
 type leaf struct {
 	path  string // such as channels.web.enabled
 	value reflect.Value
 }
 
-// variable returns the name of a key in the environment.
 func (l leaf) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(l.path, ".", "_"))
 }
 
 func (l leaf) secret() bool { return l.value.Type() == reflect.TypeFor[Secret]() }
 
-// field is a key of a struct and its value.
 type field struct {
 	key   string
 	value reflect.Value
@@ -70,12 +67,7 @@ func child(v reflect.Value, key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
+func join(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 
 // Keys lists every key with a value, such as channels.web.enabled.
 func (c *Config) Keys() []string {
@@ -107,8 +99,7 @@ func parsed(t reflect.Type, text string) reflect.Value {
 	return v
 }
 
-// checkRanges checks the numbers below v against the ranges in their tags. Models check
-// their own; see LLM.check.
+// checkRanges checks the numbers below v against the ranges in their tags. Models check their own; see LLM.check.
 func checkRanges(p *section.Problems, v reflect.Value, path string) {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
@@ -156,9 +147,19 @@ func set(v reflect.Value, text string) error {
 		v.SetString(text)
 		return nil
 	case reflect.Bool:
-		return setBool(v, text)
+		yes, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		v.SetBool(yes)
+		return nil
 	case reflect.Int:
-		return setInt(v, text)
+		n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		v.SetInt(int64(n))
+		return nil
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || f != f {
@@ -168,24 +169,6 @@ func set(v reflect.Value, text string) error {
 		return nil
 	}
 	return fmt.Errorf("a single value does not fit here")
-}
-
-func setBool(v reflect.Value, text string) error {
-	yes, err := strconv.ParseBool(text)
-	if err != nil {
-		return fmt.Errorf("%q is neither true nor false", text)
-	}
-	v.SetBool(yes)
-	return nil
-}
-
-func setInt(v reflect.Value, text string) error {
-	n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
-	if err != nil {
-		return fmt.Errorf("%q is not a whole number", text)
-	}
-	v.SetInt(int64(n))
-	return nil
 }
 
 // units of sizes, longest first.
@@ -209,12 +192,9 @@ func parseSize(text string) (Size, error) {
 
 // String returns the size with the largest binary unit that divides it.
 func (s Size) String() string {
-	for _, u := range []struct {
-		name string
-		size Size
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if s != 0 && s%u.size == 0 {
-			return strconv.FormatInt(int64(s/u.size), 10) + u.name
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if size := Size(1) << (30 - 10*i); s != 0 && s%size == 0 {
+			return strconv.FormatInt(int64(s/size), 10) + unit
 		}
 	}
 	return strconv.FormatInt(int64(s), 10)
@@ -240,8 +220,7 @@ func nearest(text string, known []string) string {
 	return best
 }
 
-// distance counts the insertions, removals, replacements and swaps of
-// neighbours that make a into b.
+// distance counts the insertions, removals, replacements and swaps of neighbours that make a into b.
 func distance(a, b string) int {
 	before, last := []int(nil), make([]int, len(b)+1)
 	for j := range last {
@@ -273,7 +252,6 @@ func hint(text string, known []string) string {
 	return ""
 }
 
-// siblings lists the keys of a struct, which could have been meant.
 func siblings(v reflect.Value) []string {
 	var out []string
 	for _, f := range fields(v) {

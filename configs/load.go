@@ -1,10 +1,12 @@
 package configs
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -50,10 +52,7 @@ func (c *Config) load(text []byte, name string, environ []string) error {
 }
 
 func read(path string) (text []byte, name string, err error) {
-	name = path
-	if path == "" {
-		name = File
-	}
+	name = cmp.Or(path, File)
 	text, err = os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && path == "":
@@ -83,19 +82,12 @@ func (c *Config) complete() {
 }
 
 func (l *LLM) inherit(from LLM) {
-	if l.ContextWindow == 0 {
-		l.ContextWindow = from.ContextWindow
-	}
-	if l.MaxOutputTokens == 0 {
-		l.MaxOutputTokens = from.MaxOutputTokens
-	}
-	if l.Timeout == 0 {
-		l.Timeout = from.Timeout
-	}
+	l.ContextWindow = cmp.Or(l.ContextWindow, from.ContextWindow)
+	l.MaxOutputTokens = cmp.Or(l.MaxOutputTokens, from.MaxOutputTokens)
+	l.Timeout = cmp.Or(l.Timeout, from.Timeout)
 }
 
-// foreign reports whether a variable with our prefix names no key: it belongs to tests,
-// scripts or the command line.
+// foreign reports whether a variable with our prefix names no key: it belongs to tests, scripts or the command line.
 func foreign(name string) bool {
 	return strings.HasPrefix(name, prefix+"TEST_") ||
 		slices.Contains([]string{"EVERTHREAD_CRASH_AT", "EVERTHREAD_CACHE", "EVERTHREAD_CONFIG", "EVERTHREAD_POSTGRES"}, name)
@@ -119,7 +111,8 @@ func (c *Config) environment(environ []string) error {
 		}
 		l, ok := known[name]
 		if !ok {
-			errs = append(errs, fmt.Errorf("the environment variable %s means nothing%s", name, hint(name, sorted(known))))
+			names := slices.Sorted(maps.Keys(known))
+			errs = append(errs, fmt.Errorf("the environment variable %s means nothing%s", name, hint(name, names)))
 			continue
 		}
 		if value == "" {
@@ -137,15 +130,6 @@ func (c *Config) environment(environ []string) error {
 	return errors.Join(errs...)
 }
 
-func sorted(m map[string]leaf) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
 func (l leaf) fromEnvironment(name, value string) error {
 	switch {
 	case name != l.variable():
@@ -161,7 +145,6 @@ func (l leaf) fromEnvironment(name, value string) error {
 	return set(l.value, value)
 }
 
-// list splits a text at its commas.
 func list(value string) []string {
 	var out []string
 	for part := range strings.SplitSeq(value, ",") {
@@ -191,11 +174,92 @@ var example string
 func Example(sections ...section.Section) []byte {
 	const at = "\nchannels:\n"
 	before, after, _ := strings.Cut(example, at)
-	var b strings.Builder
-	b.WriteString(before + at)
+	text := before + at
 	for _, s := range sections {
-		b.WriteString(s.Example())
+		text += s.Example()
 	}
-	b.WriteString(after)
-	return []byte(b.String())
+	return []byte(text + after)
+}
+
+// Room is how the window of the models that answer is shared out, in tokens. The rest is a
+// margin for models whose tokenizer differs from ours.
+type Room struct {
+	Window  int // the smallest of the models that may answer
+	Output  int // the answer
+	Schemas int // descriptions of tools, at most
+	Results int // what tools return within a turn, at least
+	Prompt  int // everything else before the answer
+}
+
+// Shares of a window, and their maxima.
+const (
+	windowMargin  = 20
+	schemasShare  = 5
+	mostSchemas   = 3000
+	resultsShare  = 6
+	outputShare   = 8
+	previewsShare = 12
+)
+
+// Smallest returns the smallest context window of the models that may answer.
+func (l LLM) Smallest() int {
+	w := l.ContextWindow
+	if w == 0 {
+		w = Default().LLM.ContextWindow
+	}
+	for _, f := range l.Fallbacks {
+		if f.ContextWindow > 0 {
+			w = min(w, f.ContextWindow)
+		}
+	}
+	return w
+}
+
+// Usable returns how much of the window a request may use, with its answer.
+func (l LLM) Usable() int { return l.Smallest() - l.Smallest()/windowMargin }
+
+// Room shares out the window of the models that answer.
+func (c Config) Room() Room {
+	w := c.LLM.Smallest()
+	r := Room{Window: w, Output: c.LLM.MaxOutputTokens, Schemas: min(w/schemasShare, mostSchemas),
+		Results: min(c.Agent.ToolTokens, w/resultsShare)}
+	r.Prompt = c.LLM.Usable() - r.Output - r.Schemas - r.Results
+	return r
+}
+
+// Extras bounds the instructions and tools of a program.
+func (r Room) Extras() int { return r.Prompt + r.Schemas - leastPrompt }
+
+// leastPrompt is the smallest prompt of a conversation.
+const leastPrompt = 1000
+
+// Tiny reports whether no conversation has room in the window.
+func (r Room) Tiny() bool { return r.Prompt < leastPrompt }
+
+// Short reports whether the defaults do not fit the window, so that they depend on it.
+func (r Room) Short() bool { return r.Prompt < Default().Context.TotalTokens }
+
+// Tight reports whether the descriptions of all tools may not fit.
+func (r Room) Tight() bool { return r.Schemas < mostSchemas }
+
+// suit chooses the defaults that depend on the window of the models that answer: those that
+// do not fit a small window are reduced in proportion. given holds the configured keys.
+func (c *Config) suit(window int, given Config) {
+	d := Default()
+	c.LLM.MaxOutputTokens = min(d.LLM.MaxOutputTokens, window/outputShare)
+	c.Agent.ResultTokens = min(d.Agent.ResultTokens, window/resultsShare)
+	if given.LLM.MaxOutputTokens == d.LLM.MaxOutputTokens {
+		given.LLM.MaxOutputTokens = c.LLM.MaxOutputTokens
+	}
+	r := given.Room()
+	if !r.Short() {
+		return
+	}
+	x := &c.Context
+	for _, n := range []*int{&x.TodayRawTokens, &x.TodaySummaryTokens, &x.LastConversationTokens, &x.OpenLoopsTokens,
+		&x.TargetTokens} {
+		*n = *n * r.Prompt / d.Context.TotalTokens
+	}
+	x.TotalTokens, x.MaxContextTokens = r.Prompt, min(x.MaxContextTokens, r.Prompt)
+	c.Documents.PreviewTokens = min(c.Documents.PreviewTokens, r.Prompt/previewsShare)
 }

@@ -10,8 +10,7 @@ import (
 // Patterns of keys: the prefixes of services, the token of a bot, a password in an address,
 // a UUID, and long runs, which random examines.
 var (
-	marked = regexp.MustCompile(
-		`\b(?:sk|gsk|xai|hf|ghp|gho|glpat|github_pat|xox[a-z]|syt|et|Bearer)[-_ ][A-Za-z0-9_.~+/=-]{8,}`)
+	marked   = regexp.MustCompile(`\b(?:sk|gsk|xai|hf|ghp|gho|glpat|github_pat|xox[a-z]|syt|et|Bearer)[-_ ][A-Za-z0-9_.~+/=-]{8,}`)
 	ofBot    = regexp.MustCompile(`\b[0-9]{6,}:[A-Za-z0-9_-]{20,}`)
 	inURL    = regexp.MustCompile(`(://[^\s/:@]*:)[^\s/]+@`)
 	uuid     = regexp.MustCompile(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`)

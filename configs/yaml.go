@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -54,8 +55,8 @@ func parseYAML(text []byte) (root ast.Node, err error) {
 
 // plain removes the quoted lines from an error of the parser.
 func plain(err error) error {
-	var e yaml.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[yaml.Error](err)
+	if !ok {
 		return errors.New("this is not YAML")
 	}
 	if t := e.GetToken(); t != nil && t.Position != nil {
@@ -101,7 +102,6 @@ func (d decoder) decode(v reflect.Value, n ast.Node, path string) []error {
 	return nil
 }
 
-// entries returns the keys and values of a map.
 func entries(n ast.Node, path string) ([]*ast.MappingValueNode, error) {
 	switch m := n.(type) {
 	case *ast.MappingNode:
@@ -109,7 +109,7 @@ func entries(n ast.Node, path string) ([]*ast.MappingValueNode, error) {
 	case *ast.MappingValueNode:
 		return []*ast.MappingValueNode{m}, nil
 	}
-	return nil, line(n, fmt.Errorf("%s wants keys and values", orFile(path)))
+	return nil, line(n, fmt.Errorf("%s wants keys and values", cmp.Or(path, "the file")))
 }
 
 func (d decoder) decodeMap(v reflect.Value, n ast.Node, path string) []error {
@@ -130,15 +130,7 @@ func (d decoder) decodeMap(v reflect.Value, n ast.Node, path string) []error {
 	return errs
 }
 
-func orFile(path string) string {
-	if path == "" {
-		return "the file"
-	}
-	return path
-}
-
-// unknown reports an unknown key, and which one is probably meant: one beside it, or one
-// elsewhere.
+// unknown reports an unknown key, and which one is probably meant: one beside it, or one elsewhere.
 func (d decoder) unknown(v reflect.Value, path, key string) error {
 	if n := nearest(key, siblings(v)); n != "" {
 		return fmt.Errorf("there is no key %s; did you mean %s?", join(path, key), join(path, n))

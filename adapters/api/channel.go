@@ -9,9 +9,7 @@ package api
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	_ "embed"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -62,8 +60,7 @@ type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
 }
 
-// Options configure a Server. Guard, Asker, Actor, Store, Searcher, Memory and
-// Standing are required.
+// Options configure a Server. Guard, Asker, Actor, Store, Searcher, Memory and Standing are required.
 type Options struct {
 	Guard    *client.Guard
 	Asker    Asker
@@ -77,7 +74,6 @@ type Options struct {
 	Patience time.Duration    // longest wait for an answer; 0: 11 minutes
 	Log      *zap.Logger      // nil: none
 	Now      func() time.Time // nil: time.Now
-	Rand     io.Reader        // for ids; nil: crypto/rand
 }
 
 // Server serves the interface. Its methods may be called concurrently.
@@ -92,9 +88,6 @@ func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader
 	}
 	c := &Server{Options: o, mux: http.NewServeMux()}
 	c.mux.HandleFunc("GET /api/openapi.yaml", describe)
@@ -111,8 +104,7 @@ func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{"/api/": http.HandlerFunc(c.serve)}
 }
 
-// handler answers a request of a known program: it returns a status and a value to encode
-// as JSON, or an error.
+// handler answers a request of a known program: it returns a status and a value to encode as JSON, or an error.
 type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) (status int, answer any, err error)
 
 type route struct {
@@ -150,7 +142,6 @@ func Needs() []trust.Need {
 	return out
 }
 
-// admitted admits programs that have a scope.
 func (c *Server) admitted(scope core.Capability, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, scope)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"regexp"
@@ -102,11 +103,10 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	if len(key) > maxIdempotencyKey {
 		return "", invalid("Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
 	}
-	return who.Event(c.Rand, key)
+	return who.Event(rand.Reader, key)
 }
 
-// ask receives a message and waits for its answer. A repeat is not stored again, and gets
-// the same answer.
+// ask receives a message and waits for its answer. A repeat is not stored again, and gets the same answer.
 func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event string) (live.Answer, error) {
 	now := c.Now()
 	i, err := client.Join(ctx, c.Store, who, Name, now)

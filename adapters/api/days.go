@@ -57,7 +57,6 @@ func (c *Server) days(_ http.ResponseWriter, r *http.Request, who client.Caller)
 	return http.StatusOK, out, nil
 }
 
-// wholeDay is a day with its summary and messages.
 type wholeDay struct {
 	dayView
 	Summary      *summaryView    `json:"summary"`

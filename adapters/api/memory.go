@@ -189,7 +189,6 @@ type instructionView struct {
 	Created  string             `json:"created_at"`
 }
 
-// instructions returns all standing instructions of a user.
 func (c *Server) instructions(r *http.Request, who client.Caller) ([]instructionView, error) {
 	active, waiting, err := c.Standing.List(r.Context(), who.User.ID)
 	out := []instructionView{}

@@ -94,8 +94,7 @@ func arrives(h household, j joinedRoom) bool {
 	return false
 }
 
-// joined processes the events of a joined room. If loaded, its state was just read, and
-// is newer than the events.
+// joined processes the events of a joined room. If loaded, its state was just read, and is newer than the events.
 func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool) error {
 	b.c.rooms.touch(id)
 	r, known := b.c.rooms.get(id)
@@ -149,8 +148,7 @@ func readEvents(raw []json.RawMessage) []event {
 	return out
 }
 
-// reconsider reads the state of a room again in which a ghost writes without bridge
-// state, which may have arrived late.
+// reconsider reads the state of a room again in which a ghost writes without bridge state, which may have arrived late.
 func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 	h := b.c.rooms.home
 	speaks := e.Type == typeMessage || e.Type == typeEncrypted
@@ -173,7 +171,6 @@ func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 	return again, nil
 }
 
-// event processes one event of a room.
 func (b *batch) event(ctx context.Context, r room, e event) error {
 	if e.old {
 		return nil
@@ -237,8 +234,7 @@ func (b *batch) settleIn(a core.Address, id string) {
 	b.state[keyOf(keyRoom, a)] = id
 }
 
-// settle records the last processed event of a room, and the room as that of its person
-// if there is no other.
+// settle records the last processed event of a room, and the room as that of its person if there is no other.
 func (b *batch) settle(ctx context.Context, r room, events []event) {
 	if len(events) > 0 {
 		b.state[keyLast+r.id] = events[len(events)-1].ID
@@ -252,8 +248,7 @@ func (b *batch) settle(ctx context.Context, r room, events []event) {
 	}
 }
 
-// departure passes on that the person of a room left it, unless they share another room
-// with the account.
+// departure passes on that the person of a room left it, unless they share another room with the account.
 func (b *batch) departure(ctx context.Context, r room, e event) {
 	s := scene{home: b.c.rooms.home, room: r, now: b.c.now()}
 	in, ok := gone(s, e)

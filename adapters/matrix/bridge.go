@@ -10,8 +10,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// bridged is the channel of one bridged network, with the rooms of the account. It
-// receives through Channel.Run.
+// bridged is the channel of one bridged network, with the rooms of the account. It receives through Channel.Run.
 type bridged struct {
 	core.Typer
 	core.Fetcher

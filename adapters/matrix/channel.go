@@ -122,10 +122,8 @@ func New(opts Options) (*Channel, error) {
 		opts.Rand = rand.Reader
 	}
 	opts.Homeserver = strings.TrimRight(opts.Homeserver, "/")
-	c := &Channel{
-		opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
-		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID)),
-	}
+	c := &Channel{opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
+		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID))}
 	for _, b := range bridges {
 		c.bridges = append(c.bridges, &bridged{c, c, c, b})
 	}
@@ -148,10 +146,8 @@ func (c *Channel) Carries() []core.Channel {
 }
 
 func (c *Channel) Capabilities() core.Capabilities {
-	return core.Capabilities{
-		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true, Voice: true,
-		RatePerChat: c.opts.RatePerChat,
-	}
+	return core.Capabilities{MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true, Voice: true,
+		RatePerChat: c.opts.RatePerChat}
 }
 
 // Run logs in and passes the events of the account's rooms to r until ctx ends, and then

@@ -19,8 +19,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// Config is channels.matrix: an account on a homeserver. Each of Bridges is
-// NETWORK=@BOT:SERVER.
+// Config is channels.matrix: an account on a homeserver. Each of Bridges is NETWORK=@BOT:SERVER.
 type Config struct {
 	Homeserver  string         `yaml:"homeserver"`
 	UserID      string         `yaml:"user_id"`

@@ -262,10 +262,8 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 func (o *olm) close() { o.background.Wait() }
 
 func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
-	raw, err := json.Marshal(map[string]json.RawMessage{
-		"to_device": orEmpty(r.ToDevice), "device_lists": orEmpty(r.DeviceLists),
-		"device_one_time_keys_count": orEmpty(r.KeyCounts),
-	})
+	raw, err := json.Marshal(map[string]json.RawMessage{"to_device": orEmpty(r.ToDevice),
+		"device_lists": orEmpty(r.DeviceLists), "device_one_time_keys_count": orEmpty(r.KeyCounts)})
 	if err != nil {
 		return fmt.Errorf("read keys: %w", err)
 	}
@@ -353,8 +351,7 @@ func (o *olm) wasRead(ctx context.Context, c *mevent.EncryptedEventContent) bool
 
 type failureKey struct{}
 
-// failures records the first failed statement of a transaction, as the machine only logs
-// errors and continues.
+// failures records the first failed statement of a transaction, as the machine only logs errors and continues.
 type failures struct{ dbutil.DatabaseLogger }
 
 // QueryTiming records the error of a statement. dbutil calls it after each one.

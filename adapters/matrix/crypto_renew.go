@@ -110,8 +110,7 @@ func (o *olm) retire(ctx context.Context) error {
 	return nil
 }
 
-// behind deletes the room keys, as a restore does, so that the next cryptor renews the
-// store.
+// behind deletes the room keys, as a restore does, so that the next cryptor renews the store.
 func (o *olm) behind(ctx context.Context) error {
 	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`,
 		o.keys.AccountID); err != nil {

@@ -18,8 +18,7 @@ import (
 	"maunium.net/go/mautrix/id"
 )
 
-// published returns the device's keys and the account's cross-signing keys as the server
-// publishes them.
+// published returns the device's keys and the account's cross-signing keys as the server publishes them.
 func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQueryKeys, error) {
 	resp, err := o.cli.QueryKeys(ctx,
 		&mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
@@ -29,8 +28,7 @@ func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQ
 	return resp.DeviceKeys[o.cli.UserID][o.cli.DeviceID], resp, nil
 }
 
-// standing reports whether the account has published cross-signing keys, and whether
-// they have signed this device.
+// standing reports whether the account has published cross-signing keys, and whether they have signed this device.
 func (o *olm) standing(ctx context.Context) (has, verified bool, err error) {
 	device, resp, err := o.published(ctx)
 	if err != nil {
@@ -51,8 +49,7 @@ func signed(object any, us id.UserID, key id.Ed25519) bool {
 	return ok && err == nil
 }
 
-// verify signs the device with the account's cross-signing keys, so that clients
-// continue to encrypt for it.
+// verify signs the device with the account's cross-signing keys, so that clients continue to encrypt for it.
 func (o *olm) verify(ctx context.Context) error {
 	has, verified, err := o.standing(ctx)
 	if err != nil || verified {
@@ -134,12 +131,8 @@ func missing(err error) bool {
 	return e != nil && e.Status == http.StatusNotFound
 }
 
-// Intervals at which the backup is searched for the same keys, and opened again, as
-// another may have replaced it.
-const (
-	recoverEvery = time.Minute
-	reopenEvery  = 10 * time.Minute
-)
+// Intervals at which the backup is searched for the same keys, and opened again, as another may have replaced it.
+const recoverEvery, reopenEvery = time.Minute, 10 * time.Minute
 
 // recover fetches missing keys from the key backup, and reports whether it had them.
 func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID) bool {

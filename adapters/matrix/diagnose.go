@@ -10,8 +10,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// findings are the texts of Diagnose in one language. The comments list the values for
-// the formatting verbs in order.
+// findings are the texts of Diagnose in one language. The comments list the values for the formatting verbs in order.
 type findings struct {
 	NoInvitation, Copies, NoCrypto, NoKeys, SigningNone, NotVerified, NotVerifiedYet, Verified, BackupNone, BackupGood,
 	Sick, Away string

@@ -23,8 +23,7 @@ type cryptor interface {
 	// foreign reports whether an event of the account was encrypted by another copy of
 	// this device's keys. err is the result of decrypting it.
 	foreign(ctx context.Context, room string, e event, err error) bool
-	// behind records that the store is older than its keys elsewhere, for the next
-	// cryptor to repair.
+	// behind records that the store is older than its keys elsewhere, for the next cryptor to repair.
 	behind(ctx context.Context) error
 	// encrypt returns the content of the m.room.encrypted event to send to r.
 	encrypt(ctx context.Context, r room, kind string, content any) (any, error)
@@ -61,9 +60,8 @@ func (s *session) open(ctx context.Context, room string, e event) (event, error)
 		return e, err
 	}
 	e.Type, e.Content = kind, content
-	e.raw, err = json.Marshal(map[string]any{
-		"type": kind, "event_id": e.ID, "sender": e.Sender, "origin_server_ts": e.TS, "content": content,
-	})
+	e.raw, err = json.Marshal(map[string]any{"type": kind, "event_id": e.ID, "sender": e.Sender,
+		"origin_server_ts": e.TS, "content": content})
 	if e.Type == typeSticker {
 		e = e.asMessage()
 	}
@@ -253,10 +251,8 @@ func (c *Channel) askAgain(ctx context.Context, s *session, id string, u unread)
 	if err != nil || !ok || !c.hasSpokenTo(ctx, who) || len(u.Events) == 0 {
 		return false
 	}
-	content := map[string]any{
-		"msgtype": "m.text", "body": "I could not read your last message. Please send it again.", "m.mentions": struct{}{},
-		sentMark: "unreadable",
-	}
+	content := map[string]any{"msgtype": "m.text", "body": "I could not read your last message. Please send it again.",
+		"m.mentions": struct{}{}, sentMark: "unreadable"}
 	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, u.First), content); err != nil {
 		c.log.Warn("request to send again failed", zap.Error(err))
 		return false

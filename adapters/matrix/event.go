@@ -50,16 +50,13 @@ type event struct {
 	old bool // from before the account joined the room: not passed on
 }
 
-// readEvent parses an event.
 func readEvent(raw []byte) (e event, ok bool) {
 	var f map[string]json.RawMessage
 	if json.Unmarshal(raw, &f) != nil {
 		return event{raw: raw}, false
 	}
-	e = event{
-		Type: text(f["type"]), ID: text(f["event_id"]), Sender: text(f["sender"]),
-		Redacts: text(f["redacts"]), Content: f["content"], raw: raw,
-	}
+	e = event{Type: text(f["type"]), ID: text(f["event_id"]), Sender: text(f["sender"]), Redacts: text(f["redacts"]),
+		Content: f["content"], raw: raw}
 	_ = json.Unmarshal(f["origin_server_ts"], &e.TS)
 	var key string
 	if json.Unmarshal(f["state_key"], &key) == nil && len(f["state_key"]) > 0 &&
@@ -96,7 +93,6 @@ func (e event) asMessage() event {
 
 func (e event) fields() map[string]json.RawMessage { return object(e.Content) }
 
-// is reports whether e is a state event of a type.
 func (e event) is(kind string) bool { return e.StateKey != nil && e.Type == kind }
 
 // time returns the event's time by the server's clock; zero: unknown.
@@ -113,8 +109,7 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return f
 }
 
-// text returns raw as a string without NUL, which PostgreSQL cannot store, or "" if it
-// is not a string.
+// text returns raw as a string without NUL, which PostgreSQL cannot store, or "" if it is not a string.
 func text(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
@@ -167,32 +162,23 @@ func content(f map[string]json.RawMessage, reply bool, name string) (string, []c
 	if reply {
 		body = withoutFallback(body)
 	}
-	switch text(f["msgtype"]) {
-	case "m.text", "m.notice":
-		return body, nil
-	case "m.emote":
+	msgtype := text(f["msgtype"])
+	kind := map[string]string{"m.image": "photo", "m.video": "video", "m.audio": "audio", "m.file": "document",
+		"m.sticker": "sticker"}[msgtype]
+	switch {
+	case msgtype == "m.emote":
 		return strings.TrimSpace("* " + cmp.Or(name, "I") + " " + body), nil
-	case "m.image":
-		return file(f, "photo", body)
-	case "m.video":
-		return file(f, "video", body)
-	case "m.audio":
-		if f["org.matrix.msc3245.voice"] != nil || f["m.voice"] != nil {
-			return file(f, "voice", body)
-		}
-		return file(f, "audio", body)
-	case "m.file":
-		return file(f, "document", body)
-	case "m.sticker":
-		return file(f, "sticker", body)
-	case "m.location":
+	case msgtype == "m.location":
 		return location(text(f["geo_uri"]), body), nil
+	case kind == "audio" && (f["org.matrix.msc3245.voice"] != nil || f["m.voice"] != nil):
+		return file(f, "voice", body)
+	case kind != "":
+		return file(f, kind, body)
 	}
 	return body, nil
 }
 
-// file returns the placeholder and file of a message. If there is also a file name, the
-// body is a caption.
+// file returns the placeholder and file of a message. If there is also a file name, the body is a caption.
 func file(f map[string]json.RawMessage, kind, body string) (string, []core.Attachment) {
 	info := object(f["info"])
 	a := core.Attachment{Kind: kind, Ref: reference(f), MIME: text(info["mimetype"]), Size: number(info["size"])}
@@ -220,8 +206,7 @@ func file(f map[string]json.RawMessage, kind, body string) (string, []core.Attac
 	return "[" + label + "]", []core.Attachment{a}
 }
 
-// reference returns the reference for Fetch: an mxc address, or the JSON of an encrypted
-// file with its keys.
+// reference returns the reference for Fetch: an mxc address, or the JSON of an encrypted file with its keys.
 func reference(f map[string]json.RawMessage) string {
 	if u := text(f["url"]); strings.HasPrefix(u, "mxc://") {
 		return u

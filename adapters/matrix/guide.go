@@ -159,8 +159,7 @@ func (h *trial) open(ctx context.Context) error {
 // what an earlier one left behind after its answer was lost.
 const trialDevice = "EVERTHREADTRIAL"
 
-// signIn opens a session. It ignores the cancellation of ctx, as a created session must
-// be removed again.
+// signIn opens a session. It ignores the cancellation of ctx, as a created session must be removed again.
 func (h *trial) signIn(ctx context.Context, password string) (said, error) {
 	a, err := h.ask(context.WithoutCancel(ctx), http.MethodPost, "login", "",
 		map[string]any{"type": "m.login.password", "password": password,

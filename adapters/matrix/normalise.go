@@ -87,7 +87,6 @@ func judge(s scene, e event) (core.Inbound, bool) {
 	return in, false
 }
 
-// message fills in a message of the person.
 func message(s scene, in core.Inbound, e event) core.Inbound {
 	in.Name = s.room.members[e.Sender].name
 	f := e.fields()
@@ -276,9 +275,8 @@ func valid(s string) string {
 // status fills in a bridge's status event about a sent message.
 func status(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
-	states := map[string]core.DeliveryState{
-		"SUCCESS": core.DeliveryDelivered, "FAIL_RETRIABLE": core.DeliveryPending, "FAIL_PERMANENT": core.DeliveryFailed,
-	}
+	states := map[string]core.DeliveryState{"SUCCESS": core.DeliveryDelivered, "FAIL_RETRIABLE": core.DeliveryPending,
+		"FAIL_PERMANENT": core.DeliveryFailed}
 	state, ok := states[text(f["status"])]
 	rel := e.relation()
 	if !ok || rel.target == "" {
@@ -292,8 +290,7 @@ func status(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	return in, true
 }
 
-// notice fills in a notice of a bridge's bot that a sent message failed. Other notices
-// are ignored.
+// notice fills in a notice of a bridge's bot that a sent message failed. Other notices are ignored.
 func notice(in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
 	body := text(f["body"])

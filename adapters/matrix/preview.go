@@ -10,8 +10,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// shown is the preview of an answer in a room. It is stored, so that another process
-// continues in the same message.
+// shown is the preview of an answer in a room. It is stored, so that another process continues in the same message.
 type shown struct {
 	Key   string `json:"key"`             // of the turn
 	Event string `json:"event,omitempty"` // id of the message; empty: it may not exist yet
@@ -82,8 +81,7 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 
 func previewTxn(key string) string { return "preview-" + key }
 
-// begin sends the message of a preview. With again, an earlier process may have sent it
-// without storing its id.
+// begin sends the message of a preview. With again, an earlier process may have sent it without storing its id.
 func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any,
 	again bool) (shown, error) {
 	id := ""

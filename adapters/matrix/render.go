@@ -70,8 +70,7 @@ func head(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// harmless puts an invisible character before each line that a bridge would take for a
-// command.
+// harmless puts an invisible character before each line that a bridge would take for a command.
 func harmless(s, prefix string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {

@@ -14,8 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// renewal records that the store was found to be older than the homeserver's state: it
-// was restored from a backup.
+// renewal records that the store was found to be older than the homeserver's state: it was restored from a backup.
 type renewal struct {
 	// Salt is the prefix of transaction ids since then. A restored store continues the
 	// ids of the backup, and the homeserver takes a known transaction for a repeat.
@@ -154,8 +153,7 @@ func (c *Channel) qualify(ctx context.Context, s *session, r room, p *core.Part)
 	return err
 }
 
-// assured records that a part was sent: the first one after the person wrote again is
-// the last that may be a repeat.
+// assured records that a part was sent: the first one after the person wrote again is the last that may be a repeat.
 func (c *Channel) assured(ctx context.Context, s *session, r room) {
 	if d, err := c.doubt(ctx, s, r.id); err != nil || d != doubtReturned {
 		return

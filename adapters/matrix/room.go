@@ -45,7 +45,6 @@ func (h household) ghost(user string) (*Bridge, string) {
 	return nil, ""
 }
 
-// kind classifies a room.
 type kind int
 
 const (
@@ -73,17 +72,15 @@ type member struct {
 	at               int64 // time of the membership, in milliseconds
 }
 
-// room is the part of a room's state that determines its kind. It is a value: apply
-// returns a new one.
+// room is the part of a room's state that determines its kind. It is a value: apply returns a new one.
 type room struct {
-	id        string
-	members   map[string]member
-	service   []string
-	serviceBy string            // sender of service
-	portals   map[string]portal // by type and state key
-	space     bool
-	encrypted bool
-	successor string
+	id               string
+	members          map[string]member
+	service          []string
+	serviceBy        string            // sender of service
+	portals          map[string]portal // by type and state key
+	space, encrypted bool
+	successor        string
 }
 
 // apply returns the room after a state event.
@@ -122,8 +119,7 @@ func (r room) apply(h household, e event) room {
 // ofOthers reports whether e is a membership other than the account's.
 func (e event) ofOthers(h household) bool { return e.is(typeMember) && *e.StateKey != h.self }
 
-// rewind returns the room with the memberships of others before events, which determine
-// for whom a message was.
+// rewind returns the room with the memberships of others before events, which determine for whom a message was.
 func (r room) rewind(h household, events []event) room {
 	for _, e := range slices.Backward(events) {
 		if e.ofOthers(h) {
@@ -233,7 +229,6 @@ func (r room) person(h household) (core.Address, bool) {
 	return core.Address{}, false
 }
 
-// role classifies a sender in a room.
 type role int
 
 const (
@@ -273,8 +268,7 @@ func (r room) role(h household, sender string) role {
 	return roleOther
 }
 
-// sameID compares the remote id in a ghost's MXID, which is in lower case and escaped,
-// with the id itself.
+// sameID compares the remote id in a ghost's MXID, which is in lower case and escaped, with the id itself.
 func sameID(inMXID, id string) bool {
 	return id != "" && strings.EqualFold(plainID(inMXID), plainID(id))
 }
@@ -351,8 +345,7 @@ func (rs *rooms) with(a core.Address, not string) (room, bool) {
 	return slices.MaxFunc(found, newest), true
 }
 
-// load returns a room, and reads its state unless it is cached. A room to which the
-// account has no access is kindGone.
+// load returns a room, and reads its state unless it is cached. A room to which the account has no access is kindGone.
 func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) {
 	if r, ok := rs.get(id); ok {
 		return r, nil

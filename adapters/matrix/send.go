@@ -21,8 +21,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// sendTimeout bounds one request to send. After it the outcome is unknown, and a retry
-// with the same key is harmless.
+// sendTimeout bounds one request to send. After it the outcome is unknown, and a retry with the same key is harmless.
 const sendTimeout = 30 * time.Second
 
 // Send delivers one part to the room in which the person last wrote. The transaction id
@@ -108,12 +107,10 @@ func (c *Channel) random(n int) (string, error) {
 	return hex.EncodeToString(b), nil
 }
 
-// errEncrypted means that a room is encrypted and this build or configuration cannot
-// write to it.
+// errEncrypted means that a room is encrypted and this build or configuration cannot write to it.
 var errEncrypted = errors.New("the room is encrypted, and this program was built or configured without encryption")
 
-// put sends an event, encrypted if the room is, and returns its id. Repeats with the
-// same txn return the same event.
+// put sends an event, encrypted if the room is, and returns its id. Repeats with the same txn return the same event.
 func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 	content map[string]any) (string, error) {
 	var body any = content
@@ -217,8 +214,7 @@ func (c *Channel) target(ctx context.Context, s *session, to core.Address) (room
 	return c.search(ctx, s, to)
 }
 
-// search looks for a direct chat with a person in all joined rooms, as the remembered
-// room is no longer one.
+// search looks for a direct chat with a person in all joined rooms, as the remembered room is no longer one.
 func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room, error) {
 	if r, ok := c.rooms.with(to, ""); ok {
 		return r, c.found(ctx, to, r)

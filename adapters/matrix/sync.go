@@ -165,8 +165,7 @@ func (c *Channel) recall(ctx context.Context) error {
 	return nil
 }
 
-// step syncs once: r stores the events, and then step stores the token. It returns the
-// token for the next sync.
+// step syncs once: r stores the events, and then step stores the token. It returns the token for the next sync.
 func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since string,
 	background *sync.WaitGroup) (string, error) {
 	resp, err := c.poll(ctx, s, since)
@@ -261,7 +260,6 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 	}
 }
 
-// hasSpokenTo reports whether something was ever sent to a person.
 func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
 	if c.memory.known.at(a) {
 		return true

@@ -26,7 +26,6 @@ func scopeOf(tool string) core.Capability {
 	return ""
 }
 
-// describe returns the protocol's description of a tool.
 func describe(spec core.ToolSpec) *sdk.Tool {
 	closed, destroys := false, spec.Name == "memory_archive"
 	reads := spec.Name != "memory_add" && spec.Name != "memory_archive"
@@ -35,14 +34,12 @@ func describe(spec core.ToolSpec) *sdk.Tool {
 			OpenWorldHint: &closed}}
 }
 
-// title returns the displayed name of a tool.
 func title(name string) string {
 	words := strings.ReplaceAll(name, "_", " ")
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// handler runs a tool for a program. An error is the result of the call, so that the
-// client's model can correct it.
+// handler runs a tool for a program. An error is the result of the call, so that the client's model can correct it.
 func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		out, err := s.use(ctx, t, who, req.Params.Arguments)
@@ -113,7 +110,6 @@ func (s *Server) listDays(ctx context.Context, who client.Caller) ([]*sdk.Resour
 	return out, nil
 }
 
-// readDay returns a day as Markdown.
 func (s *Server) readDay(ctx context.Context, who client.Caller, uri string) (*sdk.ReadResourceResult, error) {
 	label := strings.TrimPrefix(uri, dayURI)
 	if _, err := time.Parse(time.DateOnly, label); err != nil {

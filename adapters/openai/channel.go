@@ -12,8 +12,6 @@ package openai
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"io"
 	"net/http"
 	"time"
 
@@ -55,8 +53,7 @@ type Keeper interface {
 	Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error)
 }
 
-// Options configure a Server. Guard, Asker, Director, Keeper and Store are
-// required.
+// Options configure a Server. Guard, Asker, Director, Keeper and Store are required.
 type Options struct {
 	Guard    *client.Guard
 	Asker    Asker
@@ -64,23 +61,20 @@ type Options struct {
 	Keeper   Keeper
 	Store    Store
 
-	// Embedder makes the vectors of /v1/embeddings under the name EmbeddingModel; nil: no
-	// embeddings.
+	// Embedder makes the vectors of /v1/embeddings under the name EmbeddingModel; nil: no embeddings.
 	Embedder       core.Embedder
 	EmbeddingModel string
 	Tokens         core.Tokenizer // counts embedded texts; nil: the usage is 0
 
-	// ExtrasRoom bounds the tokens of a request's instructions and tools, as counted by
-	// Tokens; 0: no limit.
+	// ExtrasRoom bounds the tokens of a request's instructions and tools, as counted by Tokens; 0: no limit.
 	ExtrasRoom int
 
 	MaxBody   int64         // bytes; 0: 8 MiB
 	Patience  time.Duration // longest wait for an answer; 0: 11 minutes
 	KeepAlive time.Duration // interval of keep-alive lines in a waiting stream; 0: 10 s
 
-	Log  *zap.Logger      // nil: none
-	Now  func() time.Time // nil: time.Now
-	Rand io.Reader        // for ids; nil: crypto/rand
+	Log *zap.Logger      // nil: none
+	Now func() time.Time // nil: time.Now
 }
 
 // Server serves the interface. Its methods may be called concurrently.
@@ -93,9 +87,6 @@ func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader
 	}
 	return &Server{o}
 }
@@ -127,7 +118,6 @@ func Needs() []trust.Need {
 // handler answers a request of a known program, or returns an error.
 type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) error
 
-// admitted admits programs with core.CanTalk.
 func (c *Server) admitted(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, core.CanTalk)

@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,8 +51,7 @@ func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Cal
 // asking gets an answer, and passes the unfinished text to onText.
 type asking func(onText func(soFar string)) (outcome, error)
 
-// asking returns the function that gets the answer, from the thread or from the model
-// alone.
+// asking returns the function that gets the answer, from the thread or from the model alone.
 func (c *Server) asking(ctx context.Context, q question, who client.Caller, event string) (asking, error) {
 	if q.direct {
 		req, err := q.forModel(who.User.ID)
@@ -75,7 +76,7 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 		return "", invalid("Idempotency-Key", "string_above_max_length", "Idempotency-Key has more than %d bytes.",
 			maxIdempotencyKey)
 	}
-	return who.Event(c.Rand, key)
+	return who.Event(rand.Reader, key)
 }
 
 // inbound returns the new messages of a request. For a repeat it returns only the event
@@ -106,8 +107,7 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 	return in, c.place(ctx, q, who, i, in)
 }
 
-// roomFor refuses instructions and tools that leave no room for the conversation in the
-// model's context.
+// roomFor refuses instructions and tools that leave no room for the conversation in the model's context.
 func (c *Server) roomFor(r core.Request) error {
 	if c.ExtrasRoom <= 0 || c.Tokens == nil {
 		return nil
@@ -286,13 +286,6 @@ func directly(d core.Delta) outcome {
 	return out
 }
 
-// reasonOf returns OpenAI's finish_reason.
 func reasonOf(f core.Finish) string {
-	switch f {
-	case core.FinishLength:
-		return "length"
-	case core.FinishRefused:
-		return "content_filter"
-	}
-	return "stop"
+	return cmp.Or(map[core.Finish]string{core.FinishLength: "length", core.FinishRefused: "content_filter"}[f], "stop")
 }

@@ -88,7 +88,6 @@ func (c *Server) paid(ctx context.Context, user core.UserID, texts []string, tok
 	return vectors, cmp.Or(err, settle(took))
 }
 
-// readTexts returns the texts to embed.
 func (c *Server) readTexts(b embeddingBody) ([]string, error) {
 	switch {
 	case c.Embedder == nil:
@@ -129,8 +128,7 @@ func inputs(raw json.RawMessage) ([]string, error) {
 		"input must be a string or an array of strings; tokens are not taken, as they are another model's.")
 }
 
-// encode returns a vector as numbers, or as the base64 of its 32-bit numbers in
-// little-endian order.
+// encode returns a vector as numbers, or as the base64 of its 32-bit numbers in little-endian order.
 func encode(v []float32, format string) any {
 	if format != "base64" {
 		return v

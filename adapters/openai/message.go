@@ -102,7 +102,6 @@ func (m message) text() (string, error) {
 	return text, err
 }
 
-// read returns the text of a message, and its pictures and files.
 func (m message) read() (text string, images []core.File, err error) {
 	parts, err := m.parts()
 	if err != nil {
@@ -111,24 +110,22 @@ func (m message) read() (text string, images []core.File, err error) {
 	var said []string
 	for n, p := range parts {
 		path := fmt.Sprintf("%s.content[%d]", m.path, n)
+		f := core.File{}
 		switch p.Type {
 		case "text":
 			said = append(said, p.Text)
+			continue
 		case "image_url":
-			f, err := readImage(path, p.Image.URL)
-			if err != nil {
-				return "", nil, err
-			}
-			images = append(images, f)
+			f, err = readImage(path, p.Image.URL)
 		case "file":
-			f, err := readFile(path, p)
-			if err != nil {
-				return "", nil, err
-			}
-			images = append(images, f)
+			f, err = readFile(path, p)
 		default:
-			return "", nil, refusePart(path, p.Type)
+			err = refusePart(path, p.Type)
 		}
+		if err != nil {
+			return "", nil, err
+		}
+		images = append(images, f)
 	}
 	text = strings.Join(said, "\n")
 	if len(text) > maxText {

@@ -71,8 +71,7 @@ func (c *Config) validate(p *section.Problems) {
 	section.AtLeast(p, "channels.telegram.rate_per_chat", c.RatePerChat, 0)
 	section.AtLeast(p, "channels.telegram.rate_per_bot", c.RatePerBot, 0)
 	if c.Mode == "webhook" && !secretForm.MatchString(string(c.WebhookSecret)) {
-		p.Add(
-			"channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
+		p.Add("channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
 	}
 }
 
@@ -107,8 +106,7 @@ func checkCommands(commands []command.Entry) error {
 	return nil
 }
 
-// announce sets the command menu in every language. A failure is only logged, as the menu
-// is a convenience.
+// announce sets the command menu in every language. A failure is only logged, as the menu is a convenience.
 func (c *Channel) announce(ctx context.Context) {
 	for _, params := range menus(c.opts.Commands) {
 		if err := c.api.call(ctx, callTimeout, "setMyCommands", params, nil); err != nil && ctx.Err() == nil {

@@ -23,8 +23,7 @@ const lookTimeout = 20 * time.Second
 // maxSkew bounds the error of the clock, which determines the day.
 const maxSkew = time.Minute
 
-// findings are the texts of Diagnose in one language. The comments list the values for
-// the formatting verbs in order.
+// findings are the texts of Diagnose in one language. The comments list the values for the formatting verbs in order.
 type findings struct {
 	Bot                      string // its name
 	HookElsewhere            string // destination of updates

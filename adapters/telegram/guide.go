@@ -16,10 +16,10 @@ var _ channel.Guided = (*Config)(nil)
 
 // wording holds the operators' texts in one language: the guide's and the findings.
 type wording struct {
-	Title, Help, Hint, NoToken, Bot, NotTelegram, Refused string
-	WebhookElsewhere, PolledElsewhere                     string
-	WebhookFails                                          string // URL, pending updates
-	Findings                                              findings
+	Title, Help, Hint, NoToken, Bot, NotTelegram, Refused, WebhookElsewhere, PolledElsewhere string
+
+	WebhookFails string // URL, pending updates
+	Findings     findings
 }
 
 var say = words.In[wording]("telegram")

@@ -129,9 +129,7 @@ func object(m *models.Message) string {
 	return ""
 }
 
-func coordinates(l *models.Location) string {
-	return fmt.Sprintf("%.5f,%.5f", l.Latitude, l.Longitude)
-}
+func coordinates(l *models.Location) string { return fmt.Sprintf("%.5f,%.5f", l.Latitude, l.Longitude) }
 
 const fileTimeout = 2 * time.Minute
 

@@ -20,12 +20,8 @@ import (
 // decoded update, or nil. It accepts any bytes; unknown updates are core.InUnsupported.
 // The event id of an update is the same for each repeat.
 func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models.Update) {
-	in := core.Inbound{
-		Address:    core.Address{Channel: Name, Account: account},
-		Kind:       core.InUnsupported,
-		ReceivedAt: now,
-		Raw:        raw,
-	}
+	in := core.Inbound{Address: core.Address{Channel: Name, Account: account}, Kind: core.InUnsupported,
+		ReceivedAt: now, Raw: raw}
 	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	var u models.Update
 	if err := json.Unmarshal(raw, &u); err != nil {
@@ -134,7 +130,6 @@ func fromPerson(m *models.Message) bool {
 		m.SenderChat == nil && m.Chat.Type != models.ChatTypeChannel
 }
 
-// about fills in the chat and the sender.
 func about(in *core.Inbound, chat models.Chat, from *models.User) {
 	in.Address.External = strconv.FormatInt(chat.ID, 10)
 	if from != nil {
@@ -309,8 +304,7 @@ type richUpdate struct {
 	} `json:"rich_message"`
 }
 
-// shown joins the strings of a JSON value that are under a key "text", or in a list under
-// one, in order.
+// shown joins the strings of a JSON value that are under a key "text", or in a list under one, in order.
 func shown(value json.RawMessage) string {
 	var b strings.Builder
 	collect(&b, json.NewDecoder(bytes.NewReader(value)), false)

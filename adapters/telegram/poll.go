@@ -37,7 +37,6 @@ type pollParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// allowedUpdates returns the supported kinds of updates.
 func allowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery,
@@ -175,11 +174,8 @@ const (
 )
 
 func webhookParams(o Options) *bot.SetWebhookParams {
-	return &bot.SetWebhookParams{
-		URL:            strings.TrimRight(o.PublicURL, "/") + WebhookPath,
-		SecretToken:    string(o.WebhookSecret),
-		AllowedUpdates: allowedUpdates(),
-	}
+	return &bot.SetWebhookParams{URL: strings.TrimRight(o.PublicURL, "/") + WebhookPath,
+		SecretToken: string(o.WebhookSecret), AllowedUpdates: allowedUpdates()}
 }
 
 const watchEvery = time.Minute

@@ -26,14 +26,8 @@ type mark struct {
 // Render returns p as a message to chat: text and entities, without parse mode and link
 // preview. It drops entities that the service would refuse, but no text.
 func Render(chat int64, p core.Part) *bot.SendMessageParams {
-	off := true
-	params := &bot.SendMessageParams{
-		ChatID:              chat,
-		Text:                p.Text,
-		Entities:            entities(p),
-		LinkPreviewOptions:  &models.LinkPreviewOptions{IsDisabled: &off},
-		DisableNotification: p.Quiet,
-	}
+	params := &bot.SendMessageParams{ChatID: chat, Text: p.Text, Entities: entities(p), DisableNotification: p.Quiet,
+		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: new(true)}}
 	if len(p.Buttons) > 0 {
 		params.ReplyMarkup = keyboard(p.Buttons)
 	}
@@ -52,8 +46,7 @@ func keyboard(buttons []core.Button) models.InlineKeyboardMarkup {
 	return models.InlineKeyboardMarkup{InlineKeyboard: [][]models.InlineKeyboardButton{row}}
 }
 
-// entities returns the entities of p in the order and nesting that the service requires,
-// in UTF-16 units.
+// entities returns the entities of p in the order and nesting that the service requires, in UTF-16 units.
 func entities(p core.Part) []models.MessageEntity {
 	marks := marksOf(p.Spans)
 	if p.Fold {
@@ -78,28 +71,17 @@ func marksOf(spans []core.Span) []mark {
 
 // entityType returns "" for a span that the service does not show.
 func entityType(s core.Span) models.MessageEntityType {
-	switch s.Kind {
-	case core.SpanBold, core.SpanHeading:
-		return models.MessageEntityTypeBold
-	case core.SpanItalic:
-		return models.MessageEntityTypeItalic
-	case core.SpanStrike:
-		return models.MessageEntityTypeStrikethrough
-	case core.SpanSpoiler:
-		return models.MessageEntityTypeSpoiler
-	case core.SpanCode:
-		return models.MessageEntityTypeCode
-	case core.SpanPre:
-		return models.MessageEntityTypePre
-	case core.SpanQuote:
-		return models.MessageEntityTypeBlockquote
-	case core.SpanLink:
-		switch scheme, _, _ := strings.Cut(strings.ToLower(s.Value), ":"); scheme {
-		case "http", "https", "tg":
-			return models.MessageEntityTypeTextLink
-		}
+	scheme, _, _ := strings.Cut(strings.ToLower(s.Value), ":")
+	if s.Kind == core.SpanLink && scheme != "http" && scheme != "https" && scheme != "tg" {
+		return ""
 	}
-	return ""
+	return map[core.SpanKind]models.MessageEntityType{
+		core.SpanBold: models.MessageEntityTypeBold, core.SpanHeading: models.MessageEntityTypeBold,
+		core.SpanItalic: models.MessageEntityTypeItalic, core.SpanStrike: models.MessageEntityTypeStrikethrough,
+		core.SpanSpoiler: models.MessageEntityTypeSpoiler, core.SpanQuote: models.MessageEntityTypeBlockquote,
+		core.SpanCode: models.MessageEntityTypeCode, core.SpanPre: models.MessageEntityTypePre,
+		core.SpanLink: models.MessageEntityTypeTextLink,
+	}[s.Kind]
 }
 
 // fold puts everything after the first line into an expandable quote, which may not
@@ -222,15 +204,9 @@ func fewer(marks []mark) []mark {
 		index[i] = i
 	}
 	slices.SortFunc(index, func(a, b int) int { return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(b, a)) })
-	drop := map[int]bool{}
-	for _, i := range index[:surplus] {
-		drop[i] = true
-	}
 	var out []mark
-	for i, m := range marks {
-		if !drop[i] {
-			out = append(out, m)
-		}
+	for _, i := range slices.Sorted(slices.Values(index[surplus:])) {
+		out = append(out, marks[i])
 	}
 	return out
 }

@@ -83,7 +83,6 @@ func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	return true
 }
 
-// has reports whether the service's description contains words.
 func has(err error, words string) bool {
 	var refused *apiError
 	return errors.As(err, &refused) && strings.Contains(refused.Description, words)
@@ -145,12 +144,10 @@ const (
 	uploadTimeout = 2 * time.Minute
 )
 
-// upload is a file to send: the method and form field for it, and its name, type and
-// content.
+// upload is a file to send: the method and form field for it, and its name, type and content.
 type upload struct {
-	method, field string
-	name, media   string
-	data          []byte
+	method, field, name, media string
+	data                       []byte
 }
 
 // uploadOf returns the upload for p, or nil for a text. Files that the service does not
@@ -189,8 +186,7 @@ func uploadOf(p core.Part) (*upload, error) {
 	return u, nil
 }
 
-// plain makes the file a document if the service refused its kind, and reports whether it
-// did.
+// plain makes the file a document if the service refused its kind, and reports whether it did.
 func (u *upload) plain(err error) bool {
 	if u == nil || u.field == "document" {
 		return false
@@ -203,8 +199,7 @@ func (u *upload) plain(err error) bool {
 	return true
 }
 
-// form returns the request with the file and params, whose text is the caption, and its
-// content type.
+// form returns the request with the file and params, whose text is the caption, and its content type.
 func (u *upload) form(params *bot.SendMessageParams) ([]byte, string, error) {
 	fields := [][2]string{{"chat_id", fmt.Sprint(params.ChatID)}}
 	if strings.TrimSpace(params.Text) != "" {
@@ -293,8 +288,7 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 // PreviewEvery returns the pause between previews that avoids flood waits.
 func (c *Channel) PreviewEvery() time.Duration { return 1500 * time.Millisecond }
 
-// DraftID returns the draft id of a preview's key: positive, and the same for the same
-// key.
+// DraftID returns the draft id of a preview's key: positive, and the same for the same key.
 func DraftID(key string) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))

@@ -103,7 +103,6 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	}
 }
 
-// next waits for a line.
 func (c *Channel) next(ctx context.Context) (string, error) {
 	type read struct {
 		text string
@@ -124,8 +123,7 @@ func (c *Channel) next(ctx context.Context) (string, error) {
 
 const storePause = 250 * time.Millisecond
 
-// store passes a line to r until it is stored, and prints a failure once. It returns only
-// the error of ctx.
+// store passes a line to r until it is stored, and prints a failure once. It returns only the error of ctx.
 func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) error {
 	for try := 0; ; try++ {
 		err := r.Receive(ctx, in)
@@ -168,7 +166,6 @@ func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Rec
 	return core.Receipt{NativeID: fmt.Sprintf("%s-out-%d", c.process, n)}, nil
 }
 
-// shown returns the text for a file on the screen.
 func (c *Channel) shown(a *core.Attachment) string {
 	name := strings.Join(strings.Fields(a.Kind+" "+a.Name), " ")
 	if c.opts.Files == "" || a.Path == "" {

@@ -26,8 +26,7 @@ type Keyboard struct {
 	close  func()
 }
 
-// OpenKeyboard takes over a terminal until it is closed. Ctrl-C closes it, then
-// calls interrupt.
+// OpenKeyboard takes over a terminal until it is closed. Ctrl-C closes it, then calls interrupt.
 func OpenKeyboard(in *os.File, out io.Writer, interrupt func()) (*Keyboard, error) {
 	fd := int(in.Fd())
 	cooked, err := term.MakeRaw(fd)

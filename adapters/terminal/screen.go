@@ -47,8 +47,7 @@ func (s *screen) preview(key, markdown string) error {
 	return err
 }
 
-// final prints a whole answer, or the rest of the half-written one, and returns
-// its number.
+// final prints a whole answer, or the rest of the half-written one, and returns its number.
 func (s *screen) final(p core.Part) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +109,7 @@ func stable(text string) string {
 	return strings.TrimRight(text[:start+strings.LastIndexByte(last, ' ')+1], "\n")
 }
 
-// render returns a text with spans as ANSI styles, if the terminal supports them, and
-// with the targets of links.
+// render returns a text with spans as ANSI styles, if the terminal supports them, and with the targets of links.
 func (s *screen) render(t markup.Text) string {
 	return markup.Renderer{
 		Open: func(sp core.Span) string { return s.ansi(sp.Kind, 0) },
@@ -130,21 +128,14 @@ func (s *screen) ansi(k core.SpanKind, which int) string {
 	if !s.style {
 		return ""
 	}
-	switch k {
-	case core.SpanBold, core.SpanHeading:
-		return [2]string{"\x1b[1m", "\x1b[22m"}[which]
-	case core.SpanItalic:
-		return [2]string{"\x1b[3m", "\x1b[23m"}[which]
-	case core.SpanStrike:
-		return [2]string{"\x1b[9m", "\x1b[29m"}[which]
-	case core.SpanCode, core.SpanPre:
-		return [2]string{"\x1b[36m", "\x1b[39m"}[which]
-	}
-	return ""
+	return map[core.SpanKind][2]string{
+		core.SpanBold: {"\x1b[1m", "\x1b[22m"}, core.SpanHeading: {"\x1b[1m", "\x1b[22m"},
+		core.SpanItalic: {"\x1b[3m", "\x1b[23m"}, core.SpanStrike: {"\x1b[9m", "\x1b[29m"},
+		core.SpanCode: {"\x1b[36m", "\x1b[39m"}, core.SpanPre: {"\x1b[36m", "\x1b[39m"},
+	}[k][which]
 }
 
-// QR draws a text as a QR code, two of its rows a line, dark on light whatever the
-// terminal's colours are.
+// QR draws a text as a QR code, two of its rows a line, dark on light whatever the terminal's colours are.
 func QR(text string) (string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

@@ -79,7 +79,6 @@ func packed(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// path returns the path at which a static file is served.
 func (a *assets) path(name string) (string, error) {
 	if p, ok := a.names[name]; ok {
 		return p, nil
@@ -120,16 +119,12 @@ func installRoutes() []Route {
 }
 
 // Colours of the browser's own parts, equal to --paper in app.css.
-const (
-	paperLight = "#f8f6f1"
-	paperDark  = "#14181a"
-)
+const paperLight, paperDark = "#f8f6f1", "#14181a"
 
 // shellFiles are the static files of the offline page.
 var shellFiles = []string{"app.css", "app.js", "offline.js", "icon.svg"}
 
-// installed sets the language from the URL, as browsers request some of these routes
-// without the session.
+// installed sets the language from the URL, as browsers request some of these routes without the session.
 func (v *Visit) installed() {
 	if lang := v.R.URL.Query().Get("lang"); slices.Contains(words.Languages(), lang) {
 		v.Lang, v.Words = lang, say(lang)
@@ -160,8 +155,7 @@ func (v *Visit) manifest() error {
 	return json.NewEncoder(v.W).Encode(out)
 }
 
-// worker serves the service worker with the list of files that it caches. The script
-// changes whenever any of them does.
+// worker serves the service worker with the list of files that it caches. The script changes whenever any of them does.
 func (v *Visit) worker() error {
 	v.installed()
 	script, err := files.ReadFile("static/worker.js")

@@ -38,7 +38,6 @@ func (v *Visit) cookieName() string {
 	return "everthread"
 }
 
-// secure reports whether the visitor uses HTTPS.
 func (v *Visit) secure() bool {
 	return v.channel.public.Scheme == "https" || v.R.TLS != nil ||
 		v.channel.Proxies.Forwards(v.R) && v.R.Header.Get("X-Forwarded-Proto") == "https"
@@ -95,8 +94,7 @@ func (v *Visit) setSession(token string) {
 	v.setCookie(v.cookieName(), token, int(v.channel.Limits.SessionLife.Seconds()))
 }
 
-// signInPage shows a button. A GET never uses a code up, as chat apps fetch links for
-// their previews.
+// signInPage shows a button. A GET never uses a code up, as chat apps fetch links for their previews.
 func (v *Visit) signInPage() error {
 	code := v.R.URL.Query().Get("code")
 	if code == "" {

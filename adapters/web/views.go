@@ -28,8 +28,7 @@ func sources(rooms []Room) []fs.FS {
 	return all
 }
 
-// views are the templates of all pages, in each language. Each is parsed when it is
-// first shown.
+// views are the templates of all pages, in each language. Each is parsed when it is first shown.
 type views struct {
 	pages map[string]map[string]parsed // by language, then name
 	parts map[string]parsed            // parts of pages, by language
@@ -145,25 +144,22 @@ func dict(pairs ...any) (map[string]any, error) {
 }
 
 type shell struct {
-	Title, Lang, Theme, Path string
-	Toast                    string
-	Colours                  []string // of the browser's own parts: light and dark, or the chosen one
-	User                     core.User
-	Signed                   bool
-	Tabs                     []shownTab
-	Page                     any
+	Title, Lang, Theme, Path, Toast string
+	Colours                         []string // of the browser's own parts: light and dark, or the chosen one
+	User                            core.User
+	Signed                          bool
+	Tabs                            []shownTab
+	Page                            any
 }
 
 // Empty is the hint of an empty list, shown by the part "empty".
 type Empty struct {
-	Title, Hint string
-	Link, Label string
+	Title, Hint, Link, Label string
 }
 
 type shownTab struct {
-	Path, Name string
-	Here       bool
-	InMenu     bool
+	Path, Name   string
+	Here, InMenu bool
 }
 
 // Execute renders a page, or only its main part if the script requests that.
@@ -314,7 +310,6 @@ func tabs(all []Route) []linkedTab {
 	return out
 }
 
-// holds reports whether the entry is marked on a page.
 func (t linkedTab) holds(page string) bool {
 	return page == t.Path || t.Path != "/" && strings.HasPrefix(page, t.Path+"/") ||
 		slices.ContainsFunc(t.Holds, func(begin string) bool { return strings.HasPrefix(page, begin) })

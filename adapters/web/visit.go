@@ -21,12 +21,8 @@ import (
 	"github.com/everthread/everthread/core/intake"
 )
 
-// FormBody bounds the bodies of forms without files, in bytes, and openBody those of
-// visitors who are not signed in.
-const (
-	FormBody = 64 << 10
-	openBody = 4 << 10
-)
+// FormBody bounds the bodies of forms without files, in bytes, and openBody those of visitors who are not signed in.
+const FormBody, openBody = 64 << 10, 4 << 10
 
 // Visit is one request to a page with its answer.
 type Visit struct {
@@ -123,7 +119,6 @@ func (v *Visit) ZoneOf(s core.Settings) *time.Location { return s.Location(v.cha
 // DayAt returns the visitor's day at a time.
 func (v *Visit) DayAt(t time.Time) core.Day { return v.channel.Calendar.Day(v.User.Settings, t) }
 
-// recover answers when a handler panics.
 func (v *Visit) recover() {
 	cause := recover()
 	if cause == nil {
@@ -137,7 +132,6 @@ func (v *Visit) recover() {
 	v.fail(errBroken)
 }
 
-// headers sets the headers of every answer.
 func (c *Channel) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -157,7 +151,6 @@ func (c *Channel) headers(next http.Handler) http.Handler {
 // wantsPart reports whether the script requests only the main part of a page.
 func (v *Visit) wantsPart() bool { return v.R.Header.Get("X-Part") != "" }
 
-// wantsJSON reports whether the script requests JSON.
 func (v *Visit) wantsJSON() bool { return v.R.Header.Get("Accept") == "application/json" }
 
 // Page answers with a page made from a template.

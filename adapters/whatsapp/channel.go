@@ -34,14 +34,12 @@ const Name = "whatsapp"
 const (
 	// maxBody is the longest text of one message, in UTF-16 units.
 	maxBody = 4096
-	// maxText leaves room for markup, which is part of the text. A text that needs
-	// more is sent with less markup.
+	// maxText leaves room for markup, which is part of the text. A text that needs more is sent with less markup.
 	maxText = 3800
 
 	// burst is the number of messages to one person without a pause.
 	burst = 45
-	// window is the time after a person's message in which they may be written to, with
-	// a margin.
+	// window is the time after a person's message in which they may be written to, with a margin.
 	window = 24*time.Hour - 5*time.Minute
 )
 
@@ -69,8 +67,7 @@ type Options struct {
 	Intake    *intake.Budget   // bounds the bodies of webhooks; nil: a budget of its own
 }
 
-// Channel is one business number. Its methods may be called concurrently, in any number
-// of processes.
+// Channel is one business number. Its methods may be called concurrently, in any number of processes.
 type Channel struct {
 	opts  Options
 	api   *graph.API
@@ -146,8 +143,7 @@ func (c *Channel) Capabilities() core.Capabilities {
 	}
 }
 
-// Check returns the error that prevents the channel from working, with what the owner
-// must do, or nil.
+// Check returns the error that prevents the channel from working, with what the owner must do, or nil.
 func (c *Channel) Check() error { return c.state.err() }
 
 // Run checks the number immediately and then every ten minutes until ctx ends: whether

@@ -15,12 +15,10 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// maxSkew bounds the difference between the local clock and Meta's, which both determine
-// windows.
+// maxSkew bounds the difference between the local clock and Meta's, which both determine windows.
 const maxSkew = 2 * time.Minute
 
-// findings are the texts of Diagnose in one language. The comments list the values for
-// the formatting verbs in order.
+// findings are the texts of Diagnose in one language. The comments list the values for the formatting verbs in order.
 type findings struct {
 	QualityLow, QualityGood, PermissionsGood, ClockGood string
 	Terms                                               string // restrictions of this channel
@@ -41,10 +39,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	if err != nil {
 		return []core.Finding{{Detail: channel.Said(err, language)}, terms}
 	}
-	out := []core.Finding{
-		{OK: true, Detail: fmt.Sprintf(w.Token, number.Number, number.Name)},
-		quality(w, number),
-	}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Token, number.Number, number.Name)}, quality(w, number)}
 	out = append(out, c.permissions(ctx, w)...)
 	if err := c.subscribed(ctx); err != nil {
 		out = append(out, core.Finding{Detail: channel.Said(err, language)})
@@ -60,7 +55,6 @@ func quality(w *findings, n numberInfo) core.Finding {
 	return core.Finding{OK: true, Detail: w.QualityGood}
 }
 
-// permissions checks the permissions and the expiry of the token.
 func (c *Channel) permissions(ctx context.Context, w *findings) []core.Finding {
 	t, err := c.token(ctx)
 	if err != nil {

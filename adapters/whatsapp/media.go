@@ -15,13 +15,11 @@ import (
 
 const (
 	callTimeout = 30 * time.Second
-	// maxFile bounds a file for which the caller sets no limit, in bytes. The service
-	// accepts no larger ones.
+	// maxFile bounds a file for which the caller sets no limit, in bytes. The service accepts no larger ones.
 	maxFile = 100 << 20
 )
 
-// reference returns the Ref of a file: its id and, if known, "#" and its digest in
-// Base64.
+// reference returns the Ref of a file: its id and, if known, "#" and its digest in Base64.
 func reference(f *graph.Media) string {
 	if f.SHA256 == "" {
 		return clean(f.ID)

@@ -21,7 +21,6 @@ type reading struct {
 	fields    []string    // fields of changes that are not messages
 }
 
-// reader reads the body of one webhook.
 type reader struct {
 	account string
 	now     time.Time
@@ -47,7 +46,6 @@ func read(account string, body []byte, now time.Time) reading {
 	return r.reading
 }
 
-// change parses one change.
 func (r *reader) change(field string, raw json.RawMessage) {
 	switch field {
 	case "messages":
@@ -261,7 +259,6 @@ func edited(in *core.Inbound, m *message) {
 	in.Edited = in.Target
 }
 
-// status parses the status of a sent message.
 func (r *reader) status(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var s status
@@ -289,16 +286,12 @@ func (r *reader) status(raw json.RawMessage) {
 // outcome returns the state of the delivery according to s, or nil.
 func outcome(s status) *core.Status {
 	out := &core.Status{Key: clean(s.Callback)}
-	switch s.Status {
-	case "sent":
-		out.State = core.DeliverySent
-	case "delivered":
-		out.State = core.DeliveryDelivered
-	case "read", "played":
-		out.State = core.DeliveryRead
-	case "failed":
+	out.State = map[string]core.DeliveryState{"sent": core.DeliverySent, "delivered": core.DeliveryDelivered,
+		"read": core.DeliveryRead, "played": core.DeliveryRead}[s.Status]
+	switch {
+	case s.Status == "failed":
 		out.State, out.Error = fate(s.Errors)
-	default:
+	case out.State == "":
 		return nil
 	}
 	return out
@@ -378,7 +371,6 @@ func cards(cs []card) string {
 	return strings.Join(lines, "\n")
 }
 
-// unsupported names the type of m.
 func unsupported(m *message) string {
 	switch {
 	case m.Unsupported != nil && m.Unsupported.Type != "":

@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// registry returns the channels of other services, as their sections of the configuration:
-// one line each.
+// registry returns the channels of other services, as their sections of the configuration: one line each.
 func registry() []channel.Config {
 	return []channel.Config{
 		telegram.Default(),

@@ -21,7 +21,6 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// cli is the command line.
 type cli struct {
 	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); default: everthread.yaml, if it exists."`
 	JSON   bool   `name:"json" help:"Write JSON; errors as {\"error\": …} on standard error."`
@@ -115,7 +114,6 @@ func newParser(con *console) (*cli, *kong.Kong) {
 	return c, parser
 }
 
-// exitCode returns 2 for a wrong use, else 1.
 func exitCode(err error) int {
 	if _, ok := errors.AsType[errUsage](err); ok {
 		return 2
@@ -180,9 +178,7 @@ func (c *console) config() (configs.Config, error) {
 }
 
 // configFile returns the file named by --config or EVERTHREAD_CONFIG.
-func (c *console) configFile() string {
-	return cmp.Or(c.file, c.variable("EVERTHREAD_CONFIG"))
-}
+func (c *console) configFile() string { return cmp.Or(c.file, c.variable("EVERTHREAD_CONFIG")) }
 
 func (c *console) variable(name string) string {
 	for _, e := range c.environ {
@@ -193,5 +189,4 @@ func (c *console) variable(name string) string {
 	return ""
 }
 
-// language returns the language of the caller's environment.
 func (c *console) language() string { return words.Locale(c.variable) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -46,10 +47,7 @@ func (a apikeyCreateCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	name := u.Name
-	if name == "" {
-		name = fmt.Sprintf(d.words().UserNumbered, u.ID)
-	}
+	name := cmp.Or(u.Name, fmt.Sprintf(d.words().UserNumbered, u.ID))
 	return d.show(keyObject(k, secret), func(w io.Writer) {
 		fmt.Fprintln(w, secret)
 		fmt.Fprintf(d.err, d.words().KeyMade+"\n", k.ID, name, k.ID)
@@ -69,7 +67,6 @@ func (a apikeyListCmd) Run(ctx context.Context, d *opened) error {
 	})
 }
 
-// keys returns the keys of a user, or of everybody.
 func (a anyone) keys(ctx context.Context, d *opened) (out []core.APIKey, err error) {
 	users, err := a.users(ctx, d)
 	for _, u := range users {

@@ -55,7 +55,6 @@ func (b backupCmd) Run(ctx context.Context, c *console, cfg configs.Config) erro
 	})
 }
 
-// newMaker returns what makes backups of a store.
 func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	key, err := engine.KeyID(c)
 	if err != nil {
@@ -63,9 +62,7 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	}
 	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile,
 		Now: clock(), Wait: job.Wait, Crash: crash}
-	if file, ok := st.(backup.FileStore); ok {
-		m.File = file
-	} else {
+	if m.File, _ = st.(backup.FileStore); m.File == nil {
 		m.Tables, _ = st.(backup.TableStore)
 	}
 	return m, nil

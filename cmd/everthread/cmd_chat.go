@@ -38,7 +38,6 @@ type chatCmd struct {
 // graceChat is how long the end of a chat waits for what is being sent.
 const graceChat = 2 * time.Second
 
-// sitting is one chat at the terminal.
 type sitting struct {
 	*engine.Engine
 	con     *console
@@ -52,8 +51,7 @@ type sitting struct {
 	stopping atomic.Bool // it was asked to stop
 }
 
-// Run talks until the person leaves. It works on the store itself, with or without a
-// running server.
+// Run talks until the person leaves. It works on the store itself, with or without a running server.
 func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 	ctx, leave := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer leave()
@@ -115,8 +113,7 @@ func (t *sitting) sit(ctx context.Context, who string, d *opened, log *zap.Logge
 	return err
 }
 
-// openChannel opens the terminal: with a line editor if there is a person. files is the
-// folder of attachments.
+// openChannel opens the terminal: with a line editor if there is a person. files is the folder of attachments.
 func (t *sitting) openChannel(files string) (err error) {
 	lines := terminal.Plain(t.con.in)
 	out := drawn(t.con.out) // it cleans what it shows
@@ -184,7 +181,6 @@ func (t *sitting) greet(ctx context.Context) error {
 	return err
 }
 
-// talk runs the process until the person leaves.
 func (t *sitting) talk(ctx context.Context, leave context.CancelFunc) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -197,8 +193,7 @@ func (t *sitting) talk(ctx context.Context, leave context.CancelFunc) error {
 	return errors.Join(err, group.Wait())
 }
 
-// interrupts handles Ctrl-C: the first one stops the reply that is being written, another
-// one leaves.
+// interrupts handles Ctrl-C: the first one stops the reply that is being written, another one leaves.
 func (t *sitting) interrupts(ctx context.Context, leave context.CancelFunc) {
 	pressed := make(chan os.Signal, 1)
 	signal.Notify(pressed, syscall.SIGINT)

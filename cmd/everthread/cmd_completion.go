@@ -49,7 +49,6 @@ func (w completionWords) Run(c *console, k *kong.Context) error {
 	return nil
 }
 
-// completed returns what the last of some words may be.
 func completed(n *kong.Node, words []string) (out []string) {
 	if len(words) == 0 {
 		return nil

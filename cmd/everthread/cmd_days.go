@@ -51,7 +51,6 @@ func (t *texts) summaryState(g core.Segment) string {
 	return fmt.Sprintf(t.SummaryVersion, g.SummaryVersion)
 }
 
-// oneDay is the argument of commands about one day.
 type oneDay struct {
 	Day string `arg:"" help:"Day, such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
 	whose
@@ -88,7 +87,6 @@ func (d *opened) label(u core.User, date string) (string, error) {
 	return label, err
 }
 
-// day finds a user's day by a date.
 func (d *opened) day(ctx context.Context, u core.User, date string) (core.Segment, error) {
 	label, err := d.label(u, date)
 	if err != nil {
@@ -98,7 +96,6 @@ func (d *opened) day(ctx context.Context, u core.User, date string) (core.Segmen
 	return g, missing(err, fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label))
 }
 
-// showDay shows a day with its summary and messages.
 func (d *opened) showDay(ctx context.Context, g core.Segment, messages []core.Message) error {
 	t, summary := d.words(), ""
 	if !g.Hidden {
@@ -137,8 +134,7 @@ func (d *opened) showDay(ctx context.Context, g core.Segment, messages []core.Me
 
 type daysFinalizeCmd struct{ oneDay }
 
-// Run requests a day's summary and waits for it. It is written here, unless a server is
-// quicker.
+// Run requests a day's summary and waits for it. It is written here, unless a server is quicker.
 func (f daysFinalizeCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	g, err := d.day(ctx, u, f.Day)
 	if err != nil {

@@ -16,7 +16,6 @@ type embeddingsCmd struct {
 
 type embeddingsStatusCmd struct{}
 
-// embedded counts a user's embeddings by state.
 type embedded struct {
 	user   core.UserID
 	counts map[string]int
@@ -47,7 +46,6 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
 	return nil
 }
 
-// countEmbeddings counts the embeddings of each user.
 func (d *opened) countEmbeddings(ctx context.Context) (out []embedded, err error) {
 	embedders, err := d.embedders()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -20,9 +21,7 @@ type exportCmd struct {
 
 // Run exports a user into one file, which is there whole or not at all.
 func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
-	if e.Out == "" {
-		e.Out = "everthread-" + clock()().Format(time.DateOnly) + ".zip"
-	}
+	e.Out = cmp.Or(e.Out, "everthread-"+clock()().Format(time.DateOnly)+".zip")
 	if _, err := os.Lstat(e.Out); err == nil {
 		return errUsage{fmt.Errorf("%s is there already; remove it, or give another name with --out", e.Out)}
 	}
@@ -42,7 +41,6 @@ func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
 		d.words().Exported+"\n"+d.words().ContentDigest, e.Out, d.words().Messages.Of(messages), u.Name, digest)
 }
 
-// export writes an export into a file, and shows its progress.
 func (d *opened) export(ctx context.Context, file string, u core.User) (messages int, err error) {
 	x, err := engine.NewExporter(d.cfg, d.store, clock())
 	if err != nil {

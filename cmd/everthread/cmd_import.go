@@ -71,7 +71,6 @@ func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	return c.bring(ctx, d, i, file, o, survey)
 }
 
-// bring imports an archive.
 func (c importCmd) bring(ctx context.Context, d *opened, i *history.Importer, file *history.Archive,
 	o history.Options, s *history.Survey) error {
 	began, shown := time.Now(), d.progress()

@@ -45,7 +45,6 @@ type beginning struct {
 	report   beginningReport
 }
 
-// beginningReport is what the wizard did, in JSON.
 type beginningReport struct {
 	File     string  `json:"file"`
 	Backup   string  `json:"backup,omitempty"`
@@ -118,7 +117,6 @@ func (b *beginning) open() (err error) {
 	return nil
 }
 
-// prepared reads the file of answers.
 func (b *beginning) prepared() (setup.Asker, error) {
 	f, err := os.Open(b.Answers)
 	if err != nil {
@@ -140,7 +138,6 @@ func (b *beginning) human() io.Writer {
 	return b.out
 }
 
-// giveBack restores the terminal.
 func (b *beginning) giveBack() {
 	if b.keyboard != nil {
 		b.keyboard.Close()
@@ -171,7 +168,6 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 	return b.write()
 }
 
-// mayOverwrite asks before a configuration is replaced.
 func (b *beginning) mayOverwrite(ctx context.Context) error {
 	if _, err := os.Lstat(b.file); err != nil || b.Force {
 		return nil
@@ -239,7 +235,6 @@ func (b *beginning) wrote(backup, format, file string) {
 	b.sayf(format, file)
 }
 
-// pingStore checks that the database of a configuration answers.
 func pingStore(ctx context.Context, c configs.Config) error {
 	st, err := openStore(ctx, c)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 
 type mcpCmd struct{ whose }
 
-// Run serves the Model Context Protocol on standard input and output, with or without a
-// running server.
+// Run serves the Model Context Protocol on standard input and output, with or without a running server.
 func (m mcpCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	searcher, embedders, err := d.searcher()
 	if err != nil {

@@ -71,8 +71,7 @@ func (p pairDenyCmd) Run(ctx context.Context, d *opened) error {
 	return d.said(object{"denied", true}, d.words().Denied)
 }
 
-// decide answers a request as the owner. Its errors say what to do about a code that does
-// not work.
+// decide answers a request as the owner. Its errors say what to do about a code that does not work.
 func (d *opened) decide(ctx context.Context, answer core.Effect) (core.Noted, error) {
 	owner, err := d.user(ctx, "")
 	if err != nil {

@@ -119,12 +119,10 @@ func explained(language string, e core.Explanation) string {
 	if e.Named == 1 { // the query names nobody
 		e.Named = 0
 	}
-	for _, x := range []struct {
-		format string
-		value  float64
-	}{{t.Neighbours, e.Neighbour}, {t.Day, e.Day}, {t.Named, e.Named}, {t.Date, e.Date}} {
-		if x.value != 0 {
-			parts = append(parts, decimal(x.format, x.value, 2))
+	formats := []string{t.Neighbours, t.Day, t.Named, t.Date}
+	for i, value := range []float64{e.Neighbour, e.Day, e.Named, e.Date} {
+		if value != 0 {
+			parts = append(parts, decimal(formats[i], value, 2))
 		}
 	}
 	if e.Covered {

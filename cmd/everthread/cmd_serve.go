@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
+	"strings"
 
+	"github.com/rivo/uniseg"
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/words"
 )
 
 type serveCmd struct {
@@ -99,4 +104,98 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	}
 	log.Info("everthread has stopped")
 	return err
+}
+
+// greeting shows a Welcome to the operator.
+type greeting struct {
+	engine.Welcome
+	cfg configs.Config
+	at  string // where it listens
+}
+
+// show draws the greeting on a terminal with a console log, and else writes it to the log.
+func (g greeting) show(c *console, log *zap.Logger) {
+	if g.cfg.Log.Format == "console" && isTerminal(c.err) {
+		g.draw(drawn(c.err), c.language(), widthOf(c.err))
+	} else {
+		g.log(log)
+	}
+}
+
+// log writes the greeting to a log.
+func (g greeting) log(log *zap.Logger) {
+	log.Info("everthread is up", zap.String("version", version), zap.String("http", g.at),
+		zap.String("model", g.cfg.LLM.Provider), zap.Strings("channels", g.Channels),
+		zap.String("database", engine.DatabaseName(g.cfg)))
+	if g.Apps == 0 {
+		log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; " +
+			hint(words.English))
+	}
+	if g.Code != "" {
+		log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's",
+			zap.String("message", "/start "+g.Code))
+	}
+	if g.Link != "" {
+		log.Info("open the web page with this link; it works once, for an hour", zap.String("url", g.Link))
+	}
+	if g.cfg.LLM.Provider == "demo" {
+		log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+	}
+}
+
+// greetingTexts are the words of a greeting in one language.
+type greetingTexts struct {
+	Runs             string // version, where
+	Open, Send       string
+	SendLater        string // where no messaging app is configured
+	Once, Demo, Stop string
+}
+
+var sayHello = words.In[greetingTexts]("greeting")
+
+// draw shows the greeting on a terminal of so many columns: what to do first in a box, if that fits.
+func (g greeting) draw(w io.Writer, language string, columns int) {
+	t := sayHello(language)
+	fmt.Fprintf(w, t.Runs+"\n", version, g.cfg.HTTP.PublicURL)
+	name := func(text string) string {
+		return pad(text, 2+max(uniseg.StringWidth(t.Open), uniseg.StringWidth(t.Send)))
+	}
+	var lines []string
+	if g.Link != "" {
+		lines = append(lines, name(t.Open)+g.Link, name("")+t.Once)
+	}
+	if g.Code != "" {
+		later := ""
+		if g.Apps == 0 {
+			later = "  " + t.SendLater
+		}
+		lines = append(lines, name(t.Send)+"/start "+g.Code+later)
+	}
+	width := 0
+	for _, line := range lines {
+		width = max(width, uniseg.StringWidth(line))
+	}
+	if len(lines) > 0 && width+4 <= columns {
+		bar := strings.Repeat("─", width+2)
+		for n, line := range lines {
+			lines[n] = "│ " + pad(line, width) + " │"
+		}
+		lines = append(append([]string{"╭" + bar + "╮"}, lines...), "╰"+bar+"╯")
+	}
+	if len(lines) > 0 {
+		text := strings.Join(lines, "\n")
+		if g.Link != "" { // to be clicked
+			text = strings.ReplaceAll(text, g.Link, "\x1b]8;;"+g.Link+"\x1b\\"+g.Link+"\x1b]8;;\x1b\\")
+		}
+		fmt.Fprintf(w, "\n%s\n\n", text)
+	}
+	if g.cfg.LLM.Provider == "demo" {
+		fmt.Fprintln(w, t.Demo)
+	}
+	fmt.Fprintln(w, t.Stop)
+}
+
+// pad fills a text up to a width on the screen.
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(width-uniseg.StringWidth(text), 0))
 }

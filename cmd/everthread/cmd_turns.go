@@ -42,7 +42,6 @@ func (l turnsListCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	})
 }
 
-// zone returns the time zone of a user.
 func (d *opened) zone(u core.User) *time.Location {
 	home, _ := time.LoadLocation(d.cfg.DefaultTimezone) // the configuration was validated
 	return u.Settings.Location(home)

@@ -6,10 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -76,8 +83,7 @@ func (u usersAddCmd) Run(ctx context.Context, d *opened) error {
 	return d.said(userObject(added, nil), d.words().UserAdded, added.Name, added.ID, added.ID)
 }
 
-// confirm asks a question, and reports whether the answer is yes. With --json it does not
-// ask: programs give --yes.
+// confirm asks a question, and reports whether the answer is yes. With --json it does not ask: programs give --yes.
 func (c *console) confirm(question string) bool {
 	if c.json {
 		return false
@@ -86,4 +92,228 @@ func (c *console) confirm(question string) bool {
 	line, _ := bufio.NewReader(c.in).ReadString('\n') // an end of input is a no
 	line = strings.TrimSpace(line)
 	return strings.EqualFold(line, "yes") || strings.EqualFold(line, c.words().Yes)
+}
+
+type usersLinkCmd struct {
+	User string `arg:"" help:"Source user (id or name); without a target, the user who gets a link to the web page."`
+	Into string `arg:"" optional:"" help:"Target user (id or name), who remains. The owner always does."`
+	Yes  bool   `help:"Skip the confirmation."`
+}
+
+// Run merges two users after a confirmation; a running server does its part. With one user
+// it shows a link to the web page.
+func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
+	from, err := d.user(ctx, u.User)
+	if err != nil {
+		return err
+	}
+	if u.Into == "" {
+		return d.webLink(ctx, from)
+	}
+	into, err := d.user(ctx, u.Into)
+	if err != nil {
+		return err
+	}
+	if from.ID == into.ID {
+		return errUsage{errors.New("that is the same user twice")}
+	}
+	if from.Role == core.RoleOwner {
+		from, into = into, from
+	}
+	theirs, err := d.store.Directory(ctx, from.ID)
+	if err != nil {
+		return err
+	}
+	others, err := d.store.Directory(ctx, into.ID)
+	if err != nil {
+		return err
+	}
+	t, moved, there := d.words(), len(theirs.Messages), len(others.Messages)
+	if !u.Yes && !d.confirm(fmt.Sprintf(t.LinkAsk, from.Name, from.ID, t.Messages.Of(moved), into.Name, into.ID,
+		t.Messages.Of(there))) {
+		return errors.New("nothing was changed; answer yes, or give --yes")
+	}
+	id, err := d.store.Ask(ctx, core.Move{Kind: core.MoveMerge, From: from.ID, Into: into.ID, AskedAt: clock()()})
+	if err != nil {
+		return err
+	}
+	shown := d.progress()
+	err = people.Carry(ctx, d.store, id, clock(), func(m core.Move) {
+		if m.Total > 0 {
+			shown.line(string(m.Phase), fmt.Sprintf("%s: %s", m.Phase, t.Rows.Of(m.Rows)))
+		}
+	})
+	shown.end()
+	if err != nil {
+		return fmt.Errorf("it goes on when `everthread serve` runs, or with the next `everthread users link`: %w", err)
+	}
+	return d.said(object{"messages", moved + there, "user_id", into.ID, "was", from.ID}, t.Linked, from.Name, into.ID)
+}
+
+func (d *opened) webLink(ctx context.Context, u core.User) error {
+	life := d.cfg.Channels.Web.LinkLife
+	url, expires, err := engine.NewWebLink(ctx, d.cfg, d.store, u.ID, life, clock())
+	if err != nil {
+		return err
+	}
+	return d.said(object{"expires_at", expires, "url", url, "user_id", u.ID}, "%s\n%s", url,
+		d.words().WebLink.Of(int(life.Minutes()), u.Name))
+}
+
+type usersDeleteCmd struct {
+	User   string `arg:"" help:"User (id or name)."`
+	Yes    bool   `help:"Skip the confirmation."`
+	Verify bool   `help:"Verify afterwards that nothing is left. Works also for a deleted user, by id."`
+}
+
+// Run deletes a user after a confirmation.
+func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
+	l := engine.NewDeleter(d.cfg, d.store, crash)
+	user, err := d.user(ctx, u.User)
+	if id, wrong := strconv.ParseInt(u.User, 10, 64); err != nil && wrong == nil && u.Verify && id > 0 {
+		if err := l.Finish(ctx, core.UserID(id)); err != nil {
+			return err
+		}
+		return d.verifyGone(ctx, l, core.UserID(id), u.User)
+	}
+	if err != nil {
+		return err
+	}
+	if user.Role == core.RoleOwner {
+		return errors.New("the owner cannot be deleted")
+	}
+	if !u.Yes && !d.confirm(fmt.Sprintf(d.words().DeleteAsk, user.Name, user.ID)) {
+		return errors.New("nothing was deleted; answer yes, or give --yes")
+	}
+	tell, end := d.deletion(user.Name)
+	err = l.Delete(ctx, user.ID, tell)
+	end()
+	if err != nil {
+		return err
+	}
+	if u.Verify {
+		return d.verifyGone(ctx, l, user.ID, user.Name)
+	}
+	return d.said(object{"deleted", user.ID}, d.words().Gone, user.Name)
+}
+
+// deletion shows the progress of an account deletion.
+func (c *console) deletion(name string) (tell func(people.Deletion), end func()) {
+	p := c.progress()
+	return func(r people.Deletion) { p.line(string(r.Step), c.words().removing(r, name)) }, p.end
+}
+
+func (t *texts) removing(r people.Deletion, name string) string {
+	switch r.Step {
+	case people.DeletionCount:
+		return fmt.Sprintf(t.DeleteCount, name, t.Messages.Of(r.Done), t.Attachments.Of(r.Total))
+	case people.DeletionRows:
+		return fmt.Sprintf(t.DeleteRows, t.Messages.Of(r.Total), name)
+	case people.DeletionFiles:
+		return fmt.Sprintf(t.DeleteFiles, r.Done, r.Total)
+	case people.DeletionClean:
+		return t.DeleteClean
+	}
+	return t.DeleteLook
+}
+
+// verifyGone fails if anything of a deleted user is left.
+func (d *opened) verifyGone(ctx context.Context, l *people.Deleter, user core.UserID, name string) error {
+	tell, end := d.deletion(name)
+	left, err := l.Left(ctx, user, tell)
+	end()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf(d.words().GoneWhole, name)
+	if len(left) > 0 {
+		text = fmt.Sprintf(d.words().GoneLeft+"\n  %s", name, strings.Join(left, "\n  "))
+	}
+	err = d.lines(object{"deleted", user, "left", list(left)}, text)
+	if err == nil && len(left) > 0 {
+		return errSilent
+	}
+	return err
+}
+
+type usersAgentCmd struct {
+	Add    agentAddCmd    `cmd:"" help:"Add the key of a user's WhatsApp personal agent, as the agent's chat info shows it."`
+	List   agentListCmd   `cmd:"" help:"List personal agents."`
+	Remove agentRemoveCmd `cmd:"" help:"Remove a personal agent; the conversation stays."`
+}
+
+type agentAddCmd struct {
+	User core.UserID `arg:"" help:"Id of the user, as shown by users list."`
+	Name string      `help:"Name in lists." default:"WhatsApp agent"`
+	Key  string      `name:"key-file" help:"File that holds the key; default: a prompt, or standard input." type:"existingfile"`
+}
+
+// Run stores a key, encrypted.
+func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
+	key, err := a.read(d)
+	if err != nil {
+		return err
+	}
+	k, err := engine.AddAgentKey(ctx, d.cfg, d.store, core.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()}, key)
+	if err = missing(err, fmt.Errorf("there is no user %d; see `everthread users list`", a.User)); err != nil {
+		return err
+	}
+	return d.said(agentObject(k), d.words().AgentAdded, k.ID, k.User)
+}
+
+// read returns the key, from a file, the terminal or standard input.
+func (a agentAddCmd) read(d *opened) (string, error) {
+	var text []byte
+	var err error
+	switch fd := int(os.Stdin.Fd()); {
+	case a.Key != "":
+		text, err = os.ReadFile(a.Key)
+	case term.IsTerminal(fd):
+		fmt.Fprint(os.Stderr, d.words().AgentAsk)
+		text, err = term.ReadPassword(fd)
+		fmt.Fprintln(os.Stderr)
+	default:
+		if text, err = bufio.NewReader(d.in).ReadBytes('\n'); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the key: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsAny(key, " \n\t") {
+		return "", errUsage{errors.New("this is no key: it is one word, shown in the agent's chat info under API key")}
+	}
+	return key, nil
+}
+
+// agentObject is an agent in JSON, without its key.
+func agentObject(k core.AgentKey) object {
+	return object{"id", k.ID, "user_id", k.User, "name", k.Name, "created_at", k.CreatedAt}
+}
+
+type agentListCmd struct{}
+
+func (agentListCmd) Run(ctx context.Context, d *opened) error {
+	keys, err := d.store.AgentKeys(ctx)
+	if err != nil {
+		return err
+	}
+	return table(d.console, keys, d.words().AgentsHeader, d.words().AgentsNone, func(k core.AgentKey) (any, []any) {
+		return agentObject(k), []any{k.ID, k.User, short(k.Name, 30), k.CreatedAt}
+	})
+}
+
+type agentRemoveCmd struct {
+	User core.UserID `arg:"" help:"Id of the user."`
+	ID   int64       `arg:"" help:"Id of the agent, as shown by users agent list."`
+}
+
+func (a agentRemoveCmd) Run(ctx context.Context, d *opened) error {
+	err := d.store.RemoveAgentKey(ctx, a.User, a.ID)
+	err = missing(err, fmt.Errorf("user %d has no agent %d; see `everthread users agent list`", a.User, a.ID))
+	if err != nil {
+		return err
+	}
+	return d.said(object{"removed", a.ID}, d.words().AgentGone, a.ID)
 }

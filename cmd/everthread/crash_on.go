@@ -14,8 +14,7 @@ import (
 
 var crashes atomic.Int64
 
-// crash ends the process at the step that EVERTHREAD_CRASH_AT names; with "step:3" at the
-// third.
+// crash ends the process at the step that EVERTHREAD_CRASH_AT names; with "step:3" at the third.
 func crash(step string) {
 	want, nth, _ := strings.Cut(os.Getenv("EVERTHREAD_CRASH_AT"), ":")
 	if want != step {

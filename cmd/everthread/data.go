@@ -24,8 +24,7 @@ type opened struct {
 	store store
 }
 
-// open opens the store for a command, migrated, until the command ends. The embedded one
-// must exist.
+// open opens the store for a command, migrated, until the command ends. The embedded one must exist.
 func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error) {
 	err := engine.HasData(cfg, errors.New("run `everthread serve` or `everthread chat` there first, or say"))
 	if err == nil && cfg.DatabaseURL == "" {
@@ -101,10 +100,7 @@ func (d *opened) engine(ctx context.Context) (*engine.Engine, error) {
 	return e, err
 }
 
-// embedders returns the embedders of the open store.
-func (d *opened) embedders() (*engine.Embedders, error) {
-	return engine.NewEmbedders(d.process(), nil)
-}
+func (d *opened) embedders() (*engine.Embedders, error) { return engine.NewEmbedders(d.process(), nil) }
 
 // searcher returns what searches the open store, and its embedders.
 func (d *opened) searcher() (*recall.Searcher, *engine.Embedders, error) {

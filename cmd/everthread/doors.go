@@ -26,8 +26,7 @@ import (
 	"github.com/everthread/everthread/core/setup"
 )
 
-// doors serve people with a browser and programs with an API key; a door that is turned
-// off is nil.
+// doors serve people with a browser and programs with an API key; a door that is turned off is nil.
 type doors struct {
 	guard  *client.Guard
 	page   *web.Channel
@@ -69,7 +68,6 @@ func (a *app) newDoors() (*doors, error) {
 	return d, nil
 }
 
-// newPage returns the web page with its rooms.
 func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
@@ -111,8 +109,7 @@ func (a *app) site() *server.Site {
 		Apart: a.Config.HTTP.MetricsListen != "", IsOwner: a.isOwner}
 }
 
-// isOwner reports whether a request has a session of the owner, or a key that may
-// administer.
+// isOwner reports whether a request has a session of the owner, or a key that may administer.
 func (a *app) isOwner(r *http.Request) bool {
 	if r.Header.Get("Authorization") != "" {
 		_, err := a.guard.Admit(r, core.CanAdmin)

@@ -59,8 +59,7 @@ func newProcess(c configs.Config, log *zap.Logger, st store, now func() time.Tim
 	return engine.NewProcess(c, st, log, now, engine.WayOut(c), nil)
 }
 
-// newEngine makes the engine of a process over a store, with these channels and those of
-// its doors.
+// newEngine makes the engine of a process over a store, with these channels and those of its doors.
 func newEngine(p *engine.Process, st store, channels []core.Channel) (*engine.Engine, error) {
 	maker, err := newMaker(p.Config, st)
 	if err != nil {
@@ -81,8 +80,7 @@ func newEngine(p *engine.Process, st store, channels []core.Channel) (*engine.En
 		ReadDocument: []string{self, readDocument}, Ticks: ticks()})
 }
 
-// itself returns the path of this program: as the system says, else (without /proc) as it
-// was called.
+// itself returns the path of this program: as the system says, else (without /proc) as it was called.
 func itself() (string, error) {
 	if path, err := os.Executable(); err == nil {
 		return path, nil
@@ -94,8 +92,7 @@ func itself() (string, error) {
 	return filepath.Abs(path)
 }
 
-// hostEngine makes an engine with the configured channels and more. shut closes what they
-// opened.
+// hostEngine makes an engine with the configured channels and more. shut closes what they opened.
 func hostEngine(ctx context.Context, p *engine.Process, st store, more ...core.Channel) (e *engine.Engine,
 	shut func(), err error) {
 	h := &engine.Hosting{Process: p}
@@ -158,7 +155,6 @@ func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...fun
 	return a.Run(ctx, run...)
 }
 
-// newLogger returns the configured log, to w.
 func newLogger(c configs.Log, w io.Writer) *zap.Logger {
 	level, err := zapcore.ParseLevel(c.Level)
 	if err != nil {

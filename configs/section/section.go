@@ -17,8 +17,7 @@ import (
 type Section interface {
 	// Key is its name below channels.
 	Key() string
-	// Example returns its part of the commented example: every key with its default,
-	// indented by two.
+	// Example returns its part of the commented example: every key with its default, indented by two.
 	Example() string
 	// Validate adds the problems of its values. publicURL is http.public_url.
 	Validate(p *Problems, publicURL string)

@@ -22,10 +22,7 @@ type reply struct {
 }
 
 // yesWords and noWords are answers in languages without a catalogue.
-var (
-	yesWords = []string{"si", "sim"}
-	noWords  = []string{"nao"}
-)
+var yesWords, noWords = []string{"si", "sim"}, []string{"nao"}
 
 // Answers reports whether a text may answer a question: yes, no, or a word that must be
 // typed. It is cheap enough for every text.
@@ -52,8 +49,7 @@ func readReply(said string) (reply, bool) {
 	return r, r.yes || r.no || r.typed == trust.OwnerWord
 }
 
-// answer takes a text as the answer to an open question. ok is false if it answers none:
-// it is conversation then.
+// answer takes a text as the answer to an open question. ok is false if it answers none: it is conversation then.
 func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Outcome, ok bool, err error) {
 	open, newest, err := c.Store.OpenApprovals(ctx, r.user.ID, r.at.ID, r.at.Thread, r.now)
 	if err != nil {
@@ -112,7 +108,6 @@ func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (
 	return open[0], true
 }
 
-// subject decodes the subject of a question.
 func subject[T any](q core.Approval) (about T, err error) {
 	err = json.Unmarshal([]byte(q.Subject), &about)
 	return about, err
@@ -191,7 +186,6 @@ func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 	}, "", fmt.Sprintf(r.words.RequestsMore, codes[0].Hint, codes[0].Hint)), nil
 }
 
-// who returns the stranger's name, or address.
 func who(c core.Code) string { return bold(cmp.Or(title(c.Name), c.Address.External)) }
 
 func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error) {
@@ -212,8 +206,7 @@ func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
 	return r.sayf(r.words.Denied, who(*code)).With(core.Deny{CodeHash: code.Hash, At: r.now}), nil
 }
 
-// requested returns the request whose code begins the argument, and the rest of the
-// argument; nil if there is none.
+// requested returns the request whose code begins the argument, and the rest of the argument; nil if there is none.
 func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, string, error) {
 	f := strings.Fields(r.arg)
 	if len(f) == 0 {

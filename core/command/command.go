@@ -52,8 +52,7 @@ type Options struct {
 	Channels core.Channels
 	// NewCode returns a code for /link; nil: linking is not available.
 	NewCode func() (string, error)
-	// NewWebLink returns a link that signs a user in to the web page, and its code to
-	// store; nil: there is no web page.
+	// NewWebLink returns a link that signs a user in to the web page, and its code to store; nil: there is no web page.
 	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
 	Search     Searcher
 	Memory     Memory
@@ -292,15 +291,10 @@ func (c *Commands) helpOn(r *request) core.Outcome {
 	return core.Outcome{Text: r.usage(name) + "\n\n" + r.words.Lines[name] + ".\n" + r.words.More[name]}
 }
 
-// speak sets the language of the answers.
-func (r *request) speak(tag string) {
-	r.lang, r.words = words.Match(tag), say(tag)
-}
+func (r *request) speak(tag string) { r.lang, r.words = words.Match(tag), say(tag) }
 
-// say answers with a text.
 func (r *request) say(text string) core.Outcome { return core.Outcome{Text: text} }
 
-// sayf answers with a formatted text.
 func (r *request) sayf(format string, args ...any) core.Outcome {
 	return core.Outcome{Text: fmt.Sprintf(format, args...)}
 }
@@ -373,7 +367,6 @@ func (r *request) usage(name string) string {
 	return "/" + name
 }
 
-// location returns the time zone of the person.
 func (c *Commands) location(r *request) *time.Location {
 	return r.user.Settings.Location(c.Calendar.Zone)
 }

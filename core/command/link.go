@@ -63,8 +63,7 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	return r.sayf(r.words.WebLink, url, minutes(code.Expires.Sub(r.now))).With(core.NewWebLink{Code: code}), nil
 }
 
-// export answers with a link that signs in and downloads the export, if the link can work
-// where the person is.
+// export answers with a link that signs in and downloads the export, if the link can work where the person is.
 func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	if c.NewWebLink == nil {
 		return r.sayf(r.words.ExportNoPage, r.user.ID), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,4 +173,155 @@ func (c *Commands) quoted(ctx context.Context, r *request) (core.Message, error)
 		return core.Message{}, err
 	}
 	return ms[0], nil
+}
+
+// Standing reads and prepares standing instructions.
+type Standing interface {
+	// List returns standing instructions in order: active ones, and those without room.
+	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
+	// Add prepares an instruction; add is nil if same has the same meaning. A refusal is a
+	// sentence in language that wraps core.ErrRefused.
+	Add(ctx context.Context, user core.UserID, language, wish string,
+		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+	// AddAll prepares several, all or none.
+	AddAll(ctx context.Context, user core.UserID, language string, wishes []string,
+		now time.Time) ([]core.AddInstruction, error)
+}
+
+// always lists, adds and removes standing instructions.
+func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error) {
+	verb, rest, _ := strings.Cut(r.arg, " ")
+	ids, numbered := numbers(rest)
+	switch remove := means(verb, func(t *typed) []string { return t.Remove }); {
+	case r.arg == "" || means(r.arg, func(t *typed) []string { return t.List }):
+		return c.listAlways(ctx, r)
+	case remove && numbered:
+		return c.removeAlways(ctx, r, ids)
+	case remove && strings.TrimSpace(rest) == "":
+		return r.say(r.words.AlwaysWhich), nil
+	}
+	add, same, err := c.Standing.Add(ctx, r.user.ID, r.lang, r.arg, r.now)
+	switch {
+	case errors.Is(err, core.ErrRefused):
+		return core.Outcome{Text: err.Error()}, nil
+	case err != nil:
+		return core.Outcome{}, err
+	case add == nil:
+		return r.sayf(r.words.AlwaysKnown, escaper.Replace(same.Text), same.ID), nil
+	}
+	return r.sayf(r.words.AlwaysAdded, escaper.Replace(add.Instruction.Text)).With(*add), nil
+}
+
+func (c *Commands) listAlways(ctx context.Context, r *request) (core.Outcome, error) {
+	active, waiting, err := c.Standing.List(ctx, r.user.ID)
+	all := slices.Concat(active, waiting)
+	if err != nil || len(all) == 0 {
+		return r.say(r.words.AlwaysNone), err
+	}
+	line := func(i core.Instruction) string { return fmt.Sprintf("- **%d** %s", i.ID, escaper.Replace(i.Text)) }
+	var end []string
+	if len(waiting) > 0 {
+		end = []string{"", list(r.words.AlwaysWaiting, waiting, line).Text}
+	}
+	return list(r.words.AlwaysTitle, active, line, append(end, "", fmt.Sprintf(r.words.AlwaysMore, all[0].ID))...), nil
+}
+
+func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
+	active, waiting, err := c.Standing.List(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	all := slices.Concat(active, waiting)
+	return r.each(ids, r.words.AlwaysMissing, func(id int64) (string, core.Effect, error) {
+		i, err := pick(all, id, func(i core.Instruction) core.InstructionID { return i.ID })
+		return fmt.Sprintf(r.words.AlwaysRemoved, escaper.Replace(i.Text)),
+			core.RemoveInstruction{Instruction: i.ID, At: r.now}, err
+	})
+}
+
+// acceptAlways answers a proposal of the assistant.
+func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
+	s, err := subject[core.StandingSubject](q)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	switch {
+	case len(s.Texts) == 0: // the proposal was redacted
+		return r.say(r.words.Unavailable), nil
+	case !yes:
+		return r.say(r.words.AlwaysDeclined), nil
+	}
+	adds, err := c.Standing.AddAll(ctx, r.user.ID, r.lang, s.Texts, r.now)
+	if errors.Is(err, core.ErrRefused) {
+		return core.Outcome{Text: err.Error()}, nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.sayf(r.words.AlwaysAdded, escaper.Replace(strings.Join(s.Texts, "; ")))
+	for _, add := range adds {
+		add.Instruction.Noted, add.Instruction.Source = true, s.Source
+		out.Effects = append(out.Effects, add)
+	}
+	return out, nil
+}
+
+// loops lists open loops, stale ones separately.
+func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) {
+	open, err := c.Store.Loops(ctx, r.user.ID, listed)
+	if err != nil || len(open) == 0 {
+		return r.say(r.words.NoLoops), err
+	}
+	parts := map[bool][]core.Loop{} // by whether they are stale
+	for _, l := range open {
+		parts[l.Stale(r.now)] = append(parts[l.Stale(r.now)], l)
+	}
+	line := func(l core.Loop) string {
+		mentioned := c.name(r, c.Calendar.Day(r.user.Settings, l.Mentioned).Label)
+		return planned(int64(l.ID), l.Text, mentioned+r.origin(l.Tainted))
+	}
+	var text string
+	for n, title := range []string{r.words.LoopsTitle, r.words.StaleTitle} {
+		if part := parts[n == 1]; len(part) > 0 {
+			text += list(title, part, line, "", "").Text
+		}
+	}
+	return core.Outcome{Text: text + fmt.Sprintf(r.words.LoopsMore, open[0].ID)}, nil
+}
+
+// oneLine returns a text as one line of at most 300 characters.
+func oneLine(s string) string { return text.Shorten(text.OneLine(s), 300) }
+
+// mostLoops bounds the open loops that are searched for a number.
+const mostLoops = 1000
+
+// done closes loops by the numbers that /loops shows.
+func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
+	ids, ok := numbers(r.arg)
+	if !ok {
+		return r.say(r.words.DoneWhich), nil
+	}
+	open, err := c.Store.Loops(ctx, r.user.ID, mostLoops)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	return r.each(ids, r.words.NoLoop, func(id int64) (string, core.Effect, error) {
+		l, err := pick(open, id, func(l core.Loop) core.LoopID { return l.ID })
+		return fmt.Sprintf(r.words.LoopDone, oneLine(l.Text)), core.CloseLoop{Loop: l.ID, At: r.now}, err
+	})
+}
+
+// numbers parses one to ten different numbers.
+func numbers(s string) ([]int64, bool) {
+	var out []int64
+	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '#' }) {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil || n <= 0 {
+			return nil, false
+		}
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out, len(out) > 0 && len(out) <= 10
 }

@@ -119,7 +119,6 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 	return r.sayf(r.words.SummariesSet, r.posts(s.Summaries)).With(core.SetSettings{Settings: s}), nil
 }
 
-// posts describes where summaries are posted.
 func (r *request) posts(forward string) string {
 	return cmp.Or(map[string]string{"off": r.words.PostsOff, "all": r.words.PostsAll}[forward], r.words.PostsHome)
 }
@@ -143,7 +142,6 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 	return r.sayf(r.words.StrategySet, r.sees(s.Strategy)).With(core.SetSettings{Settings: s}), nil
 }
 
-// sees describes what the model sees.
 func (r *request) sees(strategy string) string {
 	return cmp.Or(map[string]string{"long": r.words.SeesLong, "truncate": r.words.SeesNewest}[strategy], r.words.SeesDays)
 }
@@ -167,8 +165,7 @@ func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) 
 	return core.Outcome{Text: text, Effects: append(effects, core.Resume{At: r.now})}, nil
 }
 
-// voice shows or sets when answers are also spoken. In a chat, only it reports why the last
-// answer was not spoken.
+// voice shows or sets when answers are also spoken. In a chat, only it reports why the last answer was not spoken.
 func (c *Commands) voice(ctx context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	if r.arg == "" {
@@ -204,7 +201,6 @@ func (c *Commands) voiceIs(ctx context.Context, r *request) (core.Outcome, error
 	return r.say(said), nil
 }
 
-// spoken describes when answers are spoken.
 func (r *request) spoken(v core.VoiceChoice) string {
 	of := map[core.VoiceChoice]string{core.VoiceOn: r.words.VoiceOn, core.VoiceOff: r.words.VoiceOff}
 	return cmp.Or(of[v], r.words.VoiceAuto)

@@ -84,7 +84,6 @@ func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, erro
 	return r.say(r.words.BackContinuous).With(core.UseThread{Identity: r.at.ID}), nil
 }
 
-// retry starts the turn of pending messages now.
 func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.user.Settings.Paused {
 		return r.say(r.words.RetryPaused), nil

@@ -2,11 +2,99 @@ package command
 
 import (
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
+
+// line is a text that has the form of a command.
+type line struct {
+	sign byte   // / or !
+	word string // lower case, without @BotName
+	arg  string // the rest, trimmed
+}
+
+// parse parses a text that begins with / or ! and a letter.
+func parse(text string) (line, bool) {
+	text = strings.TrimSpace(clean(text))
+	if len(text) < 2 || text[0] != '/' && text[0] != '!' {
+		return line{}, false
+	}
+	if first, _ := utf8.DecodeRuneInString(text[1:]); !unicode.IsLetter(first) {
+		return line{}, false
+	}
+	l := line{sign: text[0], word: text[1:]}
+	if n := strings.IndexFunc(l.word, unicode.IsSpace); n >= 0 {
+		l.word, l.arg = l.word[:n], strings.TrimSpace(l.word[n:])
+	}
+	l.word, _, _ = strings.Cut(l.word, "@")
+	l.word = strings.ToLower(l.word)
+	return l, true
+}
+
+// clean returns a text that every store accepts.
+func clean(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "") }
+
+// talk reports whether a line that names no command is conversation, given its nearest
+// command and the distance to it. A word near a command is a typing error. Otherwise /word
+// is an attempt to find a command, while a word with more than letters (a path) or after !
+// (an exclamation) is conversation.
+func (l line) talk(nearest string, d int) bool {
+	if l.sign == '!' {
+		return d > 1 || len(nearest) < 4
+	}
+	return d > near(nearest) && strings.ContainsFunc(l.word, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// near returns the distance within which a word means a command: two, but one for a short name.
+func near(name string) int {
+	if len(name) < 4 {
+		return 1
+	}
+	return 2
+}
+
+// shown returns the word for quoting in code style.
+func (l line) shown() string { return text.Shorten(strings.ReplaceAll(l.word, "`", "'"), 32) }
+
+// distance returns the number of insertions, deletions, substitutions and transpositions
+// of neighbours that turn a into b.
+func distance(a, b string) int {
+	x, y := []rune(text.Shorten(a, 64)), []rune(text.Shorten(b, 64))
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range y {
+		rows[0][j+1] = j + 1
+	}
+	for i := range x {
+		for j := range y {
+			d := rows[i][j]
+			if x[i] != y[j] {
+				d = 1 + min(d, rows[i][j+1], rows[i+1][j])
+			}
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				d = min(d, rows[i-1][j-1]+1)
+			}
+			rows[i+1][j+1] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}
+
+// title returns a text as one line of at most 80 characters.
+func title(s string) string { return text.Shorten(text.OneLine(s), 80) }
+
+var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">",
+	`\>`, "~", `\~`, "#", `\#`, "|", `\|`, "$", `\$`)
+
+func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }
 
 // typed holds the words that people type after a command, folded.
 type typed struct {
@@ -28,146 +116,86 @@ type taken struct{ Made, Ended string } // text
 // say returns the texts of commands in a language.
 var say = words.In[texts]("command")
 
-// texts are the answers of commands in one language. Comments list the arguments of their
-// formats, in order.
+// texts are the answers of commands in one language. Comments list the arguments of their formats, in order.
 type texts struct {
-	Typed typed
-	// By the command's name: its arguments, a line for menus, and details for /help.
-	Args, Lines, More map[string]string
+	Typed             typed
+	Args, Lines, More map[string]string // by the command's name: arguments, line for menus, details for /help
 
-	Welcome, HelpTitle, HelpOwner, HelpMore string
-	Unknown                                 string // word, nearest command
-	OwnerOnly                               string
-	ProgramMayNot                           string // command, capability
-	Unavailable                             string
+	Welcome, HelpTitle, HelpOwner, HelpMore, OwnerOnly, Unavailable string
+	Unknown                                                         string // word, nearest command
+	ProgramMayNot                                                   string // command, capability
 
-	DayTitle      string        // name of the day, number of messages
-	Messages      words.Counted // number
-	Since         words.Counted // number
-	SummaryNone   string        // command
-	SummaryFailed string        // command
-	SummaryHidden string
-	SummaryStale  string
-	SummaryComing string // name of the day, command
-	SummaryUntil  string
-	NoMessages    string // name of the day
-	NothingYet    string
-	NearestDays   string
-	BadDate       string // usage
+	SummaryHidden, SummaryStale, SummaryUntil, NothingYet, NearestDays string
+
+	DayTitle                   string        // name of the day, number of messages
+	Messages, Since            words.Counted // number
+	SummaryNone, SummaryFailed string        // command
+	SummaryComing              string        // name of the day, command
+	NoMessages                 string        // name of the day
+	BadDate                    string        // usage
 
 	VoiceAuto, VoiceOn, VoiceOff, VoiceChange, VoiceUnknown, VoiceNone string
 	VoiceFailed                                                        string // when
 	VoiceFailedOwner                                                   string // when, why
 
+	ZoneNear, ZoneUnknown, LanguageSet, HomeSet, HomeAlready, HomeCannot, SummariesUnknown, PostsHome, PostsAll,
+	PostsOff, SeesDays, SeesLong, SeesNewest, Paused, Resumed, ResumedWith string
 	ZoneIs, ZoneSet                          string // zone, its time, its date
-	ZoneNear, ZoneUnknown                    string
 	LanguageIs, LanguageUnknown              string // how to choose the others
-	LanguageSet                              string
-	HomeSet, HomeAlready, HomeCannot         string
 	SummariesAre, SummariesSet               string // where
-	SummariesUnknown                         string
-	PostsHome, PostsAll, PostsOff            string
 	StrategyIs, StrategySet, StrategyUnknown string // what the model sees
-	SeesDays, SeesLong, SeesNewest           string
-	Paused, Resumed, ResumedWith             string
 
-	LinkCode                             string // code, code
-	WebLink                              string // URL, minutes
-	Linked, LinkMerging                  string
-	LinkOwn, LinkSame, LinkWrong         string
-	LinkLocked                           string // minutes
-	JoinAsk                              string // who made the code, twice
-	JoinOwnerYou, JoinOwnerThem          string // the word to type
-	SayYesNo, LinkDeclined, LinkWaits    string
-	LinkAsked, LinkAccepted, LinkNotMine string // the other side
-	LinkTold                             string // the other side, where it was accepted
-	LinkJoins                            string // the other side, where it was said
-	ApprovalNone                         string
-	ApprovalType                         string // the word to type
-	LinkedTitle, LinkedMore              string
-	UnlinkWhich, UnlinkLast, SplitLast   string
-	Unlinked, Splitting                  string // address
-	ThreadsTitle, ContinuousName, Here   string
-	ThreadsMore                          string // number
-	NoThreads, ThreadUntitled            string
-	ThreadOpened, ThreadUsed, InThread   string // title
-	NoThread                             string // number
-	InContinuous, BackContinuous         string
-	Retrying, RetryRunning               string
-	RetryNothing, RetryPaused            string
-	Stopped, StopNothing, StopPending    string
-	LoopsTitle, StaleTitle, NoLoops      string
-	LoopsMore                            string // number
-	NotYours                             string
-	TakenNothing                         string // number
-	TakenBack                            map[core.UndoKind]taken
-	DoneWhich                            string
-	NoLoop                               string // number
-	LoopDone                             string // text
-	SearchWhat, SearchWords              string
-	SearchTitle, SearchNothing           string // words
-	FromYou, FromMe, FromTool            string
-	FromSummary, FromFile                string
-	SaidBefore, SaidAfter                string
-	MemoryTitle, MemoryEmpty             string
-	MemoryOff, MemoryOn                  string
-	MemoryFound, MemoryNothing           string        // words
-	MemoryHidden                         words.Counted // number
-	MemoryMore                           string        // number
-	ArchiveWhich                         string
-	Archived                             string // content
-	NoItem                               string // number
-	RememberWhat, RememberUnknown        string
-	RememberRefused                      string
-	Remembered, RememberKnown            string // content, number
-	AlwaysTitle, AlwaysNone              string
-	AlwaysWaiting, AlwaysWhich           string
-	AlwaysDeclined                       string
-	AlwaysAdded, AlwaysRemoved           string // text
-	AlwaysKnown                          string // text, number
-	AlwaysMissing, AlwaysMore            string // number
-	TaskSet                              string // when, text, number
-	TasksSet                             words.Counted
-	TaskDeclined, TasksTitle, NoTasks    string
-	TasksMore, TaskPaused, NoTask        string // number
-	TaskLast                             string // day, time, result
-	TaskRuns                             map[core.RunState]string
-	TaskCauses                           map[core.RunCause]string
-	TaskCancelWhich                      string
-	TaskCancelled                        string // text
-	TaskResumed                          string // when, text
-	TaskStays                            string // number, number
-	ReminderSet                          string // when, text, number
-	RemindersTitle, NoReminders          string
-	RemindersHidden                      words.Counted // number
-	RemindersMore                        string        // number
-	ReceiptLast                          string        // day, time, receipt
-	ReceiptHere                          string
-	Receipts                             map[core.DeliveryState]string
-	CancelWhich                          string
-	NoReminder                           string // number
-	Cancelled                            string // text
-	ExportLink                           string // url, minutes
-	ExportHere                           string // user
-	ExportNoPage                         string // user
-	MineTitle, MineNone                  string
-	UndoTitle, UndoNone                  string
-	Undone, UndoNothing                  string // what it was; what was asked for
-	AccountYes, AccountNo                string
-	UsageFree                            string // used
-	UsageOf                              string // used, budget, percent
-	UsageReserved                        string // reserved
-	UsageOfTasks                         string // tokens
-	UsageOver                            string // time
-	UsageOfAll                           string // used, budget, percent
-	ForgetWhat, ForgetUnknown, Forgotten string
-	ForgetNothing                        string // name of the day
-	ForgetAsk                            string // name of the day, number of messages, label
-	ForgottenDay                         string // name of the day, number of messages
-	RequestsTitle, NoRequests            string
-	RequestUntil                         string // channel, time
-	RequestsMore                         string // code, code
-	Approved, Denied                     string // name
-	CodeWhich                            string // usage
-	CodeUnknown                          string
+	Linked, LinkMerging, LinkOwn, LinkSame, LinkWrong, SayYesNo, LinkDeclined, LinkWaits, ApprovalNone        string
+	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, SplitLast, CodeUnknown, RequestsTitle, NoRequests       string
+	ThreadsTitle, ContinuousName, Here, NoThreads, ThreadUntitled, InContinuous, BackContinuous               string
+	Retrying, RetryRunning, RetryNothing, RetryPaused, Stopped, StopNothing, StopPending                      string
+	LoopsTitle, StaleTitle, NoLoops, NotYours, DoneWhich, UndoTitle, UndoNone, AccountYes, AccountNo          string
+	SearchWhat, SearchWords, FromYou, FromMe, FromTool, FromSummary, FromFile, SaidBefore, SaidAfter          string
+	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineNone                          string
+	RememberWhat, RememberUnknown, RememberRefused, ForgetWhat, ForgetUnknown, Forgotten                      string
+	AlwaysTitle, AlwaysNone, AlwaysWaiting, AlwaysWhich, AlwaysDeclined                                       string
+	TaskDeclined, TasksTitle, NoTasks, TaskCancelWhich, RemindersTitle, NoReminders, ReceiptHere, CancelWhich string
+
+	LinkCode, RequestsMore                    string // code, code
+	WebLink                                   string // URL, minutes
+	LinkLocked                                string // minutes
+	JoinAsk                                   string // who made the code, twice
+	JoinOwnerYou, JoinOwnerThem, ApprovalType string // the word to type
+	LinkAsked, LinkAccepted, LinkNotMine      string // the other side
+	LinkTold                                  string // the other side, where it was accepted
+	LinkJoins                                 string // the other side, where it was said
+	Unlinked, Splitting                       string // address
+	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,
+	TaskPaused, NoTask, RemindersMore, NoReminder string // number
+	ThreadOpened, ThreadUsed, InThread                             string // title
+	TakenBack                                                      map[core.UndoKind]taken
+	LoopDone, AlwaysAdded, AlwaysRemoved, TaskCancelled, Cancelled string        // text
+	SearchTitle, SearchNothing, MemoryFound, MemoryNothing         string        // words
+	MemoryHidden, RemindersHidden                                  words.Counted // number
+	Archived                                                       string        // content
+	Remembered, RememberKnown                                      string        // content, number
+	AlwaysKnown                                                    string        // text, number
+	TaskSet, ReminderSet                                           string        // when, text, number
+	TasksSet                                                       words.Counted
+	TaskLast                                                       string // day, time, result
+	TaskRuns                                                       map[core.RunState]string
+	TaskCauses                                                     map[core.RunCause]string
+	TaskResumed                                                    string // when, text
+	TaskStays                                                      string // number, number
+	ReceiptLast                                                    string // day, time, receipt
+	Receipts                                                       map[core.DeliveryState]string
+	ExportLink                                                     string // url, minutes
+	ExportHere, ExportNoPage                                       string // user
+	Undone, UndoNothing                                            string // what it was; what was asked for
+	UsageFree                                                      string // used
+	UsageOf, UsageOfAll                                            string // used, budget, percent
+	UsageReserved                                                  string // reserved
+	UsageOfTasks                                                   string // tokens
+	UsageOver                                                      string // time
+	ForgetNothing                                                  string // name of the day
+	ForgetAsk                                                      string // name of the day, number of messages, label
+	ForgottenDay                                                   string // name of the day, number of messages
+	RequestUntil                                                   string // channel, time
+	Approved, Denied                                               string // name
+	CodeWhich                                                      string // usage
 }

@@ -40,8 +40,7 @@ var cities = map[string]string{
 	"venice": "Europe/Rome", "washington": "America/New_York", "wellington": "Pacific/Auckland",
 }
 
-// zoneKeys maps every way to write a zone, folded, to the zones that it means: full names,
-// their last parts and cities.
+// zoneKeys maps every way to write a zone, folded, to the zones that it means: full names, their last parts and cities.
 var zoneKeys = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	add := func(key, zone string) {

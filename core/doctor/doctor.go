@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/words"
 )
 
 // checkTimeout bounds each check.
@@ -149,7 +150,6 @@ func (e *examination) data() {
 	e.fine("data folder", e.DataWritable, dir)
 }
 
-// absent reports whether there is no store yet.
 func (e *examination) absent() bool {
 	return e.Config.DatabaseURL == "" && !folder.HasDatabase(e.Config.DataDir)
 }
@@ -280,3 +280,51 @@ func Lines(language string, found []core.Finding) []string {
 func Healthy(found []core.Finding) bool {
 	return !slices.ContainsFunc(found, func(f core.Finding) bool { return !f.OK })
 }
+
+// texts are the words of findings in one language.
+type texts struct {
+	OK, Problem string
+	Checks      map[string]string // names of checks that are no key, by the check with underscores
+
+	Configuration, DatabaseNone, DatabaseNewer, ProcessesHear, ProcessesDeaf, ConnectionsMany, DatabaseClockGood,
+	DistributedGood, VectorsGood, VectorsUnseen string
+	DataWritable, DataUnwritable string        // folder; why
+	DatabaseAway                 string        // why
+	DatabaseUnusable             string        // folder, why
+	DatabaseOld                  string        // its schema, ours
+	DatabaseGood                 string        // which, schema
+	ConnectionsGood              string        // processes, connections of each, of all, of the server
+	DatabaseClockOff             string        // how far
+	DatabaseClockWild            string        // how far readings are apart
+	DistributedHalf              string        // tables
+	TokensUsed, TokensNear       string        // used, limit
+	VectorsMissing               words.Counted // why
+
+	ListenMetrics, ListenFree, ListenForeign string
+	ListenOther                              string // folder, address
+	ListenRuns, ListenProgram, ListenDenied  string // address
+	ListenStop                               string // what, key
+	ListenSuch                               string // an address that is free
+	ListenFails                              string // address, why
+	NameUnknown, NameIs                      string // name, why; name, addresses
+
+	BackupHow, BackupBeside                   string
+	BackupUnreadable                          string // why, folder
+	BackupByHand, BackupOld                   string // when, how
+	BackupServer                              string // folder, how
+	BackupNone, BackupNever                   string // how; folder, how
+	BackupDue                                 string // what, since when, folder
+	BackupNoneMade, BackupFirst, BackupNewest string // when
+	ModelCutOff, ModelDemo, ModelGood         string // provider, model, milliseconds
+	WindowGood                                string // it, prompt, results, answer; tools offered, of all
+	WindowOver                                string // key, its value, window, what fits
+	WindowTiny                                string // it, what is left
+	EmbeddingsNone, EmbeddingsGood            string // which, dimensions
+	TranscriptionNone, SpeechNone, Answers    string // model
+	SpeechSample                              string // what is spoken to try it
+	ServerDown, ServerGood                    string // why; tools
+	ChannelLater, ChannelsNone                string // hint
+	ClockUnknown, ClockOff, ClockGood         string // how far, whose; whose
+}
+
+var say = words.In[texts]("doctor")

@@ -68,8 +68,7 @@ func (e *examination) listening(ctx context.Context) {
 	}
 }
 
-// address tries to listen on an address. taken says what it means that the address is in
-// use.
+// address tries to listen on an address. taken says what it means that the address is in use.
 func (e *examination) address(key, address string, taken func() (good, wrong string)) {
 	ln, err := net.Listen("tcp", address)
 	switch {
@@ -133,8 +132,7 @@ type answer struct {
 	body []byte
 }
 
-// get fetches an address that the operator wrote. Errors do not repeat it, for it may hold
-// a token.
+// get fetches an address that the operator wrote. Errors do not repeat it, for it may hold a token.
 func get(ctx context.Context, address string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -172,22 +172,17 @@ func (e *examination) diagnose(ctx context.Context, title string, c core.Channel
 	}
 }
 
-// maxSkew bounds how far the clock may be off, for the sake of signatures and of the
-// boundary between days.
+// maxSkew bounds how far the clock may be off, for the sake of signatures and of the boundary between days.
 const maxSkew = time.Minute
 
-// clock compares our clock with that of the model's provider, unless a channel has compared
-// it with its service's.
+// clock compares our clock with that of the model's provider, unless a channel has compared it with its service's.
 func (e *examination) clock(ctx context.Context) {
 	const check = "clock"
 	if slices.ContainsFunc(e.out, func(f core.Finding) bool { return f.Check == check }) {
 		return
 	}
-	base := e.Config.LLM.BaseURL
-	if base == "" {
-		base = map[string]string{"openai": "https://api.openai.com",
-			"anthropic": "https://api.anthropic.com"}[e.Config.LLM.Provider]
-	}
+	base := cmp.Or(e.Config.LLM.BaseURL, map[string]string{"openai": "https://api.openai.com",
+		"anthropic": "https://api.anthropic.com"}[e.Config.LLM.Provider])
 	if e.Config.LLM.Provider == "demo" {
 		e.fine(check, e.ClockUnknown)
 		return

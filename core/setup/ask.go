@@ -18,12 +18,11 @@ import (
 
 // Question is one question of the wizard.
 type Question struct {
-	ID      string // its name in a file of answers
-	Title   string
-	Help    string
-	Options []Option // to choose from; none: any text
-	Free    bool     // any other text is an answer too
-	Default string   // of an empty answer
+	ID          string // its name in a file of answers
+	Title, Help string
+	Options     []Option // to choose from; none: any text
+	Free        bool     // any other text is an answer too
+	Default     string   // of an empty answer
 	// Unattended replaces Default where a file of answers lacks the question.
 	Unattended string
 	Secret     bool // the answer is not shown
@@ -130,8 +129,7 @@ func (p *Plain) line(ctx context.Context, q Question) (string, error) {
 
 // LineReader reads the lines that answer questions.
 type LineReader interface {
-	// ReadLine shows a prompt and returns the next line, or io.EOF at the end. A secret is
-	// not shown while it is typed.
+	// ReadLine shows a prompt and returns the next line, or io.EOF at the end. A secret is not shown while it is typed.
 	ReadLine(ctx context.Context, prompt string, secret bool) (string, error)
 }
 

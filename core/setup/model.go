@@ -11,14 +11,11 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// service is a provider of models.
 type service struct {
-	name     string
-	provider string
-	base     string
-	keys     bool   // it wants a key
-	variable string // of the environment, in which programs expect the key
-	likes    []string
+	name, provider, base string
+	keys                 bool   // it wants a key
+	variable             string // of the environment, in which programs expect the key
+	likes                []string
 }
 
 // services returns those that are offered by name. other: any that speaks OpenAI's API.
@@ -42,7 +39,6 @@ func serviceOf(name string) (service, bool) {
 	return services()[i], true
 }
 
-// candidate is a model that is being asked for.
 type candidate struct {
 	Model
 	service service
@@ -177,8 +173,7 @@ func (q *asking) key(ctx context.Context, c *candidate) (err error) {
 	return err
 }
 
-// name asks for the model, of those that the server lists if it does. wrong is what is
-// wrong with the server.
+// name asks for the model, of those that the server lists if it does. wrong is what is wrong with the server.
 func (q *asking) name(ctx context.Context, c *candidate) (wrong, err error) {
 	if c.Name != "" {
 		return nil, nil
@@ -226,12 +221,8 @@ func liked(names, likes []string) string {
 	return ""
 }
 
-// Windows below leastWindow are too small to talk in; below shortWindow, prompts and
-// results are short.
-const (
-	leastWindow = 4096
-	shortWindow = 12_288
-)
+// Windows below leastWindow are too small to talk in; below shortWindow, prompts and results are short.
+const leastWindow, shortWindow = 4096, 12_288
 
 // window returns the window of a model where it is less or more than the default; with too
 // large a default, servers would cut prompts without a word.

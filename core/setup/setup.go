@@ -18,13 +18,12 @@ import (
 
 // Answers are the result of the wizard.
 type Answers struct {
-	Language string
-	Zone     string
-	Listen   string // address of the page, if it is not the default
-	DataDir  string
-	LLM      Model
-	Channels []Channel
-	Database string // URL; empty: embedded
+	Language, Zone string
+	Listen         string // address of the page, if it is not the default
+	DataDir        string
+	LLM            Model
+	Channels       []Channel
+	Database       string // URL; empty: embedded
 	// Secret encrypts stored keys; with Database only.
 	Secret string
 }
@@ -63,8 +62,7 @@ type Trials interface {
 	Models(ctx context.Context, m Model) ([]string, error)
 	// Model asks a model for a word.
 	Model(ctx context.Context, m Model) error
-	// Window returns how many tokens a model that has answered reads at a time; 0: its
-	// server does not say.
+	// Window returns how many tokens a model that has answered reads at a time; 0: its server does not say.
 	Window(ctx context.Context, m Model) int
 	// Database connects to a database.
 	Database(ctx context.Context, url string) error
@@ -91,7 +89,6 @@ func (w *Wizard) Run(ctx context.Context) (Answers, error) {
 
 func (q *asking) sayf(format string, args ...any) { q.Say(fmt.Sprintf(format, args...)) }
 
-// guides returns the channels that can be set up.
 func (q *asking) guides() []guide {
 	var out []guide
 	for _, s := range q.Given.Channels.Sections {
@@ -102,7 +99,6 @@ func (q *asking) guides() []guide {
 	return out
 }
 
-// guide is the guide of a section's channel.
 type guide struct {
 	key string
 	channel.Guide

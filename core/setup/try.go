@@ -3,16 +3,21 @@ package setup
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/configs/section"
@@ -24,6 +29,7 @@ import (
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/core/words"
 )
 
 const tryTimeout = 20 * time.Second
@@ -35,17 +41,14 @@ type Trier struct {
 	Ping func(ctx context.Context, c configs.Config) error
 }
 
-// server returns the server of a model.
 func (m Model) server() llm.Server {
 	return llm.Server{Provider: m.Provider, BaseURL: baseOf(m), Key: m.Key, Client: (*egress.Gate)(nil).Client}
 }
 
 // baseOf returns the address of a model's provider.
 func baseOf(m Model) string {
-	if m.BaseURL != "" {
-		return m.BaseURL
-	}
-	return map[string]string{"openai": openai.DefaultBaseURL, "anthropic": anthropic.DefaultBaseURL + "/v1"}[m.Provider]
+	return cmp.Or(m.BaseURL, map[string]string{"openai": openai.DefaultBaseURL,
+		"anthropic": anthropic.DefaultBaseURL + "/v1"}[m.Provider])
 }
 
 // Models lists what a server offers; nil: it does not say.
@@ -113,10 +116,9 @@ func modelFault(where string, err error) error {
 	if m.Kind == core.ModelDown && (reason(err) != "" || errors.Is(err, llm.ErrStalled)) {
 		return unreached(where, err)
 	}
-	f := &Fault{Where: where, Err: m, Wrong: map[core.ModelErrorKind]Wrong{
-		core.ModelDown: WrongModelDown, core.ModelBusy: WrongModelBusy, core.ModelAuth: WrongKey,
-		core.ModelConfig: WrongModel, core.ModelTooLong: WrongModelWindow,
-		core.ModelRejected: WrongModelRefuses}[m.Kind]}
+	f := &Fault{Where: where, Err: m, Wrong: map[core.ModelErrorKind]Wrong{core.ModelDown: WrongModelDown,
+		core.ModelBusy: WrongModelBusy, core.ModelAuth: WrongKey, core.ModelConfig: WrongModel,
+		core.ModelTooLong: WrongModelWindow, core.ModelRejected: WrongModelRefuses}[m.Kind]}
 	if said := ofServer.FindStringSubmatch(m.Err.Error()); said != nil {
 		f.Detail = said[1] + said[2]
 	}
@@ -200,8 +202,7 @@ func (t ChannelTrier) Try(ctx context.Context, s section.Section, language strin
 	return tried.Said, a.channelsYAML(), nil
 }
 
-// client makes clients that reach the addresses of the configuration; those typed into a
-// page are bound by the policy.
+// client makes clients that reach the addresses of the configuration; those typed into a page are bound by the policy.
 func (t ChannelTrier) client(answers map[string]string) func(addresses ...string) *http.Client {
 	typed := map[string]bool{}
 	for _, a := range answers {
@@ -216,3 +217,121 @@ func (t ChannelTrier) client(answers map[string]string) func(addresses ...string
 		})...)
 	}
 }
+
+// Wrong names what is wrong with an answer.
+type Wrong string
+
+// Kinds of faults, with the meaning of Where and Detail.
+const (
+	WrongAddress      Wrong = "address"       // no web address
+	WrongUnreached    Wrong = "unreached"     // host; why
+	WrongKey          Wrong = "key"           // host; what it said
+	WrongModelDown    Wrong = "model down"    // host; what it said
+	WrongModelBusy    Wrong = "model busy"    // host; what it said
+	WrongModel        Wrong = "model"         // host; what it said
+	WrongModelWindow  Wrong = "model window"  // host; what it said
+	WrongModelRefuses Wrong = "model refuses" // host; what it said
+	WrongModelCutOff  Wrong = "model cut off" // host
+	WrongDatabase     Wrong = "database"      // why
+	WrongDatabaseURL  Wrong = "database url"  // nothing
+)
+
+// Reason says why something is not reached; empty: unknown.
+type Reason string
+
+const (
+	ReasonRefused     Reason = "refused"
+	ReasonNoHost      Reason = "no host"
+	ReasonTime        Reason = "time"
+	ReasonCertificate Reason = "certificate"
+	ReasonPassword    Reason = "password"    // of a database
+	ReasonNoDatabase  Reason = "no database" // with this name
+)
+
+// reason returns why a service or a database does not answer.
+func reason(err error) Reason {
+	var (
+		pg      *pgconn.PgError
+		name    *net.DNSError
+		timeout net.Error
+		cert    *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+		return ReasonPassword
+	case errors.As(err, &pg) && pg.Code == "3D000":
+		return ReasonNoDatabase
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ReasonRefused
+	case errors.As(err, &name) && name.IsNotFound:
+		return ReasonNoHost
+	case errors.As(err, &cert):
+		return ReasonCertificate
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return ReasonTime
+	}
+	return ""
+}
+
+// Fault is what a trial found wrong, for a person in their own language.
+type Fault struct {
+	Wrong  Wrong
+	Where  string
+	Reason Reason // replaces Detail if it is known
+	Detail string // the words of the other side
+	Err    error  // may be nil
+}
+
+// Error returns the fault in English.
+func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// fault returns a fault in one sentence without its full stop.
+func (w *texts) fault(f *Fault) string {
+	return channel.Fill(w.Faults[f.Wrong], f.Where, cmp.Or(w.Reasons[f.Reason], f.Detail))
+}
+
+// said returns an error as a person reads it.
+func (w *texts) said(err error) string {
+	var f *Fault
+	var away *channel.Unreached
+	switch {
+	case errors.As(err, &f):
+		return w.fault(f)
+	case errors.As(err, &away):
+		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: reason(away.Err), Detail: away.Err.Error()})
+	}
+	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
+}
+
+// texts are the words of the wizard in one language.
+type texts struct {
+	Wrong, NoOption, NoAnswer, MoreOptions, NotShown, ProviderTitle, ProviderHelp, ProviderWrong, DemoChosen,
+	URLTitle, URLHelp, URLWrong, KeyTitle, KeyFound, ModelTitle, ModelHelp, ModelUnlisted, ModelTrying, ModelAnswers,
+	MoreTitle, MoreNo, MoreDatabase, DatabaseTitle, DatabaseHelp, DatabaseGood string
+	LeftOut               string // title of a field
+	Services, KeyHelp     map[string]string
+	WindowIs, WindowShort string // number
+	WindowSmall           string // number, number
+
+	Faults  map[Wrong]string
+	Reasons map[Reason]string
+
+	Texts
+}
+
+// Texts are the words around the questions.
+type Texts struct {
+	Hello, Overwrite, OverwriteHelp, Yes, No, Kept, Written, Stopped, Pair, PairCode, Scan, Waiting, Came, Answered,
+	NobodyCame, Own, Served, WebLink, Doctor, Service, ServiceHere, ServiceUser, ServiceSystem, ServiceCompose, ServiceNo,
+	ServiceWritten, StartUser, StartSystem, StartSystemCopy, StartCompose, StartSelf, Here, Temporary, NoCompose, EnvKept,
+	StartKeys string
+	File fileTexts
+}
+
+var wordsOf = words.In[texts]("setup")
+
+// TextsOf returns the words around the questions in a language.
+func TextsOf(language string) Texts { return wordsOf(language).Texts }

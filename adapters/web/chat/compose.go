@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +23,12 @@ const (
 )
 
 type compose struct {
-	Nonce          string
-	Thread, Day    string
-	Path           string
-	Running, Retry bool
-	Note, Class    string
-	Size           int64
-	Files          int
-	Reply          replying
+	Nonce, Thread, Day, Path string
+	Running, Retry           bool
+	Note, Class              string
+	Size                     int64
+	Files                    int
+	Reply                    replying
 }
 
 type writing struct {
@@ -68,8 +67,7 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 	return c, nil
 }
 
-// failed reports whether the last message of a place is a notice: a turn gave up, and
-// its messages wait for an answer.
+// failed reports whether the last message of a place is a notice: a turn gave up, and its messages wait for an answer.
 func (r *Room) failed(v *web.Visit, p place) bool {
 	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Limit: 1})
 	return err == nil && len(ms) == 1 && ms[0].Kind == core.KindNotice
@@ -182,7 +180,6 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 	return nil
 }
 
-// withFiles returns a text followed by the placeholders of files.
 func withFiles(text string, files []core.Attachment) string {
 	for _, a := range files {
 		text = strings.TrimLeft(text+"\n"+placeholder(a), "\n")
@@ -319,7 +316,6 @@ func (r *Room) retry(v *web.Visit) error {
 	return v.Act("retry", p.path(), "", core.RetryTurn{Thread: p.thread.ID, At: v.Now})
 }
 
-// postedPlace returns the place that a form names.
 func (r *Room) postedPlace(v *web.Visit) (place, error) {
 	return r.named(v, v.R.PostForm.Get("thread"), v.R.PostForm.Get("day"))
 }
@@ -333,8 +329,5 @@ func (r *Room) named(v *web.Visit, thread, day string) (place, error) {
 		}
 		return r.threadPlace(v, core.ThreadID(n))
 	}
-	if day == "" {
-		day = v.Today.Label
-	}
-	return r.dayPlace(v, day)
+	return r.dayPlace(v, cmp.Or(day, v.Today.Label))
 }

@@ -30,26 +30,23 @@ func (r *Room) conversationRoutes() []web.Route {
 }
 
 type conversation struct {
-	Place    string // path of the place
-	Query    string
-	Title    string
-	Heading  string
-	Newest   bool   // the page shows the end of the place, which grows
-	Reader   string // user and thread, the key of what the browser stores about them
-	Entries  []*entry
-	Earlier  string // path of the part before
-	Later    string
-	Last     string // what the page shows, for /live
-	Empty    *web.Empty
-	Compose  compose
-	Days     dayBar
-	Summary  *summaryCard
-	Promises *promises
-	Writing  []writing
-	Searched searchBox
+	Place                 string // path of the place
+	Query, Title, Heading string
+	Newest                bool   // the page shows the end of the place, which grows
+	Reader                string // user and thread, the key of what the browser stores about them
+	Entries               []*entry
+	Earlier               string // path of the part before
+	Later                 string
+	Last                  string // what the page shows, for /live
+	Empty                 *web.Empty
+	Compose               compose
+	Days                  dayBar
+	Summary               *summaryCard
+	Promises              *promises
+	Writing               []writing
+	Searched              searchBox
 }
 
-// dayBar is the day selector.
 type dayBar struct {
 	Label, Name       string
 	Today, Yesterday  string // labels
@@ -64,7 +61,6 @@ func (r *Room) todayPage(v *web.Visit) error { return r.showDay(v, v.Today.Label
 
 func (r *Room) dayPage(v *web.Visit) error { return r.showDay(v, v.R.PathValue("label")) }
 
-// wanted parses the requested part of a place.
 func wanted(v *web.Visit) want {
 	q := v.R.URL.Query()
 	w := want{before: messageNumber(q.Get("before"))}
@@ -132,7 +128,6 @@ func (r *Room) conversation(v *web.Visit, p place, w want) (*conversation, error
 	return c, err
 }
 
-// dayBar returns the day selector for the page of a day.
 func (r *Room) dayBar(v *web.Visit, p place) (dayBar, error) {
 	d := dayBar{Label: p.day.Label, Name: v.DayName(p.day.Label), Today: v.Today.Label, Zone: v.Zone.String()}
 	d.Yesterday = v.DayAt(v.Today.Start.Add(-time.Nanosecond)).Label
@@ -183,7 +178,6 @@ func (r *Room) nextDay(v *web.Visit, label string, d dayBar) (string, error) {
 	return v.Today.Label, nil
 }
 
-// emptyDay returns the hint shown on a day without messages.
 func emptyDay(v *web.Visit, p place, d dayBar) *web.Empty {
 	if p.day.Label != v.Today.Label {
 		return &web.Empty{Title: say(v.Lang).EmptyDay, Hint: say(v.Lang).EmptyDayHint}
@@ -303,14 +297,13 @@ type calendar struct {
 }
 
 type cell struct {
-	Label    string // empty: outside the month
-	Day      int
-	Name     string
-	Messages int
-	Count    string
-	Here     bool
-	Today    bool
-	Level    int // 1 (few messages) to 3 (many); 0: none
+	Label       string // empty: outside the month
+	Day         int
+	Name        string
+	Messages    int
+	Count       string
+	Here, Today bool
+	Level       int // 1 (few messages) to 3 (many); 0: none
 }
 
 // monthDays returns the days of a month with messages, newest first.
@@ -323,7 +316,6 @@ func (r *Room) monthDays(v *web.Visit, month string) ([]core.Segment, error) {
 	return slices.DeleteFunc(all, func(g core.Segment) bool { return g.Day.Label < month }), nil
 }
 
-// shiftMonth returns a month shifted by a number of months.
 func shiftMonth(month string, by int) string {
 	t, err := time.Parse("2006-01", month)
 	if err != nil {
@@ -332,7 +324,6 @@ func shiftMonth(month string, by int) string {
 	return t.AddDate(0, by, 0).Format("2006-01")
 }
 
-// calendar returns a month with the day here marked.
 func (r *Room) calendar(v *web.Visit, month, here string) (calendar, error) {
 	first, err := time.Parse("2006-01", month)
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {

@@ -19,32 +19,29 @@ import (
 )
 
 type entry struct {
-	ID      string // of the element: m123 is a message, v2 a version of the summary
-	Version string // changes with anything in the entry
-	Kind    string // said, tools, version, command, notice, post, reminder
-	Who     string // user, agent, system
-	Name    string // displayed name of Who
-	At      time.Time
-	Stamp   string // RFC 3339
-	Clock   string
-	Moment  string
-	Follows bool // the entry before is by the same speaker, shortly before
-	Day     string
+	ID            string // of the element: m123 is a message, v2 a version of the summary
+	Version       string // changes with anything in the entry
+	Kind          string // said, tools, version, command, notice, post, reminder
+	Who           string // user, agent, system
+	Name          string // displayed name of Who
+	At            time.Time
+	Stamp         string // RFC 3339
+	Clock, Moment string
+	Follows       bool // the entry before is by the same speaker, shortly before
+	Day           string
 
-	Number    core.MessageID
-	Turn      core.TurnID
-	text      func() template.HTML // nil: no text
-	Deleted   bool
-	Edited    bool
-	Covered   bool
-	Answer    bool // from the model, and not deleted
-	Forwarded string
-	Quote     *quoted
-	Files     []shownFile
-	Calls     []shownCall
-	Channel   string
-	States    []shownState
-	Answers   []replyButton // to a question asked on this page
+	Number                   core.MessageID
+	Turn                     core.TurnID
+	text                     func() template.HTML // nil: no text
+	Deleted, Edited, Covered bool
+	Answer                   bool // from the model, and not deleted
+	Forwarded                string
+	Quote                    *quoted
+	Files                    []shownFile
+	Calls                    []shownCall
+	Channel                  string
+	States                   []shownState
+	Answers                  []replyButton // to a question asked on this page
 	doable
 }
 
@@ -69,8 +66,7 @@ type shownFile struct {
 	Name, Path, Show string // Show: image, audio, video, or empty for a link
 	Alt              string // of a picture
 	Size             int64
-	Error            string
-	Said             string
+	Error, Said      string
 }
 
 type shownCall struct{ Title, Asked, Found string }
@@ -151,7 +147,6 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	return nil
 }
 
-// idsWhere returns the ids of the messages for which meant is true.
 func idsWhere(ms []core.Message, meant func(core.Message) bool) []core.MessageID {
 	var ids []core.MessageID
 	for _, m := range ms {
@@ -259,8 +254,7 @@ func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
 	return e
 }
 
-// join marks entries that continue those of the same speaker, and entries that begin
-// another day.
+// join marks entries that continue those of the same speaker, and entries that begin another day.
 func join(v *web.Visit, all []*entry) {
 	for i := 1; i < len(all); i++ {
 		before, e := all[i-1], all[i]

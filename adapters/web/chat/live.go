@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,11 +56,8 @@ func (r *Room) live(v *web.Visit) error {
 		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).ErrMany, After: keepAlive}
 	}
 	defer leave()
-	f := &follower{r: r, v: v, p: p, rc: http.NewResponseController(v.W), last: v.R.Header.Get("Last-Event-ID"),
-		turns: map[core.TurnID]bool{}, beside: map[string]string{}}
-	if f.last == "" {
-		f.last = q.Get("last")
-	}
+	f := &follower{r: r, v: v, p: p, rc: http.NewResponseController(v.W), turns: map[core.TurnID]bool{},
+		beside: map[string]string{}, last: cmp.Or(v.R.Header.Get("Last-Event-ID"), q.Get("last"))}
 	f.feed = r.Hub.Follow(v.User.ID)
 	defer f.feed.Close()
 	v.W.Header().Set("Content-Type", "text/event-stream")
@@ -210,7 +208,6 @@ func left(before, after []string) bool {
 	return slices.ContainsFunc(before[max(n, 0):], func(id string) bool { return !slices.Contains(after, id) })
 }
 
-// common returns the strings of a that are also in b.
 func common(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
@@ -303,7 +300,6 @@ func (f *follower) preview(ctx context.Context, p live.Preview) error {
 	return f.send("preview", map[string]any{"id": fmt.Sprintf("t%d", p.Turn), "html": f.r.markdown.message(text)})
 }
 
-// send writes one event.
 func (f *follower) send(event string, data any) error {
 	b, err := json.Marshal(data)
 	if err != nil {

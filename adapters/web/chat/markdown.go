@@ -105,10 +105,7 @@ func (m *markdown) html(with goldmark.Markdown, md string) template.HTML {
 
 // Limit of the HTML of a message: outputBase bytes and outputTimes the message's length.
 // A message with more is shown verbatim.
-const (
-	outputBase  = 64 << 10
-	outputTimes = 16
-)
+const outputBase, outputTimes = 64 << 10, 16
 
 // bounded is a buffer of at most most bytes.
 type bounded struct {
@@ -130,8 +127,7 @@ func verbatim(md string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(md) + "</pre>")
 }
 
-// nests reports whether a line has so many nesting characters that parsing it would take
-// long.
+// nests reports whether a line has so many nesting characters that parsing it would take long.
 func nests(md string) bool {
 	for line := range strings.Lines(md) {
 		marks := 0
@@ -208,8 +204,7 @@ func (s safely) link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast
 	return s.anchor(w, string(n.(*ast.Link).Destination), entering)
 }
 
-// image renders an image as a link: a message must not make the browser fetch anything
-// from elsewhere.
+// image renders an image as a link: a message must not make the browser fetch anything from elsewhere.
 func (s safely) image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	dest := string(n.(*ast.Image).Destination)
 	if entering && n.FirstChild() == nil {

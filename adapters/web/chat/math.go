@@ -20,10 +20,7 @@ import (
 )
 
 // Largest formula, in bytes, within a line and as a block.
-const (
-	mostInLine = 1000
-	mostBlock  = 4000
-)
+const mostInLine, mostBlock = 1000, 4000
 
 var kindMath = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Math") })
 
@@ -197,8 +194,7 @@ func writeMathBlock(w util.BufWriter, source []byte, n ast.Node) {
 	_, _ = w.WriteString(`<div class="math wide">` + template.HTMLEscapeString(tex) + "</div>\n")
 }
 
-// Limits of highlighting one block of code, as crafted input may keep the patterns of a
-// language busy for long.
+// Limits of highlighting one block of code, as crafted input may keep the patterns of a language busy for long.
 const (
 	mostColoured = 64 << 10 // bytes
 	colourTime   = 250 * time.Millisecond

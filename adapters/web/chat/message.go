@@ -88,12 +88,11 @@ func (r *Room) earlierPage(v *web.Visit, m core.Message, path string) error {
 }
 
 type remembering struct {
-	Message    core.MessageID
-	Back, Text string
-	Theme      string
-	Themes     []core.Theme
-	Type       core.ItemType
-	Types      []core.ItemType
+	Message           core.MessageID
+	Back, Text, Theme string
+	Themes            []core.Theme
+	Type              core.ItemType
+	Types             []core.ItemType
 }
 
 func (r *Room) rememberPage(v *web.Visit) error {
@@ -151,8 +150,7 @@ func (r *Room) forget(v *web.Visit, m core.Message, path string) error {
 	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
 }
 
-// shownAs returns the media type with which a page shows a file, or "" if the file can
-// only be downloaded.
+// shownAs returns the media type with which a page shows a file, or "" if the file can only be downloaded.
 func shownAs(media string) string {
 	kind, _, err := mime.ParseMediaType(media)
 	if err != nil {

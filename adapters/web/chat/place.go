@@ -25,8 +25,7 @@ const (
 	farFuture = math.MaxInt64
 )
 
-// place is a conversation as a page shows it: a day of the continuous thread, or a
-// plain thread.
+// place is a conversation as a page shows it: a day of the continuous thread, or a plain thread.
 type place struct {
 	thread  core.Thread
 	day     core.Day     // of the continuous thread
@@ -35,7 +34,6 @@ type place struct {
 
 func (p place) plain() bool { return p.thread.Mode == core.ModeThread }
 
-// path returns the path of the page that shows the place.
 func (p place) path() string {
 	if p.plain() {
 		return fmt.Sprintf("/threads/%d", p.thread.ID)
@@ -84,7 +82,6 @@ func (r *Room) dayOf(v *web.Visit, label string) (core.Day, error) {
 	return d, nil
 }
 
-// threadPlace returns a plain thread.
 func (r *Room) threadPlace(v *web.Visit, id core.ThreadID) (place, error) {
 	t, err := r.Store.Thread(v.Context(), v.User.ID, id)
 	if err == nil && t.Mode != core.ModeThread {
@@ -167,8 +164,7 @@ func (r *Room) dayStretch(v *web.Visit, p place, w want, limit int) (stretch, er
 	return s, err
 }
 
-// lastBefore reads the last messages of a day before one, and reports whether there are
-// more before them.
+// lastBefore reads the last messages of a day before one, and reports whether there are more before them.
 func (r *Room) lastBefore(v *web.Visit, p place, before core.MessageID, limit int) (last []core.Message, more bool,
 	err error) {
 	ms, err := r.Store.DayMessagesBefore(v.Context(), v.User.ID, p.segment.ID, before, limit+1)
@@ -178,8 +174,7 @@ func (r *Room) lastBefore(v *web.Visit, p place, before core.MessageID, limit in
 	return ms[max(len(ms)-limit, 0):], len(ms) > limit, nil
 }
 
-// firstAfter reads the first messages of a day after one, and reports whether there are
-// more after them.
+// firstAfter reads the first messages of a day after one, and reports whether there are more after them.
 func (r *Room) firstAfter(v *web.Visit, p place, after core.MessageID, limit int) ([]core.Message, bool, error) {
 	ms, err := r.Store.DayMessages(v.Context(), v.User.ID, p.segment.ID, after, limit+1)
 	if err != nil {

@@ -136,8 +136,7 @@ func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
 	}), promisesShown)
 }
 
-// recurs describes when a reminder or task is next due and how often it recurs, in its
-// own time zone.
+// recurs describes when a reminder or task is next due and how often it recurs, in its own time zone.
 func (r *Room) recurs(v *web.Visit, x core.Reminder) string {
 	if x.Cron == "" {
 		return momentOf(v, x.DueAt, v.Zone)
@@ -157,7 +156,6 @@ func (r *Room) describe(cron, language string) string {
 	return r.Tasks.Describe(cron, language)
 }
 
-// momentOf formats a day and time in a zone.
 func momentOf(v *web.Visit, t time.Time, zone *time.Location) string {
 	t = t.In(zone)
 	name := day.Name(t.Format(time.DateOnly), v.Now.In(zone).Format(time.DateOnly), v.Lang)
@@ -243,10 +241,7 @@ func (r *Room) snoozeReminder(v *web.Visit) error {
 }
 
 // Tasks, and runs of each, listed beside a day.
-const (
-	mostTasks = 100
-	runsShown = 7
-)
+const mostTasks, runsShown = 100, 7
 
 type shownTask struct {
 	promise
@@ -300,7 +295,6 @@ func shownRunOf(v *web.Visit, run core.Run) shownRun {
 	return out
 }
 
-// askedTask returns the task whose id is in the path.
 func (r *Room) askedTask(v *web.Visit) (core.Task, error) {
 	if r.Tasks == nil {
 		return core.Task{}, settled(v)

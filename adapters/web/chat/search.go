@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -209,7 +210,6 @@ func (r *Room) threadHit(v *web.Visit, n int, h core.ThreadHit, query string) hi
 	return out
 }
 
-// said returns the hit of a message.
 func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) hit {
 	at := shownAt(m).In(v.Zone)
 	return hit{N: n, Who: say(v.Lang).Roles[string(m.Role)], Channel: v.ChannelName(m.Channel),
@@ -217,14 +217,10 @@ func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) 
 		Path: fmt.Sprintf("/m/%d", m.ID), Snippet: r.marked(plain(snippet), query)}
 }
 
-// whyFound explains the ranking of a result.
 func whyFound(v *web.Visit, h core.Hit) []fact {
 	w := say(v.Lang)
 	yes := map[bool]string{true: w.Yes, false: w.No}
-	held := strings.Join(slices.Sorted(maps.Keys(h.Explain.Terms)), ", ")
-	if held == "" {
-		held = w.No
-	}
+	held := cmp.Or(strings.Join(slices.Sorted(maps.Keys(h.Explain.Terms)), ", "), w.No)
 	out := []fact{{w.HitScore, words.Decimal(v.Lang, h.Score, 2)}, {w.HitWords, held}, {w.HitMeaning, yes[h.Near]}}
 	if h.Explain.Date > 0 {
 		out = append(out, fact{w.HitDate, w.Yes})

@@ -12,21 +12,19 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// why describes the prompt of a turn.
 type why struct {
-	Back      string
-	Known     bool
-	Facts     []fact
-	Parts     []shownPart
-	Total     int
-	Cap       int
-	Share     int // of Cap, in percent
-	Tools     string
-	Days      []whyDay
-	Summaries []string
-	LeftOut   string
-	Prompt    []prompted
-	NoPrompt  string
+	Back       string
+	Known      bool
+	Facts      []fact
+	Parts      []shownPart
+	Total, Cap int
+	Share      int // of Cap, in percent
+	Tools      string
+	Days       []whyDay
+	Summaries  []string
+	LeftOut    string
+	Prompt     []prompted
+	NoPrompt   string
 }
 
 type fact struct{ Name, Value string }
@@ -85,7 +83,6 @@ func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 	return nil
 }
 
-// facts returns the figures of a snapshot.
 func facts(v *web.Visit, s *core.Snapshot) []fact {
 	w := say(v.Lang)
 	n := func(x int) string { return words.Number(v.Lang, x) }
@@ -116,7 +113,6 @@ func facts(v *web.Visit, s *core.Snapshot) []fact {
 	)
 }
 
-// lasted formats milliseconds.
 func lasted(v *web.Visit, ms int64) string {
 	if ms < 1000 {
 		return strconv.FormatInt(ms, 10) + "\u00a0ms"
@@ -213,7 +209,6 @@ func percent(part, whole int) int {
 	return min(100, (part*100+whole/2)/whole)
 }
 
-// idsOf returns the first ids of a set.
 func idsOf(s core.IDSet, most int) []core.MessageID {
 	var out []core.MessageID
 	for _, r := range s.Ranges() {

@@ -40,7 +40,6 @@ func (r *Room) adminRoutes() []web.Route {
 	return all
 }
 
-// adminView is the owner's page.
 type adminView struct {
 	Sections   []section
 	Requests   []shownRequest
@@ -62,7 +61,6 @@ func adminSections(v *web.Visit) []section {
 		{"jobs", w.Jobs}, {"usage", w.Usage}, {"kept", w.Kept}, {"check", w.Check}}
 }
 
-// adminSection redirects to a section of the page.
 func (r *Room) adminSection(v *web.Visit) error { return toSection(v, "/admin", adminSections(v)) }
 
 func (r *Room) adminPage(v *web.Visit) error {

@@ -78,7 +78,6 @@ func (r *Room) knownUser(v *web.Visit, id string) (core.User, error) {
 	return r.Store.User(v.Context(), core.UserID(n))
 }
 
-// peoplePage describes the displayed page of the found users.
 type peoplePage struct {
 	Words         string
 	Before, After string // paths of the neighbouring pages; empty: none
@@ -87,7 +86,6 @@ type peoplePage struct {
 
 const peopleShown = 50
 
-// somePeople returns the users that the URL selects.
 func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 	q := v.R.URL.Query()
 	p := peoplePage{Words: strings.TrimSpace(web.Short(web.OneLine(q.Get("who")), maxName))}
@@ -119,10 +117,9 @@ func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 }
 
 type shownUser struct {
-	ID                            core.UserID
-	Name, Addresses, Used, Tokens string
-	Cost                          string
-	Owner, Paused                 bool
+	ID                                  core.UserID
+	Name, Addresses, Used, Tokens, Cost string
+	Owner, Paused                       bool
 }
 
 func (r *Room) shownUsers(v *web.Visit, users []core.User, used []core.UsageDay) ([]shownUser, error) {

@@ -70,10 +70,8 @@ func retried[ID ~int64](v *web.Visit, section, toast string,
 	return v.Back("/admin#"+section, toast)
 }
 
-// shownQueue holds the numbers of jobs in a queue.
 type shownQueue struct {
-	Name                                 string
-	Ready, Running, Waiting, Dead, Since string
+	Name, Ready, Running, Waiting, Dead, Since string
 }
 
 type shownJob struct {
@@ -97,7 +95,6 @@ func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQue
 	}), nil
 }
 
-// byQueue returns one row per queue.
 func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 	rows := map[string]*shownQueue{}
 	oldest := map[string]core.QueueStat{}
@@ -147,11 +144,10 @@ func (r *Room) retryJob(v *web.Visit) error {
 }
 
 type adminUsage struct {
-	Chart  chart
-	People []adminUsed
-	Sum    usageDay
-	Cost   bool
-	None   bool
+	Chart      chart
+	People     []adminUsed
+	Sum        usageDay
+	Cost, None bool
 }
 
 type adminUsed struct {

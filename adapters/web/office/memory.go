@@ -16,11 +16,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-const (
-	itemsShown  = 50
-	themesShown = 200
-	memoryPages = 10_000
-)
+const itemsShown, themesShown, memoryPages = 50, 200, 10_000
 
 func (r *Room) memoryRoutes() []web.Route {
 	return []web.Route{
@@ -71,24 +67,22 @@ func (q memoryQuery) path() string {
 	return "/memory?" + f.Encode()
 }
 
-// narrowed reports whether the query has a filter.
 func (q memoryQuery) narrowed() bool { return q.Words != "" || q.Theme != "" || q.Type != "" }
 
 type memoryView struct {
-	Query        memoryQuery
-	Path         string
-	Themes       []shownTheme
-	Types        []choice
-	Items        []shownItem
-	Noted        []shownItem // noted by the assistant today
-	How, Vectors string
-	Newer, Older string
-	Empty        *web.Empty
-	Add          addedItem
-	Known        []core.Theme
-	ItemTypes    []choice
-	Problem      string
-	Standing     standingView
+	Query                      memoryQuery
+	Path                       string
+	Themes                     []shownTheme
+	Types                      []choice
+	Items                      []shownItem
+	Noted                      []shownItem // noted by the assistant today
+	How, Vectors, Newer, Older string
+	Empty                      *web.Empty
+	Add                        addedItem
+	Known                      []core.Theme
+	ItemTypes                  []choice
+	Problem                    string
+	Standing                   standingView
 }
 
 type choice struct {
@@ -101,17 +95,15 @@ type shownTheme struct {
 	Here              bool
 }
 
-// addedItem is the content of the form that adds an item.
 type addedItem struct{ Text, Theme, New, Type string }
 
 type shownItem struct {
-	ID                        core.ItemID
-	Content, Type, Theme      string
-	When, Source, State, Tags string
-	Class                     string // CSS class of State
-	Archived                  bool
-	Foreign                   bool // derived from words that the person did not write
-	History                   []wording
+	ID                                              core.ItemID
+	Content, Type, Theme, When, Source, State, Tags string
+	Class                                           string // CSS class of State
+	Archived                                        bool
+	Foreign                                         bool // derived from words that the person did not write
+	History                                         []wording
 }
 
 type wording struct{ Text, Until string }
@@ -190,8 +182,7 @@ func listThemes(v *web.Visit, page *memoryView, themes []core.Theme) {
 		page.Query.Theme == ""}}, page.Themes...)
 }
 
-// listItems reads the requested items: the best matches of a search, or else a page of
-// the newest.
+// listItems reads the requested items: the best matches of a search, or else a page of the newest.
 func (r *Room) listItems(v *web.Visit, page *memoryView, themes []core.Theme) error {
 	q := page.Query
 	var items []core.Item

@@ -120,15 +120,12 @@ type standingView struct {
 }
 
 type shownWish struct {
-	ID       core.InstructionID
-	Text     string
-	When     string
-	Source   string
-	Proposed bool
-	Waiting  bool // inactive for lack of room
+	ID                 core.InstructionID
+	Text, When, Source string
+	Proposed           bool
+	Waiting            bool // inactive for lack of room
 }
 
-// fill reads the visitor's standing instructions.
 func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
 	active, waiting, err := r.Standing.List(v.Context(), v.User.ID)
 	if err != nil {

@@ -43,19 +43,16 @@ type settingsView struct {
 	Sections []section
 	Problem  *problem
 
-	Name      string
-	Chosen    *string // language in a refused form
-	Zone      zoneView
-	Languages []choice
-	Summaries []choice
-	Strategy  []choice
-	Memory    []choice
-	Voice     []choice // empty: replies cannot be spoken
-	Standing  standingView
-	Links     linksView
-	Meaning   meaningView
-	Keys      keysView
-	Sessions  []shownSession
+	Name                                   string
+	Chosen                                 *string // language in a refused form
+	Zone                                   zoneView
+	Languages, Summaries, Strategy, Memory []choice
+	Voice                                  []choice // empty: replies cannot be spoken
+	Standing                               standingView
+	Links                                  linksView
+	Meaning                                meaningView
+	Keys                                   keysView
+	Sessions                               []shownSession
 
 	SessionDays int // life of a session after its last use
 	Usage       usageView
@@ -67,8 +64,7 @@ func (r *Room) settingsPage(v *web.Visit) error {
 	return r.showSettings(v, http.StatusOK, settingsView{})
 }
 
-// settingsSection redirects to a section of the page: a refused form is shown at its
-// path, which can be reloaded.
+// settingsSection redirects to a section of the page: a refused form is shown at its path, which can be reloaded.
 func (r *Room) settingsSection(v *web.Visit) error {
 	return toSection(v, "/settings", r.settingsSections(v))
 }

@@ -101,10 +101,8 @@ func (r *Room) usageRow(v *web.Visit, d core.UsageDay, name string) usageDay {
 	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), r.money(v, d.Usage)}
 }
 
-// known reports whether any price is set.
 func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completion > 0 }
 
-// of returns the cost of usage.
 func (p Prices) of(u core.Usage) float64 {
 	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached +
 		float64(u.Completion)*p.Completion) / 1e6
@@ -169,8 +167,7 @@ func (r *Room) attachments(v *web.Visit) (n int, bytes int64) {
 	return n, bytes
 }
 
-// export streams all of the visitor's data as a ZIP file. Few run at a time, as each
-// reads a whole conversation.
+// export streams all of the visitor's data as a ZIP file. Few run at a time, as each reads a whole conversation.
 func (r *Room) export(v *web.Visit) error {
 	if sure, err := r.sure(v, core.AccountSubject{Change: core.ChangeExport}, "/settings#data"); err != nil || !sure {
 		return err
@@ -214,8 +211,7 @@ func (d *download) Write(b []byte) (int, error) {
 	return d.to.Write(b)
 }
 
-// chart is a bar chart of days, whose bars may be stacked. A table beside it holds the
-// same numbers.
+// chart is a bar chart of days, whose bars may be stacked. A table beside it holds the same numbers.
 type chart struct {
 	Label               string
 	Bars                []bar
@@ -238,10 +234,7 @@ type legend struct {
 }
 
 // Sizes of a chart: ten units for each of the days.
-const (
-	barStep   = 10
-	barHeight = 100
-)
+const barStep, barHeight = 10, 100
 
 // chart returns the chart of values by day, from the day labelled from through today.
 // Each day has one value per stacked series.
@@ -289,7 +282,6 @@ func stack(v *web.Visit, day int, values []int, top int, label string) []bar {
 	return out
 }
 
-// shortDay formats a day without its year.
 func shortDay(v *web.Visit, t time.Time) string {
 	return when.DayOfMonth(t.Day(), v.Lang) + " " + when.MonthName(t.Month(), v.Lang)
 }

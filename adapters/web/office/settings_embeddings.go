@@ -20,8 +20,7 @@ import (
 
 // Embeddings provides the embedding models of search by meaning.
 type Embeddings interface {
-	// System returns the name of the gateway's configuration; if it is empty, users
-	// configure their own.
+	// System returns the name of the gateway's configuration; if it is empty, users configure their own.
 	System() string
 	// Name returns the name of a user's current configuration; empty: none.
 	Name(ctx context.Context, user core.UserID) (string, error)
@@ -39,7 +38,6 @@ func (r *Room) embeddingRoutes() []web.Route {
 	return []web.Route{{Pattern: "POST /settings/embeddings", Serve: r.setEmbeddings}}
 }
 
-// meaningView is the section about search by meaning.
 type meaningView struct {
 	System, Counts string
 	Set            bool // the person has configured a model
@@ -120,8 +118,7 @@ func (r *Room) setEmbeddings(v *web.Visit) error {
 	return r.showSettings(v, http.StatusOK, page)
 }
 
-// readMeaning parses the form. A stored key is used only with the address for which it
-// was stored.
+// readMeaning parses the form. A stored key is used only with the address for which it was stored.
 func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm, wrong *problem, err error) {
 	f, w := v.R.PostForm, say(v.Lang).Settings
 	field := func(name string) string { return strings.TrimSpace(web.Short(f.Get(name), 2000)) }

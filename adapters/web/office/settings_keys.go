@@ -62,11 +62,9 @@ func (r *Room) scopes(v *web.Visit, chosen []string) []choice {
 
 // secretView is a secret that is shown once.
 type secretView struct {
-	Title, Lead, Secret, More string
-	Back, BackName            string
+	Title, Lead, Secret, More, Back, BackName string
 }
 
-// addKey creates a key and shows it once.
 func (r *Room) addKey(v *web.Visit) error {
 	w, name, scopes := say(v.Lang).Settings, web.OneLine(v.R.PostForm.Get("name")), v.R.PostForm["scope"]
 	page := settingsView{Keys: keysView{Name: web.Short(name, 400), Scopes: r.scopes(v, scopes)}}

@@ -190,8 +190,7 @@ func (p *growing) step(r people.Deletion) {
 	p.part("step", text)
 }
 
-// far reports the progress of a step, if there is any. The style sheet hides the earlier
-// reports of the step.
+// far reports the progress of a step, if there is any. The style sheet hides the earlier reports of the step.
 func (p *growing) far(r people.Deletion) {
 	if r.Step == "" {
 		return

@@ -41,10 +41,9 @@ type linksView struct {
 }
 
 type shownLink struct {
-	ID                           core.IdentityID
-	Channel, Name, Used          string
-	State, Class                 string
-	IsHome, CanHome, Only, Alone bool // Only: the only one on a chat channel; Alone: the only one at all
+	ID                                core.IdentityID
+	Channel, Name, Used, State, Class string
+	IsHome, CanHome, Only, Alone      bool // Only: the only one on a chat channel; Alone: the only one at all
 }
 
 func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
@@ -90,7 +89,6 @@ func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
 	return s
 }
 
-// ago formats the time since t.
 func ago(v *web.Visit, t time.Time) string {
 	w := say(v.Lang).Settings
 	switch d := v.Now.Sub(t); {
@@ -167,12 +165,10 @@ type codeView struct {
 }
 
 type codeApp struct {
-	Name, Channel string
-	URL           string
-	QR            template.HTML
+	Name, Channel, URL string
+	QR                 template.HTML
 }
 
-// newLink creates a code and shows it once.
 func (r *Room) newLink(v *web.Visit) error {
 	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
 	if err != nil {
@@ -209,7 +205,6 @@ func isUnreadable(key string) bool {
 	return key == "" || len(key) > 1000 || strings.ContainsAny(key, " \n\t\r\x00")
 }
 
-// qrSVG returns a text as a QR code.
 func qrSVG(text string) (template.HTML, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {
@@ -265,7 +260,6 @@ func (r *Room) fillAgents(v *web.Visit, p *linksView) error {
 	return nil
 }
 
-// addAgent checks a key and, if it works, stores it.
 func (r *Room) addAgent(v *web.Visit) error {
 	w := say(v.Lang).Settings
 	name := cmp.Or(web.OneLine(web.Short(v.R.PostForm.Get("name"), 200)), w.AgentDefault)

@@ -23,7 +23,6 @@ const (
 	tracesLinked = 30              // places of a kind that are linked one by one
 )
 
-// tracesView lists the places that still hold a text.
 type tracesView struct {
 	Problem *problem
 	Text    string
@@ -34,16 +33,14 @@ type tracesView struct {
 }
 
 type tracePlace struct {
-	Name  string
-	Count string
-	Links []traceLink
-	More  string
+	Name, Count string
+	Links       []traceLink
+	More        string
 }
 
 type traceLink struct{ Path, Name string }
 
-// traces searches the visitor's data for a text. The text is in the form, so that it
-// appears in no URL and no log.
+// traces searches the visitor's data for a text. The text is in the form, so that it appears in no URL and no log.
 func (r *Room) traces(v *web.Visit) error {
 	w, page := say(v.Lang).Settings, tracesView{Text: strings.TrimSpace(v.R.PostForm.Get("text"))}
 	switch n := utf8.RuneCountInString(page.Text); {

@@ -17,13 +17,12 @@ import (
 
 // askedView tells the visitor on which identity to confirm a change, and continues after that.
 type askedView struct {
-	Lead   string
-	Path   string
-	Post   bool
-	Fields []field
-	Back   string
-	Yes    string // code of the question, if it can be answered on this page
-	Label  string // of the button that answers it
+	Lead, Path string
+	Post       bool
+	Fields     []field
+	Back       string
+	Yes        string // code of the question, if it can be answered on this page
+	Label      string // of the button that answers it
 }
 
 type field struct{ Name, Value string }

@@ -87,8 +87,7 @@ func (nothingKept) State(context.Context, string) (string, error) { return "", n
 
 func (nothingKept) SetState(context.Context, map[string]string) error { return nil }
 
-// findings are the texts of Diagnose in one language. The comments list the values for
-// the formatting verbs in order.
+// findings are the texts of Diagnose in one language. The comments list the values for the formatting verbs in order.
 type findings struct {
 	Terms             string // restrictions of this channel
 	None              string
@@ -99,8 +98,7 @@ type findings struct {
 
 var say = words.In[findings]("whatsapp_agent")
 
-// Diagnose checks the keys. It does not poll, which would interrupt the process that
-// does.
+// Diagnose checks the keys. It does not poll, which would interrupt the process that does.
 func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
 	w := say(language)
 	agents, err := c.reload(ctx)

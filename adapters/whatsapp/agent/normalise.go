@@ -18,8 +18,7 @@ type Updates struct {
 	Last string // wamid of the last message, or ""
 }
 
-// envelope is the body. Messages are decoded one by one, so that a malformed one does not
-// hide the others.
+// envelope is the body. Messages are decoded one by one, so that a malformed one does not hide the others.
 type envelope struct {
 	Next  *int64 `json:"next_offset"`
 	Entry []struct {
@@ -67,7 +66,6 @@ type status struct {
 	Timestamp graph.Seconds `json:"timestamp"`
 }
 
-// reader reads the answer to one poll.
 type reader struct {
 	key   Key
 	now   time.Time
@@ -153,18 +151,15 @@ func content(account string, m *message) (string, []core.Attachment) {
 	}}
 }
 
-// status parses that a sent message was delivered or read.
 func (r *reader) status(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var s status
 	if err := json.Unmarshal(raw, &s); err == nil && s.ID != "" && strings.HasPrefix(s.Recipient, "user:") {
 		in.Address.External, in.For, in.SentAt = clean(s.Recipient), r.key.User, s.Timestamp.Time
 		in.EventID = clean(s.ID + ":" + s.Status)
-		switch s.Status {
-		case "delivered":
-			in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), &core.Status{State: core.DeliveryDelivered}
-		case "read":
-			in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), &core.Status{State: core.DeliveryRead}
+		state := map[string]core.DeliveryState{"delivered": core.DeliveryDelivered, "read": core.DeliveryRead}[s.Status]
+		if state != "" {
+			in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), &core.Status{State: state}
 		}
 	}
 	r.out.In = append(r.out.In, in)

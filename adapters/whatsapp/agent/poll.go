@@ -64,7 +64,6 @@ func (a *agent) poll(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-// place reads the stored state.
 func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
 	cursor, err := k.State(ctx, cursorKey)
 	if err != nil {

@@ -190,7 +190,6 @@ func form(mediaType string, size int, captioned bool) (kind, sent string) {
 	return graph.Kind(mediaType, size, captioned, [3]int{maxImage, maxFile, maxFile}, sounds)
 }
 
-// upload stores a file with the service and returns its id.
 func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte) (string, error) {
 	if wait := a.limits.uploads.take(a.c.now()); wait > 0 {
 		return "", &core.RetryAfter{After: wait, Err: errors.New("a personal agent may upload twelve files a minute")}

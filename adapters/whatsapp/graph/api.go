@@ -21,8 +21,7 @@ import (
 // userAgent is set as the service refused requests without one.
 const userAgent = "everthread/1.0.0" // name/number, as the API description requires
 
-// API makes requests with one token. Its errors are *Error or *NetError and never contain
-// the token.
+// API makes requests with one token. Its errors are *Error or *NetError and never contain the token.
 type API struct {
 	Root  string // URL to which paths are relative
 	Host  string // of Root

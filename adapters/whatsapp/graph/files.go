@@ -46,8 +46,7 @@ func (a *API) Upload(ctx context.Context, path, name, mediaType string, data []b
 	return stored.ID, err
 }
 
-// fileName returns a name for a form: ASCII without quotes. The message contains the
-// displayed name.
+// fileName returns a name for a form: ASCII without quotes. The message contains the displayed name.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\/`, r) {
@@ -121,8 +120,7 @@ func unserved(code int) error {
 	return &core.Permanent{Err: err}
 }
 
-// Download gets a file from a trusted address, at most max bytes. It follows no
-// redirect.
+// Download gets a file from a trusted address, at most max bytes. It follows no redirect.
 func (a *API) Download(ctx context.Context, address string, max int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, FileTimeout)
 	defer cancel()
@@ -185,8 +183,7 @@ func documentType(base string, also []string) string {
 	return "application/octet-stream"
 }
 
-// Matches reports whether data has the digest, in Base64 or hex. An empty digest matches
-// everything.
+// Matches reports whether data has the digest, in Base64 or hex. An empty digest matches everything.
 func Matches(data []byte, digest string) bool {
 	if digest == "" {
 		return true

@@ -51,8 +51,7 @@ func (c *Content) Reply(id string) {
 // Say makes the message a text.
 func (c *Content) Say(body string) { c.Type, c.Text = "text", &text{Body: body} }
 
-// Carry makes the message a file of a kind: image, video, audio or document. Only a
-// document has a name.
+// Carry makes the message a file of a kind: image, video, audio or document. Only a document has a name.
 func (c *Content) Carry(kind string, f File, name string) {
 	switch c.Type = kind; kind {
 	case "image":
@@ -90,8 +89,7 @@ func Caption(to string, p core.Part, max int) (string, error) {
 	return Render(to, core.Part{Text: p.Text, Spans: p.Spans}, max)
 }
 
-// Repeatable returns the error of a request that is harmless to repeat, such as an
-// upload, without core.Unknown.
+// Repeatable returns the error of a request that is harmless to repeat, such as an upload, without core.Unknown.
 func Repeatable(err error) error {
 	if unknown, ok := errors.AsType[*core.Unknown](err); ok {
 		return unknown.Err

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
 )
 
 // undoable is an account change with the effects that undo it.
@@ -127,4 +129,57 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
 		return "- " + at + " · " + trust.AuditLine(r.lang, row) + " · " + trust.Through(r.lang, row, names[row.ViaID])
 	}), nil
+}
+
+// usage shows how much of the day's budget is used.
+func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) {
+	used, reserved, err := c.Store.UsageOf(ctx, r.user.ID, r.today.Label)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	tasks, err := c.usageOfTasks(ctx, r)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	all, err := c.usageOfAll(ctx, r)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	all = tasks + all
+	limit := c.Defaults.TokensPerDay
+	if limit <= 0 {
+		return core.Outcome{Text: fmt.Sprintf(r.words.UsageFree, words.Number(r.lang, used)) + all}, nil
+	}
+	text := fmt.Sprintf(r.words.UsageOf, words.Number(r.lang, used), words.Number(r.lang, limit),
+		words.Percent(r.lang, used*100/limit))
+	if reserved > 0 {
+		text += "\n" + fmt.Sprintf(r.words.UsageReserved, words.Number(r.lang, reserved))
+	}
+	if used >= limit {
+		text += "\n" + fmt.Sprintf(r.words.UsageOver, r.today.End.In(c.location(r)).Format("15:04"))
+	}
+	return core.Outcome{Text: text + all}, nil
+}
+
+// usageOfTasks returns a line with the day's tokens of tasks, if there are any.
+func (c *Commands) usageOfTasks(ctx context.Context, r *request) (string, error) {
+	days, err := c.Store.UsageDays(ctx, r.user.ID, r.today.Label, r.today.Label)
+	if err != nil || len(days) == 0 || days[0].Tasks == 0 {
+		return "", err
+	}
+	return "\n" + fmt.Sprintf(r.words.UsageOfTasks, words.Number(r.lang, days[0].Tasks)), nil
+}
+
+// usageOfAll returns a line with the day's tokens of all users, for the owner, if they have a limit.
+func (c *Commands) usageOfAll(ctx context.Context, r *request) (string, error) {
+	limit := c.Defaults.AllTokensPerDay
+	if limit <= 0 || r.user.Role != core.RoleOwner || r.in.Program && !trust.Allows(r.in.Grants, core.CanAdmin) {
+		return "", nil
+	}
+	used, _, err := c.Store.SpentAll(ctx, r.now.UTC().Format(time.DateOnly), r.now)
+	if err != nil {
+		return "", err
+	}
+	return "\n" + fmt.Sprintf(r.words.UsageOfAll, words.Number(r.lang, used), words.Number(r.lang, limit),
+		words.Percent(r.lang, used*100/limit)), nil
 }

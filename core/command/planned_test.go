@@ -1,12 +1,14 @@
 package command_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
 )
 
 // proposeTasks stores a reply that asks a user about tasks.
@@ -103,5 +105,64 @@ func TestATaskGoesOnByAYes(t *testing.T) {
 	w.proposeTasks(w.bo, core.TaskSubject{Resume: k.ID}, core.ApproveResume)
 	if out := w.said(w.bo, "yes"); !strings.Contains(out, "Resumed:") || w.tasksOf(w.bo)[0].State != core.TaskActive {
 		t.Errorf("yes: %q", out)
+	}
+}
+
+// told is a store of one reminder that fired, with the deliveries of the test.
+type told struct {
+	reminders
+	deliveries []core.Delivery
+}
+
+func (r told) DeliveriesOf(context.Context, core.UserID, core.MessageID) ([]core.Delivery, error) {
+	return r.deliveries, nil
+}
+
+func (told) Reminders(context.Context, core.UserID, int) ([]core.Reminder, error) {
+	return []core.Reminder{{ID: 7, Text: "plants", DueAt: morning().Add(time.Hour), Cron: "0 10 * * *",
+		Zone: "Europe/Paris", FiredAt: morning(), Message: 3}}, nil
+}
+
+type reminders = command.Reminders
+
+// TestReceiptSaysMost checks that of several deliveries the one that got furthest is shown.
+func TestReceiptSaysMost(t *testing.T) {
+	t.Parallel()
+	for want, states := range map[string][]core.DeliveryState{
+		"read":                                 {core.DeliveryFailed, core.DeliveryRead, core.DeliverySent},
+		"delivered":                            {core.DeliveryDelivered, core.DeliveryPending},
+		"sent":                                 {core.DeliverySent, core.DeliveryFailed},
+		"possibly sent":                        {core.DeliveryUnknown, core.DeliveryExpired},
+		"waiting":                              {core.DeliveryFailed, core.DeliverySending},
+		"waiting until the app can receive it": {core.DeliveryParked},
+		"failed":                               {core.DeliveryExpired, core.DeliveryFailed},
+		"in the conversation only":             nil,
+	} {
+		w := newWorld(t, "en")
+		r := told{reminders: w.options.Reminders}
+		for _, s := range states {
+			r.deliveries = append(r.deliveries, core.Delivery{State: s})
+		}
+		w.options.Reminders = r
+		if out, _ := w.ask(w.ada, "/remind"); !strings.Contains(out.Text, "last: Today, 09:00, "+want+"\n") {
+			t.Errorf("%v: %s", states, out.Text)
+		}
+	}
+}
+
+// TestRecurringInItsZone checks that a recurring reminder is shown in the zone it was set in, and a
+// single one in the user's.
+func TestRecurringInItsZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.send(w.ada, "/remind every Monday at 8 plants")
+	w.send(w.ada, "/remind tomorrow at 9 call Ana")
+	w.send(w.ada, "/timezone Tokyo")
+	out, _ := w.ask(w.ada, "/remind")
+	for _, want := range []string{"plants · **Monday 23 November, 08:00** (Europe/Paris) · every Monday at 08:00",
+		"call Ana · **Friday 20 November, 17:00**\n"} {
+		if !strings.Contains(out.Text, want) {
+			t.Errorf("%q is not in %s", want, out.Text)
+		}
 	}
 }
