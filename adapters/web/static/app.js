@@ -376,10 +376,11 @@
     const store = (f) => { try { return f(); } catch { return null; } };
     text.value = store(() => localStorage.getItem(key)) || text.value;
     grow();
-    text.addEventListener("input", () => {
+    const typed = () => {
       grow();
       store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
-    });
+    };
+    text.addEventListener("input", typed);
     text.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
     });
@@ -420,14 +421,14 @@
       e.preventDefault();
       if (busy || (!text.value.trim() && !files.length)) return;
       busy = true;
-      const label = button.textContent, sent = text.value;
+      const label = button.textContent, sent = text.value, picked = [...files];
       button.disabled = true;
       button.textContent = write.dataset.sending;
       fail("");
       const body = new FormData();
       for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
       body.append("text", sent);
-      for (const f of files) body.append("file", f, f.name);
+      for (const f of picked) body.append("file", f, f.name);
       // A message that cannot be sent waits, if the browser can store it (offline.js).
       const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
       let r = { ok: true, url: write.dataset.draft };
@@ -440,11 +441,11 @@
       button.textContent = label;
       if (!r.ok) { fail(write.dataset.notSent + " " + r.error); return; }
       write.elements.nonce.value = nonce();
-      if (text.value === sent) text.value = "";
-      files.length = 0;
-      store(() => localStorage.removeItem(key));
+      // What was written and added meanwhile stays, for the next message.
+      if (text.value.startsWith(sent)) text.value = text.value.slice(sent.length);
+      files.splice(0, files.length, ...files.filter((f) => !picked.includes(f)));
       show();
-      grow();
+      typed();
       write.dispatchEvent(new Event("sent"));
       toEnd();
       if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);
