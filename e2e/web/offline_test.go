@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 
 	"github.com/everthread/everthread/e2e/e2etest"
 )
@@ -166,6 +167,33 @@ func TestWhatIsTypedMeanwhileIsTheNextMessage(t *testing.T) {
 	if got := l.Lines(`SELECT body FROM messages WHERE role = 'user' ORDER BY id`); !slices.Equal(got,
 		[]string{"the first", "the second"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A message that was stored although the browser saw an error, and was changed before it was
+// sent again, is not lost.
+func TestAMessageChangedAfterAnErrorArrives(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	l, p := w.Ledger(), g.NewTab(t)
+	p.SignIn(g.WebCode())
+	e2etest.Js[chromedp.Void](p, `(() => {
+		const real = window.fetch;
+		window.fetch = async (url, options) => {
+			const r = await real(url, options);
+			if (options?.method !== "POST") return r;
+			window.fetch = real;
+			return new Response("", { status: 504 }); // of a proxy
+		};
+	})()`)
+	p.Send("one")
+	p.Sees("#unsent", "504")
+	p.Send("one and two")
+	p.Comes("document.querySelector('#text').value === ''")
+	l.Until(`SELECT COUNT(*) FROM messages WHERE body = 'one and two'`, 1, g)
+	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE body = 'one'`); n != 1 {
+		t.Errorf("the first is stored %d times", n)
 	}
 }
 

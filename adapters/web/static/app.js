@@ -415,7 +415,9 @@
     document.addEventListener("dragleave", (e) => { if (!e.relatedTarget) write.classList.remove("over"); });
     document.addEventListener("drop", (e) => { if (carries(e)) { e.preventDefault(); write.classList.remove("over"); add(e.dataTransfer.files); } });
 
-    // A message keeps its nonce until it was received, so that it is never stored twice.
+    // A message keeps its nonce until it was received, so that it is never stored twice. Once
+    // changed it is another message: the first may have been stored although an error came back.
+    let tried = null;
     const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
     write.addEventListener("submit", async (e) => {
       e.preventDefault();
@@ -425,6 +427,8 @@
       button.disabled = true;
       button.textContent = write.dataset.sending;
       fail("");
+      if (tried !== null && tried !== sent) write.elements.nonce.value = nonce();
+      tried = sent;
       const body = new FormData();
       for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
       body.append("text", sent);
@@ -441,6 +445,7 @@
       button.textContent = label;
       if (!r.ok) { fail(write.dataset.notSent + " " + r.error); return; }
       write.elements.nonce.value = nonce();
+      tried = null;
       // What was written and added meanwhile stays, for the next message.
       if (text.value.startsWith(sent)) text.value = text.value.slice(sent.length);
       files.splice(0, files.length, ...files.filter((f) => !picked.includes(f)));
