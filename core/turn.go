@@ -282,6 +282,8 @@ type Reply struct {
 	SummarizeAfter int
 	Day            string // label of today, for the usage
 	Error          string // for TurnFailed
+	// Drop is for TurnFailed: the inputs do not wait for another turn.
+	Drop bool
 	// Cause says why the run of a task failed or was skipped.
 	Cause RunCause
 }

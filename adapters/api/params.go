@@ -176,8 +176,7 @@ func (c *Server) explainAnswer(err error) *client.Refusal {
 	case ok && turn.Stopped:
 		return failed(http.StatusConflict, "stopped", "The answer was stopped before there was anything to say.", 0)
 	case ok:
-		return failed(http.StatusBadGateway, "model_failed", "The model did not answer: "+turn.Why()+
-			". The message is kept, and is answered with the next one or after /retry.", 0)
+		return failed(http.StatusBadGateway, "model_failed", "The model did not answer: "+turn.Why()+". "+turn.Then(), 0)
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed(http.StatusGatewayTimeout, "timeout",
 			"There was no answer in time. It is still worked on, and will be in the conversation; a request with the same Idempotency-Key waits for it again.", 0)

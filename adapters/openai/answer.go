@@ -349,8 +349,7 @@ func (c *Server) explainModel(err error) *failure {
 			message: "The answer was stopped before there was anything to say."}
 	case ok:
 		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
-			message: "The model did not answer: " + failed.Why() +
-				". The message is kept, and is answered with the next one or after /retry."}
+			message: "The model did not answer: " + failed.Why() + ". " + failed.Then()}
 	case errors.As(err, &model):
 		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
 			message: "The model did not answer: " + model.Error() + "."}

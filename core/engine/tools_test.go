@@ -15,10 +15,11 @@ import (
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/task"
+	"github.com/everthread/everthread/core/words"
 )
 
 // TestOwnToolsAreWhatProvidersTake checks that no provider would refuse a prompt because of our
-// tools.
+// tools, and that the page has words for them.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{},
@@ -27,10 +28,16 @@ func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))
 	}
+	shown := words.In[map[string]string]("chat.tools")
 	var optional []string
 	for _, tool := range tools {
 		spec := tool.Spec()
 		tooltest.Check(t, spec)
+		for _, language := range words.Languages() {
+			if (*shown(language))[spec.Name] == "" {
+				t.Errorf("%s has no name for people in %q", spec.Name, language)
+			}
+		}
 		var schema struct {
 			Properties map[string]any
 			Required   []string

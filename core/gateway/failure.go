@@ -88,7 +88,9 @@ func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
 }
 
 // giveUp ends a turn without an answer. If it failed, its messages are pending again and
-// the person is notified.
+// the person is notified. A program was told, and its request is never joined with others:
+// if the model refuses it, it is not tried again, so that it does not hold up all that
+// follows.
 func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause error) error {
 	now := g.Now()
 	if state == core.TurnFailed && t.Task != 0 {
@@ -97,7 +99,9 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
 	if state == core.TurnFailed {
 		r.Error = cause.Error()
-		r.Messages, r.Deliveries = g.notice(g.apology(u, cause), core.Identity{ID: t.Identity, Address: t.Address}, now)
+		r.Drop = g.Channels.Capabilities(t.Address.Channel).Program && refuses(cause)
+		r.Messages, r.Deliveries = g.notice(g.apology(u, cause, r.Drop),
+			core.Identity{ID: t.Identity, Address: t.Address}, now)
 	}
 	return g.unanswered("give up turn", r)
 }
@@ -112,22 +116,31 @@ func (g *Gateway) unanswered(op string, r core.Reply) error {
 
 // apology explains why there is no answer: to the owner with the error of the model's
 // server and the remedy, to a member that it is not their fault.
-func (g *Gateway) apology(u core.User, cause error) string {
+func (g *Gateway) apology(u core.User, cause error, dropped bool) string {
 	w := say(g.language(u.Settings))
 	var m *core.ModelError
 	if !errors.As(cause, &m) || !hopeless(m) {
 		return w.GaveUp
 	}
-	owner := u.Role == core.RoleOwner
+	owner, refused := u.Role == core.RoleOwner, w.GaveUpRefused
+	if dropped {
+		refused = w.GaveUpDropped
+	}
 	switch {
 	case owner && operators(m):
 		return fmt.Sprintf(w.GaveUpOwner, quote(m.Err.Error()))
 	case operators(m):
 		return w.GaveUpSetup
 	case owner:
-		return w.GaveUpRefused + "\n" + quote(m.Err.Error())
+		return refused + "\n" + quote(m.Err.Error())
 	}
-	return w.GaveUpRefused
+	return refused
+}
+
+// refuses reports whether the model's server refuses this very request.
+func refuses(err error) bool {
+	m, ok := errors.AsType[*core.ModelError](err)
+	return ok && hopeless(m) && !operators(m)
 }
 
 // operators reports whether only the owner can fix the cause of an error.

@@ -400,7 +400,7 @@ type texts struct {
 	GaveUp                         string
 	GaveUpOwner                    string // %s: what the model's server said
 	GaveUpSetup                    string
-	GaveUpRefused                  string
+	GaveUpRefused, GaveUpDropped   string
 	MembersUnanswered              string // %s: what the model's server said
 	Budget                         string // %s: when it goes on
 	Group                          string

@@ -51,11 +51,20 @@ type Answer struct {
 // Failed is the error of a turn that failed, or was stopped before it had an answer.
 type Failed struct {
 	Stopped bool
+	Dropped bool   // the question does not wait for another turn
 	Reason  string // of the model's last error; may be empty
 }
 
 // Why returns the reason in words.
 func (e *Failed) Why() string { return cmp.Or(e.Reason, "its provider gave no reason") }
+
+// Then says what becomes of the question.
+func (e *Failed) Then() string {
+	if e.Dropped {
+		return "The message is kept, but not tried again: change the request."
+	}
+	return "The message is kept, and is answered with the next one or after /retry."
+}
 
 // Error returns the message.
 func (e *Failed) Error() string {
@@ -138,8 +147,11 @@ func (a *Asker) look(ctx context.Context, out *Answer) (bool, error) {
 		return a.unread(ctx, out, ms[0])
 	}
 	out.Turn, out.Snapshot, err = a.Store.Turn(ctx, out.User, ms[0].Turn)
-	if err != nil || out.Turn.State == core.TurnRunning {
+	switch {
+	case err != nil || out.Turn.State == core.TurnRunning:
 		return false, err
+	case out.Turn.State == core.TurnFailed:
+		return true, &Failed{Dropped: true, Reason: out.Turn.LastError}
 	}
 	return true, a.answer(ctx, out)
 }

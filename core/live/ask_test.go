@@ -179,6 +179,8 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 		"gave up": {&thread{question: question, failed: []core.Turn{{ID: 6, Thread: 5, State: core.TurnFailed,
 			Inputs: []core.MessageID{1}, LastError: "down"}}}, time.Time{},
 			func(err error) bool { f, ok := live.IsFailed(err); return ok && !f.Stopped && f.Reason == "down" }},
+		"refused for good": {answered(core.TurnFailed), time.Time{},
+			func(err error) bool { f, ok := live.IsFailed(err); return ok && f.Dropped && f.Reason == "down" }},
 		"taken back": {&thread{question: redacted}, time.Time{},
 			func(err error) bool { _, ok := live.IsFailed(err); return ok }},
 		"budget": {&thread{question: question}, tomorrow,

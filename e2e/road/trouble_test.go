@@ -4,6 +4,7 @@ package road
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -64,6 +65,34 @@ func TestTroubleOnTheWayCostsNothing(t *testing.T) {
 				t.Errorf("the log contains %q", secret)
 			}
 		}
+	})
+}
+
+// A request of a program that the model's server refuses, such as one with a tool it does not
+// take, holds up nothing that follows, on any channel.
+func TestARefusedRequestHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		m := newMoody(t)
+		w.UseModel(m.URL)
+		g := w.Start()
+		w.AddOwner(g)
+		key, _ := w.APIKey("", "chat")
+		ask := func(text string, tools ...any) (int, string) {
+			return g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread",
+				"messages": []any{map[string]any{"role": "user", "content": text}}, "tools": tools})
+		}
+		m.trouble(0, refuses(t, "abracadabra"))
+		tool := map[string]any{"type": "function", "function": map[string]any{"name": "abracadabra"}}
+		if code, out := ask("with a tool", tool); code != http.StatusBadGateway || !strings.Contains(out, "not tried again") {
+			t.Errorf("got %d %s", code, out)
+		}
+		if code, out := ask("and this?"); code != http.StatusOK || !strings.Contains(out, "echo: and this?") {
+			t.Errorf("the next request: got %d %s", code, out)
+		}
+		w.Telegram.Say(e2etest.Ada, "and I?")
+		w.Answered(t, g, "echo: and I?")
 	})
 }
 

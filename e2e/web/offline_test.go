@@ -12,6 +12,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 
 	"github.com/everthread/everthread/e2e/e2etest"
 )
@@ -135,6 +137,64 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 	offline(false)
 	p.Comes("document.querySelector('#outbox').hidden")
 	p.Sees(".entry.user", "kept")
+}
+
+// What is typed while a message is on its way is neither sent twice nor lost.
+func TestWhatIsTypedMeanwhileIsTheNextMessage(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	l, p := w.Ledger(), g.NewTab(t)
+	p.SignIn(g.WebCode())
+	latency := func(ms int) {
+		p.Do(e2etest.Command(cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"},
+			conditions{Latency: ms, Download: -1, Upload: -1}))
+	}
+	latency(3000)
+	p.Send("the first")
+	p.Comes("document.querySelector('#send').disabled")
+	p.Do(e2etest.Command(input.InsertText, input.InsertTextParams{Text: "the second"}))
+	p.Comes("!document.querySelector('#send').disabled")
+	latency(0)
+	if got := e2etest.Js[string](p, "document.querySelector('#text').value"); got != "the second" {
+		t.Errorf("the field has %q", got)
+	}
+	p.Open("/") // as a draft
+	p.Comes("document.querySelector('#text').value === 'the second'")
+	p.Click("#send")
+	p.Comes("document.querySelector('#text').value === ''")
+	l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user'`, 2, g)
+	if got := l.Lines(`SELECT body FROM messages WHERE role = 'user' ORDER BY id`); !slices.Equal(got,
+		[]string{"the first", "the second"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A message that was stored although the browser saw an error, and was changed before it was
+// sent again, is not lost.
+func TestAMessageChangedAfterAnErrorArrives(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	l, p := w.Ledger(), g.NewTab(t)
+	p.SignIn(g.WebCode())
+	e2etest.Js[chromedp.Void](p, `(() => {
+		const real = window.fetch;
+		window.fetch = async (url, options) => {
+			const r = await real(url, options);
+			if (options?.method !== "POST") return r;
+			window.fetch = real;
+			return new Response("", { status: 504 }); // of a proxy
+		};
+	})()`)
+	p.Send("one")
+	p.Sees("#unsent", "504")
+	p.Send("one and two")
+	p.Comes("document.querySelector('#text').value === ''")
+	l.Until(`SELECT COUNT(*) FROM messages WHERE body = 'one and two'`, 1, g)
+	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE body = 'one'`); n != 1 {
+		t.Errorf("the first is stored %d times", n)
+	}
 }
 
 // The first sign-in asks for the time zone, and stores the answer.

@@ -376,10 +376,11 @@
     const store = (f) => { try { return f(); } catch { return null; } };
     text.value = store(() => localStorage.getItem(key)) || text.value;
     grow();
-    text.addEventListener("input", () => {
+    const typed = () => {
       grow();
       store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
-    });
+    };
+    text.addEventListener("input", typed);
     text.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
     });
@@ -414,20 +415,24 @@
     document.addEventListener("dragleave", (e) => { if (!e.relatedTarget) write.classList.remove("over"); });
     document.addEventListener("drop", (e) => { if (carries(e)) { e.preventDefault(); write.classList.remove("over"); add(e.dataTransfer.files); } });
 
-    // A message keeps its nonce until it was received, so that it is never stored twice.
+    // A message keeps its nonce until it was received, so that it is never stored twice. Once
+    // changed it is another message: the first may have been stored although an error came back.
+    let tried = null;
     const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
     write.addEventListener("submit", async (e) => {
       e.preventDefault();
       if (busy || (!text.value.trim() && !files.length)) return;
       busy = true;
-      const label = button.textContent, sent = text.value;
+      const label = button.textContent, sent = text.value, picked = [...files];
       button.disabled = true;
       button.textContent = write.dataset.sending;
       fail("");
+      if (tried !== null && tried !== sent) write.elements.nonce.value = nonce();
+      tried = sent;
       const body = new FormData();
       for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
       body.append("text", sent);
-      for (const f of files) body.append("file", f, f.name);
+      for (const f of picked) body.append("file", f, f.name);
       // A message that cannot be sent waits, if the browser can store it (offline.js).
       const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
       let r = { ok: true, url: write.dataset.draft };
@@ -440,11 +445,12 @@
       button.textContent = label;
       if (!r.ok) { fail(write.dataset.notSent + " " + r.error); return; }
       write.elements.nonce.value = nonce();
-      if (text.value === sent) text.value = "";
-      files.length = 0;
-      store(() => localStorage.removeItem(key));
+      tried = null;
+      // What was written and added meanwhile stays, for the next message.
+      if (text.value.startsWith(sent)) text.value = text.value.slice(sent.length);
+      files.splice(0, files.length, ...files.filter((f) => !picked.includes(f)));
       show();
-      grow();
+      typed();
       write.dispatchEvent(new Event("sent"));
       toEnd();
       if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);

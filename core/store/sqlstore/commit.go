@@ -191,10 +191,14 @@ func (t *tx) closeTurn(r core.Reply, st state) {
 		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
 	t.endRun(r.Turn, runState(r), r.Cause, r.Now)
 	t.forgetCalls(r.Turn.ID)
-	if r.State == core.TurnFailed && r.Turn.Task == 0 {
+	if waits(r) {
 		t.unreadAgain(*r.Turn)
 	}
 }
+
+// waits reports whether the inputs of a reply's turn wait for another one, which only
+// something new begins.
+func waits(r core.Reply) bool { return r.State == core.TurnFailed && r.Turn.Task == 0 && !r.Drop }
 
 // unreadAgain makes the inputs of a turn pending again. Their place for display stays.
 func (t *tx) unreadAgain(turn core.Turn) {
@@ -246,7 +250,7 @@ func (t *tx) next(r core.Reply, st state) (again bool) {
 		t.promote(r.Turn.Lease.Key)
 		return true
 	}
-	if !st.pending || r.State == core.TurnFailed && r.Turn.Task == 0 {
+	if !st.pending || waits(r) {
 		return false
 	}
 	t.enqueue(turnJob(r.Turn.Thread, r.Now))

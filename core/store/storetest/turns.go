@@ -12,6 +12,7 @@ func turnCases() []testCase {
 		{"a lapsed turn is taken over and its old holder is fenced", testFence},
 		{"a held turn cannot be claimed", testHeldTurn},
 		{"a failed turn leaves its inputs to the next one", testFailed},
+		{"a turn that failed for good does not hold up the next one", testDropped},
 		{"a turn that waits for a retry keeps its inputs and the cause", testRetry},
 		{"Commit without a claim leaves the delivery to a worker", testCommitUnclaimed},
 		{"Commit behind another delivery waits for it", testCommitBehind},
@@ -78,6 +79,20 @@ func testFailed(b *bench) {
 	equal(b, "inputs", len(next.Inputs), 2)
 	equal(b, "other turn", next.ID != t.ID, true)
 	b.answer(next, "both")
+}
+
+func testDropped(b *bench) {
+	t := b.turn("one")
+	b.say(false, "two")
+	r := b.reply(t, "I will not answer")
+	r.State, r.Error, r.Drop, r.Messages[0].Kind = core.TurnFailed, "refused", true, core.KindNotice
+	out, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	equal(b, "again", out.Again, true)
+	equal(b, "its turn", b.message(t.Inputs[0]).Turn, t.ID)
+	next := b.take()
+	equal(b, "inputs", len(next.Inputs), 1)
+	b.answer(next, "of the second only")
 }
 
 func testRetry(b *bench) {
