@@ -68,8 +68,8 @@ func TestTroubleOnTheWayCostsNothing(t *testing.T) {
 	})
 }
 
-// A request of a program that the model's server refuses, such as one with a tool it does not
-// take, holds up nothing that follows, on any channel.
+// What the model's server refuses, such as a program's tool that it does not take or a word in a
+// chat, holds up nothing that follows on another channel.
 func TestARefusedRequestHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
@@ -93,6 +93,13 @@ func TestARefusedRequestHoldsUpNothing(t *testing.T) {
 		}
 		w.Telegram.Say(e2etest.Ada, "and I?")
 		w.Answered(t, g, "echo: and I?")
+		w.Telegram.Say(e2etest.Ada, "abracadabra")
+		if got := w.Sent(e2etest.Ada, 2)[1].Text; !strings.Contains(got, "didn't accept") {
+			t.Errorf("the refused message: got %q", got)
+		}
+		if code, out := ask("still there?"); code != http.StatusOK || !strings.Contains(out, "echo: still there?") {
+			t.Errorf("beside a refused message: got %d %s", code, out)
+		}
 	})
 }
 

@@ -92,6 +92,7 @@ type pendingMessage struct {
 	segment  core.SegmentID
 	solo     int64 // 0, soloAsked or soloTask
 	files    bool
+	failed   bool // a turn of it failed
 }
 
 // unread is the condition of messages that wait for a turn: those of a person, and results of
@@ -99,17 +100,29 @@ type pendingMessage struct {
 // have positions from the start.
 const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
-// pending returns the longest run of unanswered messages of one identity.
-func (t *tx) pending(thread core.ThreadID) []pendingMessage {
-	scan := fields(func(p *pendingMessage) []any { return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.files} })
-	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END FROM messages
-		WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
-	for n, p := range all {
-		if n > 0 && (p.identity != all[0].identity || p.solo != 0 || all[0].solo != 0) {
+// pending returns the longest run of unanswered messages of one identity. What has failed alone
+// does not hold up what another identity said since.
+func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
+	scan := fields(func(p *pendingMessage) []any {
+		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.files, &p.failed}
+	})
+	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END,
+			CASE WHEN id <= (SELECT failed FROM threads WHERE user_id = $1 AND id = $2) THEN 1 ELSE 0 END
+		FROM messages WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].identity == all[0].identity && all[n].solo == 0 && all[0].solo == 0 {
+			n++
+		}
+		if first == nil {
+			first = all[:n]
+		}
+		if slices.ContainsFunc(all[:n], func(p pendingMessage) bool { return !p.failed }) {
 			return all[:n]
 		}
+		all = all[n:]
 	}
-	return all
+	return first
 }
 
 func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,

@@ -12,6 +12,7 @@ func turnCases() []testCase {
 		{"a lapsed turn is taken over and its old holder is fenced", testFence},
 		{"a held turn cannot be claimed", testHeldTurn},
 		{"a failed turn leaves its inputs to the next one", testFailed},
+		{"a failed turn does not hold up another identity", testFailedBeside},
 		{"a turn that failed for good does not hold up the next one", testDropped},
 		{"a turn that waits for a retry keeps its inputs and the cause", testRetry},
 		{"Commit without a claim leaves the delivery to a worker", testCommitUnclaimed},
@@ -79,6 +80,28 @@ func testFailed(b *bench) {
 	equal(b, "inputs", len(next.Inputs), 2)
 	equal(b, "other turn", next.ID != t.ID, true)
 	b.answer(next, "both")
+}
+
+func testFailedBeside(b *bench) {
+	t := b.turn("one")
+	r := b.reply(t, "I could not answer")
+	r.State, r.Error, r.Messages[0].Kind = core.TurnFailed, "refused", core.KindNotice
+	_, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	other := b.as(b.user, b.identity(b.user.ID, "beside", "99"))
+	said := other.say(false, "two")
+	b.n += 10
+	b.say(false, "three")
+	next := b.take()
+	equal(b, "inputs", len(next.Inputs), 1)
+	equal(b, "first the other's", next.Inputs[0], said.Messages[0])
+	equal(b, "its address", next.Address.External, "99")
+	out := b.answer(next, "of the second")
+	equal(b, "then what failed", out.Again, true)
+	last := b.take()
+	equal(b, "with what followed it", len(last.Inputs), 2)
+	equal(b, "begun with", last.Inputs[0], t.Inputs[0])
+	b.answer(last, "both")
 }
 
 func testDropped(b *bench) {
