@@ -161,7 +161,8 @@ plain() {
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
 
-# One package at a time: their scenarios already share the machine. At full size with CI=true.
+# One package at a time: their scenarios already share the machine. At full size, each on both
+# stores, with CI=true.
 end_to_end() {
 	local all=
 	[ "$ci" != true ] || all=1

@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package e2e drives the built binary as a process, from outside only: its configuration
+// Package e2etest drives the built binary as a process, from outside only: its configuration
 // is the environment, and its peers are real or third-party emulators. One scenario per
 // file, named as a sentence.
 package e2etest
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net"
 	"net/http"
@@ -33,6 +34,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // Program is the binary under test.
@@ -70,16 +72,26 @@ func Main(m *testing.M) {
 	}())
 }
 
-// Engines runs a test on both stores. database returns the configured URL of a new store.
+// Engines runs a test on both stores. database returns the configured URL of a new store. Unless
+// all tests are requested, or -run names a store, a test runs only on the store that its name
+// selects.
 func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) string)) {
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, func(*testing.T) string { return "" })
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		test(t, NewSchema)
-	})
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(t.Name()))
+	named := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
+	for i, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			if int(hash.Sum32()%2) != i && !named && !fulltest.Asked() {
+				t.Skip("it takes long on both stores: EVERTHREAD_TEST_ALL=1 runs it, and so does CI=true make test")
+			}
+			t.Parallel()
+			if engine == "sqlite" {
+				test(t, func(*testing.T) string { return "" })
+			} else {
+				test(t, NewSchema)
+			}
+		})
+	}
 }
 
 // deadlocked reports whether PostgreSQL ended a statement because of a deadlock.
