@@ -224,6 +224,7 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 			"llm.currency is \"\"; name it"},
 		{"summary model without provider", func(c *Config) { c.SummaryLLM.Model = "m" }, "summary_llm.provider is empty"},
 		{"listen", func(c *Config) { c.HTTP.Listen = "8080" }, "http.listen is \"8080\"; write it like 127.0.0.1:8080"},
+		{"listen beyond the ports", func(c *Config) { c.HTTP.Listen = "127.0.0.1:99999" }, "write it like 127.0.0.1:8080"},
 		{"proxies", func(c *Config) { c.HTTP.TrustedProxies = []string{"proxy"} }, "http.trusted_proxies"},
 		{"webhook without https", func(c *Config) {
 			telegramOf(*c).Token, telegramOf(*c).Mode, telegramOf(*c).WebhookSecret = "1:a", "webhook", "s"

@@ -80,12 +80,21 @@ func (c Config) checkBackup(p *section.Problems) {
 	}
 }
 
+// listenable reports whether address is a host, which may be empty, with a port.
+func listenable(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil && port != ""
+}
+
 func (c Config) checkHTTP(p *section.Problems) {
-	if _, port, err := net.SplitHostPort(c.HTTP.Listen); err != nil || port == "" {
+	if !listenable(c.HTTP.Listen) {
 		p.Add("http.listen is %q; write it like 127.0.0.1:8080", c.HTTP.Listen)
 	}
 	if m := c.HTTP.MetricsListen; m != "" {
-		if _, port, err := net.SplitHostPort(m); err != nil || port == "" {
+		if !listenable(m) {
 			p.Add("http.metrics_listen is %q; write it like 127.0.0.1:9090, or leave it empty", m)
 		}
 		if m == c.HTTP.Listen {

@@ -127,8 +127,8 @@ func Decode(data []byte, into any, path string, strict bool) error {
 		return nil
 	case errors.As(err, &kind):
 		param := join(path, kind.Field)
-		return bad(param, "%s must be %s, not %s.", or(param, "The body"), wanted(kind.Type),
-			article(strings.Fields(kind.Value)[0]))
+		is, number, _ := strings.Cut(kind.Value, " ")
+		return bad(param, "%s must be %s, not %s.", or(param, "The body"), wanted(kind.Type), or(number, article(is)))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		param := join(path, strings.Trim(name, `"`))

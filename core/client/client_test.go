@@ -343,7 +343,7 @@ func TestDecode(t *testing.T) {
 		`{"a": 1}`:                    "a must be a string, not a number.",
 		`{"b": {}}`:                   "b must be an array, not an object.",
 		`{"b": [{"n": "1"}]}`:         "b.n must be a whole number, not a string.",
-		`{"b": [{"n": 1.5}]}`:         "b.n must be a whole number, not a number.",
+		`{"b": [{"n": 1.5}]}`:         "b.n must be a whole number, not 1.5.",
 		`{"c": "yes"}`:                "c must be true or false, not a string.",
 		`{"d": true}`:                 "d must be a number, not true or false.",
 		`{"e": 1}`:                    "There is no field e.",
