@@ -93,8 +93,9 @@ func TestARefusedRequestHoldsUpNothing(t *testing.T) {
 		}
 		w.Telegram.Say(e2etest.Ada, "and I?")
 		w.Answered(t, g, "echo: and I?")
+		sent := len(w.Telegram.Sent(e2etest.Ada))
 		w.Telegram.Say(e2etest.Ada, "abracadabra")
-		if got := w.Sent(e2etest.Ada, 2)[1].Text; !strings.Contains(got, "didn't accept") {
+		if got := w.Sent(e2etest.Ada, sent+1)[sent].Text; !strings.Contains(got, "didn't accept") {
 			t.Errorf("the refused message: got %q", got)
 		}
 		if code, out := ask("still there?"); code != http.StatusOK || !strings.Contains(out, "echo: still there?") {
