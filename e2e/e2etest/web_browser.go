@@ -252,30 +252,31 @@ func (p *Tab) Text(selector string) string {
 	return Js[string](p, "document.querySelector("+Quote(selector)+").innerText")
 }
 
-// Click waits for a visible element of a selector and clicks on it with the mouse. An
-// update may move the page between aiming and pressing; like a person, Click then clicks
-// again.
+// Click waits for a visible element of a selector and clicks on it with the mouse.
 func (p *Tab) Click(selector string) {
 	p.T.Helper()
-	for range 5 {
+	p.clicks(selector, func() { p.Comes("document.querySelector(" + Quote(selector) + ")?.checkVisibility()") })
+}
+
+// clicks aims at an element and clicks on it. An update may render it again or move it between
+// aiming and pressing; like a person, clicks then aims again.
+func (p *Tab) clicks(selector string, aim func()) {
+	p.T.Helper()
+	var err error
+	for range 10 {
+		aim()
 		Js[chromedp.Void](p,
 			"window.hit = false; document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+Quote(selector)+
 				"); }, {capture: true})")
-		ctx, cancel := context.WithTimeout(p.Ctx, Patience)
-		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		ctx, cancel := context.WithTimeout(p.Ctx, Patience/10)
+		err = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		cancel()
-		if err != nil && strings.Contains(err.Error(), "Could not find node") {
-			continue // it was rendered again meanwhile
-		}
-		if err != nil {
-			p.T.Fatalf("the browser: %v\n%s", err, p.Shown())
-		}
 		// On another page, the click has hit.
-		if !p.Is("window.hit === false && document.querySelector(" + Quote(selector) + ")") {
+		if !p.Is("window.hit === false") || err == nil && !p.Is("document.querySelector("+Quote(selector)+")") {
 			return
 		}
 	}
-	p.T.Fatalf("%s is never hit:\n%s", selector, p.Shown())
+	p.T.Fatalf("%s is never hit: %v\n%s", selector, err, p.Shown())
 }
 
 // Press clicks on the button or link within an element that begins with a text.
@@ -283,9 +284,7 @@ func (p *Tab) Press(within, words string) {
 	p.T.Helper()
 	find := fmt.Sprintf(
 		"[...document.querySelectorAll(%s)].flatMap((x) => [...x.querySelectorAll('button, a, summary')]).find((x) => x.checkVisibility() && x.innerText.trim().startsWith(%s))", Quote(within), Quote(words))
-	p.Comes(find)
-	Js[chromedp.Void](p, "("+find+").setAttribute('data-pressed', '')")
-	p.Click("[data-pressed]")
+	p.clicks("[data-pressed]", func() { p.Comes("((x) => x?.toggleAttribute('data-pressed', true))(" + find + ")") })
 	_ = p.Is("document.querySelectorAll('[data-pressed]').forEach((x) => x.removeAttribute('data-pressed'))")
 }
 
