@@ -3,13 +3,13 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -214,7 +214,7 @@ func (b *body) maxTokens() int {
 	return 0
 }
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func (b *body) tools() ([]core.ToolSpec, error) {
 	var out []core.ToolSpec
@@ -229,7 +229,7 @@ func (b *body) tools() ([]core.ToolSpec, error) {
 		switch {
 		case t.Type != "function":
 			return nil, invalid("tools", "invalid_value", "A tool must be of the type function.")
-		case !toolName.MatchString(name):
+		case !toolName().MatchString(name):
 			return nil, invalid("tools", "invalid_value", "A tool's name has 1 to 64 letters, digits, - and _.")
 		case known:
 			return nil, invalid("tools", "invalid_value", "Two tools are named %s.", name)

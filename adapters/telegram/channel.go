@@ -99,7 +99,7 @@ func (o Options) check() error {
 	var p section.Problems
 	o.validate(&p)
 	if o.Mode == "webhook" {
-		if o.PreviousSecret != "" && !secretForm.MatchString(string(o.PreviousSecret)) {
+		if o.PreviousSecret != "" && !secretForm().MatchString(string(o.PreviousSecret)) {
 			p.Add("the previous webhook_secret may hold letters, digits, _ and - only")
 		}
 		if u, err := url.Parse(o.PublicURL); err != nil || u.Host == "" {

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -63,21 +63,21 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 
 // validate checks the values of a bot.
 func (c *Config) validate(p *section.Problems) {
-	if !tokenForm.MatchString(string(c.Token)) {
+	if !tokenForm().MatchString(string(c.Token)) {
 		p.Add("channels.telegram.token is not of the form 123456:ABC; copy it from @BotFather")
 	}
 	p.OneOf("channels.telegram.mode", c.Mode, "polling", "webhook")
 	p.Web("channels.telegram.api_url", c.APIURL)
 	section.AtLeast(p, "channels.telegram.rate_per_chat", c.RatePerChat, 0)
 	section.AtLeast(p, "channels.telegram.rate_per_bot", c.RatePerBot, 0)
-	if c.Mode == "webhook" && !secretForm.MatchString(string(c.WebhookSecret)) {
+	if c.Mode == "webhook" && !secretForm().MatchString(string(c.WebhookSecret)) {
 		p.Add("channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
 	}
 }
 
 var (
-	tokenForm  = regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$`)
-	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	tokenForm  = text.Pattern(`^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$`)
+	secretForm = text.Pattern(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
@@ -88,7 +88,7 @@ func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 // fallbackLanguage is the language of the menu for people without one in their own.
 const fallbackLanguage = words.English
 
-var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+var commandForm = text.Pattern(`^[a-z0-9_]{1,32}$`)
 
 // checkCommands checks the entries of a menu. The English descriptions, which replace missing ones, are required.
 func checkCommands(commands []command.Entry) error {
@@ -96,7 +96,7 @@ func checkCommands(commands []command.Entry) error {
 		return fmt.Errorf("%d commands, the menu holds 100", len(commands))
 	}
 	for _, c := range commands {
-		if !commandForm.MatchString(c.Name) {
+		if !commandForm().MatchString(c.Name) {
 			return fmt.Errorf("command %q: a name is 1 to 32 of a-z, 0-9 and _", c.Name)
 		}
 		if c.Descriptions[fallbackLanguage] == "" {

@@ -64,7 +64,7 @@ func (r *run) act(ctx context.Context, a answer) error {
 func sendable(calls []core.ToolCall) []core.ToolCall {
 	out := make([]core.ToolCall, len(calls))
 	for i, call := range calls {
-		if !toolName.MatchString(call.Name) {
+		if !toolName().MatchString(call.Name) {
 			call.Name = "unknown_tool"
 		}
 		if wellFormed(call.Arguments) != nil {

@@ -168,7 +168,7 @@ func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
 		if got := out.Messages[1].Text; got != c.want {
 			t.Errorf("%s: result %q, want %q", c.name, got, c.want)
 		}
-		if sent := m.Requests()[1].Messages[1].ToolCalls[0]; !toolName.MatchString(sent.Name) ||
+		if sent := m.Requests()[1].Messages[1].ToolCalls[0]; !toolName().MatchString(sent.Name) ||
 			wellFormed(sent.Arguments) != nil {
 			t.Errorf("%s: sent back %+v", c.name, sent)
 		}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Journal stores the results of outside tools, so that a re-run of a turn does not call
@@ -31,7 +31,7 @@ type Registry struct {
 	tokens int
 }
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // NewRegistry returns the set of tools. Two tools with the same name, an invalid name and a
 // schema that is not a JSON object are errors.
@@ -87,7 +87,7 @@ func (r *Registry) sort() {
 }
 
 func (r *Registry) check(spec core.ToolSpec) error {
-	if !toolName.MatchString(spec.Name) {
+	if !toolName().MatchString(spec.Name) {
 		return fmt.Errorf("a name has 1 to 64 of a-z, A-Z, 0-9, _ and -")
 	}
 	if r.tools[spec.Name] != nil {

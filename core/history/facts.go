@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,11 +52,11 @@ func (o output) facts(markdown string, like Fact) {
 }
 
 var (
-	comment  = regexp.MustCompile(`(?s)<!--.*?-->`)
-	fence    = regexp.MustCompile("(?ms)^```.*?^```[^\n]*$")
-	title    = regexp.MustCompile(`^#\s`)
-	heading  = regexp.MustCompile(`^(?:#{1,6}\s+(.+?)\s*#*|\*\*([^*]+)\*\*:?)$`)
-	listItem = regexp.MustCompile(`^\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+(.*)$`)
+	comment  = text.Pattern(`(?s)<!--.*?-->`)
+	fence    = text.Pattern("(?ms)^```.*?^```[^\n]*$")
+	title    = text.Pattern(`^#\s`)
+	heading  = text.Pattern(`^(?:#{1,6}\s+(.+?)\s*#*|\*\*([^*]+)\*\*:?)$`)
+	listItem = text.Pattern(`^\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+(.*)$`)
 )
 
 // statements returns the list items and paragraphs of a Markdown text, with their headings.
@@ -74,16 +73,16 @@ func statements(markdown string) []string {
 		}
 		open = ""
 	}
-	for line := range strings.Lines(fence.ReplaceAllString(comment.ReplaceAllString(markdown, ""), "")) {
+	for line := range strings.Lines(fence().ReplaceAllString(comment().ReplaceAllString(markdown, ""), "")) {
 		line = strings.TrimRight(line, " \t\r\n")
 		bare := strings.TrimSpace(line)
-		switch m := listItem.FindStringSubmatch(line); {
+		switch m := listItem().FindStringSubmatch(line); {
 		case bare == "" || bare == "---" || bare == "***":
 			end()
-		case heading.MatchString(bare):
+		case heading().MatchString(bare):
 			end()
-			parts := heading.FindStringSubmatch(bare)
-			if above = strings.TrimSuffix(parts[1]+parts[2], ":"); title.MatchString(bare) {
+			parts := heading().FindStringSubmatch(bare)
+			if above = strings.TrimSuffix(parts[1]+parts[2], ":"); title().MatchString(bare) {
 				above = "" // the title of the file
 			}
 		case m != nil:
@@ -98,17 +97,17 @@ func statements(markdown string) []string {
 }
 
 var (
-	observed  = regexp.MustCompile(`<!--\s*observed:`)
-	directive = regexp.MustCompile(`(?m)^<!--\s*observed:\s*(\d{4}-\d\d-\d\d)\s*\|\s*status:\s*active\s*-->\s*\n\s*[-*]\s+(.*(?:\n[ \t]+\S.*)*)`)
+	observed  = text.Pattern(`<!--\s*observed:`)
+	directive = text.Pattern(`(?m)^<!--\s*observed:\s*(\d{4}-\d\d-\d\d)\s*\|\s*status:\s*active\s*-->\s*\n\s*[-*]\s+(.*(?:\n[ \t]+\S.*)*)`)
 )
 
 // directives passes on the active statements of a text whose statements have a date and
 // a status; false: it is no such text.
 func (o output) directives(markdown string, like Fact) bool {
-	if !observed.MatchString(markdown) {
+	if !observed().MatchString(markdown) {
 		return false
 	}
-	for _, m := range directive.FindAllStringSubmatch(markdown, -1) {
+	for _, m := range directive().FindAllStringSubmatch(markdown, -1) {
 		like.Text = strings.Join(strings.Fields(m[2]), " ")
 		like.At, _ = time.Parse(time.DateOnly, m[1]) // zero, unknown, if invalid
 		o.fact(like)

@@ -286,7 +286,7 @@ func notesOf(a *Archive, name, divider string, out output) {
 		out.left(name, persona)
 		return
 	}
-	if dated.MatchString(base) {
+	if dated().MatchString(base) {
 		out.left(name, "it is a note of a day, whose conversations come in themselves")
 		return
 	}

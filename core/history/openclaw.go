@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // openclawEntry is an entry of a session of OpenClaw. Entries form a tree, whose current
@@ -43,9 +43,9 @@ type openclaw struct {
 // earlier versions, and the memory in its workspaces.
 func readOpenClaw(a *Archive, bases []string, o Options, out output) error {
 	r := &openclaw{archive: a, out: out, people: map[string]int{}}
-	files := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" || archived.MatchString(base) })
+	files := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" || archived().MatchString(base) })
 	notes := a.find(func(base string) bool { // the workspace's memory, and what describes the agent
-		return slices.Contains([]string{"MEMORY.md", "USER.md", "SOUL.md", "IDENTITY.md"}, base) || dated.MatchString(base)
+		return slices.Contains([]string{"MEMORY.md", "USER.md", "SOUL.md", "IDENTITY.md"}, base) || dated().MatchString(base)
 	})
 	switch {
 	case a.main != "" && path.Ext(a.main) == ".sqlite":
@@ -54,7 +54,7 @@ func readOpenClaw(a *Archive, bases []string, o Options, out output) error {
 		bases, notes = nil, nil
 	}
 	notes = slices.DeleteFunc(notes, func(name string) bool {
-		return dated.MatchString(path.Base(name)) && path.Base(path.Dir(name)) != "memory"
+		return dated().MatchString(path.Base(name)) && path.Base(path.Dir(name)) != "memory"
 	})
 	if len(bases)+len(files)+len(notes) == 0 {
 		return fmt.Errorf("there is no session in it; give ~/.openclaw, or one of its .jsonl files")
@@ -83,8 +83,8 @@ const packedAway = "OpenClaw has packed it away; open it there, and copy the fol
 
 var (
 	// archived is the name of a session that was deleted or reset.
-	archived = regexp.MustCompile(`\.jsonl\.(deleted|reset)\.[^/]*$`)
-	dated    = regexp.MustCompile(`^\d{4}-\d\d-\d\d.*\.md$`)
+	archived = text.Pattern(`\.jsonl\.(deleted|reset)\.[^/]*$`)
+	dated    = text.Pattern(`^\d{4}-\d\d-\d\d.*\.md$`)
 )
 
 // openclawPerson returns the owner of a session by its key, or why it cannot be imported.
@@ -267,7 +267,7 @@ func openclawShown(each func(see func(openclawEntry)) error) (map[string]bool, e
 }
 
 // about matches OpenClaw's header of a message, which tells the model its origin.
-var about = regexp.MustCompile("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
+var about = text.Pattern("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
 
 // entry reads an entry of a session. why is the reason for leaving it out, if any.
 func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[string]bool, why string) error {
@@ -300,7 +300,7 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 		Role: m.Role, Place: place}
 	l.Text, l.Files = contents(m.Content, r.out)
 	if m.Role == core.RoleUser {
-		l.Text = strings.TrimSpace(about.ReplaceAllString(l.Text, ""))
+		l.Text = strings.TrimSpace(about().ReplaceAllString(l.Text, ""))
 	}
 	if l.Text == "" && len(l.Files) == 0 {
 		return nil // it only called a tool

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // openWebUIRow is an element of an export of Open WebUI: a chat, or a memory.
@@ -214,7 +214,7 @@ func textFile(name, text string) File {
 }
 
 // details matches the parts of an answer that Open WebUI shows folded.
-var details = regexp.MustCompile(`(?s)<details type="(\w+)"[^>]*>.*?</details>`)
+var details = text.Pattern(`(?s)<details type="(\w+)"[^>]*>.*?</details>`)
 
 // words returns the text of a message: that of its steps if it has any.
 func (m *openWebUIMessage) words(out output) (string, []File) {
@@ -235,9 +235,9 @@ func (m *openWebUIMessage) words(out output) (string, []File) {
 	}
 	text, files := contents(m.Content, out)
 	if len(m.Output) == 0 {
-		for _, d := range details.FindAllStringSubmatch(text, -1) {
+		for _, d := range details().FindAllStringSubmatch(text, -1) {
 			out.count(map[bool]string{true: reasoning, false: toolUse}[d[1] == "reasoning"])
 		}
 	}
-	return strings.TrimSpace(details.ReplaceAllString(text, "")), files
+	return strings.TrimSpace(details().ReplaceAllString(text, "")), files
 }

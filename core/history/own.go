@@ -305,8 +305,8 @@ func (d *digester) summary(s core.ExportedSummary) []any {
 		}
 	}
 	slices.Sort(covers)
-	text := reference.ReplaceAllStringFunc(s.Markdown, func(refs string) string {
-		return referenced.ReplaceAllStringFunc(refs, func(n string) string {
+	text := reference().ReplaceAllStringFunc(s.Markdown, func(refs string) string {
+		return referenced().ReplaceAllStringFunc(refs, func(n string) string {
 			id, _ := strconv.ParseInt(n, 10, 64) // one out of range names no message
 			return d.marks[core.MessageID(id)]
 		})

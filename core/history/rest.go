@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,16 +66,16 @@ func (r *run) covers(ids core.IDSet) core.IDSet {
 }
 
 var (
-	reference  = regexp.MustCompile(`\s?\[#\d+(?:,\s*#\d+)*\]`)
-	referenced = regexp.MustCompile(`\d+`)
+	reference  = text.Pattern(`\s?\[#\d+(?:,\s*#\d+)*\]`)
+	referenced = text.Pattern(`\d+`)
 )
 
 // references replaces the ids of messages in a summary by their new ones. Those that
 // were not imported are left out.
 func (r *run) references(markdown string) string {
-	return reference.ReplaceAllStringFunc(markdown, func(s string) string {
+	return reference().ReplaceAllStringFunc(markdown, func(s string) string {
 		var out []string
-		for _, n := range referenced.FindAllString(s, -1) {
+		for _, n := range referenced().FindAllString(s, -1) {
 			was, err := strconv.ParseInt(n, 10, 64)
 			if id := r.numbers[core.MessageID(was)]; err == nil && id > 0 {
 				out = append(out, "#"+strconv.FormatInt(int64(id), 10))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -272,12 +271,12 @@ func (s *Survey) Describe(w io.Writer, language string, zone *time.Location) {
 // Why returns the reason of a Left, or of Result.LeftOut, in a language.
 func Why(language, reason string) string { return say(language).why(reason) }
 
-var number = regexp.MustCompile(`\d+`)
+var number = text.Pattern(`\d+`)
 
 // why returns a reason in words. Text after a colon comes from the archive; a number is
 // %d in Reasons.
 func (t *texts) why(reason string) string {
-	if n := number.FindString(reason); n != "" {
+	if n := number().FindString(reason); n != "" {
 		if shown := t.Reasons[strings.Replace(reason, n, "%d", 1)]; shown != "" {
 			return strings.Replace(shown, "%d", n, 1)
 		}

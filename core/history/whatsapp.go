@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // readWhatsApp reads the text of an exported WhatsApp chat, alone or in a ZIP file with its files.
@@ -101,7 +103,7 @@ func (w *whatsapp) end() error {
 		return nil
 	}
 	w.attach(l)
-	l.Text = strings.TrimSpace(editedMark.ReplaceAllString(unmarked(l.Text), ""))
+	l.Text = strings.TrimSpace(editedMark().ReplaceAllString(unmarked(l.Text), ""))
 	if l.Text == "" && len(l.Files) == 0 {
 		w.left("it is empty")
 		return nil
@@ -123,17 +125,17 @@ func (w *whatsapp) number(l *Line) {
 }
 
 var (
-	speaker     = regexp.MustCompile(`^([^:]{1,120}?)\s?:\s(.*)$|^([^:]{1,120}?):$`)
-	attached    = regexp.MustCompile(`^<[^<>:]{2,30}\s?:\s?([^<>/\\]+\.[0-9A-Za-z]{1,5})>`)
-	parenthesis = regexp.MustCompile(`^([^/\\:*?"<>|\n]{1,150}\.[0-9A-Za-z]{1,5}) \([^()\n]{5,40}\)`)
-	omitted     = regexp.MustCompile(`^<[^<>:\n]{4,60}>$`)
-	editedMark  = regexp.MustCompile(
+	speaker     = text.Pattern(`^([^:]{1,120}?)\s?:\s(.*)$|^([^:]{1,120}?):$`)
+	attached    = text.Pattern(`^<[^<>:]{2,30}\s?:\s?([^<>/\\]+\.[0-9A-Za-z]{1,5})>`)
+	parenthesis = text.Pattern(`^([^/\\:*?"<>|\n]{1,150}\.[0-9A-Za-z]{1,5}) \([^()\n]{5,40}\)`)
+	omitted     = text.Pattern(`^<[^<>:\n]{4,60}>$`)
+	editedMark  = text.Pattern(
 		`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
 )
 
 // cutSpeaker splits a message into speaker and text. Notices have no speaker.
 func cutSpeaker(s string) (from, text string, ok bool) {
-	m := speaker.FindStringSubmatch(unmarked(s))
+	m := speaker().FindStringSubmatch(unmarked(s))
 	if m == nil {
 		return "", "", false
 	}
@@ -158,9 +160,9 @@ func unmarked(s string) string {
 // attach finds the file that the text of a message names.
 func (w *whatsapp) attach(l *Line) {
 	text := unmarked(l.Text)
-	for _, form := range []*regexp.Regexp{attached, parenthesis} {
+	for _, form := range []*regexp.Regexp{attached(), parenthesis()} {
 		m := form.FindStringSubmatchIndex(text)
-		if m == nil || form == parenthesis && !matches(attachedWords(), text[m[2]:m[1]]) {
+		if m == nil || form == parenthesis() && !matches(attachedWords(), text[m[2]:m[1]]) {
 			continue
 		}
 		name := text[m[2]:m[3]]
@@ -172,7 +174,7 @@ func (w *whatsapp) attach(l *Line) {
 	first, caption, _ := strings.Cut(text, "\n")
 	kind := ""
 	switch {
-	case omitted.MatchString(first) && !editedMark.MatchString(first):
+	case omitted().MatchString(first) && !editedMark().MatchString(first):
 		kind = "file"
 	case strings.HasPrefix(l.Text, "\u200e"):
 		kind = omittedKind(first)

@@ -1,11 +1,12 @@
 package history
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // head is the beginning of a message in a WhatsApp chat: its time, and the rest.
@@ -20,7 +21,7 @@ type head struct {
 
 // headForm matches a head: [date, time] or date, time - , with the words of languages
 // between the two and around the hour.
-var headForm = regexp.MustCompile(
+var headForm = text.Pattern(
 	`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(?:à |a las |alle |klo |kl\. |at |um |om |в )?` +
 		`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,6}(?:\s[^\d\s\[\]:,\-–]{1,3})?))?(\]\s|\s[-–]\s|,\s)`)
 
@@ -32,7 +33,7 @@ func parseHead(line string) (h head, ok bool) {
 	}
 	n := min(len(plain), 120)
 	front := unmarkedSpaces(plain[:n])
-	m := headForm.FindStringSubmatch(front)
+	m := headForm().FindStringSubmatch(front)
 	if m == nil || (m[1] == "[") != (m[11][0] == ']') {
 		return h, false
 	}

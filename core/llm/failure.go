@@ -8,12 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Failure is an error that a model server reported. Status and Header are zero if
@@ -42,14 +42,14 @@ func (f Failure) Error() *core.ModelError {
 }
 
 var (
-	tooLong = regexp.MustCompile(
+	tooLong = text.Pattern(
 		`(?i)context.?(length|window|size)|maximum context|too many (input )?tokens|(prompt|input) is too long|reduce the length|too large for model`)
-	noModel = regexp.MustCompile(
+	noModel = text.Pattern(
 		`(?i)model.?not.?found|model .{0,80}(does not exist|not found|is not available)|unknown model|invalid model`)
-	noMoney = regexp.MustCompile(`(?i)insufficient_quota|credit balance|billing`)
-	tooBusy = regexp.MustCompile(`(?i)rate.?limit|too many requests|quota`)
-	badKey  = regexp.MustCompile(`(?i)authentication|permission_error|invalid.?api.?key|unauthorized`)
-	serving = regexp.MustCompile(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
+	noMoney = text.Pattern(`(?i)insufficient_quota|credit balance|billing`)
+	tooBusy = text.Pattern(`(?i)rate.?limit|too many requests|quota`)
+	badKey  = text.Pattern(`(?i)authentication|permission_error|invalid.?api.?key|unauthorized`)
+	serving = text.Pattern(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
 )
 
 // kind decides by the status, and by the message if the status is ambiguous.
@@ -57,22 +57,22 @@ func (f Failure) kind() (core.ModelErrorKind, string) {
 	words := f.Code + " " + f.Message
 	switch {
 	case (f.Status == 0 || f.Status == 400 || f.Status == 413 || f.Status == 422 || f.Status == 500) &&
-		tooLong.MatchString(words):
+		tooLong().MatchString(words):
 		return core.ModelTooLong,
 			"the prompt is longer than the model's context window; lower context.total_tokens or use a model with a larger window"
-	case f.Status == 402, (f.Status == 400 || f.Status == 429) && noMoney.MatchString(words):
+	case f.Status == 402, (f.Status == 400 || f.Status == 429) && noMoney().MatchString(words):
 		return core.ModelBusy, "the account has no credit or quota left; check the plan with the provider"
-	case f.Status == 429, f.Status == 0 && tooBusy.MatchString(words):
+	case f.Status == 429, f.Status == 0 && tooBusy().MatchString(words):
 		return core.ModelBusy, "the provider's rate limit is reached; it is tried again later"
-	case f.Status == 401, f.Status == 403, f.Status == 0 && badKey.MatchString(words):
+	case f.Status == 401, f.Status == 403, f.Status == 0 && badKey().MatchString(words):
 		return core.ModelAuth, "the provider refused the key; check llm.api_key and what it may use"
 	case f.Status == 404 || f.Status == 405 || f.Status == 410 || f.Status/100 == 3, (f.Status == 400 || f.Status == 0) &&
-		noModel.MatchString(words):
+		noModel().MatchString(words):
 		return core.ModelConfig,
 			"the address or the model does not exist; check llm.base_url (it often ends in /v1) and llm.model"
 	case f.Status == 413:
 		return core.ModelTooLong, "the request is too large for the server"
-	case f.Status == 408, f.Status == 409, f.Status == 425, f.Status >= 500, f.Status == 0 && serving.MatchString(words):
+	case f.Status == 408, f.Status == 409, f.Status == 425, f.Status >= 500, f.Status == 0 && serving().MatchString(words):
 		return core.ModelDown, "the model server has a problem; it is tried again later"
 	case f.Status == 0:
 		return core.ModelDown, "the model server broke off with an error"
@@ -81,8 +81,8 @@ func (f Failure) kind() (core.ModelErrorKind, string) {
 }
 
 var (
-	keyLike   = regexp.MustCompile(`\b(sk|key|xai|gsk|pk|rk)[-_][A-Za-z0-9*_-]{6,}`)
-	quotation = regexp.MustCompile(`"[^"]{40,}"|'[^']{40,}'|` + "`[^`]{40,}`")
+	keyLike   = text.Pattern(`\b(sk|key|xai|gsk|pk|rk)[-_][A-Za-z0-9*_-]{6,}`)
+	quotation = text.Pattern(`"[^"]{40,}"|'[^']{40,}'|` + "`[^`]{40,}`")
 )
 
 // said returns the quotable part of the server's message.
@@ -92,8 +92,8 @@ func (f Failure) said() string {
 	if f.Secret != "" {
 		text = strings.ReplaceAll(text, f.Secret, "[key]")
 	}
-	text = keyLike.ReplaceAllString(text, "[key]")
-	text = quotation.ReplaceAllString(text, `"…"`)
+	text = keyLike().ReplaceAllString(text, "[key]")
+	text = quotation().ReplaceAllString(text, `"…"`)
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}

@@ -2,11 +2,11 @@ package remind
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/when"
 )
 
@@ -173,15 +173,15 @@ func (r *reader) nextSpan(i int, f *found) int {
 }
 
 var (
-	dayNumber = regexp.MustCompile(`^(\d{1,2})(st|nd|rd|th|er|e|eme)?$`)
-	yearWord  = regexp.MustCompile(`^(\d{4})$`)
-	slashed   = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?$`)
-	pointed   = regexp.MustCompile(`^(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})?$`)
+	dayNumber = text.Pattern(`^(\d{1,2})(st|nd|rd|th|er|e|eme)?$`)
+	yearWord  = text.Pattern(`^(\d{4})$`)
+	slashed   = text.Pattern(`^(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?$`)
+	pointed   = text.Pattern(`^(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})?$`)
 )
 
 // dayNumberOf reads 3, 3rd, 1er, first.
 func dayNumberOf(w string) (n int, ordinal, ok bool) {
-	if m := dayNumber.FindStringSubmatch(w); m != nil {
+	if m := dayNumber().FindStringSubmatch(w); m != nil {
 		return atoi(m[1]), m[2] != "", true
 	}
 	n, ok = ordinals[w]
@@ -236,7 +236,7 @@ func (r *reader) monthDay(i int, f *found) int {
 		n = 2 + the
 	}
 	f.date = date{kind: calendarly, month: m, day: d}
-	if y := yearWord.FindStringSubmatch(r.word(i + n)); y != nil && atoi(y[1]) >= 1900 {
+	if y := yearWord().FindStringSubmatch(r.word(i + n)); y != nil && atoi(y[1]) >= 1900 {
 		f.date.year = atoi(y[1])
 		n++
 	}
@@ -247,9 +247,9 @@ func (r *reader) monthDay(i int, f *found) int {
 // only at the start of a text or after on or le, because 1/2 has other meanings.
 func (r *reader) numeric(i int, f *found) int {
 	lead := max(r.any(i, "on the", "on", "le", "du"), r.german(i, "am", "bis zum", "zum"))
-	m := slashed.FindStringSubmatch(r.word(i + lead))
+	m := slashed().FindStringSubmatch(r.word(i + lead))
 	if m == nil {
-		m = pointed.FindStringSubmatch(r.word(i + lead))
+		m = pointed().FindStringSubmatch(r.word(i + lead))
 	}
 	if m == nil || m[3] == "" && lead == 0 && i > 0 {
 		return 0

@@ -1,10 +1,11 @@
 package remind
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // Forms that only German has.
@@ -23,7 +24,7 @@ func (r *reader) german(i int, phrases ...string) int {
 
 // isHalf reports whether a word is am or pm. In German am precedes a day.
 func (r *reader) isHalf(i int) bool {
-	return halfSuffix.MatchString(r.word(i)) && r.german(i, "am") == 0
+	return halfSuffix().MatchString(r.word(i)) && r.german(i, "am") == 0
 }
 
 // apart splits a weekday and a part of the day that German joins, such as Freitagabend. It
@@ -88,7 +89,7 @@ func (r *reader) yearly(i int, f *found) int {
 	return n + on
 }
 
-var pointedTime = regexp.MustCompile(`^(\d{1,2})[.:](\d{2})$`)
+var pointedTime = text.Pattern(`^(\d{1,2})[.:](\d{2})$`)
 
 // inGerman reads 9 Uhr 30, 9.30 Uhr, halb zehn, Viertel nach neun, zehn vor acht,
 // fünf vor halb neun, Mittag.
@@ -96,7 +97,7 @@ func (r *reader) inGerman(i int) (minutes, n int) {
 	if n := r.any(i, "zu mittag", "mittags", "mittag"); n > 0 {
 		return 12 * 60, n
 	}
-	if m := pointedTime.FindStringSubmatch(r.word(i)); m != nil && r.is(i+1, "uhr") > 0 {
+	if m := pointedTime().FindStringSubmatch(r.word(i)); m != nil && r.is(i+1, "uhr") > 0 {
 		if minutes, ok := clockOf(atoi(m[1]), atoi(m[2]), ""); ok {
 			return minutes, 2
 		}

@@ -9,7 +9,6 @@ package remind
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -71,7 +70,7 @@ type token struct {
 	start, end int
 }
 
-var dotted = regexp.MustCompile(`^\d{1,2}\.\d{1,2}\.$|^[ap]\.m\.$`)
+var dotted = text.Pattern(`^\d{1,2}\.\d{1,2}\.$|^[ap]\.m\.$`)
 
 func tokenize(said string) []token {
 	var out []token
@@ -86,12 +85,12 @@ func tokenize(said string) []token {
 			end = start + n
 		}
 		w := text.Fold(said[start:end])
-		if !dotted.MatchString(w) {
+		if !dotted().MatchString(w) {
 			w = strings.TrimRight(w, ".:!?")
 		}
 		bare := strings.Trim(w, ",;()\"«»“”")
 		stop := start + len(strings.TrimRight(said[start:end], ".!?"))
-		if dotted.MatchString(bare) || bare == "" || strings.TrimSpace(said[end:]) == "" {
+		if dotted().MatchString(bare) || bare == "" || strings.TrimSpace(said[end:]) == "" {
 			stop = end
 		}
 		for w := range strings.FieldsSeq(apart(bare)) {
@@ -211,10 +210,10 @@ func (s stretch) weight() int {
 }
 
 var (
-	stranded = regexp.MustCompile(`\s+\.(\s|$)`)
-	asked    = regexp.MustCompile(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t|bitte)$`)
-	doubled  = regexp.MustCompile(`\s{2,}`)
-	opening  = regexp.MustCompile(
+	stranded = text.Pattern(`\s+\.(\s|$)`)
+	asked    = text.Pattern(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t|bitte)$`)
+	doubled  = text.Pattern(`\s{2,}`)
+	opening  = text.Pattern(
 		`(?i)^(?:(?:bitte )?erinner[en]? mich(?: bitte)?(?: daran)?,?(?: an| dass)?(?: |$)|(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
 )
 
@@ -232,18 +231,18 @@ func without(text string, tokens []token, used []stretch) string {
 			b.WriteByte(text[i])
 		}
 	}
-	rest := doubled.ReplaceAllStringFunc(b.String(), func(blank string) string {
+	rest := doubled().ReplaceAllStringFunc(b.String(), func(blank string) string {
 		if strings.Contains(blank, "\n") {
 			return "\n"
 		}
 		return " "
 	})
-	rest = stranded.ReplaceAllString(rest, ".$1")
+	rest = stranded().ReplaceAllString(rest, ".$1")
 	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:.-–—", r) }
 	rest = strings.TrimRightFunc(strings.TrimLeftFunc(rest, edge), func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(",;:-–—", r)
 	})
-	return strings.TrimSpace(asked.ReplaceAllString(opening.ReplaceAllString(rest, ""), ""))
+	return strings.TrimSpace(asked().ReplaceAllString(opening().ReplaceAllString(rest, ""), ""))
 }
 
 // The words of times in English, French and German, folded. All languages are read whatever

@@ -146,7 +146,7 @@ func (r *reader) eachUnit(i int, f *found) int {
 	}
 	w := r.word(i + lead)
 	u := units[w]
-	if m := compact.FindStringSubmatch(r.word(i)); m != nil && units[m[2]] != 0 {
+	if m := compact().FindStringSubmatch(r.word(i)); m != nil && units[m[2]] != 0 {
 		n, u, lead, w = atoi(m[1]), units[m[2]], 0, m[2]
 	}
 	if u == 0 || lead == 0 && len(w) == 1 && n == 1 {

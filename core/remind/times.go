@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // expression reads a cron expression.
@@ -26,12 +27,12 @@ func (r *reader) expression(i int, f *found, going bool) int {
 	return 5
 }
 
-var isoDate = regexp.MustCompile(`^(\d{4})-(\d{1,2})-(\d{1,2})(?:t(.+))?$`)
+var isoDate = text.Pattern(`^(\d{4})-(\d{1,2})-(\d{1,2})(?:t(.+))?$`)
 
 // stamp reads 2026-11-23, 2026-11-23T08:00 and, with a zone, an instant.
 func (r *reader) stamp(i int, f *found, _ bool) int {
 	n := r.any(i, "on", "le", "the")
-	m := isoDate.FindStringSubmatch(r.word(i + n))
+	m := isoDate().FindStringSubmatch(r.word(i + n))
 	if m == nil || f.date.kind != noDate || f.whole() {
 		return 0
 	}
@@ -60,15 +61,15 @@ func atoi(s string) int {
 }
 
 var (
-	colonTime  = regexp.MustCompile(`^(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?(am|pm|a\.m\.?|p\.m\.?|h)?$`)
-	hTime      = regexp.MustCompile(`^(\d{1,2})h(\d{2})?(?:min)?$`)
-	halfDay    = regexp.MustCompile(`^(\d{1,2})(?:\.(\d{2}))?(am|pm|a\.m\.?|p\.m\.?)$`)
-	halfSuffix = regexp.MustCompile(`^(am|pm|a\.m\.?|p\.m\.?)$`)
+	colonTime  = text.Pattern(`^(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?(am|pm|a\.m\.?|p\.m\.?|h)?$`)
+	hTime      = text.Pattern(`^(\d{1,2})h(\d{2})?(?:min)?$`)
+	halfDay    = text.Pattern(`^(\d{1,2})(?:\.(\d{2}))?(am|pm|a\.m\.?|p\.m\.?)$`)
+	halfSuffix = text.Pattern(`^(am|pm|a\.m\.?|p\.m\.?)$`)
 )
 
 // clockWord reads a time of day in one word; sure means that the word has no other meaning.
 func clockWord(w string) (minutes int, sure, ok bool) {
-	for _, form := range []*regexp.Regexp{colonTime, hTime, halfDay} {
+	for _, form := range []*regexp.Regexp{colonTime(), hTime(), halfDay()} {
 		if m := form.FindStringSubmatch(w); m != nil {
 			suffix := ""
 			if len(m) > 3 {
@@ -251,9 +252,9 @@ func (r *reader) part(i int, f *found, going bool) int {
 }
 
 var (
-	compact  = regexp.MustCompile(`^(\d{1,5})([a-z]+)$`)
-	hourMin  = regexp.MustCompile(`^(\d{1,3})h(\d{2})(?:min|m)?$`)
-	fraction = regexp.MustCompile(`^(\d{1,4})[.,](\d)$`)
+	compact  = text.Pattern(`^(\d{1,5})([a-z]+)$`)
+	hourMin  = text.Pattern(`^(\d{1,3})h(\d{2})(?:min|m)?$`)
+	fraction = text.Pattern(`^(\d{1,4})[.,](\d)$`)
 )
 
 // span reads a time from now: in 20 minutes, dans une heure et demie, 2 days from now; at the
@@ -280,7 +281,7 @@ func (r *reader) span(i int, f *found, going bool) int {
 // lengthy reports whether an amount cannot be a time of day: 20 min, but not 9 heures.
 func (r *reader) lengthy(i int) bool {
 	w := r.word(i + 1)
-	if m := compact.FindStringSubmatch(r.word(i)); m != nil {
+	if m := compact().FindStringSubmatch(r.word(i)); m != nil {
 		w = m[2]
 	}
 	return units[w] != 0 && w != "h" && w != "heure" && w != "heures" && w != "uhr" && len(w) > 1
@@ -328,11 +329,11 @@ func (r *reader) amount(i int, f *found) int {
 		}
 	}
 	w := r.word(i)
-	if m := hourMin.FindStringSubmatch(w); m != nil {
+	if m := hourMin().FindStringSubmatch(w); m != nil {
 		f.delta += time.Duration(atoi(m[1]))*time.Hour + time.Duration(atoi(m[2]))*time.Minute
 		return 1
 	}
-	if m := compact.FindStringSubmatch(w); m != nil && units[m[2]] != 0 {
+	if m := compact().FindStringSubmatch(w); m != nil && units[m[2]] != 0 {
 		f.after(float64(atoi(m[1])), units[m[2]])
 		return 1
 	}
@@ -347,7 +348,7 @@ func (r *reader) amount(i int, f *found) int {
 
 // quantity parses a number, at most 99,999.
 func quantity(w string) (float64, bool) {
-	if m := fraction.FindStringSubmatch(w); m != nil {
+	if m := fraction().FindStringSubmatch(w); m != nil {
 		return float64(atoi(m[1])) + float64(atoi(m[2]))/10, true
 	}
 	if n, err := strconv.Atoi(w); err == nil && n > 0 && n < 100_000 {

@@ -25,7 +25,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/text/feature/plural"
 )
 
@@ -78,32 +78,46 @@ func Locale(variable func(name string) string) string {
 // function panics at its first use if a catalogue lacks a text or has an unknown one:
 // like in regexp.MustCompile, that is an error in the source.
 func In[T any](section string) func(tag string) *T {
-	filled := sync.OnceValue(func() map[string]*T {
-		out := map[string]*T{}
-		for _, language := range languages() {
-			out[language] = new(T)
-			if err := Fill(language, section, out[language]); err != nil {
-				panic(err)
-			}
+	filled := each(func(language string) *T {
+		out := new(T)
+		if err := Fill(language, section, out); err != nil {
+			panic(err)
 		}
 		return out
 	})
-	return func(tag string) *T { return filled()[Match(tag)] }
+	return func(tag string) *T { return filled(Match(tag)) }
+}
+
+// each returns a function that calls make for a language at its first use. It returns the zero
+// value for a language without a catalogue.
+func each[T any](make func(language string) T) func(language string) (one T) {
+	all := sync.OnceValue(func() map[string]func() T {
+		out := map[string]func() T{}
+		for _, language := range languages() {
+			out[language] = sync.OnceValue(func() T { return make(language) })
+		}
+		return out
+	})
+	return func(language string) (one T) {
+		if of, ok := all()[language]; ok {
+			one = of()
+		}
+		return one
+	}
 }
 
 // catalogue is the content of one file: texts, tables and lists by their keys.
 type catalogue = map[string]any
 
-var catalogues = sync.OnceValue(func() map[string]catalogue {
-	out := map[string]catalogue{}
-	for _, language := range languages() {
-		var c catalogue
-		if _, err := toml.DecodeFS(files, language+".toml", &c); err != nil {
-			panic(fmt.Errorf("words: %s.toml: %w", language, err))
-		}
-		out[language] = c
+var catalogues = each(func(language string) (c catalogue) {
+	text, err := files.ReadFile(language + ".toml")
+	if err == nil {
+		err = toml.Unmarshal(text, &c)
 	}
-	return out
+	if err != nil {
+		panic(fmt.Errorf("words: %s.toml: %w", language, err))
+	}
+	return c
 })
 
 // Headings returns a day's summary with its headings in a language. Stored summaries
@@ -138,8 +152,8 @@ var say = In[headings]("headings")
 // sign_in_as. Fields are strings, Counted, Ranked, lists of strings, structs, and maps of
 // strings to any of them. A key without a field and a field without a key are errors.
 func Fill(language, section string, into any) error {
-	c, ok := catalogues()[language]
-	if !ok {
+	c := catalogues(language)
+	if c == nil {
 		return fmt.Errorf("words: there is no %s.toml", language)
 	}
 	table := any(c)

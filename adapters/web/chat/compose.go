@@ -8,13 +8,13 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -199,7 +199,7 @@ func placeholder(a core.Attachment) string {
 	return "[document " + a.Name + "]"
 }
 
-var nonces = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
+var nonces = text.Pattern(`^[A-Za-z0-9_-]{16,64}$`)
 
 // readForm reads a posted message with its files, within the limits.
 func (r *Room) readForm(v *web.Visit) (form, error) {
@@ -219,7 +219,7 @@ func (r *Room) readForm(v *web.Visit) (form, error) {
 		}
 		return f, v.BadForm(err)
 	}
-	if !nonces.MatchString(f.nonce) {
+	if !nonces().MatchString(f.nonce) {
 		return f, v.BadForm(errors.New("no nonce"))
 	}
 	return f, nil

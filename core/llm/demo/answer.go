@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -20,14 +20,14 @@ const (
 )
 
 var (
-	timeMark   = regexp.MustCompile(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
-	earlierDay = regexp.MustCompile(
+	timeMark   = text.Pattern(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
+	earlierDay = text.Pattern(
 		`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
 			`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b` +
 			`|(?i)\b(gestern|vorgestern|neulich|letzte[nrs]? (woche|monat|jahr|mal|nacht)|vor \pL+ (tagen|wochen|monaten)|am (montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|erinnerst|im (januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember))\b`)
-	shortGreeting = regexp.MustCompile(
+	shortGreeting = text.Pattern(
 		`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou|hallo|guten (morgen|tag|abend))\b`)
-	isoDate = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+	isoDate = text.Pattern(`\b\d{4}-\d{2}-\d{2}\b`)
 )
 
 // view is what the model sees in a prompt.
@@ -58,7 +58,7 @@ func look(req core.ModelRequest) *view {
 				v.seen = append(v.seen, quote{text: v.question})
 			}
 			text, _, _ := strings.Cut(m.Content, filesMark)
-			v.question, v.result = strings.TrimSpace(timeMark.ReplaceAllString(text, "")), ""
+			v.question, v.result = strings.TrimSpace(timeMark().ReplaceAllString(text, "")), ""
 		}
 	}
 	v.phrases = say(language(v.question))
@@ -71,7 +71,7 @@ func notes(m core.ModelMessage) []quote {
 	for _, note := range dataLines(m) {
 		for line := range strings.Lines(note.Text) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				out = append(out, quote{references.ReplaceAllString(strings.TrimPrefix(line, "- "), ""), true})
+				out = append(out, quote{references().ReplaceAllString(strings.TrimPrefix(line, "- "), ""), true})
 			}
 		}
 	}
@@ -83,12 +83,12 @@ func notes(m core.ModelMessage) []quote {
 func answer(v *view) core.ModelMessage {
 	first, _, _ := strings.Cut(strings.ToLower(v.question), " ")
 	isQuestion := strings.Contains(v.question, "?") || holds(questionWords, first)
-	found, earlier := v.find(), earlierDay.MatchString(v.question)
+	found, earlier := v.find(), earlierDay().MatchString(v.question)
 	text := found
 	switch {
 	case v.result != "":
 		text = v.hits()
-	case v.question == "" || !isQuestion && len(v.question) < 40 && shortGreeting.MatchString(v.question):
+	case v.question == "" || !isQuestion && len(v.question) < 40 && shortGreeting().MatchString(v.question):
 		text = v.Hello
 	case !isQuestion:
 		text = fmt.Sprintf(v.Heard, excerpt(v.question))
@@ -103,11 +103,11 @@ func answer(v *view) core.ModelMessage {
 }
 
 func (v *view) searchCall() core.ToolCall {
-	query := cmp.Or(strings.Join(contentWords(earlierDay.ReplaceAllString(v.question, " ")), " "), v.question)
+	query := cmp.Or(strings.Join(contentWords(earlierDay().ReplaceAllString(v.question, " ")), " "), v.question)
 	arguments := core.DataLine(struct {
 		Query string `json:"query"`
 		Day   string `json:"day,omitempty"`
-	}{query, isoDate.FindString(v.question)})
+	}{query, isoDate().FindString(v.question)})
 	return core.ToolCall{ID: "demo_search", Name: searchTool, Arguments: arguments}
 }
 

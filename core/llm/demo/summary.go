@@ -14,11 +14,11 @@ import (
 const mostBullets = 5 // of a section
 
 var (
-	references  = regexp.MustCompile(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
-	sentenceEnd = regexp.MustCompile(`[.!?…]+\s+`)
+	references  = text.Pattern(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
+	sentenceEnd = text.Pattern(`[.!?…]+\s+`)
 	// fact matches a digit, and a capital letter within a sentence, except "I".
-	fact   = regexp.MustCompile(`\p{Nd}|\s\p{Lu}[^\s'’]`)
-	fenced = regexp.MustCompile("(?ms)^\\s*```.*?(^\\s*```[^\n]*$|\\z)")
+	fact   = text.Pattern(`\p{Nd}|\s\p{Lu}[^\s'’]`)
+	fenced = text.Pattern("(?ms)^\\s*```.*?(^\\s*```[^\n]*$|\\z)")
 )
 
 // sections are in their fixed order, after the narrative.
@@ -127,7 +127,7 @@ func (d *digest) keep(markdown string) {
 			heading = title
 		case heading == "Summary" && line != "" && d.narrative == "":
 			d.narrative = line
-		case isBullet && slices.Contains(sections, heading) && references.MatchString(point):
+		case isBullet && slices.Contains(sections, heading) && references().MatchString(point):
 			d.add(heading, point)
 		}
 	}
@@ -141,7 +141,7 @@ func (d *digest) add(section, bullet string) {
 
 func sentences(text string) []string {
 	var out []string
-	for s := range strings.Lines(sentenceEnd.ReplaceAllString(text, "$0\n")) {
+	for s := range strings.Lines(sentenceEnd().ReplaceAllString(text, "$0\n")) {
 		if s = strings.TrimSpace(s); s != "" {
 			out = append(out, s)
 		}
@@ -177,9 +177,9 @@ func compress(messages []core.ModelMessage) string {
 			continue
 		}
 		var kept []string
-		for _, s := range sentences(fenced.ReplaceAllString(l.Text, "")) {
+		for _, s := range sentences(fenced().ReplaceAllString(l.Text, "")) {
 			// A token is at least about three letters.
-			if need := len(s)/3 + 1; need <= l.Most && (fact.MatchString(s) || sectionOf(s) != "") {
+			if need := len(s)/3 + 1; need <= l.Most && (fact().MatchString(s) || sectionOf(s) != "") {
 				kept, l.Most = append(kept, s), l.Most-need
 			}
 		}

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -154,10 +154,10 @@ func plain(err error) error {
 }
 
 var (
-	tooLarge = regexp.MustCompile(
+	tooLarge = text.Pattern(
 		`(?i)too large to process|too long|(exceeds?|larger than) .{0,40}(length|context|tokens|batch)|token limit`)
-	aboutSize   = regexp.MustCompile(`(?i)dimension|matryoshka`)
-	noEmbedding = regexp.MustCompile(`(?i)pooling|does not support embeddings|not an? embedding`)
+	aboutSize   = text.Pattern(`(?i)dimension|matryoshka`)
+	noEmbedding = text.Pattern(`(?i)pooling|does not support embeddings|not an? embedding`)
 )
 
 // refused returns the error of an answer with a bad status.
@@ -165,13 +165,13 @@ func (c *client) refused(resp *http.Response) error {
 	f := llm.Refusal(resp, c.APIKey)
 	e := f.Error()
 	switch {
-	case noEmbedding.MatchString(f.Message):
+	case noEmbedding().MatchString(f.Message):
 		e = advise(core.ModelConfig,
 			"the server makes no embeddings with this model; start llama-server with --embeddings --pooling mean, or use an embedding model", f.Status)
 	case e.Kind == core.ModelTooLong, (f.Status == 400 || f.Status == 422 || f.Status == 500) &&
-		tooLarge.MatchString(f.Message):
+		tooLarge().MatchString(f.Message):
 		e = advise(core.ModelTooLong, "a text is longer than the embedding model can read", f.Status)
-	case e.Kind == core.ModelRejected && aboutSize.MatchString(f.Message):
+	case e.Kind == core.ModelRejected && aboutSize().MatchString(f.Message):
 		e = advise(core.ModelConfig,
 			"the model cannot make vectors of that length; set embeddings.dimensions to 0, or use another model", f.Status)
 	case f.Status == http.StatusNotImplemented:

@@ -15,13 +15,13 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -129,7 +129,7 @@ func (m *model) post(ctx context.Context, req core.ModelRequest, lacks parameter
 	return resp, nil
 }
 
-var unknownParameter = regexp.MustCompile(
+var unknownParameter = text.Pattern(
 	`(?i)unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated`)
 
 // refusedParameter returns the optional parameter that a refusal names as
@@ -137,7 +137,7 @@ var unknownParameter = regexp.MustCompile(
 func refusedParameter(f llm.Failure, lacks parameter) parameter {
 	text := f.Code + " " + f.Message
 	refused := f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity
-	if !refused || !unknownParameter.MatchString(text) {
+	if !refused || !unknownParameter().MatchString(text) {
 		return 0
 	}
 	var found parameter
