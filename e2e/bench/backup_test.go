@@ -19,7 +19,7 @@ func TestBenchBackup(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			w := e2etest.NewTown(t, database)
 			w.UseModel(e2etest.StartModel(t, 20*time.Millisecond)) // before each chunk: faster than any real model
@@ -50,10 +50,7 @@ func TestBenchBackup(t *testing.T) {
 			w.Settle(l, g)
 			g.Stop()
 			file, _ := filepath.Glob(filepath.Join(dir, "*.zst"))
-			there := w.Elsewhere("")
-			if database != "" {
-				there = w.Elsewhere(e2etest.NewSchema(t))
-			}
+			there := w.Empty()
 			began = time.Now()
 			there.MustRun("restore", file[0])
 			t.Logf("restored in %s", time.Since(began).Round(100*time.Millisecond))

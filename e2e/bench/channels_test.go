@@ -60,7 +60,7 @@ func TestBenchAcknowledging(t *testing.T) {
 func stalled(t *testing.T, engine string) (*e2etest.Town, *e2etest.Gateway) {
 	database := ""
 	if engine == "postgres" {
-		database = e2etest.NewSchema(t)
+		database = e2etest.NewStore(t)
 	}
 	w := e2etest.NewTown(t, database)
 	w.UseModel(e2etest.StartModel(t, time.Hour))
@@ -115,7 +115,7 @@ func TestBenchMatrixAfterDowntime(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			h := e2etest.NewHomeserver(t, false)
 			w := e2etest.NewTown(t, database)

@@ -65,7 +65,7 @@ func TestBenchImport(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			w := e2etest.NewTown(t, database)
 			w.Start().Stop()

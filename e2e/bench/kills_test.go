@@ -84,7 +84,7 @@ func TestSoakKills(t *testing.T) {
 // which fail redirects everything.
 func attended(t *testing.T) (w *e2etest.Town, fail func()) {
 	if !*failover {
-		return e2etest.NewTown(t, e2etest.NewSchema(t)), nil
+		return e2etest.NewTown(t, e2etest.NewStore(t)), nil
 	}
 	s := e2etest.NewServers(t)
 	w = e2etest.NewTown(t, s.PrimaryURL)

@@ -20,7 +20,7 @@ func TestBenchLong(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			w := e2etest.NewTown(t, database)
 			w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000",

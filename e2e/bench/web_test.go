@@ -33,7 +33,7 @@ func TestBenchPageTimes(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			w := e2etest.NewTown(t, database)
 			g := w.Start()
@@ -164,7 +164,7 @@ func TestBenchPageFirstWord(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			w := e2etest.NewTown(t, database)
 			base, said := firstToken(t)
@@ -260,7 +260,7 @@ func TestBenchPageFollowers(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			database := ""
 			if engine == "postgres" {
-				database = e2etest.NewSchema(t)
+				database = e2etest.NewStore(t)
 			}
 			w := e2etest.NewTown(t, database)
 			w.UseModel(e2etest.StartModel(t, 10*time.Millisecond))

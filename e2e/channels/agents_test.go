@@ -169,7 +169,7 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 // Each key is polled by one process, and soon after its death by the other.
 func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	s := w.OnAgents()
 	keys := map[string]string{e2etest.AdaKey: e2etest.Erin, e2etest.DaveKey: e2etest.Dave,
 		"key-of-franks-agent": e2etest.Frank}

@@ -151,7 +151,7 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	bot := w.OnMatrix(h)
 	w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=10s")
 	first := w.Start()

@@ -98,8 +98,8 @@ func fileHit(result string) string {
 func TestAWeekGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, stores := range map[string][2]func(*testing.T) string{
-		"sqlite to postgres": {func(*testing.T) string { return "" }, e2etest.NewSchema},
-		"postgres to sqlite": {e2etest.NewSchema, func(*testing.T) string { return "" }},
+		"sqlite to postgres": {func(*testing.T) string { return "" }, e2etest.NewStore},
+		"postgres to sqlite": {e2etest.NewStore, func(*testing.T) string { return "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -60,7 +60,7 @@ func forged(t *testing.T, file string, change func(manifest map[string]any)) str
 // contained SQL.
 func TestAttackAManifestRunsNothing(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
 	w.Telegram.Say(e2etest.Ada, "hello")
 	w.Sent(e2etest.Ada, 1)
@@ -104,7 +104,7 @@ func TestAttackAManifestRunsNothing(t *testing.T) {
 			tableOf(m, "messages")["name"] = "goose_db_version"
 		}, ""},
 	} {
-		there := w.Elsewhere(e2etest.NewSchema(t))
+		there := w.Empty()
 		out, err := there.Run("restore", forged(t, file, c.change))
 		if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %s %v", name, out, err)

@@ -45,7 +45,7 @@ func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
 		}
 		g.Stop()
 		for n, file := range files {
-			there := w.Elsewhere(database(t))
+			there := w.Empty()
 			if out := there.MustRun("restore", file); !strings.Contains(out, "1 attachment.") {
 				t.Errorf("got output %s", out)
 			}
@@ -58,7 +58,7 @@ func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
 // restored: a backup contains only rows, and nothing would create the tables.
 func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
 	l := w.Ledger()
 	_, err := l.DB.Exec(`CREATE TABLE others (id bigint PRIMARY KEY, name varchar(20) NOT NULL);
@@ -66,7 +66,7 @@ func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	e2etest.Must(t, err)
 	file := w.BackUp(t.TempDir())
 	g.Stop()
-	there := w.Elsewhere(e2etest.NewSchema(t))
+	there := w.Empty()
 	if out := there.MustRun("restore", file); !strings.Contains(out,
 		`Left out: the table "others": it is no table of everthread.`) {
 		t.Errorf("got output %s", out)
@@ -120,7 +120,7 @@ func TestARestoreThatIsKilledIsBegunAnew(t *testing.T) {
 		file := w.BackUp(t.TempDir())
 		g.Stop()
 		for n, step := range []string{"restore begun", "restore unpacked", "restore aside", "restore placed"} {
-			there := w.Elsewhere(database(t))
+			there := w.Empty()
 			there.Crashes(step, "restore", file)
 			there.Fails("restore was not finished", "serve")
 			there.Fails("restore was not finished", "users", "list")
@@ -155,7 +155,7 @@ func TestARestoreTouchesNothingThatIsInUse(t *testing.T) {
 	}
 	w.GoesOn(t, w, said, 0)
 	w.Fails("is of the embedded database", "restore", file, "--config",
-		w.Configured("database_url: "+e2etest.NewSchema(t)))
+		w.Configured("database_url: "+e2etest.NewStore(t)))
 }
 
 // Deliveries that were being sent at the time of a backup, and those behind them, have
@@ -174,7 +174,7 @@ func TestWhatWasOnItsWayIsMarkedAfterARestore(t *testing.T) {
 		}
 		file := w.BackUp(t.TempDir())
 		g.Kill()
-		there := w.Elsewhere(database(t))
+		there := w.Empty()
 		there.MustRun("restore", file)
 		there.Start()
 		if got, want := e2etest.Texts(w.Sent(e2etest.Ada, 2)), []string{"echo: one" + e2etest.RepeatMark,
@@ -215,7 +215,7 @@ func TestBackupsAreMadeByTheClock(t *testing.T) {
 		if got := backups(t, dir); len(got) != 2 || len(made) != 4 {
 			t.Errorf("of %d backups %d are left, want 2 of 4", len(made), len(got))
 		}
-		w.Elsewhere(database(t)).MustRun("restore", filepath.Join(dir, backups(t, dir)[1]))
+		w.Empty().MustRun("restore", filepath.Join(dir, backups(t, dir)[1]))
 	})
 }
 

@@ -120,7 +120,7 @@ func TestCommandsWithoutRoom(t *testing.T) {
 		backup := w.BackUp(backups)
 		g.Stop()
 
-		there := w.Elsewhere(database(t))
+		there := w.Empty()
 		_, err = there.Limited(most, "restore", backup)
 		refused(t, err, "there is no room in "+there.Dir, " are needed: ", "try again")
 		if got := listed(t, there.Dir); slices.Contains(got, "restore.unfinished") || len(there.Kept()) != 0 {
@@ -141,7 +141,7 @@ func TestCommandsWithoutRoom(t *testing.T) {
 // import can be continued later.
 func TestAnImportWhileTheServerIsFull(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
 	w.Telegram.Say(e2etest.Ada, "hello")
 	w.Sent(e2etest.Ada, 1)
@@ -175,12 +175,12 @@ func TestAnImportWhileTheServerIsFull(t *testing.T) {
 // A restore into a server with a full disk changes nothing, and can be repeated.
 func TestARestoreWhileTheServerIsFull(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
 	said := w.ALife(g)
 	file := w.BackUp(t.TempDir())
 	g.Stop()
-	there := w.Elsewhere(e2etest.NewSchema(t))
+	there := w.Empty()
 	disk := there.Ledger()
 	crowd(t, disk)
 	_, err := there.Run("restore", file)

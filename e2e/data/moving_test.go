@@ -19,7 +19,7 @@ func TestMovingInAndOn(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		one, other := database(t), ""
 		if one == "" {
-			other = e2etest.NewSchema(t)
+			other = e2etest.NewStore(t)
 		}
 		w := e2etest.NewTown(t, one)
 		g := w.Start()

@@ -65,7 +65,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 			tell("while it was away, with other keys", d)
 		}
 
-		there := w.Elsewhere(database(t))
+		there := w.Empty()
 		there.MustRun("restore", file)
 		g = there.Start()
 		tell("after it came back", ada, bob, carol, erin)
@@ -126,7 +126,7 @@ func TestASecondCopyIsNoticed(t *testing.T) {
 		bot := w.OnMatrix(h)
 		offset := filepath.Join(t.TempDir(), "clock")
 		e2etest.Must(t, os.WriteFile(offset, []byte("-300000"), 0o600)) // as if the first had run for a while
-		there := w.Elsewhere(database(t))
+		there := w.Empty()
 		w.Env = append(w.Env, "EVERTHREAD_TEST_CLOCK="+offset)
 		g := w.Start()
 		ada := h.Register("ada").Olm()

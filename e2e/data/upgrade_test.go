@@ -12,7 +12,7 @@ import (
 
 func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	next := w.Upgraded()
 	running := []*e2etest.Gateway{w.Start(), w.Start()}
 	var said []string
@@ -77,7 +77,7 @@ func TestABackupOfAnOlderVersionIsBroughtUpToDate(t *testing.T) {
 		said := w.ALife(g)
 		file := w.BackUp(t.TempDir())
 		g.Stop()
-		there := w.Upgraded().Elsewhere(database(t))
+		there := w.Upgraded().Empty()
 		there.MustRun("restore", file)
 		there.GoesOn(t, w, said, 2)
 		if got := there.Schema(); got != "90000" {

@@ -26,6 +26,17 @@ func (w *Town) Elsewhere(database string) *Town {
 	return &there
 }
 
+// Empty returns the same town with an empty data folder and a database of the same kind without
+// a schema, into which a backup can be restored.
+func (w *Town) Empty() *Town {
+	w.T.Helper()
+	database := ""
+	if w.Database != "" {
+		database = NewDatabase(w.T)
+	}
+	return w.Elsewhere(database)
+}
+
 // BackUp creates a backup in a folder and returns its path.
 func (w *Town) BackUp(dir string) string {
 	w.T.Helper()

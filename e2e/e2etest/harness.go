@@ -8,7 +8,6 @@ package e2etest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -17,7 +16,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +27,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core/fulltest"
@@ -50,7 +45,7 @@ func Main(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		Program = filepath.Join(dir, "everthread")
+		Program, empty.dir = filepath.Join(dir, "everthread"), filepath.Join(dir, "empty")
 		flag.Parse()
 		// The scenarios mostly wait. Those that measure time or use a browser are not
 		// parallel: they run before the others of their package.
@@ -58,6 +53,7 @@ func Main(m *testing.M) {
 		defer Common.end()
 		defer endChromium()
 		defer peers.end()
+		defer empty.end()
 		// scripts/test.sh builds it once for all packages.
 		if os.Link(os.Getenv("EVERTHREAD_TEST_PROGRAM"), Program) == nil {
 			return m.Run()
@@ -88,48 +84,10 @@ func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) s
 			if engine == "sqlite" {
 				test(t, func(*testing.T) string { return "" })
 			} else {
-				test(t, NewSchema)
+				test(t, NewStore)
 			}
 		})
 	}
-}
-
-// deadlocked reports whether PostgreSQL ended a statement because of a deadlock.
-func deadlocked(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == "40P01"
-}
-
-// NewSchema creates an empty schema in the test database and returns its URL.
-func NewSchema(t *testing.T) string {
-	t.Helper()
-	dsn := os.Getenv("TEST_POSTGRES_DSN")
-	if dsn == "" {
-		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
-	}
-	ctx := context.Background()
-	c, err := pgx.Connect(ctx, dsn)
-	Must(t, err)
-	name := "e2e_" + strings.ToLower(rand.Text())
-	_, err = c.Exec(ctx, "CREATE SCHEMA "+name)
-	Must(t, err)
-	t.Cleanup(func() {
-		_, err := c.Exec(ctx, "DROP SCHEMA "+name+" CASCADE")
-		for range 5 {
-			if !deadlocked(err) {
-				break
-			}
-			time.Sleep(time.Second) // the server ends the sessions of killed processes
-			_, err = c.Exec(ctx, "DROP SCHEMA "+name+" CASCADE")
-		}
-		Must(t, errors.Join(err, c.Close(ctx)))
-	})
-	u, err := url.Parse(dsn)
-	Must(t, err)
-	q := u.Query()
-	q.Set("search_path", name+",public")
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 func Must(t *testing.T, err error) {
@@ -159,6 +117,11 @@ func NewTown(t *testing.T, database string) *Town {
 	t.Helper()
 	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.URL(t), Database: database,
 		Dir: t.TempDir(), Program: Program}
+	if database == "" {
+		file, err := empty.sqlite()
+		Must(t, err)
+		Must(t, os.CopyFS(w.Dir, os.DirFS(filepath.Dir(file))))
+	}
 	t.Cleanup(func() {
 		w.Telegram.Close()
 		if err := errors.Join(w.Telegram.Errors()...); err != nil {
@@ -167,7 +130,7 @@ func NewTown(t *testing.T, database string) *Town {
 	})
 	w.Env = []string{
 		"EVERTHREAD_DATA_DIR=" + w.Dir, "EVERTHREAD_DATABASE_URL=" + database,
-		"EVERTHREAD_SECRET_KEY=a-key-for-tests-of-enough-length-000", "EVERTHREAD_ACCESS_POLICY=open",
+		secretKey, "EVERTHREAD_ACCESS_POLICY=open",
 		"EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1",
 		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + w.Model +
 			"/v1", "EVERTHREAD_LLM_MODEL=emulated",

@@ -3,8 +3,6 @@
 package e2etest
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
 	"net"
 	"net/url"
@@ -17,39 +15,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
-
-// NewDatabase creates an empty database in the test server, for tests that cannot use a
-// schema of a shared one, and returns its URL.
-func NewDatabase(t *testing.T) string {
-	t.Helper()
-	dsn := os.Getenv("TEST_POSTGRES_DSN")
-	if dsn == "" {
-		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
-	}
-	ctx := context.Background()
-	c, err := pgx.Connect(ctx, dsn)
-	Must(t, err)
-	name := "e2e_" + strings.ToLower(rand.Text())
-	_, err = c.Exec(ctx, "CREATE DATABASE "+name)
-	Must(t, err)
-	t.Cleanup(func() {
-		_, err := c.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
-		Must(t, err)
-		Must(t, c.Close(ctx))
-	})
-	u, err := url.Parse(dsn)
-	Must(t, err)
-	u.Path = "/" + name
-	in, err := pgx.Connect(ctx, u.String())
-	Must(t, err)
-	defer in.Close(ctx)
-	_, err = in.Exec(ctx, "CREATE EXTENSION vector; CREATE EXTENSION btree_gin")
-	Must(t, err)
-	return u.String()
-}
 
 // NewPooler starts PgBouncer in front of the server of a database, which gives every
 // transaction another connection, and returns the URL through it.

@@ -38,7 +38,7 @@ func TestRandomKillsWhileConversationsAreJoinedAndPartedLoseAndRepeatNothing(t *
 	})
 	t.Run("two processes on postgres, webhook", func(t *testing.T) {
 		t.Parallel()
-		p := newLinked(t, e2etest.NewSchema(t))
+		p := newLinked(t, e2etest.NewStore(t))
 		p.Env = append(p.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
 			"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
 			"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")

@@ -117,7 +117,7 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM jobs`, 0, g)
 		file := w.BackUp(t.TempDir())
 		g.Stop()
-		there := w.Elsewhere(database(t))
+		there := w.Empty()
 		there.MustRun("restore", file)
 		g = there.Start()
 		sent++

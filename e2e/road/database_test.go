@@ -19,7 +19,7 @@ var slowFor = flag.Duration("slow.for", 20*time.Second, "how long a database ans
 // second while people continue to write.
 func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	direct := e2etest.NewSchema(t)
+	direct := e2etest.NewStore(t)
 	w := e2etest.NewTown(t, direct)
 	way := e2etest.NewSlowWay(t, direct)
 	g := w.Start("EVERTHREAD_DATABASE_URL=" + way.URL)
@@ -45,7 +45,7 @@ func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
 // models, workers and channels. Each message is answered once, by a process that can.
 func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	first := w.Start("EVERTHREAD_TURN_WORKERS=1", "EVERTHREAD_CONTEXT_TODAY_RAW_TOKENS=500", "EVERTHREAD_DEFAULT_LANGUAGE=fr")
 	second := w.Start("EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=", "EVERTHREAD_CONTEXT_STRATEGY=truncate")
 	var said []string
@@ -70,7 +70,7 @@ func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 // server's limit.
 func TestMoreConnectionsThanTheServerTakes(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.MustRun("migrate", "up")
 	w.Env = append(w.Env, "EVERTHREAD_DATABASE_CONNECTIONS=5000")
 	out, err := w.Run("doctor")

@@ -30,7 +30,7 @@ func TestRandomKillsUnderLoadLoseAndRepeatNothing(t *testing.T) {
 	})
 	t.Run("two processes on postgres, webhook", func(t *testing.T) {
 		t.Parallel()
-		w := e2etest.NewTown(t, e2etest.NewSchema(t))
+		w := e2etest.NewTown(t, e2etest.NewStore(t))
 		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
 			"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
 			"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")

@@ -24,7 +24,7 @@ const outage = 30 * time.Second
 // cutTown returns a gateway whose database can be disconnected.
 func cutTown(t *testing.T) (*e2etest.Town, *cord) {
 	t.Helper()
-	database := e2etest.NewSchema(t)
+	database := e2etest.NewStore(t)
 	u, err := url.Parse(database)
 	e2etest.Must(t, err)
 	c := newCord(t, u.Host)

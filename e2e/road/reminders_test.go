@@ -123,7 +123,7 @@ func TestAReminderThatWasMissedIsCaughtUpOnce(t *testing.T) {
 
 func TestTwoProcessesRemindOnce(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewClock(t, e2etest.NewSchema(t))
+	w := e2etest.NewClock(t, e2etest.NewStore(t))
 	running := []*e2etest.Gateway{w.Start(), w.Start()}
 	var want []string
 	for n := range 5 {

@@ -13,7 +13,7 @@ import (
 
 func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.UseModel(e2etest.StartModel(t, 5*time.Millisecond))
 	first := w.Start()
 	w.Telegram.Say(e2etest.Ada, "one")
@@ -45,7 +45,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 
 func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	right := w.Start()
 	w.Telegram.Say(e2etest.Ada, "one")
 	w.Sent(e2etest.Ada, 1)
@@ -64,7 +64,7 @@ func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
 
 func TestAProcessThatIsStoppedHandsTheAccountOverAtOnce(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	running := []*e2etest.Gateway{w.Start(), w.Start()}
 	var said []string
 	for n := range 4 { // each is replaced twice, as in a rolling upgrade
@@ -82,7 +82,7 @@ func TestAProcessThatIsStoppedHandsTheAccountOverAtOnce(t *testing.T) {
 
 func TestAStormOfNotificationsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.Start()
 	g := w.Start()
 	w.Telegram.Say(e2etest.Ada, "one")

@@ -4,12 +4,13 @@ package web
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,7 +135,8 @@ type look struct {
 }
 
 // looks are the views of pages in each language, by the width at which they are loaded: a
-// window may change its width, a phone does not. Without all tests one of each is seen.
+// window may change its width, a phone does not. Each width is seen in both themes, and with
+// the words of each language. Without all tests one of each is seen.
 func looks(language string) map[int64][]look {
 	switch {
 	case !fulltest.Asked():
@@ -143,11 +145,9 @@ func looks(language string) map[int64][]look {
 	case language == "fr":
 		return map[int64][]look{360: {{360, "dark"}, {768, "light"}}, 1280: {{1280, "light"}, {1920, "dark"}}}
 	case language == "de":
-		return map[int64][]look{360: {{360, "light"}, {768, "dark"}}, 1280: {{1280, "dark"}, {1920, "light"}}}
+		return map[int64][]look{360: {{360, "light"}}, 1280: {{1280, "dark"}}}
 	}
-	return map[int64][]look{
-		360:  {{360, "light"}, {360, "dark"}, {768, "light"}, {768, "dark"}},
-		1280: {{1280, "light"}, {1280, "dark"}, {1920, "light"}, {1920, "dark"}}}
+	return map[int64][]look{360: {{360, "light"}, {768, "dark"}}, 1280: {{1280, "dark"}, {1920, "light"}}}
 }
 
 // inspection collects the faults of pages, with their places.
@@ -155,14 +155,63 @@ type inspection struct {
 	*gallery
 	axe    string
 	markup *markup
-	wrong  map[string][]string
+
+	mu    sync.Mutex
+	wrong map[string][]string
 }
 
-func (n *inspection) is(wrong, where string) { n.wrong[wrong] = append(n.wrong[wrong], where) }
+func (n *inspection) is(wrong, where string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wrong[wrong] = append(n.wrong[wrong], where)
+}
+
+// view is a page to inspect.
+type view struct {
+	path, language string
+	loaded         int64 // width
+	stranger       bool
+}
+
+// seeAll inspects all pages in several tabs at once.
+func (n *inspection) seeAll(t *testing.T, p *e2etest.Tab) {
+	todo := make(chan view)
+	go func() {
+		defer close(todo)
+		for _, language := range []string{"en", "fr", "de"} {
+			for loaded := range looks(language) {
+				for _, path := range n.pages {
+					todo <- view{path, language, loaded, false}
+				}
+				for _, path := range strangersPages() {
+					todo <- view{path, language, loaded, true}
+				}
+			}
+		}
+	}()
+	t.Run("pages", func(t *testing.T) {
+		for i := range runtime.NumCPU() {
+			t.Run(fmt.Sprint("tab ", i), func(t *testing.T) {
+				t.Parallel()
+				member := p.Another().Allow("404")
+				member.T = t
+				stranger := n.g.NewTab(t).Allow("401")
+				for v := range todo {
+					if v.stranger {
+						n.see(stranger, v)
+					} else {
+						n.see(member, v)
+					}
+				}
+			})
+		}
+	})
+}
 
 // see inspects a page in a language, loaded at a width.
-func (n *inspection) see(p *e2etest.Tab, path, language string, loaded int64) {
-	n.T.Helper()
+func (n *inspection) see(p *e2etest.Tab, v view) {
+	p.T.Helper()
+	path, language, loaded := v.path, v.language, v.loaded
 	p.Look(loaded, "light", language)
 	p.Open(path)
 	if lang := e2etest.Js[string](p, "document.documentElement.lang"); lang != language {
@@ -213,18 +262,8 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 		e2etest.Must(t, err)
 		v.Artefact(name, b)
 	}
-	stranger := v.g.NewTab(t).Allow("401")
 	n := &inspection{gallery: v, axe: string(axe), markup: newMarkup(t), wrong: map[string][]string{}}
-	for _, language := range []string{"en", "fr", "de"} {
-		for _, loaded := range slices.Sorted(maps.Keys(looks(language))) {
-			for _, path := range v.pages {
-				n.see(p, path, language, loaded)
-			}
-			for _, path := range strangersPages() {
-				n.see(stranger, path, language, loaded)
-			}
-		}
-	}
+	n.seeAll(t, p)
 	for wrong, where := range n.markup.faults() {
 		n.wrong[wrong] = append(n.wrong[wrong], where...)
 	}

@@ -341,7 +341,7 @@ func TestASessionThatEndsEndsItsStream(t *testing.T) {
 
 // Two processes on one database: an open page of one shows the other's work as it happens.
 func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
-	w := e2etest.NewTown(t, e2etest.NewSchema(t))
+	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.UseModel(e2etest.StartModel(t, 40*time.Millisecond))
 	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=polling")
 	one := w.Start("EVERTHREAD_TURN_WORKERS=1")
