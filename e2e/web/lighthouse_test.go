@@ -26,8 +26,8 @@ type judged struct {
 	Error    string         `json:"error"`
 }
 
-// judge runs Lighthouse on every page once on a phone and once on a desktop, once light
-// and once dark, alternating the languages.
+// judge runs Lighthouse on every page, on a phone or on a desktop, light or dark,
+// alternating the languages.
 func (v *gallery) judge() {
 	v.T.Helper()
 	if _, err := os.Stat(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "lighthouse")); err != nil {
