@@ -117,11 +117,6 @@ func NewTown(t *testing.T, database string) *Town {
 	t.Helper()
 	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.URL(t), Database: database,
 		Dir: t.TempDir(), Program: Program}
-	if database == "" {
-		file, err := empty.sqlite()
-		Must(t, err)
-		Must(t, os.CopyFS(w.Dir, os.DirFS(filepath.Dir(file))))
-	}
 	t.Cleanup(func() {
 		w.Telegram.Close()
 		if err := errors.Join(w.Telegram.Errors()...); err != nil {
@@ -224,6 +219,7 @@ type Gateway struct {
 // Start starts the gateway with additional environment, and waits until it is ready.
 func (w *Town) Start(env ...string) *Gateway {
 	w.T.Helper()
+	w.copyStore()
 	g := w.Launch(env...)
 	g.Ready()
 	return g

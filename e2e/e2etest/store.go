@@ -68,6 +68,20 @@ func (e *templates) end() {
 	}
 }
 
+// copyStore gives a town that has no store on SQLite yet an empty one.
+func (w *Town) copyStore() {
+	w.T.Helper()
+	at := filepath.Join(w.Dir, "everthread.db")
+	if _, err := os.Stat(at); w.Database != "" || w.Program != Program || err == nil {
+		return
+	}
+	file, err := empty.sqlite()
+	Must(w.T, err)
+	b, err := os.ReadFile(file)
+	Must(w.T, err)
+	Must(w.T, os.WriteFile(at, b, 0o600))
+}
+
 // NewStore creates an empty store on PostgreSQL and returns its URL.
 func NewStore(t *testing.T) string {
 	t.Helper()

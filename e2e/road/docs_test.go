@@ -83,11 +83,21 @@ func steps(text string) (out []step, faults []string) {
 	return out, faults
 }
 
+func TestCommandsOfTheReadmeAreRun(t *testing.T) {
+	t.Parallel()
+	runDocuments(t, "../../README.md", "../../CONTRIBUTING.md")
+}
+
 func TestCommandsOfTheDocumentsAreRun(t *testing.T) {
 	t.Parallel()
 	documents, err := filepath.Glob("../../docs/*.md")
 	e2etest.Must(t, err)
-	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
+	runDocuments(t, documents...)
+}
+
+func runDocuments(t *testing.T, documents ...string) {
+	t.Helper()
+	for _, path := range documents {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text, err := os.ReadFile(path)
 			e2etest.Must(t, err)
