@@ -35,7 +35,7 @@ type Store struct {
 	oldest  atomic.Int64 // version of the oldest live process; 0: not read yet
 	heads   heads
 	asking  chan struct{} // calls of Due that run
-	shrunk  atomic.Int64 // how often pages of moves were halved, once per failed step
+	shrunk  atomic.Int64  // how often pages of moves were halved, once per failed step
 	analyze core.Analyzer
 	commits atomic.Int64
 	trips   atomic.Int64
