@@ -20,40 +20,47 @@ const (
 	trimLook = 3 * time.Second // between two checks
 	trimRest = time.Minute     // of idleness, except for the first time: the user may be about to answer
 	trimIdle = 512 << 10       // bytes allocated between two checks: with less it is idle
-	trimWork = 8 << 20         // bytes allocated since the last time that make it worthwhile
+	trimWork = 4 << 20         // bytes allocated since the last time that make it worthwhile
 )
 
 // Trim releases memory when the process has become idle after work: the reserve of the
-// heap, and the pages of the program that only its start needed. The next turn reads its
-// pages again from the page cache, which takes 20 ms, so a short silence is not enough.
+// heap, and the pages of the program that only its start or a garbage collection needed. The
+// next turn reads its pages again from the page cache, which takes 20 ms, so a short silence
+// is not enough. A collection also shrinks stacks, and growing them again reads tables from
+// all over the program: so its pages are released one look later.
 func Trim(ctx context.Context, log *zap.Logger) error {
-	last, trimmed := uint64(0), uint64(0)
+	last, trimmed := uint64(0), uint64(0) // bytes allocated
+	dropped := uint64(0)                  // garbage collections before the pages were released
 	var idle time.Duration
 	for rest := trimLook; ; {
 		job.Wait(ctx, trimLook)
 		if ctx.Err() != nil {
 			return nil
 		}
-		total := allocated()
+		total, collections := allocated()
 		if idle += trimLook; total-last >= trimIdle {
 			idle = 0
 		}
-		if idle >= rest && total-trimmed > trimWork {
-			trimmed, rest = total, trimRest
+		last = total
+		switch {
+		case idle < rest:
+		case total-trimmed > trimWork:
+			trimmed = total
 			debug.FreeOSMemory()
+		case collections != dropped:
+			dropped, rest = collections, trimRest
 			if err := dropProgram(); err != nil {
 				log.Debug("memory not released", zap.Error(err))
 			}
 		}
-		last = total
 	}
 }
 
-// allocated returns the bytes that the process has allocated so far.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+// allocated returns the bytes that the process has allocated so far, and its garbage collections.
+func allocated() (bytes, collections uint64) {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(s)
-	return s[0].Value.Uint64()
+	return s[0].Value.Uint64(), s[1].Value.Uint64()
 }
 
 const (
