@@ -69,13 +69,15 @@ async function look(page, one) {
 }
 
 try {
-  const page = await browser.newPage();
   await browser.setCookie(...asked.cookies.map((c) => ({ ...c, domain: new URL(asked.base).hostname, path: "/" })));
   for (const one of asked.pages) {
-    const once = () => look(page, one).catch((e) => ({ broken: true, error: String(e) }));
-    let found = await once();
-    // Once more, where the browser was too slow, or the page still being laid out: what is wrong with it stays so.
-    if (found.broken || found.failed?.length) found = await once();
+    let found;
+    // Again, where the browser was too slow, or the page still being laid out: what is wrong with it stays so.
+    for (let tries = 3; tries > 0 && (!found || found.broken || found.failed?.length); tries--) {
+      const page = await browser.newPage();
+      found = await look(page, one).catch((e) => ({ broken: true, error: String(e) }));
+      await page.close();
+    }
     process.stdout.write(JSON.stringify({ ...one, ...found }) + "\n");
   }
 } finally {

@@ -220,6 +220,9 @@ func (n *inspection) see(p *e2etest.Tab, v view) {
 	if loaded == 1280 {
 		n.markup.keep(p, pageName(path)+"-"+language)
 	}
+	if path == "/offline" { // it would leave for the conversation, which is there
+		e2etest.Js[chromedp.Void](p, "window.fetch = () => new Promise(() => {})")
+	}
 	for _, look := range looks(language)[loaded] {
 		p.Look(look.width, look.theme, language)
 		name := fmt.Sprintf("%s-%d-%s-%s.png", pageName(path), look.width, look.theme, language)
