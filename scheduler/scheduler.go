@@ -30,41 +30,35 @@ type Scheduler struct {
 	Now   func() time.Time
 }
 
-// apart is the time between the starts of two tasks with the same times. Most only ask the store
-// what is due: one after the other they need one connection instead of one each.
-const apart = 20 * time.Millisecond
-
 // Run runs each task once at the start and then at its times, until ctx ends. It skips a time
 // at which the task still runs.
 func (s *Scheduler) Run(ctx context.Context) error {
 	var work sync.WaitGroup
 	defer work.Wait()
-	for n, t := range s.Tasks {
+	for _, t := range s.Tasks {
 		schedule, err := cron.ParseStandard(t.Spec)
 		if err != nil {
 			return fmt.Errorf("schedule %s: %w", t.Name, err)
 		}
-		work.Go(func() { s.repeat(ctx, t, schedule, time.Duration(n)*apart) })
+		work.Go(func() { s.repeat(ctx, t, schedule) })
 	}
 	return nil
 }
 
-// repeat runs a task, each time late by a delay.
-func (s *Scheduler) repeat(ctx context.Context, t Task, schedule cron.Schedule, late time.Duration) {
-	for wait := late; ; {
-		timer := time.NewTimer(wait)
+func (s *Scheduler) repeat(ctx context.Context, t Task, schedule cron.Schedule) {
+	for {
+		if s.Leads() {
+			if err := t.Run(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Warn("task failed", zap.String("task", t.Name), zap.Error(err))
+			}
+		}
+		now := s.Now().UTC()
+		timer := time.NewTimer(schedule.Next(now).Sub(now))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
 		}
-		if s.Leads() {
-			if err := t.Run(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Warn("task failed", zap.String("task", t.Name), zap.Error(err))
-			}
-		}
-		now := s.Now().UTC().Add(-late)
-		wait = schedule.Next(now).Sub(now)
 	}
 }
