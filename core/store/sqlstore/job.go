@@ -163,17 +163,9 @@ func (t *tx) again(l core.Lease, at time.Time, cause string) {
 	t.awaken(queue)
 }
 
-// Due returns heads that may run now; see core.JobStore. The runners of a process all wake at
-// once; that few of them ask at a time keeps a PostgreSQL server from serving a connection for
-// each.
+// Due returns heads that may run now; see core.JobStore.
 func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit int,
 	share core.Share) ([]core.JobRef, time.Time, error) {
-	select {
-	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
-	case <-ctx.Done():
-		return nil, time.Time{}, ctx.Err()
-	}
 	var refs []core.JobRef
 	var next int64
 	if err := s.lapse(ctx, now); err != nil {

@@ -34,8 +34,7 @@ type Store struct {
 	lapsed  atomic.Int64 // when expired leases were last looked for, in milliseconds
 	oldest  atomic.Int64 // version of the oldest live process; 0: not read yet
 	heads   heads
-	asking  chan struct{} // calls of Due that run
-	shrunk  atomic.Int64  // how often pages of moves were halved, once per failed step
+	shrunk  atomic.Int64 // how often pages of moves were halved, once per failed step
 	analyze core.Analyzer
 	commits atomic.Int64
 	trips   atomic.Int64
@@ -46,7 +45,7 @@ var _ core.Store = (*Store)(nil)
 
 // New returns a store over a writing and a reading pool, which may be the same.
 func New(write, read *sql.DB, d Dialect) *Store {
-	return &Store{write: write, read: read, dialect: d, asking: make(chan struct{}, 2)}
+	return &Store{write: write, read: read, dialect: d}
 }
 
 // Analyze makes the store keep a full-text index with a. Without an analyzer,
