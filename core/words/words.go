@@ -88,13 +88,13 @@ func In[T any](section string) func(tag string) *T {
 	return func(tag string) *T { return filled(Match(tag)) }
 }
 
-// each returns a function that calls make for a language at its first use. It returns the zero
+// each returns a function that calls read for a language at its first use. It returns the zero
 // value for a language without a catalogue.
-func each[T any](make func(language string) T) func(language string) (one T) {
+func each[T any](read func(language string) T) func(language string) (one T) {
 	all := sync.OnceValue(func() map[string]func() T {
 		out := map[string]func() T{}
 		for _, language := range languages() {
-			out[language] = sync.OnceValue(func() T { return make(language) })
+			out[language] = sync.OnceValue(func() T { return read(language) })
 		}
 		return out
 	})

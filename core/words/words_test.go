@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/feature/plural"
 )
 
 // TestEveryLanguageSaysAll checks that every language has the same texts as English, of the same
@@ -39,8 +41,13 @@ func differences(at string, english, other any) []string {
 		}
 		return nil
 	case []any:
-		if _, ok := other.([]any); !ok {
+		o, ok := other.([]any)
+		if !ok {
 			return []string{at + " is no list"}
+		}
+		// Of a fixed length are these; of others a language has as many as it needs.
+		if len(o) != len(e) && (strings.HasSuffix(at, ".units") || strings.HasSuffix(at, ".weekdays")) {
+			return []string{fmt.Sprintf("%s has %d entries, not %d", at, len(o), len(e))}
 		}
 		return nil
 	}
@@ -76,6 +83,44 @@ func isForms(c catalogue) bool {
 		}
 	}
 	return c["other"] != nil
+}
+
+// TestEveryFormIsThere checks that a text has the plural forms that its language needs.
+func TestEveryFormIsThere(t *testing.T) {
+	t.Parallel()
+	for _, language := range Languages() {
+		forms := 0
+		for _, fault := range formFaults(language, "", catalogues(English), catalogues(language), &forms) {
+			t.Errorf("%s.toml: %s", language, fault)
+		}
+		if forms < 40 {
+			t.Errorf("%s.toml has %d tables of forms", language, forms)
+		}
+	}
+}
+
+// formFaults reads the tables of forms of a catalogue. The English one says which rules apply: no
+// table has the forms of both.
+func formFaults(language, at string, english, other catalogue, forms *int) (out []string) {
+	for key, e := range english {
+		e, table := e.(catalogue)
+		o, _ := other[key].(catalogue)
+		switch {
+		case !table:
+		case isForms(e):
+			*forms++
+			rules := plural.Cardinal
+			if _, err := readForms(English, rules, e); err != nil {
+				rules = plural.Ordinal
+			}
+			if _, err := readForms(language, rules, o); err != nil {
+				out = append(out, at+"."+key+": "+err.Error())
+			}
+		default:
+			out = append(out, formFaults(language, at+"."+key, e, o, forms)...)
+		}
+	}
+	return out
 }
 
 // formDifferences checks that the form "other" has all verbs of the English text, and the other
