@@ -75,6 +75,8 @@ try {
     // Again, where the browser was too slow, or the page still being laid out: what is wrong with it stays so.
     for (let tries = 3; tries > 0 && (!found || found.broken || found.failed?.length); tries--) {
       const page = await browser.newPage();
+      // The page for when there is no connection would leave, as there is one.
+      if (one.path === "/offline") await page.evaluateOnNewDocument(() => { window.fetch = () => new Promise(() => {}); });
       found = await look(page, one).catch((e) => ({ broken: true, error: String(e) }));
       await page.close();
     }

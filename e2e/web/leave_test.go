@@ -175,7 +175,8 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 		width                         int64
 		theme, language, word, nobody string
 	}{{360, "light", "en", "DELETE", "nothingofthesort"}, {360, "dark", "fr", "SUPPRIMER", "riendetel"},
-		{1280, "dark", "en", "DELETE", "nothingofthesort"}, {1280, "light", "fr", "SUPPRIMER", "riendetel"}} {
+		{1280, "dark", "en", "DELETE", "nothingofthesort"}, {1280, "light", "fr", "SUPPRIMER", "riendetel"},
+		{360, "light", "fr", "SUPPRIMER", "riendetel"}, {360, "dark", "en", "DELETE", "nothingofthesort"}} {
 		p := f.G.NewTab(t).Allow("401")
 		p.Look(look.width, look.theme, look.language)
 		p.SignIn(f.SignInCode(f.User))
@@ -202,7 +203,7 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 			see(page)
 		}
 		f.LeaveSlowly(p, look.word, see)
-		if n < 3 { // more people sign up
+		if n < 5 { // more people sign up
 			id := regexp.MustCompile(`user (\d+)`).FindStringSubmatch(f.MustRun("users", "add", fmt.Sprint("Ada ", n)))[1]
 			f.User = id
 			f.MustRun("import", "telegram", f.History(300), "--user", id, "--no-summaries")

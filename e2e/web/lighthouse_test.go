@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -27,11 +26,10 @@ type judged struct {
 	Error    string         `json:"error"`
 }
 
-// judge runs Lighthouse on every page, on a phone or on a desktop, light or dark,
-// alternating the languages. The page for when there is no connection leaves before it is done.
+// judge runs Lighthouse on every page once on a phone and once on a desktop, once light
+// and once dark, alternating the languages.
 func (v *gallery) judge() {
 	v.T.Helper()
-	pages := slices.DeleteFunc(slices.Clone(v.pages), func(path string) bool { return path == "/offline" })
 	if _, err := os.Stat(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "lighthouse")); err != nil {
 		v.T.Skip("lighthouse is not there; `make test` installs it")
 	}
@@ -45,23 +43,20 @@ func (v *gallery) judge() {
 	var work sync.WaitGroup
 	for _, phone := range []bool{true, false} {
 		work.Go(func() {
-			v.lighthouse(phone, pages, cookies)
+			v.lighthouse(phone, v.pages, cookies)
 			v.lighthouse(phone, strangersPages(), []map[string]string{})
 		})
 	}
 	work.Wait()
 }
 
-// lighthouse has pages judged, every other one on a phone and the rest on a desktop: axe-core has
-// seen them all on both.
+// lighthouse has pages judged on a phone or on a desktop.
 func (v *gallery) lighthouse(phone bool, pages []string, cookies []map[string]string) {
 	v.T.Helper()
 	var asked []judged
 	for i, path := range pages {
-		if phone == (i%2 == 0) {
-			asked = append(asked, judged{Path: path, Phone: phone, Language: []string{"en", "fr", "de"}[i%3],
-				Theme: []string{"light", "light", "dark", "dark"}[i%4], Missing: path == "/m/999999"})
-		}
+		asked = append(asked, judged{Path: path, Phone: phone, Language: []string{"en", "fr", "de"}[i%3],
+			Theme: map[bool]string{true: "light", false: "dark"}[phone == (i%2 == 0)], Missing: path == "/m/999999"})
 	}
 	in, err := json.Marshal(map[string]any{"chromium": os.Getenv("EVERTHREAD_TEST_CHROMIUM"), "base": v.g.URL,
 		"cookies": cookies, "pages": asked})

@@ -135,8 +135,7 @@ type look struct {
 }
 
 // looks are the views of pages in each language, by the width at which they are loaded: a
-// window may change its width, a phone does not. Each width is seen in both themes, and with
-// the words of each language. Without all tests one of each is seen.
+// window may change its width, a phone does not. Without all tests one of each is seen.
 func looks(language string) map[int64][]look {
 	switch {
 	case !fulltest.Asked():
@@ -145,9 +144,11 @@ func looks(language string) map[int64][]look {
 	case language == "fr":
 		return map[int64][]look{360: {{360, "dark"}, {768, "light"}}, 1280: {{1280, "light"}, {1920, "dark"}}}
 	case language == "de":
-		return map[int64][]look{360: {{360, "light"}}, 1280: {{1280, "dark"}}}
+		return map[int64][]look{360: {{360, "light"}, {768, "dark"}}, 1280: {{1280, "dark"}, {1920, "light"}}}
 	}
-	return map[int64][]look{360: {{360, "light"}, {768, "dark"}}, 1280: {{1280, "dark"}, {1920, "light"}}}
+	return map[int64][]look{
+		360:  {{360, "light"}, {360, "dark"}, {768, "light"}, {768, "dark"}},
+		1280: {{1280, "light"}, {1280, "dark"}, {1920, "light"}, {1920, "dark"}}}
 }
 
 // inspection collects the faults of pages, with their places.
@@ -175,20 +176,22 @@ type view struct {
 
 // seeAll inspects all pages in several tabs at once.
 func (n *inspection) seeAll(t *testing.T, p *e2etest.Tab) {
-	todo := make(chan view)
-	go func() {
-		defer close(todo)
-		for _, language := range []string{"en", "fr", "de"} {
-			for loaded := range looks(language) {
-				for _, path := range n.pages {
-					todo <- view{path, language, loaded, false}
-				}
-				for _, path := range strangersPages() {
-					todo <- view{path, language, loaded, true}
-				}
+	var all []view
+	for _, language := range []string{"en", "fr", "de"} {
+		for loaded := range looks(language) {
+			for _, path := range n.pages {
+				all = append(all, view{path, language, loaded, false})
+			}
+			for _, path := range strangersPages() {
+				all = append(all, view{path, language, loaded, true})
 			}
 		}
-	}()
+	}
+	todo := make(chan view, len(all))
+	for _, v := range all {
+		todo <- v
+	}
+	close(todo)
 	t.Run("pages", func(t *testing.T) {
 		for i := range runtime.NumCPU() {
 			t.Run(fmt.Sprint("tab ", i), func(t *testing.T) {
