@@ -26,13 +26,13 @@ func (w *Town) Elsewhere(database string) *Town {
 	return &there
 }
 
-// Empty returns the same town with an empty data folder and a database of the same kind without
-// a schema, into which a backup can be restored.
+// Empty returns the same town with an empty data folder and, on PostgreSQL, an empty schema, into
+// which a backup can be restored.
 func (w *Town) Empty() *Town {
 	w.T.Helper()
 	database := ""
 	if w.Database != "" {
-		database = NewDatabase(w.T)
+		database = NewSchema(w.T)
 	}
 	return w.Elsewhere(database)
 }

@@ -53,7 +53,7 @@ func Main(m *testing.M) {
 		defer Common.end()
 		defer endChromium()
 		defer peers.end()
-		defer empty.end()
+		defer endEmpty()
 		// scripts/test.sh builds it once for all packages.
 		if os.Link(os.Getenv("EVERTHREAD_TEST_PROGRAM"), Program) == nil {
 			return m.Run()

@@ -17,54 +17,48 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const secretKey = "EVERTHREAD_SECRET_KEY=a-key-for-tests-of-enough-length-000"
 
-// templates are empty stores with the newest schema, one of each kind, made at the first use. A
-// test gets a copy, which takes a fraction of the time of migrating a store of its own.
-type templates struct {
+// empty has an empty store of each kind with the newest schema, made at the first use. A test gets
+// a copy, which takes a fraction of the time of migrating a store of its own.
+var empty struct {
 	dir      string // of this package's run
-	once     [2]sync.Once
-	err      [2]error
 	database string // on PostgreSQL
 }
 
-var empty templates
+// emptySQLite returns the file of the store on SQLite.
+var emptySQLite = sync.OnceValues(func() (string, error) {
+	return filepath.Join(empty.dir, "everthread.db"), migrate("")
+})
 
-// sqlite returns the file of the store on SQLite.
-func (e *templates) sqlite() (string, error) {
-	e.once[0].Do(func() { e.err[0] = e.migrate("") })
-	return filepath.Join(e.dir, "everthread.db"), e.err[0]
-}
+// emptyPostgres returns the name of the database of the store on PostgreSQL.
+var emptyPostgres = sync.OnceValues(func() (string, error) {
+	name := newName()
+	if err := execute(testServer(), "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	empty.database = name
+	if err := execute(inDatabase(name), extensions); err != nil {
+		return "", err
+	}
+	return name, migrate(inDatabase(name))
+})
 
-// postgres returns the name of the database of the store on PostgreSQL.
-func (e *templates) postgres() (string, error) {
-	e.once[1].Do(func() {
-		name := newName()
-		if e.err[1] = execute(testServer(), "CREATE DATABASE "+name); e.err[1] != nil {
-			return
-		}
-		e.database = name
-		if e.err[1] = execute(inDatabase(name), extensions); e.err[1] == nil {
-			e.err[1] = e.migrate(inDatabase(name))
-		}
-	})
-	return e.database, e.err[1]
-}
-
-func (e *templates) migrate(database string) error {
+func migrate(database string) error {
 	up := exec.Command(Program, "migrate", "up")
-	up.Env = []string{"HOME=" + e.dir, "EVERTHREAD_DATA_DIR=" + e.dir, secretKey, "EVERTHREAD_DATABASE_URL=" + database}
+	up.Env = []string{"HOME=" + empty.dir, "EVERTHREAD_DATA_DIR=" + empty.dir, secretKey, "EVERTHREAD_DATABASE_URL=" + database}
 	if out, err := up.CombinedOutput(); err != nil {
 		return fmt.Errorf("migrate up: %w: %s", err, out)
 	}
 	return nil
 }
 
-func (e *templates) end() {
-	if e.database != "" {
-		_ = execute(testServer(), "DROP DATABASE "+e.database+" WITH (FORCE)")
+func endEmpty() {
+	if empty.database != "" {
+		_ = execute(testServer(), "DROP DATABASE "+empty.database+" WITH (FORCE)")
 	}
 }
 
@@ -75,7 +69,7 @@ func (w *Town) copyStore() {
 	if _, err := os.Stat(at); w.Database != "" || w.Program != Program || err == nil {
 		return
 	}
-	file, err := empty.sqlite()
+	file, err := emptySQLite()
 	Must(w.T, err)
 	b, err := os.ReadFile(file)
 	Must(w.T, err)
@@ -86,7 +80,7 @@ func (w *Town) copyStore() {
 func NewStore(t *testing.T) string {
 	t.Helper()
 	needsPostgres(t)
-	template, err := empty.postgres()
+	template, err := emptyPostgres()
 	Must(t, err)
 	return newDatabase(t, " TEMPLATE "+template+" STRATEGY file_copy")
 }
@@ -98,6 +92,31 @@ func NewDatabase(t *testing.T) string {
 	database := newDatabase(t, "")
 	Must(t, execute(database, extensions))
 	return database
+}
+
+// NewSchema creates an empty schema in the test server's database and returns its URL.
+func NewSchema(t *testing.T) string {
+	t.Helper()
+	needsPostgres(t)
+	name := newName()
+	Must(t, execute(testServer(), "CREATE SCHEMA "+name))
+	t.Cleanup(func() {
+		err := execute(testServer(), "DROP SCHEMA "+name+" CASCADE")
+		for range 5 {
+			if e := (*pgconn.PgError)(nil); !errors.As(err, &e) || e.Code != "40P01" { // a deadlock
+				break
+			}
+			time.Sleep(time.Second) // the server ends the sessions of killed processes
+			err = execute(testServer(), "DROP SCHEMA "+name+" CASCADE")
+		}
+		Must(t, err)
+	})
+	u, err := url.Parse(testServer())
+	Must(t, err)
+	q := u.Query()
+	q.Set("search_path", name+",public")
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 const extensions = "CREATE EXTENSION vector; CREATE EXTENSION btree_gin"

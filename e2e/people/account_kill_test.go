@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/everthread/everthread/e2e/e2etest"
 )
@@ -255,7 +254,6 @@ func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
 					v = f.G.NewGuest(f.SignInCode(f.User))
 					f.Sure(v)
 				}
-				v.Timeout = time.Minute // the leases of the dead process end first
 				if _, body := v.Post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body,
 					"Everything is deleted") {
 					t.Errorf("pressed again: %.500s", body)
