@@ -49,7 +49,8 @@ var emptyPostgres = sync.OnceValues(func() (string, error) {
 
 func migrate(database string) error {
 	up := exec.Command(Program, "migrate", "up")
-	up.Env = []string{"HOME=" + empty.dir, "EVERTHREAD_DATA_DIR=" + empty.dir, secretKey, "EVERTHREAD_DATABASE_URL=" + database}
+	up.Env = []string{secretKey, "HOME=" + empty.dir, "EVERTHREAD_DATA_DIR=" + empty.dir,
+		"EVERTHREAD_DATABASE_URL=" + database}
 	if out, err := up.CombinedOutput(); err != nil {
 		return fmt.Errorf("migrate up: %w: %s", err, out)
 	}
