@@ -28,7 +28,7 @@ func (g *Gateway) Receive(ctx context.Context, in ...core.Inbound) error {
 		return g.receiveAll(ctx, in)
 	}
 	var group errgroup.Group
-	group.SetLimit(8)
+	group.SetLimit(64)
 	for _, batch := range byAddress(in) {
 		group.Go(func() error { return g.receiveAll(ctx, batch) })
 	}

@@ -83,8 +83,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	db.SetMaxOpenConns(int(cfg.MaxConns))
 	d := sqlstore.Dialect{
-		Name:    "postgres",
-		Lock:    " FOR UPDATE",
+		Name:  "postgres",
+		Lock:  " FOR UPDATE",
+		Lanes: max(int(cfg.MaxConns)/4, 1), Together: func() bool { return !spread.Load() },
 		Timeout: cmp.Or(o.Patience, 10*time.Second),
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,

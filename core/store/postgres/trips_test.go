@@ -28,3 +28,9 @@ func trips(t *testing.T) func(s storetest.Store, step string, run func()) {
 		}
 	}
 }
+
+func TestUsersTogether(t *testing.T) {
+	t.Parallel()
+	server(t)
+	storetest.TestUsersTogether(t, database)
+}

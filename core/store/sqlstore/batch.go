@@ -7,18 +7,25 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
-// batcher commits transactions that wait for the one writer together: those that arrive
-// during a commit share the next one. Each has its own result: a savepoint undoes a failed
-// one without affecting the others.
+// batcher commits transactions that wait for a lane together: those that arrive while all lanes
+// commit share the next one. Each has its own result.
 //
-// The first one leads until its own transaction is committed, and then hands over to one
-// that waits, so none works for others longer than that.
+// The first transaction of a batch leads: it commits the others with its own, and then hands its
+// lane to one that waits, so none works for others longer than that.
 type batcher struct {
+	lanes  int                  // how many batches are committed at the same time
+	apart  bool                 // transactions of one user are neither in one batch nor committed at the same time
+	commit func(batch []*entry) // commits a batch, and sets the results
+
 	mu      sync.Mutex
 	waiting []*entry
-	leading bool
+	leaders int
+	busy    map[core.UserID]bool // users of transactions that are being committed, if apart
 }
 
 // entry is a transaction that waits for its turn.
@@ -26,102 +33,150 @@ type entry struct {
 	t        *tx
 	f        func(t *tx)
 	err      error
+	alone    bool // it has to be committed by itself instead
 	panicked any
 	done     chan struct{} // closed when it has ended
-	lead     chan struct{} // receives one value when it becomes the leader
+	lead     chan struct{} // closed when it leads
 }
 
 // maxBatch bounds how many transactions share a commit, and so how long one waits.
 const maxBatch = 64
 
-// do runs f in a transaction, alone or with others. If t.ctx ends before its turn comes,
-// nothing is written.
-func (b *batcher) do(t *tx, f func(t *tx)) error {
-	e := &entry{t: t, f: f, done: make(chan struct{}), lead: make(chan struct{}, 1)}
+// do runs f in a transaction, alone or with others, and reports whether it has: otherwise it has to
+// be committed by itself. If t.ctx ends before its turn comes, nothing is written.
+func (b *batcher) do(t *tx, f func(t *tx)) (bool, error) {
+	e, ctx := &entry{t: t, f: f, done: make(chan struct{}), lead: make(chan struct{})}, t.ctx
 	if b.join(e) {
 		b.run(e)
+		return e.result()
 	}
-	for {
-		select {
-		case <-e.done:
-			if e.panicked != nil {
-				panic(e.panicked)
-			}
-			return e.err
-		case <-e.lead:
-			b.run(e)
-		case <-t.ctx.Done():
-			if b.leave(e) {
-				return t.ctx.Err()
-			}
-			b.wait(e)
-		}
-	}
-}
-
-// wait waits for an entry that is being run, or that leads.
-func (b *batcher) wait(e *entry) {
 	select {
 	case <-e.done:
 	case <-e.lead:
 		b.run(e)
+	case <-ctx.Done():
+		if b.leave(e) {
+			return true, ctx.Err()
+		}
+		select {
+		case <-e.done:
+		case <-e.lead:
+			b.run(e)
+		}
 	}
+	return e.result()
 }
 
-// join queues an entry, and reports whether it leads.
+func (e *entry) result() (bool, error) {
+	if e.panicked != nil {
+		panic(e.panicked)
+	}
+	return !e.alone, e.err
+}
+
+// join makes an entry lead, if a lane is free, or queues it. It reports whether it leads.
 func (b *batcher) join(e *entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting = append(b.waiting, e)
-	lead := !b.leading
-	b.leading = true
-	return lead
+	if b.leaders == b.lanes || b.busy[e.t.user] {
+		b.waiting = append(b.waiting, e)
+		return false
+	}
+	b.start(e)
+	b.leaders++
+	return true
 }
 
-// leave withdraws an entry that has not been started and does not lead.
+// start notes that an entry is being committed.
+func (b *batcher) start(e *entry) {
+	if b.apart {
+		b.busy[e.t.user] = true
+	}
+}
+
+// leave withdraws an entry that has not been started, and reports whether it could.
 func (b *batcher) leave(e *entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := slices.Index(b.waiting, e)
-	if n < 0 || len(e.lead) > 0 {
+	if n < 0 {
 		return false
 	}
 	b.waiting = slices.Delete(b.waiting, n, n+1)
 	return true
 }
 
-// run commits batches until the leader's own is among them.
+// run commits an entry, with others that wait, and hands over its lane; where there are several,
+// after slowBatch at the latest, as a transaction may wait for a lock.
 func (b *batcher) run(e *entry) {
-	for ended := false; !ended; {
-		batch := b.next()
-		commitBatch(e.t.s.write, batch)
-		ended = slices.Contains(batch, e)
+	handOver := sync.OnceFunc(b.handOver)
+	if b.apart {
+		defer time.AfterFunc(slowBatch, handOver).Stop()
 	}
+	batch := b.take(e)
+	b.commit(batch)
+	b.end(batch)
+	handOver()
+}
+
+const slowBatch = 100 * time.Millisecond
+
+// end reports to the entries of a batch that they have their results.
+func (b *batcher) end(batch []*entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.leading = len(b.waiting) > 0; b.leading {
-		b.waiting[0].lead <- struct{}{}
+	for _, e := range batch {
+		delete(b.busy, e.t.user)
+		close(e.done)
 	}
 }
 
-// next takes a batch.
-func (b *batcher) next() []*entry {
+// handOver passes a lane to an entry that waits, if one can start.
+func (b *batcher) handOver() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(len(b.waiting), maxBatch)
-	batch := slices.Clone(b.waiting[:n])
-	b.waiting = slices.Delete(b.waiting, 0, n)
+	if next := b.pick(); next != nil {
+		close(next.lead)
+		return
+	}
+	b.leaders--
+}
+
+// take returns the batch that an entry leads.
+func (b *batcher) take(e *entry) []*entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	batch := []*entry{e}
+	for len(batch) < maxBatch {
+		next := b.pick()
+		if next == nil {
+			break
+		}
+		batch = append(batch, next)
+	}
 	return batch
 }
 
-// commitBatch runs a batch in one transaction and reports the result to each entry.
-func commitBatch(db *sql.DB, batch []*entry) {
-	err := runBatch(db, batch)
+// pick starts the first waiting entry that can be, or returns nil.
+func (b *batcher) pick() *entry {
+	n := slices.IndexFunc(b.waiting, func(e *entry) bool { return !b.busy[e.t.user] })
+	if n < 0 {
+		return nil
+	}
+	e := b.waiting[n]
+	b.waiting = slices.Delete(b.waiting, n, n+1)
+	b.start(e)
+	return e
+}
+
+// commitShared commits a batch with the one writer. A savepoint undoes a failed transaction without
+// affecting the others.
+func (s *Store) commitShared(batch []*entry) {
+	err := runBatch(s.write, batch)
 	for _, e := range batch {
 		if e.err == nil {
 			e.err = err
 		}
-		close(e.done)
 	}
 }
 
@@ -172,12 +227,17 @@ func (e *entry) attempt(ctx context.Context, shared bool) error {
 	return err
 }
 
-// work runs the transaction itself. A panic is passed on to its owner, not to the leader.
+// work runs the transaction itself.
 func (e *entry) work() {
+	e.guard(func() { e.err = e.t.work(e.f) })
+}
+
+// guard runs f, and keeps a panic for the owner of the entry, so that it does not reach the leader.
+func (e *entry) guard(f func()) {
 	defer func() {
 		if e.panicked = recover(); e.panicked != nil {
 			e.err = fmt.Errorf("panic: %v", e.panicked)
 		}
 	}()
-	e.err = e.t.work(e.f)
+	f()
 }

@@ -237,8 +237,11 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	var more bool
 	var h holding
 	expected := s.parts.take(d.User, int64(d.ID))
+	before, parts := *d, slices.Clone(d.Parts)
 	err := s.transactExpected(ctx, "finish part", d.User, expected, func(t *tx) {
 		more = false
+		*d = before
+		copy(d.Parts, parts)
 		if t.holdsAs(d.Lease, h); t.err != nil {
 			return
 		}

@@ -17,6 +17,10 @@ type Dialect struct {
 	// OneWriter: there is one writing connection, so transactions that wait for it
 	// are committed together.
 	OneWriter bool
+	// Together reports whether transactions of several users can share one; nil: they never
+	// can, unless there is one writer. Lanes is how many of those run at the same time.
+	Together func() bool
+	Lanes    int
 	// Timeout bounds every transaction and read, so that a database that disappears
 	// silently becomes an error; 0: none is needed.
 	Timeout time.Duration

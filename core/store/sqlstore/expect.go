@@ -87,7 +87,7 @@ func (s *Store) transactExpected(ctx context.Context, op string, user core.UserI
 	f func(t *tx), first Statement) error {
 	first.Expected = x.row
 	return s.transact(ctx, op, tx{user: user, first: []Statement{first}, expected: x.user, whileFrozen: true,
-		knowsLeases: true}, f)
+		knowsLeases: true, together: true}, f)
 }
 
 // assume scans the expected rows of all statements, and queues their verification; false if

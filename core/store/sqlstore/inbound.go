@@ -72,13 +72,13 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var begun *start
 	var next expectation
 	first := append(admitAll(a, how), readRoute(a, &to))
-	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true}, func(t *tx) {
+	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true, together: true}, func(t *tx) {
 		if a.As != "" && a.As != seenAs(to.identity, t.name, t.role, t.settings, t.standing) {
 			t.fail(core.ErrChanged)
 			return
 		}
 		fresh := t.admitted(a.Events, how)
-		out, begun = core.Appended{Duplicates: len(a.Events) - len(fresh)}, nil
+		out, begun, next = core.Appended{Duplicates: len(a.Events) - len(fresh)}, nil, expectation{}
 		if len(fresh) == 0 {
 			return
 		}
@@ -202,6 +202,7 @@ func readRoute(a core.Append, r *route) Statement {
 		LEFT JOIN segments g ON g.user_id = $1 AND g.thread_id = t.id AND g.label = $3
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
+			*r = route{label: r.label}
 			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, &r.mode}, r.versions.columns()...),
 				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked,
 				&r.since, &r.state, &r.other)})

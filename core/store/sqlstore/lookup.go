@@ -71,7 +71,7 @@ func admits(user core.UserID, e core.Inbound, how *admission) Statement {
 		Scan: func(r Row) error {
 			var one int
 			err := r.Scan(&one)
-			if err == nil {
+			if *how = eventKnown; err == nil {
 				*how = eventNew
 			}
 			return optional(err)

@@ -45,7 +45,12 @@ var _ core.Store = (*Store)(nil)
 
 // New returns a store over a writing and a reading pool, which may be the same.
 func New(write, read *sql.DB, d Dialect) *Store {
-	return &Store{write: write, read: read, dialect: d}
+	s := &Store{write: write, read: read, dialect: d}
+	s.batch = batcher{lanes: max(d.Lanes, 1), apart: !d.OneWriter, commit: s.commitTogether, busy: map[core.UserID]bool{}}
+	if d.OneWriter {
+		s.batch.commit = s.commitShared
+	}
+	return s
 }
 
 // Analyze makes the store keep a full-text index with a. Without an analyzer,

@@ -22,6 +22,7 @@ type tx struct {
 	whileFrozen bool        // it may write to a frozen user
 	knowsLeases bool        // it handles leases kept in rows, and makes jobs of them when it needs to
 	unlocked    bool        // it locks no user's row
+	together    bool        // it may be committed with those of other users; f may then run twice
 	long        bool        // the dialect's timeout does not apply
 
 	// Columns of the user's row.
@@ -96,12 +97,18 @@ func (s *Store) transact(ctx context.Context, op string, t tx, f func(t *tx)) er
 	return nil
 }
 
-// run runs f in a database transaction: one of its own, or, where there is one writer, one
-// shared with others that wait.
-func (t *tx) run(f func(t *tx)) (err error) {
-	if t.s.dialect.OneWriter {
-		return t.s.batch.do(t, f)
+// run runs f in a database transaction: one of its own, or one shared with others that wait.
+func (t *tx) run(f func(t *tx)) error {
+	if t.s.dialect.OneWriter || t.together && t.s.dialect.Together != nil && t.s.dialect.Together() {
+		if done, err := t.s.batch.do(t, f); done {
+			return err
+		}
 	}
+	return t.runAlone(f)
+}
+
+// runAlone runs f in a database transaction of its own.
+func (t *tx) runAlone(f func(t *tx)) (err error) {
 	if t.conn, err = t.s.write.Conn(t.ctx); err != nil {
 		return err
 	}
@@ -125,13 +132,16 @@ func (t *tx) run(f func(t *tx)) (err error) {
 	return t.err
 }
 
-// rollback ends the transaction of a connection, or the connection.
-func rollback(ctx context.Context, conn *sql.Conn) {
+// rollback ends the transaction of a connection, or the connection, and reports whether nothing was
+// stored: after the failure of a commit that is known only from the server.
+func rollback(ctx context.Context, conn *sql.Conn) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
-	if _, err := conn.ExecContext(ctx, `ROLLBACK`); err != nil {
+	_, err := conn.ExecContext(ctx, `ROLLBACK`)
+	if err != nil {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
+	return err == nil
 }
 
 const rollbackTimeout = 2 * time.Second
@@ -147,19 +157,24 @@ func (t *tx) work(f func(t *tx)) error {
 	}
 	f(t)
 	t.flush()
-	if t.s.dialect.Notify != "" {
-		for _, topic := range t.wake {
-			t.queue = append(t.queue, Statement{Query: t.s.dialect.Notify, Args: []any{topic}})
-		}
-	}
+	t.notify()
 	return t.err
+}
+
+// notify queues the notifications of other processes.
+func (t *transaction) notify() {
+	if t.s.dialect.Notify == "" {
+		return
+	}
+	for _, topic := range t.wake {
+		t.queue = append(t.queue, Statement{Query: t.s.dialect.Notify, Args: []any{topic}})
+	}
 }
 
 // lock locks the user's row and reads its columns. unindexed is never expected, as the index
 // changes it at any time: a transaction with expectations writes it in any case.
 func (t *tx) lock() Statement {
-	columns := `last_message, last_id, news, name, role, settings, standing, moving`
-	into := []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving}
+	columns, into := lockColumns, t.lockInto()
 	if t.expected == nil {
 		columns, into = columns+`, unindexed`, append(into, &t.unindexed)
 	}
@@ -170,6 +185,13 @@ func (t *tx) lock() Statement {
 			}
 			return found(r.Scan(into...))
 		}}
+}
+
+const lockColumns = `last_message, last_id, news, name, role, settings, standing, moving`
+
+// lockInto returns the destinations of lockColumns.
+func (t *tx) lockInto() []any {
+	return []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving}
 }
 
 // forUser returns a tx in the same database transaction for another user, whose row is
@@ -198,10 +220,7 @@ func (t *tx) ask(statements ...Statement) {
 		if t.expected != nil && t.assume(statements) {
 			return
 		}
-		for _, s := range statements {
-			s.Args = t.s.prepared(s.Query, s.Args)
-			t.queue = append(t.queue, s)
-		}
+		t.queueAll(statements)
 		t.send()
 		return
 	}
@@ -211,6 +230,14 @@ func (t *tx) ask(statements ...Statement) {
 		} else {
 			t.fail(s.Scan(t.row(s.Query, s.Args...)))
 		}
+	}
+}
+
+// queueAll queues statements with results.
+func (t *transaction) queueAll(statements []Statement) {
+	for _, s := range statements {
+		s.Args = t.s.prepared(s.Query, s.Args)
+		t.queue = append(t.queue, s)
 	}
 }
 

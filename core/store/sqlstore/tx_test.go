@@ -78,7 +78,7 @@ func TestFailedStatement(t *testing.T) {
 		x := &tx{transaction: &transaction{s: s, ctx: t.Context()}, unlocked: true}
 		batch = append(batch, &entry{t: x, f: f, done: make(chan struct{})})
 	}
-	commitBatch(s.write, batch)
+	s.commitShared(batch)
 	checkFirst(t, batch[1].err)
 	if batch[0].err != nil || batch[2].err != nil {
 		t.Errorf("the others of the batch failed: %v, %v", batch[0].err, batch[2].err)

@@ -86,7 +86,7 @@ func (b *bench) takeTurn(t *core.Turn) {
 
 var (
 	mention = regexp.MustCompile(`\b(FROM|JOIN|UPDATE|INTO) (\w+)( AS)?( [a-z]\w*)?`)
-	given   = ` ?(\+ 0 )?= (\$\d|0\b|CAST\(\$\d)`
+	given   = ` ?(\+ 0 )?= (ANY\()?(\$\d|0\b|CAST\(\$\d)`
 	bare    = regexp.MustCompile(`(^|[ (])user_id` + given)
 	stored  = regexp.MustCompile(`INTO \w+ \((user_id|id)\b[^)]*\) ((VALUES \(|SELECT )(CAST\()?\$\d|SELECT (d\.)?user_id)`)
 	// rehomed matches statements that give rows to another user.
