@@ -377,6 +377,9 @@ type Waker interface {
 // ones may have been missed.
 const TopicListening = "listening"
 
+// TopicWritten announces that the store was written, perhaps by a process that notifies nobody.
+const TopicWritten = "written"
+
 // Store is the sum of all ports of the store.
 type Store interface {
 	InboundStore

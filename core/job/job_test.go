@@ -194,3 +194,46 @@ func TestRepliesGoBeforeJobs(t *testing.T) {
 		}
 	})
 }
+
+// calm is a list of due jobs that counts how often it is asked.
+type calm struct {
+	asked int
+	refs  []core.JobRef
+}
+
+func (c *calm) Due(context.Context, []string, time.Time, int, core.Share) ([]core.JobRef, time.Time, error) {
+	c.asked++
+	refs := c.refs
+	c.refs = nil
+	return refs, time.Time{}, nil
+}
+
+func TestNothingToDoIsSeldomPolled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		jobs := &calm{}
+		taken := 0
+		r := &Runner{Jobs: jobs, Queues: []string{"q"}, Workers: 1, Poll: time.Second, Now: time.Now, Log: zap.NewNop(),
+			Take: func(context.Context, core.JobRef) { taken++ }}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Minute + time.Millisecond)
+		if jobs.asked > 10 {
+			t.Errorf("polled %d times in a minute", jobs.asked)
+		}
+		jobs.refs = []core.JobRef{{User: 1, ID: 2, Queue: "q"}}
+		r.Wake(core.TopicWritten)
+		if synctest.Wait(); taken != 1 {
+			t.Error("it does not poll after something was written")
+		}
+		before := jobs.asked
+		if time.Sleep(time.Second + time.Millisecond); jobs.asked != before+1 {
+			t.Errorf("polled %d times in the second after a job", jobs.asked-before)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

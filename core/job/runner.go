@@ -18,8 +18,8 @@ type DueJobs interface {
 }
 
 // Runner finds due jobs of some queues and takes them, at most Workers concurrently. It polls
-// when woken, when the next job is due, and every Poll; of several processes each polls less
-// often, so that all together poll every Poll.
+// when woken, when the next job is due, and every Poll; less often after it has found nothing
+// several times. Of several processes each polls less often, so that all together poll every Poll.
 type Runner struct {
 	Jobs    DueJobs
 	Queues  []string
@@ -34,6 +34,7 @@ type Runner struct {
 
 	once   sync.Once
 	wake   chan struct{}
+	idle   int // how many polls have found nothing since one found something
 	mu     sync.Mutex
 	taking map[jobKey]bool
 }
@@ -56,7 +57,7 @@ func (r *Runner) Wake(topic string) {
 	r.init()
 	queue, user, ok := core.ParseWakeTopic(topic)
 	if ok && (!slices.Contains(r.Queues, queue) || !r.share().Mine(user)) ||
-		!ok && topic != core.TopicListening && topic != core.TopicShares {
+		!ok && topic != core.TopicListening && topic != core.TopicShares && topic != core.TopicWritten {
 		return
 	}
 	select {
@@ -91,8 +92,11 @@ func (r *Runner) Run(ctx context.Context) error {
 // round starts due jobs and returns the wait before the next round.
 func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.WaitGroup) time.Duration {
 	now, share := r.Now(), r.share()
-	poll := min(r.Poll*time.Duration(max(share.Of, 1)), max(r.Poll, longestPoll))
 	refs, next, err := r.Jobs.Due(ctx, r.Queues, now, 2*r.Workers, share)
+	if r.idle++; len(refs) > 0 || err != nil {
+		r.idle = 0
+	}
+	poll := min(r.Poll*time.Duration(max(share.Of, 1))<<min(r.idle, 4), max(r.Poll, longestPoll))
 	if err != nil {
 		if ctx.Err() == nil {
 			r.Log.Warn("due jobs not read", zap.Strings("queues", r.Queues), zap.Error(err))
@@ -123,7 +127,7 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 	return poll
 }
 
-// longestPoll bounds the interval at which one of many processes polls.
+// longestPoll bounds the interval at which a process polls.
 const longestPoll = 10 * time.Second
 
 func (r *Runner) share() core.Share {

@@ -24,31 +24,31 @@ const (
 )
 
 // Trim releases memory when the process has become idle after work: the reserve of the
-// heap, and the pages of the program that only its start or a garbage collection needed. The
-// next turn reads its pages again from the page cache, which takes 20 ms, so a short silence
-// is not enough. A collection also shrinks stacks, and growing them again reads tables from
-// all over the program: so its pages are released one look later.
+// heap, and, every trimRest, the pages of the program that something has needed. The next turn
+// reads its pages again from the page cache, which takes 20 ms, so a short silence is not
+// enough. A garbage collection shrinks stacks, and growing them again reads tables from all over
+// the program: so its pages are released one look later.
 func Trim(ctx context.Context, log *zap.Logger) error {
-	last, trimmed := uint64(0), uint64(0) // bytes allocated
-	dropped := uint64(0)                  // garbage collections before the pages were released
-	var idle time.Duration
+	last, trimmed := uint64(0), uint64(0)    // bytes allocated
+	idle, kept := time.Duration(0), trimLook // since the last work, and since pages were released
 	for rest := trimLook; ; {
 		job.Wait(ctx, trimLook)
 		if ctx.Err() != nil {
 			return nil
 		}
-		total, collections := allocated()
+		total := allocated()
 		if idle += trimLook; total-last >= trimIdle {
 			idle = 0
 		}
 		last = total
+		kept += trimLook
 		switch {
 		case idle < rest:
 		case total-trimmed > trimWork:
-			trimmed = total
+			trimmed, kept = total, rest
 			debug.FreeOSMemory()
-		case collections != dropped:
-			dropped, rest = collections, trimRest
+		case kept >= rest:
+			kept, rest = 0, trimRest
 			if err := dropProgram(); err != nil {
 				log.Debug("memory not released", zap.Error(err))
 			}
@@ -56,11 +56,11 @@ func Trim(ctx context.Context, log *zap.Logger) error {
 	}
 }
 
-// allocated returns the bytes that the process has allocated so far, and its garbage collections.
-func allocated() (bytes, collections uint64) {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
+// allocated returns the bytes that the process has allocated so far.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
-	return s[0].Value.Uint64(), s[1].Value.Uint64()
+	return s[0].Value.Uint64()
 }
 
 const (

@@ -2,7 +2,7 @@
 //
 // It runs in WAL mode with synchronous=FULL: a completed commit survives a power
 // cut. There is one writing connection and several readers. Several processes may
-// have the file open; they find each other's jobs by polling.
+// have the file open; each looks every second whether another has written.
 package sqlite
 
 import (
@@ -141,30 +141,36 @@ func (s *Store) provider() (*goose.Provider, error) {
 }
 
 // The write-ahead log is copied into the database, concurrently with commits, after
-// checkpointAfter commits; checkpointLook is how often that is checked.
+// checkpointAfter commits; tendEvery is how often that is checked, and whether somebody has written.
 const (
 	checkpointAfter = 20
-	checkpointLook  = time.Second
+	tendEvery       = time.Second
 )
 
 // autocheckpoint makes a commit copy the log itself when it has this many pages: for commits
 // without a gap, and for commands.
 const autocheckpoint = "wal_autocheckpoint(4000)"
 
-// Tend copies the log into the database until ctx ends, so that commits need not.
+// Tend copies the log into the database until ctx ends, so that commits need not, and yields
+// core.TopicWritten to Wakes after writes of any process.
 func (s *Store) Tend(ctx context.Context) error {
 	db, err := open(s.path, "deferred", 1)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }() // nothing depends on it
-	tick := time.NewTicker(checkpointLook)
+	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
-	for done := int64(0); ; {
+	for done, seen := int64(0), int64(0); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		}
+		var version int64
+		if err := db.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&version); err != nil || version != seen {
+			seen = version
+			s.Tell(core.TopicWritten)
 		}
 		n := s.Commits()
 		if n-done < checkpointAfter {

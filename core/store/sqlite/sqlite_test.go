@@ -25,6 +25,31 @@ func database(t testing.TB) func() storetest.Store {
 	return func() storetest.Store { return sqlitetest.Open(t, dir) }
 }
 
+// TestWrittenElsewhere checks that a process notices what another one writes to the file.
+func TestWrittenElsewhere(t *testing.T) {
+	t.Parallel()
+	stores := database(t)
+	s, other := stores(), stores()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	wakes := s.Wakes(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.(*sqlite.Store).Tend(ctx) }()
+	if topic := <-wakes; topic != core.TopicWritten { // it cannot know what was written before
+		t.Errorf("got %q", topic)
+	}
+	if _, err := other.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleMember}); err != nil {
+		t.Fatal(err)
+	}
+	if topic := <-wakes; topic != core.TopicWritten {
+		t.Errorf("got %q after another process has written", topic)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTend checks that commits reach the database file itself while the store is open.
 func TestTend(t *testing.T) {
 	dir := t.TempDir()
