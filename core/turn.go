@@ -282,7 +282,10 @@ type Reply struct {
 	SummarizeAfter int
 	Day            string // label of today, for the usage
 	Error          string // for TurnFailed
-	// Drop is for TurnFailed: the inputs do not wait for another turn.
+	// Refused is for TurnFailed: the model's server refuses the inputs. They wait until the
+	// same identity says more, they are edited, or RetryTurn asks for them.
+	Refused bool
+	// Drop is for TurnFailed: the inputs do not wait for another turn, and no prompt shows them.
 	Drop bool
 	// Cause says why the run of a task failed or was skipped.
 	Cause RunCause

@@ -99,7 +99,8 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
 	if state == core.TurnFailed {
 		r.Error = cause.Error()
-		r.Drop = g.Channels.Capabilities(t.Address.Channel).Program && refuses(cause)
+		r.Refused = refuses(cause)
+		r.Drop = r.Refused && g.Channels.Capabilities(t.Address.Channel).Program
 		r.Messages, r.Deliveries = g.notice(g.apology(u, cause, r.Drop),
 			core.Identity{ID: t.Identity, Address: t.Address}, now)
 	}

@@ -88,6 +88,9 @@ func TestARefusedRequestHoldsUpNothing(t *testing.T) {
 		if code, out := ask("with a tool", tool); code != http.StatusBadGateway || !strings.Contains(out, "not tried again") {
 			t.Errorf("got %d %s", code, out)
 		}
+		if code, out := ask("abracadabra"); code != http.StatusBadGateway || !strings.Contains(out, "not tried again") {
+			t.Errorf("in a program's words: got %d %s", code, out)
+		}
 		if code, out := ask("and this?"); code != http.StatusOK || !strings.Contains(out, "echo: and this?") {
 			t.Errorf("the next request: got %d %s", code, out)
 		}

@@ -32,7 +32,7 @@ func (t *tx) regenerate(e core.Regenerate) {
 	t.shelve(m, turn)
 	t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND turn_id = $2 AND turn_id > 0 AND state = 'open'`,
 		t.user, turn.ID)
-	t.unreadAgain(turn)
+	t.unreadAgain(turn, false)
 	t.turnIfPending(turn.Thread, e.At)
 }
 

@@ -70,7 +70,7 @@ type state struct {
 	queued      bool // its address has the job of a delivery
 	sending     bool // its address has a delivery with its lease in its row
 	waiting     bool // the thread has another turn job
-	pending     bool // the thread has messages that no turn has read
+	pending     bool // the thread has messages that no turn has read, other than refused ones
 	left        int  // number of inputs that are not redacted
 	parked      bool // the identity has parked deliveries
 }
@@ -88,7 +88,7 @@ func readState(r core.Reply, s *state) Statement {
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND ` + underWay + ` AND lease_until > 0
 				AND channel = $12 AND account = $13 AND external = $14),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
-			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + unread + `),
+			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + unread + ` AND refused = 0),
 			(` + countLeft("$1", "$9", "$10", "$11") + `),
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked')
 		FROM threads h JOIN identities i ON i.user_id = $1 AND i.id = $3
@@ -191,8 +191,11 @@ func (t *tx) closeTurn(r core.Reply, st state) {
 		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
 	t.endRun(r.Turn, runState(r), r.Cause, r.Now)
 	t.forgetCalls(r.Turn.ID)
-	if waits(r) {
-		t.unreadAgain(*r.Turn)
+	switch {
+	case waits(r):
+		t.unreadAgain(*r.Turn, r.Refused)
+	case r.Drop:
+		t.leavePrompts(*r.Turn)
 	}
 }
 
@@ -200,10 +203,19 @@ func (t *tx) closeTurn(r core.Reply, st state) {
 // something new begins.
 func waits(r core.Reply) bool { return r.State == core.TurnFailed && r.Turn.Task == 0 && !r.Drop }
 
-// unreadAgain makes the inputs of a turn pending again. Their place for display stays.
-func (t *tx) unreadAgain(turn core.Turn) {
+// leavePrompts removes the inputs of a turn from all later prompts. Their place for display stays.
+func (t *tx) leavePrompts(turn core.Turn) {
 	for _, id := range turn.Inputs {
-		t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id)
+		t.exec(`UPDATE messages SET position = 0 WHERE user_id = $1 AND id = $2`, t.user, id)
+	}
+}
+
+// unreadAgain makes the inputs of a turn pending again, refused or not. Their place for display
+// stays.
+func (t *tx) unreadAgain(turn core.Turn, refused bool) {
+	for _, id := range turn.Inputs {
+		t.exec(`UPDATE messages SET position = 0, turn_id = 0, refused = $3 WHERE user_id = $1 AND id = $2`, t.user, id,
+			flag(refused))
 		t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user,
 			turn.Thread, id)
 	}

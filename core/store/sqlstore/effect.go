@@ -250,6 +250,7 @@ func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) {
 	} else if _, busy := t.head(threadKey(thread)); busy {
 		t.askTurn(thread, restartIt, out)
 	} else {
+		t.exec(`UPDATE messages SET refused = 0 WHERE user_id = $1 AND thread_id = $2 AND `+unread, t.user, thread)
 		t.turnIfPending(thread, e.At)
 	}
 }

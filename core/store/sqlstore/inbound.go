@@ -317,6 +317,7 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 		t.rewrite(old, m, now)
 		// One that no turn has read gets a turn: that of its first text may have failed.
 		if old.Position == 0 && !t.ownSettings().Paused {
+			t.exec(`UPDATE messages SET refused = 0 WHERE user_id = $1 AND id = $2`, t.user, old.ID)
 			t.turnIfPending(old.Thread, now)
 		}
 	})

@@ -279,10 +279,10 @@ func placeholders(from, n int) string {
 // copyMessages copies messages into the merged order, counts them in their days, and renumbers
 // their references.
 func (p *pair) copyMessages(m *move, g keyRange) {
-	p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
+	p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo, refused)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
-			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo
+			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo, m.refused
 		FROM messages m LEFT JOIN move_segments s ON s.user_id = $1 AND s.segment_id = m.segment_id
 			LEFT JOIN move_positions o ON o.user_id = $1 AND o.message_id = m.id
 			LEFT JOIN turns t ON t.user_id = $1 AND t.id = m.turn_id

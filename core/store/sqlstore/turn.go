@@ -93,6 +93,7 @@ type pendingMessage struct {
 	solo     int64 // 0, soloAsked or soloTask
 	files    bool
 	failed   bool // a turn of it failed
+	refused  bool // by the model's server
 }
 
 // unread is the condition of messages that wait for a turn: those of a person, and results of
@@ -101,24 +102,24 @@ type pendingMessage struct {
 const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
 // pending returns the longest run of unanswered messages of one identity. What has failed alone
-// does not hold up what another identity said since.
+// does not hold up what another identity said since; what was refused alone is not returned.
 func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
 	scan := fields(func(p *pendingMessage) []any {
-		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.files, &p.failed}
+		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.files, &p.failed, &p.refused}
 	})
 	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END,
-			CASE WHEN id <= (SELECT failed FROM threads WHERE user_id = $1 AND id = $2) THEN 1 ELSE 0 END
+			CASE WHEN id <= (SELECT failed FROM threads WHERE user_id = $1 AND id = $2) THEN 1 ELSE 0 END, refused
 		FROM messages WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].identity == all[0].identity && all[n].solo == 0 && all[0].solo == 0 {
 			n++
 		}
-		if first == nil {
-			first = all[:n]
-		}
 		if slices.ContainsFunc(all[:n], func(p pendingMessage) bool { return !p.failed }) {
 			return all[:n]
+		}
+		if first == nil && slices.ContainsFunc(all[:n], func(p pendingMessage) bool { return !p.refused }) {
+			first = all[:n]
 		}
 		all = all[n:]
 	}
@@ -142,7 +143,7 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
 		t.exec(
-			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4 WHERE user_id = $1 AND id = $2`,
+			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4, refused = 0 WHERE user_id = $1 AND id = $2`,
 			t.user, m.id, last, turn.ID, failed)
 	}
 	t.insertTurn(turn, last, b, &core.Claim{})

@@ -13,6 +13,7 @@ func turnCases() []testCase {
 		{"a held turn cannot be claimed", testHeldTurn},
 		{"a failed turn leaves its inputs to the next one", testFailed},
 		{"a failed turn does not hold up another identity", testFailedBeside},
+		{"refused messages wait for their identity", testRefused},
 		{"a turn that failed for good does not hold up the next one", testDropped},
 		{"a turn that waits for a retry keeps its inputs and the cause", testRetry},
 		{"Commit without a claim leaves the delivery to a worker", testCommitUnclaimed},
@@ -104,6 +105,35 @@ func testFailedBeside(b *bench) {
 	b.answer(last, "both")
 }
 
+func testRefused(b *bench) {
+	t := b.turn("one")
+	b.fail(t, true)
+	other := b.as(b.user, b.identity(b.user.ID, "beside", "99"))
+	other.say(false, "two")
+	out := b.answer(b.take(), "of the second")
+	equal(b, "again after another's", out.Again, false)
+	equal(b, "due", len(b.due(turns)), 0)
+	b.effects(core.RetryTurn{At: b.now})
+	t = b.take()
+	equal(b, "retried", len(t.Inputs), 1)
+	b.fail(t, true)
+	b.n += 10
+	b.say(false, "three")
+	t = b.take()
+	equal(b, "with what followed it", len(t.Inputs), 2)
+	b.answer(t, "both")
+}
+
+// fail ends a turn without an answer.
+func (b *bench) fail(t *core.Turn, refused bool) core.Committed {
+	b.t.Helper()
+	r := b.reply(t, "I could not answer")
+	r.State, r.Error, r.Refused, r.Messages[0].Kind = core.TurnFailed, "no", refused, core.KindNotice
+	out, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	return out
+}
+
 func testDropped(b *bench) {
 	t := b.turn("one")
 	b.say(false, "two")
@@ -113,6 +143,7 @@ func testDropped(b *bench) {
 	b.must(err)
 	equal(b, "again", out.Again, true)
 	equal(b, "its turn", b.message(t.Inputs[0]).Turn, t.ID)
+	equal(b, "its place in prompts", b.message(t.Inputs[0]).Position, 0)
 	next := b.take()
 	equal(b, "inputs", len(next.Inputs), 1)
 	b.answer(next, "of the second only")
