@@ -262,11 +262,17 @@ func (t *tx) next(r core.Reply, st state) (again bool) {
 		t.promote(r.Turn.Lease.Key)
 		return true
 	}
-	if !st.pending || waits(r) {
+	if !st.pending || waits(r) && !t.untried(r.Turn.Thread) {
 		return false
 	}
 	t.enqueue(turnJob(r.Turn.Thread, r.Now))
 	return true
+}
+
+// untried reports whether messages of a thread wait that no turn has read yet.
+func (t *tx) untried(thread core.ThreadID) bool {
+	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND `+unread+`
+		AND id > (SELECT failed FROM threads WHERE user_id = $1 AND id = $2))`, t.user, thread)
 }
 
 // summarize enqueues the summary of a segment, once.

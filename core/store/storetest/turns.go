@@ -13,6 +13,7 @@ func turnCases() []testCase {
 		{"a held turn cannot be claimed", testHeldTurn},
 		{"a failed turn leaves its inputs to the next one", testFailed},
 		{"a failed turn does not hold up another identity", testFailedBeside},
+		{"each identity's messages are tried, though the first fail", testFailedTogether},
 		{"refused messages wait for their identity", testRefused},
 		{"a turn that failed for good does not hold up the next one", testDropped},
 		{"a turn that waits for a retry keeps its inputs and the cause", testRetry},
@@ -103,6 +104,20 @@ func testFailedBeside(b *bench) {
 	equal(b, "with what followed it", len(last.Inputs), 2)
 	equal(b, "begun with", last.Inputs[0], t.Inputs[0])
 	b.answer(last, "both")
+}
+
+func testFailedTogether(b *bench) {
+	other := b.as(b.user, b.identity(b.user.ID, "beside", "99"))
+	b.say(false, "one")
+	said := other.say(false, "two")
+	t := b.take()
+	out := b.fail(t, false)
+	equal(b, "again", out.Again, true)
+	t = b.take()
+	equal(b, "inputs", len(t.Inputs), 1)
+	equal(b, "the other's", t.Inputs[0], said.Messages[0])
+	out = b.fail(t, false)
+	equal(b, "again when all have failed", out.Again, false)
 }
 
 func testRefused(b *bench) {
