@@ -34,7 +34,8 @@ type InboundStore interface {
 	Hold(ctx context.Context, h Hold) (duplicate bool, err error)
 	// Settle applies e.Status to a part of ours. A part's state never goes backwards,
 	// except to be sent again. A status that matches no part is kept as an event only.
-	Settle(ctx context.Context, user UserID, identity IdentityID, e Inbound, now time.Time) error
+	// It returns the delivery if the status made it failed or parked, else nil.
+	Settle(ctx context.Context, user UserID, identity IdentityID, e Inbound, now time.Time) (*Delivery, error)
 	// Readdress changes the External and the aliases of an identity, and redirects its
 	// unfinished deliveries. ErrExists if the new address is taken.
 	Readdress(ctx context.Context, i Identity, external string, aliases []string) error

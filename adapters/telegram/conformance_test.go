@@ -79,7 +79,7 @@ func harness(s *telegramtest.Server) adaptertest.Harness {
 func fail(s *telegramtest.Server, f adaptertest.Fault) bool {
 	switch f {
 	case adaptertest.Refused:
-		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"})
+		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message is too long"})
 	case adaptertest.Unreachable:
 		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 403})
 	case adaptertest.Wait:

@@ -105,7 +105,7 @@ func (c *Channel) classify(err error, chat int64) error {
 	case code == http.StatusTooManyRequests:
 		wait := max(refused.RetryAfter, time.Second)
 		return &core.RetryAfter{After: wait, Account: c.flood.note(chat, c.now(), wait), Err: err}
-	case code == http.StatusForbidden:
+	case code == http.StatusForbidden, has(err, "chat not found"): // until they write (again)
 		return &core.Unreachable{Err: err}
 	case code >= 500:
 		return &core.Unknown{Err: err}

@@ -102,7 +102,7 @@ func TestSendErrors(t *testing.T) {
 		"token revoked": {telegramtest.Failure{Code: 401}, new(*core.Permanent), "@BotFather"},
 		"token unknown": {telegramtest.Failure{Code: 404}, new(*core.Permanent), "channels.telegram.token"},
 		"no such chat": {telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"},
-			new(*core.Permanent), "chat not found"},
+			new(*core.Unreachable), "chat not found"},
 		"other refusal": {telegramtest.Failure{Code: 400, Description: "Bad Request: something new"},
 			new(*core.Permanent), "something new"},
 		"blocked": {telegramtest.Failure{Code: 403}, new(*core.Unreachable), "blocked"},

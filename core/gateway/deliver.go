@@ -93,6 +93,9 @@ func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r cor
 		more, err = g.Store.FinishPart(ctx, d, n, r, g.Now())
 		return err
 	})
+	if err == nil {
+		g.tellUndelivered(ctx, d, r.State)
+	}
 	return more, err
 }
 

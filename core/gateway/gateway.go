@@ -402,6 +402,7 @@ type texts struct {
 	GaveUpSetup                    string
 	GaveUpRefused, GaveUpDropped   string
 	MembersUnanswered              string // %s: what the model's server said
+	NotDelivered, NotReached       string // %s: where, what
 	Budget                         string // %s: when it goes on
 	Group                          string
 	Refused                        string

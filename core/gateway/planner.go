@@ -28,20 +28,9 @@ type Identities interface {
 // delivery waits. With all it is every identity of a push channel. Without a push channel
 // the plan is empty.
 func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
-	ids, err := p.People.Identities(ctx, u.ID)
+	push, err := p.push(ctx, u)
 	if err != nil {
 		return nil, err
-	}
-	var push []core.Identity
-	for _, i := range ids {
-		if !p.Channels.Capabilities(i.Address.Channel).Push {
-			continue
-		}
-		if i.ID == u.Settings.Home {
-			push = slices.Insert(push, 0, i)
-		} else {
-			push = append(push, i)
-		}
 	}
 	if all {
 		return targets(push, "all identities, as chosen"), nil
@@ -55,6 +44,35 @@ func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target
 		return targets(push[:1], "nothing can receive now; held until it can"), nil
 	}
 	return nil, nil
+}
+
+// elsewhere returns the identity that a person is written to about what another could not
+// receive: the home, else the most recently used one that can receive now. ok is false if there
+// is none.
+func (p Planner) elsewhere(ctx context.Context, u core.User, not core.IdentityID) (i core.Identity, ok bool,
+	err error) {
+	push, err := p.push(ctx, u)
+	for _, i := range push {
+		if i.ID != not && p.receives(i, p.Now()) {
+			return i, true, nil
+		}
+	}
+	return core.Identity{}, false, err
+}
+
+// push returns the identities of push channels, the home first, then last used first.
+func (p Planner) push(ctx context.Context, u core.User) (push []core.Identity, err error) {
+	ids, err := p.People.Identities(ctx, u.ID)
+	for _, i := range ids {
+		switch {
+		case !p.Channels.Capabilities(i.Address.Channel).Push:
+		case i.ID == u.Settings.Home:
+			push = slices.Insert(push, 0, i)
+		default:
+			push = append(push, i)
+		}
+	}
+	return push, err
 }
 
 func targets(ids []core.Identity, why string) []core.Target {

@@ -210,7 +210,11 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
 		return err
 	case core.InReceipt:
-		return g.Store.Settle(ctx, u.ID, i.ID, e, now)
+		d, err := g.Store.Settle(ctx, u.ID, i.ID, e, now)
+		if err == nil && d != nil {
+			g.tellUndelivered(ctx, d, d.State)
+		}
+		return err
 	case core.InMoved:
 		return g.moved(ctx, i, e, now)
 	case core.InByHand:

@@ -181,3 +181,27 @@ func TestAMergeIsUndone(t *testing.T) {
 		}
 	})
 }
+
+// What WhatsApp takes and then reports as not delivered is told in the person's other app, once.
+func TestWhatWhatsAppDoesNotDeliverIsToldInAnotherApp(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		p := newLinked(t, database(t))
+		g := p.Open()
+		l := p.Ledger()
+		p.Say("telegram", "hello")
+		p.Say("whatsapp", "hello")
+		p.Merge(l, g)
+		p.Wa.Fail("messages", 1, whatsapptest.Failure{Code: 131026, Later: true})
+		p.Say("whatsapp", "lost")
+		p.Contains(p.Hear("telegram"), "didn't arrive", "whatsapp", "echo: lost")
+		p.Contains(p.Say("telegram", "and now?"), "echo: and now?")
+		p.Contains(p.Say("whatsapp", "again"), "echo: again")
+		if n := len(p.Telegram.Sent(e2etest.Ada)); n != p.Heard["telegram"] {
+			t.Errorf("got %q", e2etest.Texts(p.Telegram.Sent(e2etest.Ada)))
+		}
+		if t.Failed() {
+			t.Log(g.Log.Tail())
+		}
+	})
+}

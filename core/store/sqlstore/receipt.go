@@ -20,17 +20,19 @@ const readThrough = 200
 
 // Settle applies a service's status to a part of ours; see core.InboundStore.
 func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound,
-	now time.Time) error {
-	return s.update(ctx, "settle", user, func(t *tx) {
+	now time.Time) (undelivered *core.Delivery, err error) {
+	err = s.update(ctx, "settle", user, func(t *tx) {
+		undelivered = nil
 		d, p := t.statusPart(identity, e)
 		var message core.MessageID
 		if d != nil {
 			message = d.Message
 		}
-		if t.takeIn(e, message, "done", now) && d != nil {
-			t.settlePart(d, p, e, now)
+		if t.takeIn(e, message, "done", now) && d != nil && t.settlePart(d, p, e, now) {
+			undelivered = d
 		}
 	})
+	return undelivered, err
 }
 
 // statusPart returns the part that a status refers to, or nil.
@@ -74,10 +76,11 @@ func (t *tx) currentID(user core.UserID, id core.DeliveryID) core.DeliveryID {
 	return now
 }
 
-// settlePart applies a status to a part.
-func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) {
+// settlePart applies a status to a part, and reports whether that made its delivery failed or
+// parked, as d says then.
+func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) (undelivered bool) {
 	if p.State != core.DeliveryPending && rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
-		return
+		return false
 	}
 	if p.NativeID == "" && e.Target != "" {
 		p.NativeID, p.SentAt = e.Target, now
@@ -85,11 +88,10 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 	}
 	switch e.Status.State {
 	case core.DeliveryPending:
-		t.resend(d, p, e.Status.Error, now)
-		return
+		return t.resend(d, p, e.Status.Error, now)
 	case core.DeliveryParked:
 		t.parkAgain(d, p, e.Status.Error)
-		return
+		return true
 	}
 	p.State, p.Error = e.Status.State, e.Status.Error
 	t.markPart(d, p, p.State)
@@ -97,10 +99,15 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 		t.readBefore(d)
 	}
 	if d.State == core.DeliveryPending || d.State == core.DeliverySending {
-		t.wakeDelivery(d, now)
-		return // the process that sends the rest ends the delivery
+		t.wakeDelivery(d, now) // the process that sends the rest ends the delivery
+	} else {
+		t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
 	}
-	t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
+	if p.State != core.DeliveryFailed {
+		return false
+	}
+	d.State = p.State
+	return true
 }
 
 // wakeDelivery makes the job of a delivery run now that waited for a part to be settled.
@@ -126,20 +133,23 @@ func rank(s core.DeliveryState) int {
 	return 0
 }
 
-// resend makes a part pending again that the service did not deliver, under a new key.
-func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) {
+// resend makes a part pending again that the service did not deliver, under a new key. After
+// maxResent times its delivery fails instead, and failed is true.
+func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) (failed bool) {
 	n := valueOf[int](t, `UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
 		WHERE user_id = $1 AND delivery_id = $2 AND n = $3 RETURNING resent`, t.user, d.ID, p.N, cause)
 	if t.err != nil {
-		return
+		return false
 	}
 	if n > maxResent {
 		p.State, p.Error = core.DeliveryFailed, cause
 		t.markPart(d, p, p.State)
+		d.State = core.DeliveryFailed
 		t.exec(setDelivered, t.user, d.ID, string(core.DeliveryFailed), cause)
-		return
+		return true
 	}
 	t.requeue(d, now.Add(resentAfter<<min(n-1, 10)))
+	return false
 }
 
 // parkAgain parks a delivery that the service accepted and then did not deliver.
@@ -147,6 +157,7 @@ func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) {
 	t.exec(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
 		WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N, cause)
 	t.exec(`UPDATE identities SET blocked = 1, window_until = 0 WHERE user_id = $1 AND id = $2`, t.user, d.Identity)
+	d.State = core.DeliveryParked
 	t.exec(`UPDATE deliveries SET state = 'parked', error = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, cause)
 }
 

@@ -150,7 +150,10 @@ func testFailingWork(b *bench) {
 	receipt, _ := f.inbound("")
 	receipt.NativeID, receipt.Kind, receipt.Target = "", core.InReceipt, "w1"
 	receipt.Status = &core.Status{State: core.DeliveryFailed, Error: "no such person"}
-	f.fails("settle", func() error { return f.Settle(f.ctx, f.user.ID, f.at.ID, receipt, f.now) })
+	f.fails("settle", func() error {
+		_, err := f.Settle(f.ctx, f.user.ID, f.at.ID, receipt, f.now)
+		return err
+	})
 	f.fails("redeliver", func() error { return f.Redeliver(f.ctx, f.user.ID, d.ID, f.now) })
 }
 

@@ -360,7 +360,8 @@ func testMergeSending(b *bench) {
 	b.must(err)
 	e := core.Inbound{Address: v.at.Address, EventID: "receipt", Kind: core.InReceipt,
 		Status: &core.Status{State: core.DeliveryRead, Key: key}}
-	b.must(b.Settle(b.ctx, b.user.ID, d.Identity, e, b.now))
+	_, err = b.Settle(b.ctx, b.user.ID, d.Identity, e, b.now)
+	b.must(err)
 	parts, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "receipt by the old key", parts[1].Parts[0].State, core.DeliveryRead)

@@ -27,12 +27,14 @@ func receiptCases() []testCase {
 	}
 }
 
-// receipt stores a status that a service reported for a part.
-func (b *bench) receipt(event string, target string, s core.Status) {
+// receipt stores a status that a service reported for a part, and returns what Settle does.
+func (b *bench) receipt(event string, target string, s core.Status) *core.Delivery {
 	b.t.Helper()
 	e, _ := b.inbound("")
 	e.EventID, e.NativeID, e.Kind, e.Target, e.Status = event, "", core.InReceipt, target, &s
-	b.must(b.Settle(b.ctx, b.user.ID, b.at.ID, e, b.now))
+	d, err := b.Settle(b.ctx, b.user.ID, b.at.ID, e, b.now)
+	b.must(err)
+	return d
 }
 
 // part reads a part of a delivery.
@@ -76,8 +78,10 @@ func testReceipts(b *bench) {
 	}
 	d = b.answer(b.turn("go on"), "3").Delivery
 	b.finish(d, 0, sentAs("w3"))
-	b.receipt("e7", "w3", core.Status{State: core.DeliveryFailed, Error: "no such person"})
-	b.receipt("e8", "w3", core.Status{State: core.DeliveryDelivered})
+	lost := b.receipt("e7", "w3", core.Status{State: core.DeliveryFailed, Error: "no such person"})
+	equal(b, "told of the failure", lost != nil && lost.ID == d.ID && lost.State == core.DeliveryFailed, true)
+	lost = b.receipt("e8", "w3", core.Status{State: core.DeliveryDelivered})
+	equal(b, "told of no failure", lost == nil, true)
 	equal(b, "failed", b.state(d.ID), core.DeliveryFailed)
 	equal(b, "why", b.part(d.ID, 0).Error, "no such person")
 }
@@ -110,7 +114,8 @@ func testResent(b *bench) {
 	key := d.Parts[0].Part.Key
 	b.finish(d, 0, sentAs("w1"))
 	for n := range 6 {
-		b.receipt("e"+itoa(n), "w"+itoa(n+1), core.Status{State: core.DeliveryPending, Error: "try later"})
+		lost := b.receipt("e"+itoa(n), "w"+itoa(n+1), core.Status{State: core.DeliveryPending, Error: "try later"})
+		equal(b, "told when it is given up", lost != nil, n == 5)
 		if n == 5 {
 			break
 		}
@@ -128,7 +133,8 @@ func testResent(b *bench) {
 func testParkedLater(b *bench) {
 	d := b.answer(b.turn("go"), "1").Delivery
 	b.finish(d, 0, sentAs("w1"))
-	b.receipt("e1", "w1", core.Status{State: core.DeliveryParked, Error: "window closed"})
+	lost := b.receipt("e1", "w1", core.Status{State: core.DeliveryParked, Error: "window closed"})
+	equal(b, "told", lost != nil && lost.ID == d.ID && lost.State == core.DeliveryParked, true)
 	equal(b, "delivery", b.state(d.ID), core.DeliveryParked)
 	equal(b, "due", len(b.due(deliveries)), 0)
 	b.sent(b.answer(b.turn("here again"), "hello").Delivery)
