@@ -319,6 +319,46 @@ func TestPiped(t *testing.T) {
 	}
 }
 
+// TestLinesThatAreNoMessages checks that such a line is answered with an error, and that what
+// follows is answered all the same.
+func TestLinesThatAreNoMessages(t *testing.T) {
+	t.Parallel()
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+	const parse, invalid = `"code":-32700`, `"code":-32600`
+	for name, c := range map[string]struct{ line, want string }{
+		"words":               {"hello", parse},
+		"half an object":      {`{"jsonrpc":"2.0","id":5`, parse},
+		"two values":          {`{"jsonrpc":"2.0","id":5,"method":"ping"} {}`, parse},
+		"a long line":         {`{"jsonrpc":"2.0","id":5,"method":"` + strings.Repeat("x", 4<<20) + `"}`, parse},
+		"a number":            {"7", invalid},
+		"a list":              {`[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, invalid},
+		"another version":     {`{"jsonrpc":"1.0","id":5,"method":"ping"}`, invalid},
+		"an id of no kind":    {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, invalid},
+		"an unexpected reply": {`{"jsonrpc":"2.0","id":99,"result":{}}`, ""},
+		"an empty line":       {"", ""},
+		"blanks":              {" \t\r", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			var out bytes.Buffer
+			in := begin + c.line + "\n" + `{"jsonrpc":"2.0","id":"last","method":"ping"}` // without an end of line
+			check(t, w.server.Stdio(context.Background(), w.ada, io.NopCloser(strings.NewReader(in)), closed{&out}))
+			if !strings.Contains(out.String(), `"id":"last"`) {
+				t.Errorf("what followed was not answered: %s", out.String())
+			}
+			refused := strings.Contains(out.String(), `"id":null`)
+			if refused != (c.want != "") || !strings.Contains(out.String(), c.want) {
+				t.Errorf("got %s", out.String())
+			}
+			if n := strings.Count(out.String(), "\n"); n > 3 {
+				t.Errorf("%d answers", n)
+			}
+		})
+	}
+}
+
 // TestPrivate checks that shared caches are told not to store anything.
 func TestPrivate(t *testing.T) {
 	t.Parallel()

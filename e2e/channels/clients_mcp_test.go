@@ -4,6 +4,7 @@ package channels
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +41,24 @@ func TestTheClientOfMCPSharesRecall(t *testing.T) {
 			t.Errorf("%d items are stored", n)
 		}
 	})
+}
+
+// A line on standard input that is not JSON does not end the connection.
+func TestALineThatIsNotJSONEndsNoConnectionOfMCP(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	w.AddOwner(w.Start())
+	cmd := exec.Command(e2etest.Program, "mcp")
+	cmd.Dir, cmd.Env = w.Dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir}, w.Env...)
+	cmd.Stdin = strings.NewReader("what is this?\n\n" + `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
+		`"2025-06-18","capabilities":{},"clientInfo":{"name":"a test","version":"1"}}}` + "\n")
+	out, err := cmd.Output()
+	e2etest.Must(t, err)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"code":-32700`) || !strings.Contains(lines[0], `"id":null`) ||
+		!strings.Contains(lines[1], `"serverInfo"`) {
+		t.Errorf("got %s", out)
+	}
 }
 
 // inspect runs the MCP inspector, which ends non-zero if the server is faulty.
