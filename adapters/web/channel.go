@@ -98,7 +98,7 @@ type Channel struct {
 	assets    *assets
 	guard     *http.CrossOriginProtection
 	tries     *tries
-	watchers  watchers
+	watchers  *watchers
 	routes    []Route
 	linkedTab []linkedTab
 }
@@ -109,7 +109,8 @@ func New(o Options) (*Channel, error) {
 	if o.Intake == nil {
 		o.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
 	}
-	c := &Channel{Options: o, tries: newTries(o.Limits, o.Now), routes: routes(o.Rooms)}
+	c := &Channel{Options: o, tries: newTries(o.Limits, o.Now), watchers: newWatchers(),
+		routes: routes(o.Rooms)}
 	c.linkedTab = tabs(c.routes)
 	c.house = core.Settings{Zone: o.Zone}.Location(time.UTC)
 	var err error

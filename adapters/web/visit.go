@@ -290,10 +290,17 @@ func (v *Visit) client() netip.Addr {
 	return at
 }
 
+// watchers counts the long answers of each user. All of them end with life.
 type watchers struct {
-	mu     sync.Mutex
-	ended  bool
-	cancel map[core.UserID]map[*context.CancelFunc]struct{}
+	life context.Context
+	end  context.CancelFunc // ends all answers; later ones are refused
+	mu   sync.Mutex
+	open map[core.UserID]int
+}
+
+func newWatchers() *watchers {
+	life, end := context.WithCancel(context.Background())
+	return &watchers{life: life, end: end, open: map[core.UserID]int{}}
 }
 
 // stay registers a long answer, unless the user already has most of them (0: no limit).
@@ -301,38 +308,19 @@ type watchers struct {
 func (w *watchers) stay(ctx context.Context, user core.UserID, most int) (_ context.Context, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended || most > 0 && len(w.cancel[user]) >= most {
+	if w.life.Err() != nil || most > 0 && w.open[user] >= most {
 		return ctx, nil, false
 	}
+	w.open[user]++
 	ctx, cancel := context.WithCancel(ctx)
-	if w.cancel == nil {
-		w.cancel = map[core.UserID]map[*context.CancelFunc]struct{}{}
-	}
-	if w.cancel[user] == nil {
-		w.cancel[user] = map[*context.CancelFunc]struct{}{}
-	}
-	w.cancel[user][&cancel] = struct{}{}
-	return ctx, func() { w.leave(user, &cancel) }, true
-}
-
-func (w *watchers) leave(user core.UserID, cancel *context.CancelFunc) {
-	(*cancel)()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.cancel[user], cancel)
-	if len(w.cancel[user]) == 0 {
-		delete(w.cancel, user)
-	}
-}
-
-// end ends all answers and refuses new ones.
-func (w *watchers) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = true
-	for _, all := range w.cancel {
-		for cancel := range all {
-			(*cancel)()
+	forget := context.AfterFunc(w.life, cancel)
+	return ctx, func() {
+		forget()
+		cancel()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.open[user]--; w.open[user] == 0 {
+			delete(w.open, user)
 		}
-	}
+	}, true
 }

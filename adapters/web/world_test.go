@@ -1,18 +1,33 @@
 package web_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/chat"
 	"github.com/everthread/everthread/adapters/web/webtest"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/task"
 )
+
+// nothing is found by any search.
+type nothing struct{}
+
+func (nothing) Search(context.Context, core.SearchQuery) (out core.SearchResult, err error) { return }
+
+func (nothing) InThreads(context.Context, core.SearchQuery) (out core.ThreadHits, err error) { return }
+
+func (nothing) Marks(string, string) [][2]int { return nil }
 
 // newWorld returns the page with the conversation. Options may be changed before it is created.
 func newWorld(t *testing.T, change ...func(o *web.Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {
 		return []web.Room{chat.New(chat.Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate,
-			Keeper: w.Gate, Memory: w.Memory, MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now})}
+			Keeper: w.Gate, Memory: w.Memory, Search: nothing{}, Reminders: &remind.Reminders{Store: w.Store},
+			Tasks:    &task.Tasks{Store: w.Store, Settings: task.Settings{Language: "en"}},
+			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now})}
 	}, change...)
 }

@@ -128,8 +128,6 @@ func TestSearch(t *testing.T) {
 		`href="/search?q=tomatoes"`, "Search everything")
 	p.Get("/search?q=zebra").Wants(t, 200, "Nothing found", "fewer or other words")
 	p.Get("/search").Wants(t, 200, "Try the words that were used")
-	off := newWorld(t, func(o *Options) { o.Search = nil })
-	off.Ana.SignedIn().Get("/search?q=x").Wants(t, http.StatusServiceUnavailable, "not available")
 }
 
 func TestThreadsAreFoundToo(t *testing.T) {

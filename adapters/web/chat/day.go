@@ -44,7 +44,6 @@ type conversation struct {
 	Summary               *summaryCard
 	Promises              *promises
 	Writing               []writing
-	Searched              searchBox
 }
 
 type dayBar struct {
@@ -96,7 +95,6 @@ func (r *Room) showDay(v *web.Visit, label string) error {
 	if len(c.Entries) == 0 {
 		c.Empty = emptyDay(v, p, c.Days)
 	}
-	c.Searched = searchBox{Off: r.Search == nil}
 	return v.Page("day", name, c)
 }
 

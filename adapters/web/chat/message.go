@@ -21,8 +21,8 @@ func (r *Room) messageRoutes() []web.Route {
 		{Pattern: "GET /m/{id}", Serve: r.of(r.jump)},
 		{Pattern: "GET /m/{id}/why", Serve: r.of(r.whyPage)},
 		{Pattern: "GET /m/{id}/earlier", Serve: r.of(r.earlierPage)},
-		{Pattern: "GET /m/{id}/remember", Serve: r.rememberPage},
-		{Pattern: "POST /m/{id}/remember", Serve: r.remember},
+		{Pattern: "GET /m/{id}/remember", Serve: r.of(r.rememberPage)},
+		{Pattern: "POST /m/{id}/remember", Serve: r.of(r.remember)},
 		{Pattern: "GET /m/{id}/forget", Serve: r.of(r.forgetPage)},
 		{Pattern: "POST /m/{id}/forget", Serve: r.of(r.forget)},
 	}
@@ -95,14 +95,7 @@ type remembering struct {
 	Types             []core.ItemType
 }
 
-func (r *Room) rememberPage(v *web.Visit) error {
-	if r.Memory == nil {
-		return web.Because(http.StatusServiceUnavailable, say(v.Lang).NoMemory)
-	}
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) rememberPage(v *web.Visit, m core.Message, path string) (err error) {
 	f := remembering{Message: m.ID, Back: path, Text: web.Short(captions(m.Text, m.Attachments), 2000),
 		Theme: core.DefaultTheme, Type: core.ItemFact, Types: memory.Types()}
 	if f.Themes, err = r.Memory.Themes(v.Context(), v.User.ID, 50); err != nil {
@@ -114,14 +107,7 @@ func (r *Room) rememberPage(v *web.Visit) error {
 	return v.Page("remember", say(v.Lang).RememberTitle, f)
 }
 
-func (r *Room) remember(v *web.Visit) error {
-	if r.Memory == nil {
-		return web.Because(http.StatusServiceUnavailable, say(v.Lang).NoMemory)
-	}
-	m, path, err := r.asked(v)
-	if err != nil {
-		return err
-	}
+func (r *Room) remember(v *web.Visit, m core.Message, path string) error {
 	f := v.R.PostForm
 	i := core.Item{User: v.User.ID, Content: f.Get("text"), Theme: f.Get("theme"), Type: core.ItemType(f.Get("type")),
 		SourceThread: m.Thread, SourceMessage: m.ID}

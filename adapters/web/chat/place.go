@@ -116,7 +116,7 @@ func (r *Room) stretch(v *web.Visit, p place, w want, limit int) (stretch, error
 	if s.later > 0 {
 		to = shownAt(s.messages[len(s.messages)-1])
 	}
-	if err := r.addBesides(v, p, &s, from, to); err != nil {
+	if err := r.addBesides(v, &s, from, to); err != nil {
 		return s, err
 	}
 	return s, r.addVersions(v, p, &s, from, to)
@@ -130,32 +130,24 @@ func (r *Room) dayStretch(v *web.Visit, p place, w want, limit int) (stretch, er
 		return s, nil
 	}
 	var err error
-	var more bool
+	var fewer, more bool
 	switch {
 	case w.after > 0:
 		s.messages, more, err = r.firstAfter(v, p, w.after, limit)
-		if len(s.messages) > 0 {
-			s.earlier = s.messages[0].ID
-		}
+		fewer = true
 	case w.around > 0:
 		var next []core.Message
-		var fewer bool
 		s.messages, fewer, err = r.lastBefore(v, p, w.around, limit/2)
 		if err == nil {
 			next, more, err = r.firstAfter(v, p, w.around-1, limit-limit/2)
 		}
-		if fewer {
-			s.earlier = s.messages[0].ID
-		}
 		s.messages = append(s.messages, next...)
 	default:
-		before := cmp.Or(w.before, farFuture)
-		var fewer bool
-		s.messages, fewer, err = r.lastBefore(v, p, before, limit)
-		if fewer {
-			s.earlier = s.messages[0].ID
-		}
+		s.messages, fewer, err = r.lastBefore(v, p, cmp.Or(w.before, farFuture), limit)
 		more = w.before > 0
+	}
+	if fewer && len(s.messages) > 0 {
+		s.earlier = s.messages[0].ID
 	}
 	if more && len(s.messages) > 0 {
 		s.later = s.messages[len(s.messages)-1].ID
@@ -185,7 +177,7 @@ func (r *Room) firstAfter(v *web.Visit, p place, after core.MessageID, limit int
 
 // addBesides adds messages outside the conversation, such as commands, notices,
 // reminders and posts, on the day of their time.
-func (r *Room) addBesides(v *web.Visit, p place, s *stretch, from, to time.Time) error {
+func (r *Room) addBesides(v *web.Visit, s *stretch, from, to time.Time) error {
 	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, From: from, To: to, Limit: besides})
 	if err != nil {
 		return fmt.Errorf("read the timeline: %w", err)

@@ -62,15 +62,13 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 		return nil, fmt.Errorf("read open loops: %w", err)
 	}
 	out := &promises{Day: p.day.Label, Loops: shownLoops(v, loops)}
-	var next []core.Reminder
-	if r.Reminders != nil {
-		if next, err = r.Reminders.Reminders(v.Context(), v.User.ID, mostPromises); err != nil {
-			return nil, fmt.Errorf("read reminders: %w", err)
-		}
-		out.Reminders = r.shownReminders(v, next)
-		out.Snoozes = web.Each(r.Reminders.Snoozes(v.Now, v.Zone),
-			func(s remind.Snooze) snooze { return snooze{s.Name, snoozeName(v, s.Name, s.At)} })
+	next, err := r.Reminders.Reminders(v.Context(), v.User.ID, mostPromises)
+	if err != nil {
+		return nil, fmt.Errorf("read reminders: %w", err)
 	}
+	out.Reminders = r.shownReminders(v, next)
+	out.Snoozes = web.Each(r.Reminders.Snoozes(v.Now, v.Zone),
+		func(s remind.Snooze) snooze { return snooze{s.Name, snoozeName(v, s.Name, s.At)} })
 	if out.Tasks, err = r.shownTasks(v); err != nil {
 		return nil, err
 	}
@@ -142,18 +140,11 @@ func (r *Room) recurs(v *web.Visit, x core.Reminder) string {
 		return momentOf(v, x.DueAt, v.Zone)
 	}
 	zone := core.Settings{Zone: x.Zone}.Location(v.Zone)
-	out := momentOf(v, x.DueAt, zone) + " · " + r.describe(x.Cron, v.Lang)
+	out := momentOf(v, x.DueAt, zone) + " · " + r.Reminders.Describe(x.Cron, v.Lang)
 	if zone.String() != v.Zone.String() {
 		out += " (" + zone.String() + ")"
 	}
 	return out
-}
-
-func (r *Room) describe(cron, language string) string {
-	if r.Reminders != nil {
-		return r.Reminders.Describe(cron, language)
-	}
-	return r.Tasks.Describe(cron, language)
 }
 
 func momentOf(v *web.Visit, t time.Time, zone *time.Location) string {
@@ -212,9 +203,6 @@ func asked[T any](v *web.Visit, what string, list func(ctx context.Context, user
 
 // askedReminder returns the active reminder whose id is in the path.
 func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
-	if r.Reminders == nil {
-		return core.Reminder{}, settled(v)
-	}
 	return asked(v, "reminders", r.Reminders.Reminders, func(x core.Reminder) int64 { return int64(x.ID) })
 }
 
@@ -256,9 +244,6 @@ type shownRun struct {
 }
 
 func (r *Room) shownTasks(v *web.Visit) (out []shownTask, err error) {
-	if r.Tasks == nil {
-		return nil, nil
-	}
 	list, err := r.Tasks.Tasks(v.Context(), v.User.ID, mostTasks)
 	if err != nil {
 		return nil, fmt.Errorf("read tasks: %w", err)
@@ -296,9 +281,6 @@ func shownRunOf(v *web.Visit, run core.Run) shownRun {
 }
 
 func (r *Room) askedTask(v *web.Visit) (core.Task, error) {
-	if r.Tasks == nil {
-		return core.Task{}, settled(v)
-	}
 	return asked(v, "tasks", r.Tasks.Tasks, func(k core.Task) int64 { return int64(k.ID) })
 }
 

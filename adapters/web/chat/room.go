@@ -77,8 +77,6 @@ type Tasks interface {
 	Runs(ctx context.Context, user core.UserID, id core.TaskID, limit int) ([]core.Run, error)
 	// Resume prepares the resumption of a paused task, or returns core.ErrRefused.
 	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
-	// Describe puts a cron expression into words.
-	Describe(expression, language string) string
 }
 
 // Rebuilder rebuilds the prompt that a snapshot describes.
@@ -94,15 +92,15 @@ type Options struct {
 	Gateway Gateway
 	Keeper  Keeper
 	Tokens  core.Tokenizer
-	Search  Searcher // nil: no search
-	Memory  Memory   // nil: nothing can be remembered
+	Search  Searcher
+	Memory  Memory
 
-	Reminders Reminders // listed beside a day; nil: none
-	Tasks     Tasks     // listed beside a day; nil: none
-	Rebuilder Rebuilder // nil: pages do not show prompts
-	MediaDir  string    // folder of the attachments
-	MediaMax  int64     // bytes of all files of one message; 0: 20 MiB
-	LivePages int       // pages of one user open at the same time; 0: 30
+	Reminders Reminders // listed beside a day
+	Tasks     Tasks     // listed beside a day
+	Rebuilder Rebuilder
+	MediaDir  string // folder of the attachments
+	MediaMax  int64  // bytes of all files of one message; 0: 20 MiB
+	LivePages int    // pages of one user open at the same time; 0: 30
 	Now       func() time.Time
 }
 
@@ -180,13 +178,13 @@ type texts struct {
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered,
 	WhyLeftOut, WhyLoaded, WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached,
 	WhyTime, WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft, WhyGap, WhyTimeName,
-	WhySummaryOf, WhyUnknown, WhyMissing, RememberTitle, RememberLead, NoMemory, ForgetTitle, ForgetLead, ForgetDo,
+	WhySummaryOf, WhyUnknown, WhyMissing, RememberTitle, RememberLead, ForgetTitle, ForgetLead, ForgetDo,
 	Forgotten, EarlierTitle, EarlierLead, EarlierUntil string
 	WhySteps                         words.Counted // number
 	Epochs, Parts, Strategies, Roles map[string]string
 
 	// Search.
-	SearchTitle, SearchHint, SearchNone, SearchNoneHint, SearchOff, HitScore, HitCovered, HitWords, HitMeaning, HitDate,
+	SearchTitle, SearchHint, SearchNone, SearchNoneHint, HitScore, HitCovered, HitWords, HitMeaning, HitDate,
 	WhyFound, Yes, No, Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom, FilterTo, AnyOne, FromMe,
 	FromAssistant, AnyChannel, AnyKind, OnlyMessages, OnlySummaries, OnlyFiles, FilePage, SearchNarrowHint, SearchWide,
 	SearchInThreads, SearchThreadsMore string

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,11 +18,11 @@ import (
 
 // searchBox is a search as the URL states it.
 type searchBox struct {
-	Query         string
-	Who, Kind     string // keys of sides and kinds; empty: all
-	Channel       string
-	From, To      string // YYYY-MM-DD
-	Off, Narrowed bool
+	Query     string
+	Who, Kind string // keys of sides and kinds; empty: all
+	Channel   string
+	From, To  string // YYYY-MM-DD
+	Narrowed  bool
 }
 
 type option struct {
@@ -75,7 +74,7 @@ var (
 
 func (r *Room) searchBox(v *web.Visit) searchBox {
 	q := v.R.URL.Query()
-	box := searchBox{Query: strings.TrimSpace(web.Short(q.Get("q"), maxQuery)), Off: r.Search == nil,
+	box := searchBox{Query: strings.TrimSpace(web.Short(q.Get("q"), maxQuery)),
 		From: dateIn(q, "from"), To: dateIn(q, "to"), Channel: web.Short(q.Get("channel"), 60)}
 	if q.Get("scope") == "day" {
 		box.From = dateIn(q, "day")
@@ -105,9 +104,6 @@ func dateIn(q url.Values, name string) string {
 func (r *Room) searchPage(v *web.Visit) error {
 	w := say(v.Lang)
 	page := searchView{Box: r.searchBox(v)}
-	if page.Box.Off {
-		return v.Render(http.StatusServiceUnavailable, "search", w.SearchTitle, page)
-	}
 	page.Who = options(page.Box.Who, "", w.AnyOne, "me", w.FromMe, "assistant", w.FromAssistant)
 	page.Kinds = options(page.Box.Kind, "", w.AnyKind, "message", w.OnlyMessages, "summary", w.OnlySummaries,
 		"file", w.OnlyFiles)

@@ -185,9 +185,6 @@ func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
 // prompted adds the exact prompt, if it can be rebuilt.
 func (r *Room) prompted(v *web.Visit, out *why, s *core.Snapshot) {
 	out.NoPrompt = say(v.Lang).WhyMissing
-	if r.Rebuilder == nil {
-		return
-	}
 	all, err := r.Rebuilder.Rebuild(v.Context(), v.User.ID, s)
 	if err != nil {
 		return

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -80,7 +81,8 @@ func newWorld(t testing.TB, change ...func(o *Options)) *webtest.World {
 			Memory: w.Memory, Reminders: &remind.Reminders{Store: w.Store},
 			Tasks: &task.Tasks{Store: w.Store, Times: remind.Settings{},
 				Settings: task.Settings{MaxActive: 9, Language: "en"}},
-			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
+			Rebuilder: rebuilder(func() ([]core.ModelMessage, error) { return nil, errors.New("not here") }),
+			MediaDir:  w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
 		for _, f := range change {
 			f(&o)
 		}

@@ -59,7 +59,7 @@ type Room struct {
 var _ web.ResumingRoom = (*Room)(nil)
 
 func New(o Options) *Room {
-	return &Room{o, newSeats(exportsEach, exportsAtOnce), newSeats(1, 1), newSeats(1, 1)}
+	return &Room{o, newSeats(exportsAtOnce), newSeats(1), newSeats(1)}
 }
 
 //go:embed templates static
@@ -189,38 +189,30 @@ type Inspector interface {
 // lines for the configuration file, in which secrets are "…".
 type Tried struct{ Wrong, Said, Lines string }
 
-// seats limits concurrent long work, per user, so that one user cannot take all seats, and in total.
+// seats limits concurrent long work: one of a user, and all in total.
 type seats struct {
-	each, all int
+	all int
 
 	mu    sync.Mutex
-	taken map[core.UserID]int
-	total int
+	taken map[core.UserID]bool
 }
 
-func newSeats(each, all int) *seats {
-	return &seats{each: each, all: all, taken: map[core.UserID]int{}}
-}
+func newSeats(all int) *seats { return &seats{all: all, taken: map[core.UserID]bool{}} }
 
 // take takes a seat for a user and reports whether there was one. The caller must then call leave.
 func (s *seats) take(u core.UserID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken[u] >= s.each || s.total >= s.all {
+	if s.taken[u] || len(s.taken) >= s.all {
 		return false
 	}
-	s.taken[u]++
-	s.total++
+	s.taken[u] = true
 	return true
 }
 
 func (s *seats) leave(u core.UserID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.total--; s.taken[u] > 1 {
-		s.taken[u]--
-		return
-	}
 	delete(s.taken, u)
 }
 

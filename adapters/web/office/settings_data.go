@@ -23,8 +23,7 @@ import (
 const (
 	usageDays     = 30        // days of usage shown
 	exportTime    = time.Hour // until a client must have read an export
-	exportsEach   = 1         // concurrent exports of one person
-	exportsAtOnce = 8         // and of everybody
+	exportsAtOnce = 8         // of everybody
 )
 
 func (r *Room) dataRoutes() []web.Route {

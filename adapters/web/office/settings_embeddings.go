@@ -54,12 +54,8 @@ type meaningForm struct {
 }
 
 func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
-	e := r.Embeddings
-	if e == nil {
-		return nil
-	}
 	p := &page.Meaning
-	p.System = e.System()
+	p.System = r.Embeddings.System()
 	var err error
 	if p.Counts, err = r.vectors(v); err != nil {
 		return err
