@@ -132,10 +132,8 @@ func (c *Channel) open(ctx context.Context) (*session, error) {
 	if s.crypto, err = c.openCrypto(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.renewal, err = c.renewal(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+	s.renewal, err = keptAs[renewal](ctx, c, keyRenewal)
+	return s, err
 }
 
 // enter opens a session without its encryption keys.
@@ -158,10 +156,12 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 	if token != "" {
 		err = c.whoami(ctx, s)
 	}
-	if e := refused(err); e != nil && e.loggedOut() && !e.SoftLogout {
+	// With the password, a missing or refused token is replaced.
+	e := refused(err)
+	if e != nil && e.loggedOut() && !e.SoftLogout {
 		device = "" // the server has deleted the stored one
 	}
-	if c.mayLogin(err) {
+	if c.opts.Password != "" && (errors.Is(err, errNoToken) || e != nil && e.loggedOut()) {
 		err = c.password(ctx, s, device)
 	}
 	if err != nil {
@@ -171,12 +171,6 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 }
 
 var errNoToken = errors.New("there is no access token")
-
-// mayLogin reports whether to log in with the password after err.
-func (c *Channel) mayLogin(err error) bool {
-	e := refused(err)
-	return c.opts.Password != "" && (errors.Is(err, errNoToken) || e != nil && e.loggedOut())
-}
 
 // explain adds advice to the refusal of a login.
 func explain(err error) error {
@@ -227,23 +221,17 @@ func (c *Channel) keepUnless(ctx context.Context, key, value string) error {
 // password logs in and stores the token and the device. A known device stays the same,
 // so that encrypted rooms and transaction ids continue.
 func (c *Channel) password(ctx context.Context, s *session, device string) error {
-	var got struct {
-		UserID string `json:"user_id"`
-		Token  string `json:"access_token"`
-		Device string `json:"device_id"`
-	}
-	body := map[string]any{"type": "m.login.password", "identifier": map[string]string{"type": "m.id.user",
-		"user": c.opts.UserID}, "password": string(c.opts.Password), "initial_device_display_name": "Everthread"}
-	if device != "" {
-		body["device_id"] = device
-	}
 	s.cli.AccessToken = ""
-	if err := s.call(ctx, callTimeout, request{method: http.MethodPost, path: []any{"v3", "login"}, body: body,
-		result: &got}); err != nil {
-		return err
+	soon, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	got, err := s.cli.Login(soon, &mautrix.ReqLogin{Type: mautrix.AuthTypePassword,
+		Identifier: mautrix.UserIdentifier{Type: mautrix.IdentifierTypeUser, User: c.opts.UserID},
+		Password:   string(c.opts.Password), DeviceID: id.DeviceID(device), InitialDeviceDisplayName: "Everthread"})
+	if err != nil {
+		return clean(err)
 	}
-	s.cli.AccessToken = got.Token
-	if err := c.keep(ctx, map[string]string{keyToken: got.Token, keyDevice: got.Device}); err != nil {
+	s.cli.AccessToken = got.AccessToken
+	if err := c.keep(ctx, map[string]string{keyToken: got.AccessToken, keyDevice: got.DeviceID.String()}); err != nil {
 		return err
 	}
 	return c.whoami(ctx, s)
@@ -342,13 +330,8 @@ func clean(err error) error {
 	if u, ok := errors.AsType[*url.Error](cause); ok {
 		cause = u.Err
 	}
-	return &netError{Left: !notLeft(cause), err: cause}
-}
-
-// notLeft reports whether a request failed before any of it was sent.
-func notLeft(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	op, ok := errors.AsType[*net.OpError](cause)
+	return &netError{Left: !ok || op.Op != "dial", err: cause}
 }
 
 func refusal(e mautrix.HTTPError) *apiError {

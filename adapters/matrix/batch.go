@@ -106,7 +106,7 @@ func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool
 			r = r.apply(b.c.rooms.home, e)
 		}
 	}
-	events, err := b.gather(ctx, r, j, loaded)
+	events, err := b.gather(ctx, r, j)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 		return err
 	}
 	b.remember(r, e)
-	b.health(r, e)
+	b.health(e)
 	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal,
 		known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}
 	in, ok := normalise(s, e)
@@ -199,10 +199,10 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 		return nil
 	}
 	if e.Type == typeStatus && b.state[keyStatus+in.Address.Channel] == "" {
-		b.c.memory.status.set(in.Address.Channel, true)
+		b.c.memory.status.Add(in.Address.Channel)
 		b.state[keyStatus+in.Address.Channel] = "1"
 	}
-	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.status.at(in.Address.Channel) {
+	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.status.Has(in.Address.Channel) {
 		return nil // the bridge sends a status event, too
 	}
 	b.pass(r, e, in)
@@ -226,11 +226,11 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 
 func (b *batch) settleIn(a core.Address, id string) {
 	b.state[keyWho+id] = a.Channel + ":" + a.External
-	if b.c.memory.where.at(a) == id {
+	if b.c.memory.where.GetDefault(a, "") == id {
 		delete(b.state, keyWho+id)
 		return
 	}
-	b.c.memory.where.set(a, id)
+	b.c.memory.where.Set(a, id)
 	b.state[keyOf(keyRoom, a)] = id
 }
 
@@ -324,16 +324,16 @@ func seenOf(h household, e event) (seen, bool) {
 }
 
 // health records the login state that a bridge's bot reports.
-func (b *batch) health(r room, e event) {
+func (b *batch) health(e event) {
 	bridge := b.c.rooms.home.bot(e.Sender)
 	if bridge == nil || e.Type != typeMessage {
 		return
 	}
 	st, ok := readState(e)
-	if !ok || st.At.Before(b.c.memory.logins.at(bridge.Network).At) {
+	if last, _ := b.c.memory.logins.Get(bridge.Network); !ok || st.At.Before(last.At) {
 		return
 	}
-	b.c.memory.logins.set(bridge.Network, st)
+	b.c.memory.logins.Set(bridge.Network, st)
 	b.state[keyLogin+bridge.Network] = encoded(st)
 	b.c.log.Info("bridge state changed", zap.String("network", bridge.Network), zap.String("state", st.State))
 }

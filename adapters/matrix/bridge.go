@@ -53,7 +53,8 @@ func (b *bridged) Check() error {
 	if err := b.account.Check(); err != nil {
 		return err
 	}
-	return b.bridge.problem(b.account.memory.logins.at(b.bridge.Network), &say(words.English).Findings)
+	login, _ := b.account.memory.logins.Get(b.bridge.Network)
+	return b.bridge.problem(login, &say(words.English).Findings)
 }
 
 // problem returns an error that explains a login state and what to do about it, or nil.

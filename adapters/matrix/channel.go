@@ -11,9 +11,7 @@
 package matrix
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -24,12 +22,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.mau.fi/util/exsync"
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Name is the channel's name. Bridged networks have names of their own.
@@ -51,8 +49,8 @@ var (
 	_ core.Diagnoser = (*Channel)(nil)
 )
 
-// Options configure a Channel. Homeserver, UserID, Keeper, and AccessToken or Password
-// are required. Of RatePerChat, 0 is no limit.
+// Options configure a Channel. Homeserver, UserID, AccessToken or Password, and the fields
+// without a comment are required. Of RatePerChat, 0 is no limit.
 type Options struct {
 	Config
 	Keeper core.Keeper
@@ -61,10 +59,10 @@ type Options struct {
 	Dialect   string  // of CryptoDB: sqlite3 or postgres
 	PickleKey []byte  // encrypts the keys in CryptoDB
 
-	HTTP *http.Client     // nil: one with the default egress policy
-	Log  *zap.Logger      // nil: none
-	Now  func() time.Time // nil: time.Now
-	Rand io.Reader        // nil: crypto/rand
+	HTTP *http.Client
+	Log  *zap.Logger
+	Now  func() time.Time
+	Rand io.Reader
 }
 
 // Bridge is one bridged network.
@@ -88,9 +86,9 @@ type Channel struct {
 	entry   chan struct{}           // one login at a time
 	rooms   *rooms
 	memory  *memory
-	locks   locks
-	preview table[string, shown]     // by room
-	typing  table[string, time.Time] // time of the last typing notice in a room
+	gates   *exsync.Map[string, chan struct{}] // by room; see Channel.lock
+	preview *exsync.Map[string, shown]         // by room
+	typing  *exsync.Map[string, time.Time]     // time of the last typing notice in a room
 
 	// Used by Run only.
 	failedJoins int       // in a row
@@ -111,19 +109,11 @@ func New(opts Options) (*Channel, error) {
 	if err = errors.Join(p.Err(), err); err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
-	if opts.HTTP == nil {
-		opts.HTTP = (*egress.Gate)(nil).Client(opts.Homeserver)
-	}
-	opts.Log = cmp.Or(opts.Log, zap.NewNop())
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	if opts.Rand == nil {
-		opts.Rand = rand.Reader
-	}
 	opts.Homeserver = strings.TrimRight(opts.Homeserver, "/")
 	c := &Channel{opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
-		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID))}
+		gates: exsync.NewMap[string, chan struct{}](), preview: exsync.NewMap[string, shown](),
+		typing: exsync.NewMap[string, time.Time](),
+		log:    opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID))}
 	for _, b := range bridges {
 		c.bridges = append(c.bridges, &bridged{c, c, c, b})
 	}

@@ -2,16 +2,21 @@ package matrix
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const (
@@ -141,7 +146,7 @@ func open(t *testing.T, s *matrixtest.Server, k core.Keeper, change func(*Option
 	o := Options{
 		Config: Config{Homeserver: s.URL(), UserID: us, AccessToken: matrixtest.Token,
 			Autojoin: []string{"*:hs.test"}, Bridges: []string{"signal=" + matrixtest.Bot}},
-		Keeper: k,
+		Keeper: k, HTTP: (*egress.Gate)(nil).Client(s.URL()), Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 	}
 	if change != nil {
 		change(&o)

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"path/filepath"
@@ -15,10 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 func keyStore(t *testing.T, name string) *sql.DB {
@@ -50,7 +54,8 @@ func deviceOn(t *testing.T, address, user, token string) *device {
 	t.Helper()
 	c, err := New(Options{
 		Config: Config{Homeserver: address, UserID: user, AccessToken: section.Secret(token)}, Keeper: newKeeper(nil),
-		CryptoDB: keyStore(t, "phone.db"), PickleKey: []byte("phone"),
+		CryptoDB: keyStore(t, "phone.db"), PickleKey: []byte("phone"), HTTP: (*egress.Gate)(nil).Client(address),
+		Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.opts.HTTP.CloseIdleConnections)

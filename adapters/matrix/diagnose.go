@@ -137,7 +137,8 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b 
 		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
 	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}
-	if err := b.problem(c.memory.logins.at(b.Network), w); err != nil {
+	login, _ := c.memory.logins.Get(b.Network)
+	if err := b.problem(login, w); err != nil {
 		return append(out, core.Finding{Detail: err.Error()})
 	}
 	if portals == 0 {

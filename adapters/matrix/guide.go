@@ -1,15 +1,14 @@
 package matrix
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/words"
@@ -45,114 +44,70 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	}
 }
 
+// tryTimeout bounds each request of a trial.
 const tryTimeout = 20 * time.Second
+
+// trial tries to sign in to an account.
+type trial struct {
+	cli   *mautrix.Client
+	user  id.UserID
+	host  string
+	words *wording
+}
 
 // try signs in with the password, checks the account, and signs out again, which removes
 // the device that signing in created.
 func (c *Config) try(ctx context.Context, host channel.Host, w *wording) (err error) {
-	if !mxid.MatchString(c.UserID) {
+	t := &trial{user: id.UserID(c.UserID), host: channel.HostOf(c.Homeserver), words: w}
+	switch {
+	case !mxid.MatchString(c.UserID):
 		return &channel.Fault{Text: w.NoAccount, Where: c.UserID}
+	case t.host == "":
+		return &channel.Fault{Text: w.NoAddress}
 	}
-	h := &trial{base: strings.TrimRight(c.Homeserver, "/") + "/_matrix/client/v3/", user: c.UserID,
-		http: host.Client(c.Homeserver), words: w}
-	if err := h.open(ctx); err != nil {
-		return err
-	}
-	made, err := h.signIn(ctx, string(c.Password))
+	client := *host.Client(c.Homeserver)
+	client.Timeout = tryTimeout
+	// A redirect would receive the password.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	defer client.CloseIdleConnections()
+	s, err := (&Channel{opts: Options{Config: *c, HTTP: &client}}).newSession("", "")
 	if err != nil {
+		return &channel.Fault{Text: w.NoAddress, Err: err}
+	}
+	t.cli = s.cli
+	if err := t.signIn(ctx, string(c.Password)); err != nil {
 		return err
 	}
 	defer func() { // also if the person gives up meanwhile
-		if left := h.signOut(context.WithoutCancel(ctx), made); left != nil {
+		if left := t.signOut(context.WithoutCancel(ctx)); left != nil {
 			err = left
 		}
 	}()
-	return h.check(ctx, made)
-}
-
-func (h *trial) check(ctx context.Context, made said) error {
-	me, err := h.ask(ctx, http.MethodGet, "account/whoami", made.Token, nil)
+	me, err := t.cli.Whoami(ctx)
 	switch {
 	case err != nil:
-		return err
-	case me.status != http.StatusOK:
-		return &channel.Fault{Text: h.words.NoHomeserver, Where: channel.HostOf(h.base), Detail: me.detail()}
-	case me.User != h.user:
-		return &channel.Fault{Text: h.words.OtherAccount, Where: me.User}
+		return t.fault(err, w.NoHomeserver, t.host)
+	case me.UserID != t.user:
+		return &channel.Fault{Text: w.OtherAccount, Where: me.UserID.String()}
 	}
 	return nil
 }
 
-// trial tries to sign in to an account.
-type trial struct {
-	base, user string
-	http       *http.Client
-	words      *wording
-}
-
-type said struct {
-	status int
-	line   string // status line
-	User   string `json:"user_id"`
-	Token  string `json:"access_token"`
-	Device string `json:"device_id"`
-	Code   string `json:"errcode"`
-	Error  string `json:"error"`
-	Flows  []struct {
-		Type string `json:"type"`
-	} `json:"flows"`
-}
-
-// detail returns the homeserver's error text.
-func (s said) detail() string { return cmp.Or(strings.TrimSpace(s.Code+" "+s.Error), s.line) }
-
-// ask sends a request. It follows no redirects, which would receive the password.
-func (h *trial) ask(ctx context.Context, method, path, token string, body any) (said, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	var out said
-	var sent io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return out, err
-		}
-		sent = bytes.NewReader(b)
+// fault returns what a request that failed means: text with the homeserver's own words,
+// unless the homeserver was not reached. With a nil err the answer was not the expected one.
+func (t *trial) fault(err error, text, where string) error {
+	f := &channel.Fault{Text: text, Where: where, Detail: "200 OK"}
+	var e mautrix.HTTPError
+	switch {
+	case err == nil:
+	case !errors.As(err, &e) || e.Response == nil:
+		return &channel.Unreached{Where: t.host, Err: channel.Clean(err, "")}
+	case e.RespError != nil:
+		f.Detail = strings.TrimSpace(e.RespError.ErrCode + " " + e.RespError.Err)
+	default:
+		f.Detail = e.Response.Status
 	}
-	req, err := http.NewRequestWithContext(ctx, method, h.base+path, sent)
-	if err != nil || req.URL.Host == "" {
-		return out, &channel.Fault{Text: h.words.NoAddress, Err: err}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	req.Close = true
-	client := *h.http
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := client.Do(req)
-	if err != nil {
-		return out, &channel.Unreached{Where: channel.HostOf(h.base), Err: channel.Clean(err, "")}
-	}
-	defer resp.Body.Close()
-	out.status, out.line = resp.StatusCode, resp.Status
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&out) != nil {
-		out = said{status: out.status, line: out.line}
-	}
-	return out, nil
-}
-
-func (h *trial) open(ctx context.Context) error {
-	a, err := h.ask(ctx, http.MethodGet, "login", "", nil)
-	if err != nil {
-		return err
-	}
-	for _, f := range a.Flows {
-		if a.status == http.StatusOK && f.Type == "m.login.password" {
-			return nil
-		}
-	}
-	return &channel.Fault{Text: h.words.NoHomeserver, Where: channel.HostOf(h.base), Detail: a.detail()}
+	return f
 }
 
 // trialDevice is the device of every trial. As it is always the same, a trial removes
@@ -160,37 +115,39 @@ func (h *trial) open(ctx context.Context) error {
 const trialDevice = "EVERTHREADTRIAL"
 
 // signIn opens a session. It ignores the cancellation of ctx, as a created session must be removed again.
-func (h *trial) signIn(ctx context.Context, password string) (said, error) {
-	a, err := h.ask(context.WithoutCancel(ctx), http.MethodPost, "login", "",
-		map[string]any{"type": "m.login.password", "password": password,
-			"identifier": map[string]string{"type": "m.id.user", "user": h.user}, "device_id": trialDevice,
-			"initial_device_display_name": "Everthread, trying the password"})
-	switch {
-	case err != nil:
-		return a, err
-	case a.status == http.StatusOK && a.Token != "":
-		return a, nil
-	case a.Code == "M_USER_DEACTIVATED":
-		err = &channel.Fault{Text: h.words.Deactivated, Where: h.user}
-	case a.status == http.StatusTooManyRequests:
-		err = &channel.Fault{Text: h.words.Later, Where: channel.HostOf(h.base), Detail: a.detail()}
-	case a.status == http.StatusForbidden || a.status == http.StatusUnauthorized:
-		err = &channel.Fault{Text: h.words.Refused, Where: h.user, Detail: a.detail()}
-	default:
-		err = &channel.Fault{Text: h.words.NoHomeserver, Where: channel.HostOf(h.base), Detail: a.detail()}
+func (t *trial) signIn(ctx context.Context, password string) error {
+	flows, err := t.cli.GetLoginFlows(ctx)
+	if err != nil || !flows.HasFlow(mautrix.AuthTypePassword) {
+		return t.fault(err, t.words.NoHomeserver, t.host)
 	}
-	return a, err
+	made, err := t.cli.Login(context.WithoutCancel(ctx), &mautrix.ReqLogin{Type: mautrix.AuthTypePassword,
+		Identifier: mautrix.UserIdentifier{Type: mautrix.IdentifierTypeUser, User: t.user.String()},
+		Password:   password, DeviceID: trialDevice, InitialDeviceDisplayName: "Everthread, trying the password",
+		StoreCredentials: true})
+	switch e := refused(clean(err)); {
+	case err == nil && made.AccessToken != "":
+		return nil
+	case e == nil:
+	case e.Code == "M_USER_DEACTIVATED":
+		return &channel.Fault{Text: t.words.Deactivated, Where: t.user.String()}
+	case e.Status == http.StatusTooManyRequests:
+		return t.fault(err, t.words.Later, t.host)
+	case e.Status == http.StatusForbidden || e.Status == http.StatusUnauthorized:
+		return t.fault(err, t.words.Refused, t.user.String())
+	}
+	return t.fault(err, t.words.NoHomeserver, t.host)
 }
 
 // signOut ends the session. Its error tells the person about a device that remains.
-func (h *trial) signOut(ctx context.Context, made said) error {
-	a, err := h.ask(ctx, http.MethodPost, "logout", made.Token, struct{}{})
-	if err == nil && a.status == http.StatusOK {
+func (t *trial) signOut(ctx context.Context) error {
+	_, err := t.cli.Logout(ctx)
+	var e mautrix.HTTPError
+	if err == nil || errors.As(err, &e) && e.IsStatus(http.StatusOK) {
 		return nil
 	}
-	f := &channel.Fault{Text: h.words.DeviceRemains, Where: made.Device, Detail: a.detail(), Err: err}
+	err = t.fault(err, t.words.DeviceRemains, t.cli.DeviceID.String())
 	if away, ok := errors.AsType[*channel.Unreached](err); ok {
-		f.Detail = away.Err.Error()
+		err = &channel.Fault{Text: t.words.DeviceRemains, Where: t.cli.DeviceID.String(), Detail: away.Err.Error(), Err: away}
 	}
-	return f
+	return err
 }

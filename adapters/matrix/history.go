@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"go.mau.fi/util/exsync"
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
@@ -27,7 +28,7 @@ const (
 // gather returns the events of a room, oldest first: those of the timeline, of the gap
 // before it, and of ghosts from before the room's bridge state arrived. It marks history
 // as old.
-func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) ([]event, error) {
+func (b *batch) gather(ctx context.Context, r room, j joinedRoom) ([]event, error) {
 	events := readEvents(j.Timeline.Events)
 	begin, fresh, err := b.begin(ctx, r, j)
 	if err != nil {
@@ -185,54 +186,21 @@ type memory struct {
 	next   int
 	traces map[string][]trace
 
-	where  table[core.Address, string] // known rooms of people
-	known  table[core.Address, bool]   // people to whom something was sent
-	status table[string, bool]         // networks whose bridge sends status events, which make its notices redundant
-	logins table[string, loginState]   // by network
-	doubts table[string, string]       // of rooms; see Channel.doubt
-}
-
-// table is a map for concurrent use. Its zero value is empty.
-type table[K comparable, V any] struct {
-	mu sync.Mutex
-	m  map[K]V
-}
-
-func (t *table[K, V]) get(k K) (V, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	v, ok := t.m[k]
-	return v, ok
-}
-
-// at returns the value of k, or the zero value.
-func (t *table[K, V]) at(k K) V {
-	v, _ := t.get(k)
-	return v
-}
-
-func (t *table[K, V]) set(k K, v V) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.m == nil {
-		t.m = map[K]V{}
-	}
-	t.m[k] = v
-}
-
-// take removes a key and returns its value, or the zero value.
-func (t *table[K, V]) take(k K) V {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	v := t.m[k]
-	delete(t.m, k)
-	return v
+	where  *exsync.Map[core.Address, string] // known rooms of people
+	known  *exsync.Set[core.Address]         // people to whom something was sent
+	status *exsync.Set[string]               // networks whose bridge sends status events, which make its notices redundant
+	logins *exsync.Map[string, loginState]   // by network
+	doubts *exsync.Map[string, string]       // of rooms; see Channel.doubt
 }
 
 // trace is one event of a room in order. mine is the sent message that it is or edits.
 type trace struct{ id, mine string }
 
-func newMemory() *memory { return &memory{events: map[string]seen{}, traces: map[string][]trace{}} }
+func newMemory() *memory {
+	return &memory{events: map[string]seen{}, traces: map[string][]trace{}, where: exsync.NewMap[core.Address, string](),
+		known: exsync.NewSet[core.Address](), status: exsync.NewSet[string](), logins: exsync.NewMap[string, loginState](),
+		doubts: exsync.NewMap[string, string]()}
+}
 
 func (m *memory) look(id string) (seen, bool) {
 	m.mu.Lock()

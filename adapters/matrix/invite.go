@@ -139,12 +139,12 @@ func (b *batch) follow(ctx context.Context, r room, e event) error {
 
 // roomOf returns the room in which a person last wrote, or "".
 func (c *Channel) roomOf(ctx context.Context, a core.Address) (string, error) {
-	if id := c.memory.where.at(a); id != "" {
+	if id := c.memory.where.GetDefault(a, ""); id != "" {
 		return id, nil
 	}
 	id, err := c.kept(ctx, keyOf(keyRoom, a))
 	if err == nil && id != "" {
-		c.memory.where.set(a, id)
+		c.memory.where.Set(a, id)
 	}
 	return id, err
 }

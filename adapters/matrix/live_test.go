@@ -5,6 +5,7 @@ package matrix
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,8 +22,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // person is an account on a real homeserver.
@@ -154,7 +158,8 @@ func TestRealHomeserver(t *testing.T) {
 		c, err := New(Options{
 			Config: Config{Homeserver: address, UserID: bot.id, Password: "password of assistant",
 				Autojoin: []string{"*:hs.test"}},
-			Keeper: k, CryptoDB: db, PickleKey: []byte("pickle"),
+			Keeper: k, CryptoDB: db, PickleKey: []byte("pickle"), HTTP: (*egress.Gate)(nil).Client(address),
+			Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())

@@ -39,7 +39,7 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 	if err != nil {
 		return err
 	}
-	unlock, err := c.locks.lock(ctx, r.id)
+	unlock, err := c.lock(ctx, r.id)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 		if p, err = c.begin(ctx, s, r, p, content, again); err != nil {
 			return err
 		}
-		c.preview.set(r.id, p)
+		c.preview.Set(r.id, p)
 		return nil
 	}
 	id, err := c.put(ctx, s, r, typeMessage, previewTxn(key)+"-"+digest(text), replace(content, p.Event))
@@ -75,7 +75,7 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 		return err
 	}
 	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true, Target: p.Event})
-	c.preview.set(r.id, p)
+	c.preview.Set(r.id, p)
 	return nil
 }
 
@@ -132,12 +132,12 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 }
 
 func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
-	if p, ok := c.preview.get(room); ok {
+	if p, ok := c.preview.Get(room); ok {
 		return p, nil
 	}
 	p, err := keptAs[shown](ctx, c, keyPreview+room)
 	if err == nil {
-		c.preview.set(room, p)
+		c.preview.Set(room, p)
 	}
 	return p, err
 }
@@ -146,6 +146,6 @@ func (c *Channel) keepShown(ctx context.Context, room string, p shown) error {
 	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyPreview + room: encoded(p)}); err != nil {
 		return fmt.Errorf("store preview: %w", err)
 	}
-	c.preview.set(room, p)
+	c.preview.Set(room, p)
 	return nil
 }

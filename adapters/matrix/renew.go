@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -20,14 +19,6 @@ type renewal struct {
 	// ids of the backup, and the homeserver takes a known transaction for a repeat.
 	Salt string `json:"salt"`
 	At   int64  `json:"at"` // in milliseconds
-}
-
-func (c *Channel) renewal(ctx context.Context) (r renewal, err error) {
-	kept, err := c.kept(ctx, keyRenewal)
-	if err == nil && kept != "" {
-		err = json.Unmarshal([]byte(kept), &r)
-	}
-	return r, err
 }
 
 func (c *Channel) keepRenewal(ctx context.Context) error {
@@ -115,12 +106,12 @@ func (c *Channel) doubt(ctx context.Context, s *session, room string) (string, e
 	if s.renewal.Salt == "" || c.now().Sub(time.UnixMilli(s.renewal.At)) > doubtFor {
 		return "", nil
 	}
-	if d, ok := c.memory.doubts.get(room); ok {
+	if d, ok := c.memory.doubts.Get(room); ok {
 		return d, nil
 	}
 	d, err := c.kept(ctx, keyDoubt+room)
 	if err == nil {
-		c.memory.doubts.set(room, d)
+		c.memory.doubts.Set(room, d)
 	}
 	return d, err
 }
@@ -139,7 +130,7 @@ func (b *batch) doubts(ctx context.Context, r room, e event) error {
 	}
 	if now != was {
 		b.state[keyDoubt+r.id] = now
-		b.c.memory.doubts.set(r.id, now)
+		b.c.memory.doubts.Set(r.id, now)
 	}
 	return nil
 }
@@ -162,7 +153,7 @@ func (c *Channel) assured(ctx context.Context, s *session, r room) {
 		c.log.Warn("state after a restore not stored", zap.Error(err))
 		return
 	}
-	c.memory.doubts.set(r.id, doubtAssured)
+	c.memory.doubts.Set(r.id, doubtAssured)
 }
 
 const repeatMark = "(may be a repeat)"

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,7 +38,7 @@ func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge
 	if err != nil {
 		return core.Receipt{}, err
 	}
-	unlock, err := c.locks.lock(ctx, r.id)
+	unlock, err := c.lock(ctx, r.id)
 	if err != nil {
 		return core.Receipt{}, fmt.Errorf("send to matrix: %w", err)
 	}
@@ -136,14 +135,14 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 }
 
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
-	if !c.memory.known.at(to) && !strings.HasPrefix(to.External, "!") {
+	if !c.memory.known.Has(to) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
-			c.memory.known.set(to, true)
+			c.memory.known.Add(to)
 		} else {
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
 	}
-	if c.now().Sub(c.typing.take(r.id)) < typingTTL { // the room still shows the notice
+	if last, _ := c.typing.Pop(r.id); c.now().Sub(last) < typingTTL { // the room still shows the notice
 		_ = c.setTyping(ctx, s, r.id, false)
 	}
 }
@@ -243,7 +242,7 @@ func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
 }
 
 func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
-	c.memory.where.set(to, r.id)
+	c.memory.where.Set(to, r.id)
 	err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keyRoom, to): r.id,
 		keyWho + r.id: to.Channel + ":" + to.External})
 	if err != nil {
@@ -252,23 +251,9 @@ func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
 	return nil
 }
 
-// locks serialise the requests that write to a room, so that messages keep their order.
-type locks struct {
-	mu   sync.Mutex
-	held map[string]chan struct{}
-}
-
-func (l *locks) lock(ctx context.Context, room string) (unlock func(), err error) {
-	l.mu.Lock()
-	if l.held == nil {
-		l.held = map[string]chan struct{}{}
-	}
-	gate, ok := l.held[room]
-	if !ok {
-		gate = make(chan struct{}, 1)
-		l.held[room] = gate
-	}
-	l.mu.Unlock()
+// lock serialises the requests that write to a room, so that messages keep their order.
+func (c *Channel) lock(ctx context.Context, room string) (unlock func(), err error) {
+	gate, _ := c.gates.GetOrSet(room, make(chan struct{}, 1))
 	select {
 	case gate <- struct{}{}:
 		return func() { <-gate }, nil
@@ -287,7 +272,7 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	if err != nil {
 		return fmt.Errorf("show typing: %w", err)
 	}
-	c.typing.set(r.id, c.now())
+	c.typing.Set(r.id, c.now())
 	return nil
 }
 

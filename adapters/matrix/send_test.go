@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
@@ -191,7 +193,8 @@ func TestDiagnose(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
-	good := Options{Config: Config{Homeserver: "https://hs.test", UserID: us, AccessToken: "x"}, Keeper: newKeeper(nil)}
+	good := Options{Config: Config{Homeserver: "https://hs.test", UserID: us, AccessToken: "x"}, Keeper: newKeeper(nil),
+		Log: zap.NewNop()}
 	_, err := New(good)
 	require.NoError(t, err)
 	for want, change := range map[string]func(*Options){

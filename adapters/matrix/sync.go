@@ -154,13 +154,13 @@ func (c *Channel) recall(ctx context.Context) error {
 			return err
 		}
 		if status != "" {
-			c.memory.status.set(b.Network, true)
+			c.memory.status.Add(b.Network)
 		}
 		login, err := keptAs[loginState](ctx, c, keyLogin+b.Network)
 		if err != nil {
 			return err
 		}
-		c.memory.logins.set(b.Network, login)
+		c.memory.logins.Set(b.Network, login)
 	}
 	return nil
 }
@@ -261,12 +261,12 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 }
 
 func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
-	if c.memory.known.at(a) {
+	if c.memory.known.Has(a) {
 		return true
 	}
 	v, err := c.kept(ctx, keyOf(keySent, a))
 	if err == nil && v != "" {
-		c.memory.known.set(a, true)
+		c.memory.known.Add(a)
 	}
 	return err == nil && v != ""
 }

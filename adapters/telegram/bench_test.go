@@ -6,15 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Every message needs a send, and most a draft and a chat action.
 func BenchmarkSend(b *testing.B) {
 	s := telegramtest.New()
 	defer s.Close()
-	c, err := New(Options{Config: Config{Token: telegramtest.Token, APIURL: s.URL()}})
+	c, err := New(Options{Config: Config{Token: telegramtest.Token, APIURL: s.URL()},
+		HTTP: (*egress.Gate)(nil).Client(s.URL()), Log: zap.NewNop(), Now: time.Now})
 	if err != nil {
 		b.Fatal(err)
 	}

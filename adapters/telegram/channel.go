@@ -29,7 +29,6 @@ import (
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const Name = "telegram"
@@ -50,15 +49,15 @@ var (
 	_ core.Linker    = (*Channel)(nil)
 )
 
-// Options configure a Channel. Token is required. The zero values of the others mean the
-// public service, long polling and no rate limit.
+// Options configure a Channel. Token, HTTP, Log and Now are required. The zero values of the
+// others mean the public service, long polling and no rate limit.
 type Options struct {
 	Config
-	PublicURL string           // required with webhooks: URL at which the service reaches this server
-	HTTP      *http.Client     // nil: one with the default egress policy
-	Log       *zap.Logger      // nil: none
-	Now       func() time.Time // nil: time.Now
-	Commands  []command.Entry  // of the command menu
+	PublicURL string // required with webhooks: URL at which the service reaches this server
+	HTTP      *http.Client
+	Log       *zap.Logger
+	Now       func() time.Time
+	Commands  []command.Entry // of the command menu
 }
 
 // Channel is one bot account. Its methods may be called concurrently, and Run only by the
@@ -79,13 +78,6 @@ func New(opts Options) (*Channel, error) {
 	opts.APIURL, opts.Mode = cmp.Or(opts.APIURL, publicAPI), cmp.Or(opts.Mode, "polling")
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
-	}
-	if opts.HTTP == nil {
-		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)
-	}
-	opts.Log = cmp.Or(opts.Log, zap.NewNop())
-	if opts.Now == nil {
-		opts.Now = time.Now
 	}
 	account, _, _ := strings.Cut(string(opts.Token), ":")
 	return &Channel{

@@ -1,16 +1,21 @@
 package telegram
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const ada = 111222333
@@ -99,7 +104,9 @@ func fail(s *telegramtest.Server, f adaptertest.Fault) bool {
 // open returns a channel with opts and the test server's token.
 func open(t *testing.T, opts Options) *Channel {
 	t.Helper()
-	opts.Token = telegramtest.Token
+	opts.Token, opts.Now = telegramtest.Token, time.Now
+	opts.HTTP = cmp.Or(opts.HTTP, (*egress.Gate)(nil).Client(opts.APIURL))
+	opts.Log = cmp.Or(opts.Log, zap.NewNop())
 	c, err := New(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core/channel"
@@ -80,7 +83,7 @@ func TestDiagnose(t *testing.T) {
 	t.Cleanup(s.Close)
 	report := func(mode, language string) string {
 		c, err := New(Options{Config: Config{Token: "1:a", APIURL: s.URL, Mode: mode, WebhookSecret: "s"},
-			PublicURL: "https://x.example", HTTP: s.Client()})
+			PublicURL: "https://x.example", HTTP: s.Client(), Log: zap.NewNop(), Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

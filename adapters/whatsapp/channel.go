@@ -11,7 +11,6 @@
 package whatsapp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -26,7 +25,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const Name = "whatsapp"
@@ -56,15 +54,15 @@ var (
 	_ core.Accounter = (*Channel)(nil)
 )
 
-// Options configure a Channel. PhoneNumberID, AccessToken, AppSecret and VerifyToken are
-// required. Of the rates, 0 is no limit; Meta allows 1/6 and 80 a second.
+// Options configure a Channel. Only PublicURL and what Config calls optional may be missing. Of
+// the rates, 0 is no limit; Meta allows 1/6 and 80 a second.
 type Options struct {
 	Config
-	PublicURL string           // URL at which Meta reaches this server, for Diagnose; empty: unknown
-	HTTP      *http.Client     // nil: one with the default egress policy
-	Log       *zap.Logger      // nil: none
-	Now       func() time.Time // nil: time.Now
-	Intake    *intake.Budget   // bounds the bodies of webhooks; nil: a budget of its own
+	PublicURL string // URL at which Meta reaches this server, for Diagnose; empty: unknown
+	HTTP      *http.Client
+	Log       *zap.Logger
+	Now       func() time.Time
+	Intake    *intake.Budget // bounds the bodies of webhooks
 }
 
 // Channel is one business number. Its methods may be called concurrently, in any number of processes.
@@ -89,7 +87,6 @@ var (
 // New checks opts and returns the channel. It does not use the network. With a template,
 // the channel is a core.Reopener. The account of its addresses is the id of the number.
 func New(opts Options) (core.Channel, error) {
-	defaults(&opts)
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("whatsapp: %w", err)
 	}
@@ -102,23 +99,6 @@ func New(opts Options) (core.Channel, error) {
 		return &reopening{c}, nil
 	}
 	return c, nil
-}
-
-func defaults(o *Options) {
-	usual := Default()
-	o.APIURL = cmp.Or(o.APIURL, usual.APIURL)
-	o.APIVersion = cmp.Or(o.APIVersion, usual.APIVersion)
-	o.TemplateLanguage = cmp.Or(o.TemplateLanguage, usual.TemplateLanguage)
-	if o.HTTP == nil {
-		o.HTTP = (*egress.Gate)(nil).Client(o.APIURL, "https://"+graph.MediaHost)
-	}
-	o.Log = cmp.Or(o.Log, zap.NewNop())
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Intake == nil {
-		o.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
-	}
 }
 
 func (o Options) check() error {

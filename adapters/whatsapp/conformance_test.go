@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/http"
@@ -9,12 +10,17 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/intake"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,9 +143,17 @@ func open(t *testing.T, s *whatsapptest.Server, opts Options) core.Channel {
 	t.Helper()
 	opts.PhoneNumberID, opts.AccessToken = whatsapptest.PhoneNumberID, whatsapptest.Token
 	opts.AppSecret, opts.VerifyToken = whatsapptest.AppSecret, whatsapptest.VerifyToken
+	usual := Default()
+	opts.APIURL, opts.APIVersion, opts.TemplateLanguage = usual.APIURL, usual.APIVersion, usual.TemplateLanguage
 	if s != nil {
 		opts.APIURL = s.URL()
 	}
+	opts.HTTP = cmp.Or(opts.HTTP, (*egress.Gate)(nil).Client(opts.APIURL))
+	opts.Log = cmp.Or(opts.Log, zap.NewNop())
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	opts.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
 	ch, err := New(opts)
 	if err != nil {
 		t.Fatal(err)

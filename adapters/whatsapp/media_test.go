@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
 )
@@ -243,7 +245,8 @@ func TestDiagnoseAsksTheWebhook(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	good := Options{Config: Config{PhoneNumberID: "1", AccessToken: "a", AppSecret: "b", VerifyToken: "c"}}
+	good := Options{Config: *Default(), HTTP: http.DefaultClient, Log: zap.NewNop()}
+	good.PhoneNumberID, good.AccessToken, good.AppSecret, good.VerifyToken = "1", "a", "b", "c"
 	if _, err := New(good); err != nil {
 		t.Error(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const Name = "whatsapp_agent"
@@ -57,14 +55,13 @@ type Store interface {
 	Lease(ctx context.Context, account string, run func(ctx context.Context) error) error
 }
 
-// Options configure a Channel. Store is required.
+// Options configure a Channel.
 type Options struct {
-	APIURL string // empty: https://api.whatsapp.com/agent/v1
-	Store  Store
-
-	HTTP *http.Client     // nil: one with the default egress policy
-	Log  *zap.Logger      // nil: none
-	Now  func() time.Time // nil: time.Now
+	APIURL string
+	Store  Store // nil: there are no keys
+	HTTP   *http.Client
+	Log    *zap.Logger
+	Now    func() time.Time
 }
 
 // Channel serves all personal agents. Its methods may be called concurrently, in any
@@ -97,25 +94,10 @@ func usual() pace {
 	}
 }
 
-// New checks opts and returns the channel. It does not use the network.
-func New(opts Options) (*Channel, error) {
-	opts.APIURL = cmp.Or(opts.APIURL, publicAPI)
-	if u, err := url.Parse(opts.APIURL); err != nil || u.Host == "" {
-		return nil, errors.New("whatsapp_agent: api_url is not a URL")
-	}
-	if opts.Store == nil {
-		return nil, errors.New("whatsapp_agent: a store is required")
-	}
-	if opts.HTTP == nil {
-		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)
-	}
-	opts.Log = cmp.Or(opts.Log, zap.NewNop())
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	opts.APIURL = strings.TrimRight(opts.APIURL, "/")
+// New returns the channel. It does not use the network.
+func New(opts Options) *Channel {
 	return &Channel{opts: opts, log: opts.Log.With(zap.String("channel", Name)), now: opts.Now, pace: usual(),
-		refresh: make(chan struct{}, 1), agents: map[int64]*agent{}}, nil
+		refresh: make(chan struct{}, 1), agents: map[int64]*agent{}}
 }
 
 func (c *Channel) Name() string { return Name }
@@ -137,7 +119,9 @@ type (
 	call     = graph.Call
 )
 
-func newAPI(o Options, key string) *graph.API { return graph.New(o.APIURL, key, o.HTTP, maxAnswer) }
+func newAPI(o Options, key string) *graph.API {
+	return graph.New(strings.TrimRight(o.APIURL, "/"), key, o.HTTP, maxAnswer)
+}
 
 type agent struct {
 	channel.State
@@ -210,7 +194,11 @@ func (c *Channel) Refresh() {
 
 // reload reads the keys and returns their agents. A changed key gets a new agent.
 func (c *Channel) reload(ctx context.Context) (map[int64]*agent, error) {
-	keys, err := c.opts.Store.Keys(ctx)
+	var keys []Key
+	var err error
+	if c.opts.Store != nil {
+		keys, err = c.opts.Store.Keys(ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {

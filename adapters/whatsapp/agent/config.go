@@ -40,52 +40,17 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 }
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	if h.Store == nil {
-		return c.open(h, keys(nil))
-	}
-	return c.open(h, h.Store)
-}
-
-func (c *Config) open(h channel.Host, s Store) (*Channel, error) {
-	return New(Options{APIURL: c.APIURL, Store: s, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now})
+	return New(Options{APIURL: c.APIURL, Store: h.Store, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now}), nil
 }
 
 // CheckKey checks with the service a key that is not stored.
 func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error {
-	ch, err := c.open(h, keys{{ID: 1, User: 1, Secret: key}})
-	if err != nil {
-		return err
+	a := agent{api: newAPI(Options{APIURL: c.APIURL, HTTP: h.Client(c.APIURL)}, key)}
+	if err := a.probe(ctx); err != nil {
+		return deadKey(err)
 	}
-	if _, err := ch.reload(ctx); err != nil {
-		return err
-	}
-	a, err := ch.agent(ctx, "1")
-	if err != nil {
-		return err
-	}
-	if err = a.probe(ctx); err != nil {
-		err = deadKey(err)
-	}
-	return err
+	return nil
 }
-
-// keys is a Store of keys that are not stored.
-type keys []Key
-
-func (k keys) Keys(context.Context) ([]Key, error) { return k, nil }
-
-func (keys) Keeper(string) core.Keeper { return nothingKept{} }
-
-func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error) error {
-	return run(ctx)
-}
-
-// nothingKept is a core.Keeper that stores nothing.
-type nothingKept struct{}
-
-func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
-
-func (nothingKept) SetState(context.Context, map[string]string) error { return nil }
 
 // findings are the texts of Diagnose in one language. The comments list the values for the formatting verbs in order.
 type findings struct {

@@ -15,6 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/core"
@@ -163,12 +165,8 @@ func open(t *testing.T, s *agenttest.Server, k *keepers, keys *list, via http.Ro
 		t.Cleanup(tr.CloseIdleConnections)
 		via = tr
 	}
-	c, err := New(Options{
-		APIURL: s.URL(), Store: stored{keys, k}, HTTP: &http.Client{Transport: via},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New(Options{APIURL: s.URL(), Store: stored{keys, k}, HTTP: &http.Client{Transport: via}, Log: zap.NewNop(),
+		Now: time.Now})
 	c.pace.lease, c.pace.standDown, c.pace.polls = 10*time.Millisecond, 20*time.Millisecond, 0
 	c.pace.firstPause, c.pace.busyPause = 10*time.Millisecond, 10*time.Millisecond
 	return c
