@@ -60,7 +60,7 @@ type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
 }
 
-// Options configure a Server. Guard, Asker, Actor, Store, Searcher, Memory and Standing are required.
+// Options configure a Server. All but Patience are required.
 type Options struct {
 	Guard    *client.Guard
 	Asker    Asker
@@ -69,11 +69,11 @@ type Options struct {
 	Searcher Searcher
 	Memory   Memory
 	Standing Standing
-	Names    recall.Names     // resolves names in a search; nil: none
-	Zone     *time.Location   // for users who chose none; nil: UTC
-	Patience time.Duration    // longest wait for an answer; 0: 11 minutes
-	Log      *zap.Logger      // nil: none
-	Now      func() time.Time // nil: time.Now
+	Names    recall.Names   // resolves names in a search
+	Zone     *time.Location // for users who chose none
+	Patience time.Duration  // longest wait for an answer; 0: 11 minutes
+	Log      *zap.Logger
+	Now      func() time.Time
 }
 
 // Server serves the interface. Its methods may be called concurrently.
@@ -84,11 +84,6 @@ type Server struct {
 
 func New(o Options) *Server {
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
-	o.Zone = cmp.Or(o.Zone, time.UTC)
-	o.Log = cmp.Or(o.Log, zap.NewNop())
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	c := &Server{Options: o, mux: http.NewServeMux()}
 	c.mux.HandleFunc("GET /api/openapi.yaml", describe)
 	for _, r := range c.routes() {

@@ -149,9 +149,7 @@ func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Calle
 	if p.err != nil {
 		return 0, nil, p.err
 	}
-	if c.Names != nil {
-		q.Names = c.Names(r.Context(), who.User.ID)
-	}
+	q.Names = c.Names(r.Context(), who.User.ID)
 	found, err := c.Searcher.Search(r.Context(), q)
 	if err != nil {
 		return 0, nil, err

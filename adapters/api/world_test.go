@@ -68,7 +68,8 @@ func newWorld(t testing.TB) *world {
 	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(),
 		Settings: recall.Default(), Log: zap.NewNop()}
 	clock := func() time.Time { return w.now }
-	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}), Asker: w, Actor: w,
+	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Log: zap.NewNop(), Now: clock}),
+		Asker: w, Actor: w, Names: recall.UserNames(s), Zone: time.UTC, Log: zap.NewNop(),
 		Store: s, Searcher: search, Memory: &memory.Memory{Store: s, Signals: search}, Now: clock,
 		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
 			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}}})

@@ -8,7 +8,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -30,23 +29,22 @@ type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
 
-// Options configure a Server. Tools, Actor and Days are required.
+// Options configure a Server. All but PublicURL are required.
 type Options struct {
 	// Tools are those of core/recall and core/memory. Their names determine the scope that
 	// they need: conversation_* read, memory_* memory. Others are not offered.
 	Tools []core.Tool
 	Actor Actor
 	Days  core.DayStore
-	Guard *client.Guard // required for Handler
+	Guard *client.Guard // for Handler only
 
 	// PublicURL is the URL at which clients reach the server, such as
 	// https://chat.example.org. Its host and origin are admitted besides this machine's own.
 	PublicURL string
-	Zone      *time.Location   // for users who chose none; nil: UTC
-	Version   string           // of this program
-	MaxBody   int64            // bytes of a request; 0: 1 MiB
-	Log       *zap.Logger      // nil: none
-	Now       func() time.Time // nil: time.Now
+	Zone      *time.Location // for users who chose none
+	Version   string         // of this program
+	Log       *zap.Logger
+	Now       func() time.Time
 }
 
 // Server serves the protocol. Its methods may be called concurrently.
@@ -58,13 +56,6 @@ type Server struct {
 
 // New returns a Server, or an error if the public URL is invalid.
 func New(o Options) (*Server, error) {
-	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
-	o.Version = cmp.Or(o.Version, "unknown")
-	o.Zone = cmp.Or(o.Zone, time.UTC)
-	o.Log = cmp.Or(o.Log, zap.NewNop())
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	s := &Server{Options: o}
 	if o.PublicURL != "" {
 		u, err := url.Parse(o.PublicURL)
@@ -78,7 +69,7 @@ func New(o Options) (*Server, error) {
 		who, _ := r.Context().Value(caller{}).(client.Caller)
 		return s.serverFor(who)
 	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true,
-		MaxRequestBodyBytes: o.MaxBody, PropagateRequestCancellation: true})
+		MaxRequestBodyBytes: 1 << 20, PropagateRequestCancellation: true})
 	return s, nil
 }
 

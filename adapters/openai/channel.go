@@ -53,7 +53,7 @@ type Keeper interface {
 	Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error)
 }
 
-// Options configure a Server. Guard, Asker, Director, Keeper and Store are required.
+// Options configure a Server. All are required that have no meaning of nil or 0.
 type Options struct {
 	Guard    *client.Guard
 	Asker    Asker
@@ -64,30 +64,27 @@ type Options struct {
 	// Embedder makes the vectors of /v1/embeddings under the name EmbeddingModel; nil: no embeddings.
 	Embedder       core.Embedder
 	EmbeddingModel string
-	Tokens         core.Tokenizer // counts embedded texts; nil: the usage is 0
+	Tokens         core.Tokenizer // counts embedded texts
 
 	// ExtrasRoom bounds the tokens of a request's instructions and tools, as counted by Tokens; 0: no limit.
 	ExtrasRoom int
 
-	MaxBody   int64         // bytes; 0: 8 MiB
 	Patience  time.Duration // longest wait for an answer; 0: 11 minutes
 	KeepAlive time.Duration // interval of keep-alive lines in a waiting stream; 0: 10 s
 
-	Log *zap.Logger      // nil: none
-	Now func() time.Time // nil: time.Now
+	Log *zap.Logger
+	Now func() time.Time
 }
+
+// maxBody bounds the bytes of a request.
+const maxBody = 8 << 20
 
 // Server serves the interface. Its methods may be called concurrently.
 type Server struct{ Options }
 
 func New(o Options) *Server {
-	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 10*time.Second)
-	o.Log = cmp.Or(o.Log, zap.NewNop())
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Server{o}
 }
 

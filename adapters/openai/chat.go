@@ -21,7 +21,7 @@ func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Cal
 	if err != nil {
 		return err
 	}
-	data, err := client.ReadJSON(w, r, c.MaxBody)
+	data, err := client.ReadJSON(w, r, maxBody)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 
 // roomFor refuses instructions and tools that leave no room for the conversation in the model's context.
 func (c *Server) roomFor(r core.Request) error {
-	if c.ExtrasRoom <= 0 || c.Tokens == nil {
+	if c.ExtrasRoom <= 0 {
 		return nil
 	}
 	n := c.Tokens.Count(r.Instructions)

@@ -40,7 +40,7 @@ type embeddingUsage struct {
 }
 
 func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller) error {
-	data, err := client.ReadJSON(w, r, c.MaxBody)
+	data, err := client.ReadJSON(w, r, maxBody)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,7 @@ func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller
 	}
 	n := 0
 	for _, t := range texts {
-		if c.Tokens != nil {
-			n += c.Tokens.Count(t)
-		}
+		n += c.Tokens.Count(t)
 	}
 	vectors, err := c.paid(r.Context(), who.User.ID, texts, n)
 	if err != nil {

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -55,7 +57,8 @@ func newWorld(t testing.TB, change ...func(*openai.Options)) *world {
 	w.user, err = s.AddUser(context.Background(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: time.Now()})
 	check(t, err)
 	w.key, w.keyID = w.newKey(w.user, "chat")
-	o := openai.Options{Guard: client.NewGuard(client.GuardOptions{Store: s}), Asker: w, Director: w, Keeper: w, Store: w}
+	o := openai.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Log: zap.NewNop(), Now: time.Now}), Asker: w,
+		Director: w, Keeper: w, Store: w, Tokens: tokens.New(), Log: zap.NewNop(), Now: time.Now}
 	for _, f := range change {
 		f(&o)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/mcp"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
@@ -19,7 +21,7 @@ func (m mcpCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	}
 	tools := engine.ReadingTools(searcher, engine.NewMemory(d.cfg, d.store, searcher, embedders), d.store)
 	s, err := mcp.New(mcp.Options{Tools: tools, Actor: engine.Noter{Store: d.store, Now: clock()}, Days: d.store,
-		Zone: d.zone(core.User{}), Version: version, Now: clock()})
+		Zone: d.zone(core.User{}), Version: version, Log: zap.NewNop(), Now: clock()})
 	if err != nil {
 		return err
 	}

@@ -115,10 +115,10 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	if d, stop := r.permitted(ctx, tool, call); stop {
 		return d
 	}
-	if r.Journal != nil && r.outside(call.Name) {
+	if r.outside(call.Name) {
 		return r.journalled(ctx, tool, call, c, "")
 	}
-	return r.call(ctx, tool, call.Name, c)
+	return r.call(ctx, tool, c)
 }
 
 // outside reports whether a tool acts outside of our own store.
@@ -159,7 +159,7 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 			return done{err: err}
 		}
 	}
-	d := r.call(ctx, tool, call.Name, c)
+	d := r.call(ctx, tool, c)
 	if d.failed && ctx.Err() != nil {
 		return d // interrupted: a re-run repeats calls that only read
 	}
@@ -248,7 +248,7 @@ func fingerprint(call core.ToolCall) string {
 }
 
 // call runs a tool within its timeout. An error becomes a failed result, with its usage.
-func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.ToolUse) done {
+func (r *run) call(ctx context.Context, tool core.Tool, c core.ToolUse) done {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout(tool))
 	defer cancel()
 	res, err := guarded(ctx, tool, c)

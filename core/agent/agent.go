@@ -8,7 +8,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,15 +21,15 @@ import (
 // ErrEmpty means that the model gave an empty answer twice.
 var ErrEmpty = errors.New("the model gave an empty answer twice")
 
-// Request describes one run. Model, Messages, Tokenizer and Now are required; a number
-// that is 0 means the default in brackets.
+// Request describes one run. Model, Messages, Tools, Journal, Permit, Tokenizer, Now and
+// the numbers without a meaning of 0 are required.
 type Request struct {
 	Model       core.Model
 	Messages    []core.ModelMessage // the prompt; not changed
 	CachePrefix int                 // as in core.ModelRequest
-	Tools       *Registry           // nil: none
-	Call        core.ToolUse        // who the tools act for; Run sets Step, Index, Now and Arguments
-	Journal     Journal             // nil: a re-run calls outside tools again
+	Tools       *Registry
+	Call        core.ToolUse // who the tools act for; Run sets Step, Index, Now and Arguments
+	Journal     Journal
 
 	// Client lists the tools of the client that sent the request. A call of one ends the
 	// turn, without a result. They hide our own tools of the same name.
@@ -39,7 +38,7 @@ type Request struct {
 	Choice string
 
 	// Permit decides about a call of an outside tool; tainted means that the turn has read
-	// foreign words, which the person did not write there. nil: all calls are allowed.
+	// foreign words, which the person did not write there.
 	Permit func(tool core.Tool, tainted bool) Verdict
 	// Tainted: the prompt contains foreign words. Results of outside tools are always foreign.
 	Tainted bool
@@ -53,13 +52,13 @@ type Request struct {
 	// firstStep is the number of the first step, for the journal of a delegate.
 	firstStep int
 
-	MaxSteps        int           // calls of the model that may call tools (8)
-	ToolTokens      int           // bound of all results of the turn (8,000)
-	Window          int           // bound of every request, its answer included; 0: none
-	PromptTokens    int           // of Messages; 0: they are counted if there is a Window
-	ResultTokens    int           // bound of one result (4,000)
-	ToolTimeout     time.Duration // of one tool call (30 s)
-	MaxImages       int           // of tools, that come with the answer (4)
+	MaxSteps        int           // calls of the model that may call tools
+	ToolTokens      int           // bound of all results of the turn
+	Window          int           // bound of every request, its answer included
+	PromptTokens    int           // of Messages; 0: they are counted
+	ResultTokens    int           // bound of one result
+	ToolTimeout     time.Duration // of one tool call
+	MaxImages       int           // of tools, that come with the answer
 	MaxOutputTokens int           // of one completion; 0: the model's own
 
 	Tokenizer core.Tokenizer
@@ -193,8 +192,8 @@ type run struct {
 	tainted bool   // the model has read foreign words
 	asked   bool   // it had when it made the current calls
 	foreign []bool // runs parallel to prompt
-	schemas int    // of specs, in tokens; 0 without a Window
-	sizes   []int  // of the messages from base on, in tokens; none without a Window
+	schemas int    // of specs, in tokens
+	sizes   []int  // of the messages from base on, in tokens
 	without counterfactual
 	mu      sync.Mutex // of out.Question, while calls run in parallel
 	out     Outcome
@@ -209,11 +208,6 @@ type result struct {
 }
 
 func newRun(req Request) *run {
-	req.MaxSteps = cmp.Or(req.MaxSteps, 8)
-	req.ToolTokens = cmp.Or(req.ToolTokens, 8000)
-	req.ResultTokens = cmp.Or(req.ResultTokens, 4000)
-	req.ToolTimeout = cmp.Or(req.ToolTimeout, 30*time.Second)
-	req.MaxImages = cmp.Or(req.MaxImages, 4)
 	prompt := append(make([]core.ModelMessage, 0, len(req.Messages)+8), req.Messages...)
 	ids := map[string]bool{}
 	for _, m := range prompt {
@@ -225,9 +219,8 @@ func newRun(req Request) *run {
 	copy(foreign, req.Foreign)
 	r := &run{Request: req, tainted: req.Tainted, prompt: prompt, foreign: foreign, base: len(prompt),
 		ids: ids, step: req.firstStep, started: req.Now()}
-	r.measure()
 	r.specs = req.offered()
-	r.measureTools()
+	r.measure()
 	return r
 }
 

@@ -54,7 +54,10 @@ func registry(t *testing.T, tools ...core.Tool) *Registry {
 
 func request(m core.Model, tools *Registry) Request {
 	return Request{
-		Model: m, Tools: tools, Tokenizer: words{}, Now: time.Now,
+		Model: m, Tools: someTools(tools), Journal: &memoryJournal{}, MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000,
+		ToolTimeout: 30 * time.Second, MaxImages: 4, Window: 1 << 20,
+		Permit:    func(core.Tool, bool) Verdict { return Allow },
+		Tokenizer: words{}, Now: time.Now,
 		Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "hello"}},
 		Call:     core.ToolUse{User: 1, Turn: 7},
 	}
@@ -354,4 +357,12 @@ func TestACallThatFailedAtOnceTookNothing(t *testing.T) {
 	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Usage != (core.Usage{}) {
 		t.Errorf("%+v, %v", out.Usage, err)
 	}
+}
+
+// someTools returns tools, or the empty set.
+func someTools(tools *Registry) *Registry {
+	if tools == nil {
+		return &Registry{}
+	}
+	return tools
 }

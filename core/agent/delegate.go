@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,12 +20,11 @@ var (
 
 // Delegate is the tool delegate: a stateless helper that does one task with a prompt of its
 // own, without the conversation and without tools that read or change the person's data.
-// Model, Outfit, Tokenizer and Now are required; numbers that are 0 have the default of Request,
-// Patience that of 120 s.
+// All fields are required.
 type Delegate struct {
 	Model   core.Model
 	Outfit  Outfit
-	Journal Journal // nil: a re-run calls outside tools again
+	Journal Journal
 
 	MaxSteps        int
 	ToolTokens      int
@@ -62,7 +60,7 @@ func (*Delegate) Spec() core.ToolSpec {
 }
 
 // Timeout bounds a task.
-func (d *Delegate) Timeout() time.Duration { return cmp.Or(d.Patience, 120*time.Second) }
+func (d *Delegate) Timeout() time.Duration { return d.Patience }
 
 // HelperFirstLine begins every request for a helper.
 const HelperFirstLine = "You are a helper of an assistant."

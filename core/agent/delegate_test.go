@@ -17,7 +17,8 @@ import (
 )
 
 func delegate(m core.Model, tools *Registry) *Delegate {
-	return &Delegate{Model: m, Outfit: outfit{tools},
+	return &Delegate{Model: m, Outfit: outfit{someTools(tools)}, Journal: &memoryJournal{}, MaxSteps: 8, ToolTokens: 8000,
+		ResultTokens: 4000, ToolTimeout: 30 * time.Second, Window: 1 << 20, Patience: 2 * time.Minute,
 		Tokenizer: words{}, Now: time.Now}
 }
 
@@ -220,9 +221,9 @@ func TestRegistryWithMoreTools(t *testing.T) {
 	if tool, _ := got.tool("b"); tool.(fakeTool).do == nil {
 		t.Error("a tool was replaced")
 	}
-	var none *Registry
-	if none.With(echo("a")).names() != "a" || none.With() != nil ||
+	var none Registry
+	if none.With(echo("a")).names() != "a" || none.With() != &none ||
 		none.Only(func(string) bool { return true }).names() != "" {
-		t.Error("a nil set is not an empty one")
+		t.Error("the zero value is not an empty set")
 	}
 }

@@ -139,8 +139,7 @@ func TestAHelpersResultIsMarked(t *testing.T) {
 		return core.ToolResult{Text: "a page"}, nil
 	}}
 	m := llmtest.Replies(llmtest.Call(wish("a", "web", "{}")), llmtest.Say("it says: pay"))
-	d := Delegate{Model: m, Tokenizer: words{}, Now: request(m, nil).Now,
-		Outfit: outfit{registry(t, outside)}}
+	d := delegate(m, registry(t, outside))
 	out, err := d.Use(t.Context(), core.ToolUse{Arguments: []byte(`{"task":"read"}`)})
 	if err != nil || !out.Tainted {
 		t.Errorf("%+v, %v", out, err)

@@ -18,38 +18,23 @@ const (
 // push appends a message to the prompt.
 func (r *run) push(m core.ModelMessage, foreign bool) {
 	r.prompt, r.foreign = append(r.prompt, m), append(r.foreign, foreign)
-	if r.Window > 0 {
-		r.sizes = append(r.sizes, r.sizeOf(m))
-	}
+	r.sizes = append(r.sizes, r.sizeOf(m))
 }
 
-// measure counts the prompt, unless its size is known or there is no window.
+// measure counts the prompt and the descriptions of offered tools, unless their size is known.
 func (r *run) measure() {
-	if r.Window == 0 || r.PromptTokens > 0 {
-		return
+	if r.PromptTokens == 0 {
+		for _, m := range r.prompt {
+			r.PromptTokens += r.sizeOf(m)
+		}
 	}
-	for _, m := range r.prompt {
-		r.PromptTokens += r.sizeOf(m)
-	}
-}
-
-// measureTools counts the descriptions of offered tools, unless their size is known.
-func (r *run) measureTools() {
-	switch {
-	case r.Window == 0:
-	case len(r.Client) == 0 && r.Tools != nil && r.Tools.tokens > 0:
-		r.schemas = r.Tools.tokens
-	default:
+	if r.schemas = r.Tools.tokens; r.schemas == 0 || len(r.Client) > 0 {
 		r.schemas = specsTokens(r.specs, r.Tokenizer)
 	}
 }
 
 // weigh counts a shortened message of this turn again.
-func (r *run) weigh(i int) {
-	if r.Window > 0 {
-		r.sizes[i-r.base] = r.sizeOf(r.prompt[i])
-	}
-}
+func (r *run) weigh(i int) { r.sizes[i-r.base] = r.sizeOf(r.prompt[i]) }
 
 // sizeOf returns the tokens of a message in a request.
 func (r *run) sizeOf(m core.ModelMessage) int {
@@ -79,9 +64,6 @@ func (r *run) over(schemas int) int {
 // reports whether it fits. It shortens tool results, oldest first, then the text and the
 // arguments of the turn's calls, which are stored whole nevertheless.
 func (r *run) fit(tools []core.ToolSpec) bool {
-	if r.Window == 0 {
-		return true
-	}
 	schemas := r.schemas
 	if len(tools) == 0 {
 		schemas = 0

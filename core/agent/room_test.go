@@ -92,7 +92,7 @@ func namesOf(r *Registry) (out []string) {
 func TestDescriptionsAreShortenedBeforeToolsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
-	full := shelf(t, 0).Tokens()
+	full := shelf(t, 1<<20).Tokens()
 	for _, c := range []struct {
 		budget      int
 		whole       bool

@@ -30,9 +30,9 @@ type choice struct {
 	tokens int
 }
 
-// Select returns the selection of a set whose descriptions may take budget tokens; 0: no
-// bound. If they take more, it shortens those of outside tools, then all, then leaves out
-// the least useful. Rank is lower for more useful tools.
+// Select returns the selection of a set whose descriptions may take budget tokens. If
+// they take more, it shortens those of outside tools, then all, then leaves out the least
+// useful. Rank is lower for more useful tools.
 func Select(all *Registry, budget int, rank func(core.Tool) int, t core.Tokenizer) *Selection {
 	s := &Selection{all: all, budget: budget,
 		size: func(spec core.ToolSpec) int { return specsTokens([]core.ToolSpec{spec}, t) }}
@@ -65,15 +65,10 @@ func Select(all *Registry, budget int, rank func(core.Tool) int, t core.Tokenize
 }
 
 // Whole reports whether the model is offered every tool.
-func (s *Selection) Whole() bool { return s.budget == 0 || s.tokens <= s.budget }
+func (s *Selection) Whole() bool { return s.tokens <= s.budget }
 
 // Tokens bounds the tokens of the descriptions.
-func (s *Selection) Tokens() int {
-	if s.Whole() {
-		return s.tokens
-	}
-	return s.budget
-}
+func (s *Selection) Tokens() int { return min(s.tokens, s.budget) }
 
 // Set returns all tools.
 func (s *Selection) Set() *Registry { return s.all }
@@ -205,7 +200,7 @@ func (r *run) gain(specs []core.ToolSpec) {
 	for _, spec := range specs {
 		known := slices.ContainsFunc(r.specs, func(s core.ToolSpec) bool { return s.Name == spec.Name })
 		tokens := r.schemas + specsTokens([]core.ToolSpec{spec}, r.Tokenizer)
-		if !known && (r.Window == 0 || r.over(tokens)+leastResult <= 0) {
+		if !known && r.over(tokens)+leastResult <= 0 {
 			r.specs, r.schemas = append(slices.Clone(r.specs), spec), tokens
 		}
 	}

@@ -22,7 +22,7 @@ type Journal interface {
 	Record(ctx context.Context, user core.UserID, r core.CallRecord) error
 }
 
-// Registry is a set of tools, ordered by name. Nil is the empty one.
+// Registry is a set of tools, ordered by name. The zero value is the empty one.
 type Registry struct {
 	tools map[string]core.Tool
 	specs []core.ToolSpec // that a model is offered
@@ -101,12 +101,7 @@ func (r *Registry) check(spec core.ToolSpec) error {
 }
 
 // Specs returns the descriptions, ordered by name. The caller must not change them.
-func (r *Registry) Specs() []core.ToolSpec {
-	if r == nil {
-		return nil
-	}
-	return r.specs
-}
+func (r *Registry) Specs() []core.ToolSpec { return r.specs }
 
 // Tokens estimates the tokens of the descriptions in a prompt, which reserves 3,000.
 func (r *Registry) Tokens(t core.Tokenizer) int { return specsTokens(r.Specs(), t) }
@@ -123,9 +118,6 @@ func specsTokens(specs []core.ToolSpec, t core.Tokenizer) int {
 const specTokens = 12
 
 func (r *Registry) tool(name string) (core.Tool, bool) {
-	if r == nil {
-		return nil, false
-	}
 	tool, ok := r.tools[name]
 	return tool, ok
 }
@@ -133,7 +125,7 @@ func (r *Registry) tool(name string) (core.Tool, bool) {
 // has reports whether a model may call the tool name.
 func (r *Registry) has(name string) bool {
 	_, ok := r.tool(name)
-	return ok || name == MoreTools && r != nil && len(r.rest) > 0
+	return ok || name == MoreTools && len(r.rest) > 0
 }
 
 // names lists the tools, for a model that called an unknown one.

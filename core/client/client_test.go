@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 )
@@ -120,7 +122,7 @@ func newGate(t *testing.T, scopes ...string) *gate {
 		t.Fatal(err)
 	}
 	g.secret, g.store.all[k.Hash] = secret, k
-	g.Guard = client.NewGuard(client.GuardOptions{Store: g.store, Now: func() time.Time { return g.now }})
+	g.Guard = client.NewGuard(client.GuardOptions{Store: g.store, Log: zap.NewNop(), Now: func() time.Time { return g.now }})
 	return g
 }
 

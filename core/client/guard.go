@@ -3,7 +3,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -108,14 +107,16 @@ type KeyStore interface {
 	UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error
 }
 
-// GuardOptions configure a Guard. Store is required.
+// GuardOptions configure a Guard. All but Proxies are required.
 type GuardOptions struct {
-	Store     KeyStore
-	PerMinute int // wrong keys of one address before it must wait; 0: 10
-	Proxies   Proxies
-	Log       *zap.Logger      // nil: none
-	Now       func() time.Time // nil: time.Now
+	Store   KeyStore
+	Proxies Proxies
+	Log     *zap.Logger
+	Now     func() time.Time
 }
+
+// wrongPerMinute is how many wrong keys an address may send within a minute.
+const wrongPerMinute = 10
 
 // Guard authenticates requests by their API key. It is safe for concurrent use.
 //
@@ -131,13 +132,6 @@ type Guard struct {
 
 // NewGuard returns a guard.
 func NewGuard(o GuardOptions) *Guard {
-	o.PerMinute = cmp.Or(o.PerMinute, 10)
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Guard{GuardOptions: o, wrong: map[string][]time.Time{}, used: map[string]time.Time{}}
 }
 
@@ -258,10 +252,10 @@ func (g *Guard) locked(from, hash string, now time.Time) time.Duration {
 		return 0
 	}
 	recent := g.recent(from, now)
-	if len(recent) < g.PerMinute {
+	if len(recent) < wrongPerMinute {
 		return 0
 	}
-	return recent[len(recent)-g.PerMinute].Add(time.Minute).Sub(now)
+	return recent[len(recent)-wrongPerMinute].Add(time.Minute).Sub(now)
 }
 
 // recent returns the times of an address's wrong keys within the last minute.

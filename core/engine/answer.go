@@ -38,7 +38,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		if ok, err := ts.several(ctx, t, u, reserved); err != nil {
 			return core.Answer{}, err
 		} else if !ok { // the day's budget allows one more call
-			tools, guard, asked.Tools = nil, nil, nil
+			tools, guard, asked.Tools = &agent.Registry{}, nil, nil
 		}
 	}
 	decided, err := ts.decided(ctx, t.User, p.Decides)

@@ -124,11 +124,11 @@ func Offered(c configs.Config, outside []core.Tool, t core.Tokenizer) (offered, 
 	return offered, len(set.Specs()), nil
 }
 
-// ToolsOf returns the tools that a user has now; nil if the user cannot be read.
+// ToolsOf returns the tools that a user has now; none if the user cannot be read.
 func (ts *Turns) ToolsOf(ctx context.Context, user core.UserID) *agent.Registry {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {
-		return nil
+		return &agent.Registry{}
 	}
 	return ts.tools.of(u).Tools()
 }
