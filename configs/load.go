@@ -203,10 +203,7 @@ const (
 
 // Smallest returns the smallest context window of the models that may answer.
 func (l LLM) Smallest() int {
-	w := l.ContextWindow
-	if w == 0 {
-		w = Default().LLM.ContextWindow
-	}
+	w := cmp.Or(l.ContextWindow, Default().LLM.ContextWindow)
 	for _, f := range l.Fallbacks {
 		if f.ContextWindow > 0 {
 			w = min(w, f.ContextWindow)

@@ -92,8 +92,10 @@ func New(opts Options) (core.Channel, error) {
 	}
 	c := &Channel{
 		opts: opts, now: opts.Now,
-		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.PhoneNumberID)),
-		api: newAPI(opts.Config, opts.HTTP),
+		log:   opts.Log.With(zap.String("channel", Name), zap.String("account", opts.PhoneNumberID)),
+		api:   newAPI(opts.Config, opts.HTTP),
+		pairs: pairs{times: map[string]strikes{}},
+		line:  newLine(),
 	}
 	if opts.SummaryTemplate != "" {
 		return &reopening{c}, nil

@@ -205,7 +205,7 @@ func classOfError(err, check error) string {
 // The pause for one person grows as Meta requires, and an accepted message ends it.
 func TestPairLimitGrows(t *testing.T) {
 	t.Parallel()
-	var p pairs
+	p := pairs{times: map[string]strikes{}}
 	now := time.Unix(1790000000, 0)
 	for i, want := range []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, 64 * time.Second,
 		256 * time.Second, 1024 * time.Second, 4096 * time.Second, 4096 * time.Second} {
@@ -228,7 +228,7 @@ func TestPairLimitGrows(t *testing.T) {
 func TestLineWaitsForDelivery(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l line
+		l := newLine()
 		begin := time.Now()
 		l.sent("a", "w1", begin)
 		go func() {

@@ -75,9 +75,6 @@ const forgetPairs = 2 * time.Hour
 func (p *pairs) note(external string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.times == nil {
-		p.times = map[string]strikes{}
-	}
 	maps.DeleteFunc(p.times, func(_ string, s strikes) bool { return now.Sub(s.last) > forgetPairs })
 	s := p.times[external]
 	p.times[external] = strikes{n: min(s.n+1, maxPair), last: now}
@@ -103,6 +100,10 @@ type line struct {
 	landed  map[string]time.Time // by wamid, for statuses that arrived before the answer
 }
 
+func newLine() line {
+	return line{last: map[string]*flight{}, flights: map[string]*flight{}, landed: map[string]time.Time{}}
+}
+
 type flight struct {
 	external, wamid string
 	at              time.Time
@@ -117,20 +118,13 @@ func (l *line) wait(ctx context.Context, external string, now time.Time) error {
 	if f == nil {
 		return nil
 	}
-	rest := f.at.Add(holdFor).Sub(now)
-	if rest <= 0 {
-		return nil
-	}
-	t := time.NewTimer(rest)
-	defer t.Stop()
 	select {
 	case <-f.landed:
-		return nil
-	case <-t.C:
-		return nil
+	case <-time.After(f.at.Add(holdFor).Sub(now)):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return nil
 }
 
 func (l *line) sent(external, wamid string, now time.Time) {
@@ -160,9 +154,6 @@ func (l *line) arrived(wamid string, now time.Time) {
 }
 
 func (l *line) prune(now time.Time) {
-	if l.last == nil {
-		l.last, l.flights, l.landed = map[string]*flight{}, map[string]*flight{}, map[string]time.Time{}
-	}
 	for _, f := range l.flights {
 		if now.Sub(f.at) > holdFor {
 			l.drop(f)

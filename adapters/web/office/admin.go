@@ -227,23 +227,19 @@ func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]c
 		if err != nil {
 			return err
 		}
-		return r.findings(ctx, v, again, found)
-	})
-}
-
-func (r *Room) findings(ctx context.Context, v *web.Visit, again string, found []core.Finding) error {
-	wrong := 0
-	for _, f := range found {
-		if !f.OK {
-			wrong++
+		wrong := 0
+		for _, f := range found {
+			if !f.OK {
+				wrong++
+			}
 		}
-	}
-	said := say(v.Lang).Admin.CheckFine
-	if wrong > 0 {
-		said = say(v.Lang).Admin.CheckWrong.Of(wrong)
-	}
-	return v.Page("check", say(v.Lang).Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong,
-		"Again": again, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
+		said := say(v.Lang).Admin.CheckFine
+		if wrong > 0 {
+			said = say(v.Lang).Admin.CheckWrong.Of(wrong)
+		}
+		return v.Page("check", say(v.Lang).Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong,
+			"Again": again, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
+	})
 }
 
 const auditShown = 100

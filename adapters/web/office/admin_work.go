@@ -71,7 +71,8 @@ func retried[ID ~int64](v *web.Visit, section, toast string,
 }
 
 type shownQueue struct {
-	Name, Ready, Running, Waiting, Dead, Since string
+	Name, Since string
+	Jobs        map[string]string // their number by core.JobState
 }
 
 type shownJob struct {
@@ -100,21 +101,11 @@ func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
 	oldest := map[string]core.QueueStat{}
 	for _, s := range stats {
 		if rows[s.Queue] == nil {
-			rows[s.Queue] = &shownQueue{Name: queueName(v, s.Queue), Ready: "0", Running: "0", Waiting: "0", Dead: "0"}
+			rows[s.Queue] = &shownQueue{Name: queueName(v, s.Queue), Jobs: map[string]string{"ready": "0", "running": "0",
+				"waiting": "0", "dead": "0"}}
 		}
-		n := words.Number(v.Lang, s.Depth)
-		switch s.State {
-		case core.JobReady:
-			rows[s.Queue].Ready = n
-		case core.JobRunning:
-			rows[s.Queue].Running = n
-		case core.JobWaiting:
-			rows[s.Queue].Waiting = n
-		case core.JobDead:
-			rows[s.Queue].Dead = n
-			continue
-		}
-		if o, ok := oldest[s.Queue]; s.Depth > 0 && (!ok || s.Oldest.Before(o.Oldest)) {
+		rows[s.Queue].Jobs[string(s.State)] = words.Number(v.Lang, s.Depth)
+		if o, ok := oldest[s.Queue]; s.State != core.JobDead && s.Depth > 0 && (!ok || s.Oldest.Before(o.Oldest)) {
 			oldest[s.Queue] = s
 		}
 	}

@@ -37,32 +37,19 @@ func (r *Room) addItem(v *web.Visit) error {
 	return v.Act("remember", fmt.Sprintf("/memory#i%d", add.Item.ID), v.Words.Remembered, *add)
 }
 
-// askedItem returns the item in the path, and the path of the page to return to.
-func (r *Room) askedItem(v *web.Visit) (core.Item, string, error) {
-	n, err := v.ID()
-	if err != nil {
-		return core.Item{}, "", err
-	}
-	i, err := r.Memory.Item(v.Context(), v.User.ID, core.ItemID(n))
-	if err != nil {
-		return i, "", fmt.Errorf("read the item: %w", err)
-	}
-	next := v.R.PostForm.Get("next")
-	if !strings.HasPrefix(next, "/memory") {
-		next = "/memory"
-	}
-	return i, next, nil
-}
-
 // ofItem returns a handler for the item in the path and the path of the page to return to.
 func (r *Room) ofItem(serve func(v *web.Visit, i core.Item, next string) error) func(*web.Visit) error {
-	return func(v *web.Visit) error {
-		i, next, err := r.askedItem(v)
+	return web.WithID(func(v *web.Visit, n int64) error {
+		i, err := r.Memory.Item(v.Context(), v.User.ID, core.ItemID(n))
 		if err != nil {
-			return err
+			return fmt.Errorf("read the item: %w", err)
+		}
+		next := v.R.PostForm.Get("next")
+		if !strings.HasPrefix(next, "/memory") {
+			next = "/memory"
 		}
 		return serve(v, i, next)
-	}
+	})
 }
 
 func (r *Room) archiveItem(v *web.Visit, i core.Item, next string) error {

@@ -88,9 +88,7 @@ func usageFrom(v *web.Visit) string {
 }
 
 func plus(a, b core.UsageDay) core.UsageDay {
-	a.Usage.Prompt += b.Usage.Prompt
-	a.Usage.Cached += b.Usage.Cached
-	a.Usage.Completion += b.Usage.Completion
+	a.Usage = a.Usage.Add(b.Usage)
 	a.Turns += b.Turns
 	return a
 }

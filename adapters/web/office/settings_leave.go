@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -59,15 +60,11 @@ func (r *Room) deleteMe(v *web.Visit) error {
 
 // removeAll deletes an account and reports progress on the page.
 func (r *Room) removeAll(v *web.Visit, ctx context.Context, user core.UserID, p *growing) (left []string, err error) {
-	told, shown := make(chan people.Deletion), make(chan struct{})
-	go func() {
-		defer close(shown)
-		p.show(told)
-	}()
-	defer func() {
-		close(told)
-		<-shown
-	}()
+	told := make(chan people.Deletion)
+	var shown sync.WaitGroup
+	shown.Go(func() { p.show(told) })
+	defer shown.Wait()
+	defer close(told)
 	return r.Engine.Delete(ctx, user, func(r people.Deletion) { told <- r })
 }
 

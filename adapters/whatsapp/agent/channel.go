@@ -259,13 +259,11 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 		} else if ctx.Err() == nil {
 			c.log.Error("keys of personal agents not read", zap.Error(err))
 		}
-		t := time.NewTimer(c.pace.keys)
 		select {
 		case <-ctx.Done():
 		case <-c.refresh:
-		case <-t.C:
+		case <-time.After(c.pace.keys):
 		}
-		t.Stop()
 	}
 	return nil
 }
@@ -288,22 +286,19 @@ func (c *Channel) follow(ctx context.Context, r core.Receiver, running map[int64
 type poller struct {
 	a      *agent
 	cancel context.CancelFunc
-	done   chan struct{}
+	done   sync.WaitGroup
 }
 
 func start(ctx context.Context, a *agent, r core.Receiver) *poller {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &poller{a: a, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		a.keepPolling(ctx, r)
-	}()
+	p := &poller{a: a, cancel: cancel}
+	p.done.Go(func() { a.keepPolling(ctx, r) })
 	return p
 }
 
 func (p *poller) end() {
 	p.cancel()
-	<-p.done
+	p.done.Wait()
 }
 
 // errStopped means that the key cannot be used until somebody changes it.
@@ -352,9 +347,7 @@ type limit struct {
 func (l *limit) take(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.calls) > 0 && !l.calls[0].Add(rolling).After(now) {
-		l.calls = l.calls[1:]
-	}
+	l.calls = slices.DeleteFunc(l.calls, func(at time.Time) bool { return now.Sub(at) >= rolling })
 	if n := len(l.calls); n > 0 && l.calls[n-1].Add(l.apart).After(now) {
 		return l.calls[n-1].Add(l.apart).Sub(now)
 	}

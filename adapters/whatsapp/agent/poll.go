@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -173,7 +174,7 @@ func (a *agent) markRead(ctx context.Context, wamid string) {
 	}
 }
 
-// waits holds the growing pause between attempts, and the recent conflicts.
+// waits holds the growing pause between attempts, and the recent takeovers by other pollers.
 type waits struct {
 	pace      pace
 	next      time.Duration
@@ -189,7 +190,10 @@ func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 	switch {
 	case isRefusal && (refused.HTTP == http.StatusConflict || refused.Code == codeReplace):
 		d = w.pace.standDown
-		w.conflict(a.c.now())
+		now := a.c.now()
+		w.conflicts = append(slices.DeleteFunc(w.conflicts, func(at time.Time) bool {
+			return now.Sub(at) > w.pace.conflictsIn
+		}), now)
 		if len(w.conflicts) < w.pace.conflicts {
 			return channel.Pause(ctx, d)
 		}
@@ -199,12 +203,4 @@ func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 	}
 	a.report(err)
 	return channel.Pause(ctx, d)
-}
-
-// conflict counts a takeover by another poller.
-func (w *waits) conflict(now time.Time) {
-	for len(w.conflicts) > 0 && now.Sub(w.conflicts[0]) > w.pace.conflictsIn {
-		w.conflicts = w.conflicts[1:]
-	}
-	w.conflicts = append(w.conflicts, now)
 }
