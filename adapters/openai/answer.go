@@ -20,14 +20,17 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-type completion struct {
-	ID      string   `json:"id"`
-	Object  string   `json:"object"`
-	Created int64    `json:"created"`
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Usage   *usage   `json:"usage,omitempty"`
+// completion is a whole answer with choices, or a chunk of a stream with parts of them.
+type completion[C choice | chunkChoice] struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	Model   string `json:"model"`
+	Choices []C    `json:"choices"`
+	Usage   *usage `json:"usage,omitempty"` // in the last chunk only, if requested
 }
+
+type chunk = completion[chunkChoice]
 
 type choice struct {
 	Index    int    `json:"index"`
@@ -66,16 +69,6 @@ type promptDetails struct {
 	Cached int `json:"cached_tokens"`
 }
 
-type chunk struct {
-	ID      string        `json:"id"`
-	Object  string        `json:"object"`
-	Created int64         `json:"created"`
-	Model   string        `json:"model"`
-	Choices []chunkChoice `json:"choices"`
-	// Usage is set in the last chunk only, if requested.
-	Usage *usage `json:"usage,omitempty"`
-}
-
 type chunkChoice struct {
 	Index    int     `json:"index"`
 	Delta    delta   `json:"delta"`
@@ -95,7 +88,7 @@ func answerID(event string) string {
 	return "chatcmpl-" + hex.EncodeToString(sum[:12])
 }
 
-func (o outcome) completion(q question, event string, now time.Time) completion {
+func (o outcome) completion(q question, event string, now time.Time) completion[choice] {
 	if !o.at.IsZero() {
 		now = o.at
 	}
@@ -103,7 +96,7 @@ func (o outcome) completion(q question, event string, now time.Time) completion 
 	if o.text != "" || len(o.calls) == 0 {
 		r.Content = &o.text
 	}
-	return completion{ID: answerID(event), Object: "chat.completion", Created: now.Unix(), Model: q.model,
+	return completion[choice]{ID: answerID(event), Object: "chat.completion", Created: now.Unix(), Model: q.model,
 		Choices: []choice{{Message: r, Finish: o.finish}}, Usage: shownUsage(o.usage)}
 }
 

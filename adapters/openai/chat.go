@@ -104,7 +104,11 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 		return nil, &failure{status: http.StatusConflict, kind: invalidRequest, code: "paused",
 			message: "The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on."}
 	}
-	return in, c.place(ctx, q, who, i, in)
+	thread, err := client.Place(ctx, c.Store, i, q.thread, in, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	return in, c.waiting(ctx, who.User.ID, thread, q.fresh)
 }
 
 // roomFor refuses instructions and tools that leave no room for the conversation in the model's context.
@@ -191,15 +195,6 @@ func (c *Server) keep(ctx context.Context, who client.Caller, path, text string,
 		said = append(said, text)
 	}
 	return strings.Join(said, "\n"), out, nil
-}
-
-// place finds the thread of new messages, and checks that it waits for their tool results.
-func (c *Server) place(ctx context.Context, q question, who client.Caller, i core.Identity, in []core.Inbound) error {
-	thread, err := client.Place(ctx, c.Store, i, q.thread, in, c.Now())
-	if err != nil {
-		return err
-	}
-	return c.waiting(ctx, who.User.ID, thread, q.fresh)
 }
 
 // looked is the number of recent messages that are searched for a tool call.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -28,7 +27,7 @@ type assets struct {
 type asset struct {
 	kind  string // Content-Type
 	plain []byte
-	gzip  func() ([]byte, error) // compresses once, at the first request
+	gzip  func() []byte // compresses once, at the first request
 }
 
 func newAssets(rooms []Room) (*assets, error) {
@@ -62,21 +61,16 @@ func (a *assets) add(from fs.FS, file string) error {
 	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 		".svg": "image/svg+xml", ".png": "image/png", ".txt": "text/plain; charset=utf-8"}
 	a.names[name] = "/static/" + served
-	a.files[served] = asset{kinds[ext], data, sync.OnceValues(func() ([]byte, error) { return packed(data) })}
+	a.files[served] = asset{kinds[ext], data, sync.OnceValue(func() []byte { return packed(data) })}
 	return nil
 }
 
-func packed(data []byte) ([]byte, error) {
+func packed(data []byte) []byte {
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	_, err = z.Write(data)
-	if err = errors.Join(err, z.Close()); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a known level
+	_, _ = z.Write(data)                                    // a buffer takes everything
+	_ = z.Close()
+	return out.Bytes()
 }
 
 func (a *assets) path(name string) (string, error) {
@@ -99,10 +93,8 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Vary", "Accept-Encoding")
 	data := f.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		if zipped, err := f.gzip(); err == nil {
-			h.Set("Content-Encoding", "gzip")
-			data = zipped
-		}
+		h.Set("Content-Encoding", "gzip")
+		data = f.gzip()
 	}
 	_, _ = w.Write(data) // an error means the client is gone
 }

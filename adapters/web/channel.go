@@ -73,7 +73,7 @@ type Options struct {
 	Log  *zap.Logger
 	Now  func() time.Time
 	Rand io.Reader // for tokens; safe for concurrent use
-	// Intake bounds the forms of visitors who are not signed in; nil: a budget of its own.
+	// Intake bounds the forms of visitors who are not signed in.
 	Intake *intake.Budget
 }
 
@@ -106,9 +106,6 @@ type Channel struct {
 // New returns the page, or an error if the options are invalid.
 func New(o Options) (*Channel, error) {
 	o.Limits = o.Limits.orDefault()
-	if o.Intake == nil {
-		o.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
-	}
 	c := &Channel{Options: o, tries: newTries(o.Limits, o.Now), watchers: newWatchers(),
 		routes: routes(o.Rooms)}
 	c.linkedTab = tabs(c.routes)

@@ -144,13 +144,13 @@ func maker(t testing.TB, dir string) *backup.Maker {
 			return err
 		},
 		Lock: func(string) (func(), error) { return func() {}, nil }, Now: func() time.Time { return noon },
-		Wait: func(context.Context, time.Duration) {}, Crash: func(string) {}}
+		Wait: func(context.Context, time.Duration) {}, Progress: func(int64) {}, Crash: func(string) {}}
 }
 
 func restorer(dir string) *backup.Restorer {
 	return &backup.Restorer{Data: dir, Engine: backup.SQLite, Schema: 3,
 		Prepare: func(context.Context, string) error { return nil }, Now: func() time.Time { return noon },
-		Sync: func(string) error { return nil }, Crash: func(string) {}}
+		Sync: func(string) error { return nil }, Progress: func(int64) {}, Crash: func(string) {}}
 }
 
 // made makes a backup of a folder and returns its path.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,7 +34,7 @@ type Maker struct {
 	// Wait waits for d, or until ctx ends. It leaves the disk to others after each bit
 	// that is written, and limits the load of a server to rate.
 	Wait func(ctx context.Context, d time.Duration)
-	// Progress is called from time to time with the number of read bytes; may be nil.
+	// Progress is called from time to time with the number of read bytes.
 	Progress func(bytes int64)
 	// Crash is called at each step, for tests that end the process there.
 	Crash func(step string)
@@ -55,14 +56,13 @@ type Result struct {
 // if keep is above 0, it removes the oldest backups until keep are left, once the new one
 // is verified. It works with a low priority, if the system supports that.
 func (m *Maker) Make(ctx context.Context, to string, keep int) (res Result, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var work sync.WaitGroup
+	work.Go(func() {
 		runtime.LockOSThread() // without unlock: the thread ends with the work
 		yieldToOthers()
 		res, err = m.make(ctx, to, keep)
-	}()
-	<-done
+	})
+	work.Wait()
 	return res, err
 }
 
@@ -197,7 +197,7 @@ func (m *Maker) writeFile(ctx context.Context, out io.Writer) (w *writer, err er
 		if w, err = newWriter(out, m.manifest(SQLite, schema, nil)); err != nil {
 			return err
 		}
-		return w.add(databaseName, size, m.watched(ctx, r))
+		return w.add(databaseName, size, limited{ctx, io.TeeReader(r, &tally{tell: m.Progress})})
 	})
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ type watchedWriter struct {
 func (w watchedWriter) Write(b []byte) (int, error) {
 	n, err := w.Writer.Write(b)
 	w.t.done += int64(n)
-	w.t.m.progress(w.t.done)
+	w.t.m.Progress(w.t.done)
 	if ahead := time.Duration(w.t.done)*time.Second/rate - time.Since(w.t.began); ahead > breath {
 		w.t.m.Wait(w.t.ctx, ahead)
 	}
@@ -268,27 +268,18 @@ const (
 	breath = 20 * time.Millisecond // shortest pause
 )
 
-func (m *Maker) progress(bytes int64) {
-	if m.Progress != nil {
-		m.Progress(bytes)
-	}
+// tally is a writer that counts the bytes, and tells their sum.
+type tally struct {
+	sum  int64
+	tell func(sum int64)
 }
 
-// watched returns a reader that reports progress and ends with ctx.
-func (m *Maker) watched(ctx context.Context, r io.Reader) io.Reader {
-	var done int64
-	return limited{ctx, readFunc(func(b []byte) (int, error) {
-		n, err := r.Read(b)
-		done += int64(n)
-		m.progress(done)
-		return n, err
-	})}
+// Write counts.
+func (t *tally) Write(b []byte) (int, error) {
+	t.sum += int64(len(b))
+	t.tell(t.sum)
+	return len(b), nil
 }
-
-type readFunc func([]byte) (int, error)
-
-// Read reads.
-func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
 // noRoom adds the room that a backup needs to the error of a full disk.
 func (m *Maker) noRoom(err error, d *draft) error {

@@ -285,7 +285,7 @@ func (s *source) Next() (int, io.Reader, error) {
 				return 0, nil, &Damaged{Entry: s.entry.Name, Err: errOther}
 			}
 			s.seen = append(s.seen, table)
-			return table, s.r.watched(&rows{s: s, table: table, piece: 1}), nil
+			return table, io.TeeReader(&rows{s: s, table: table, piece: 1}, &s.r.read), nil
 		}
 		if err := s.r.file(s.entry, s.body); err != nil {
 			return 0, nil, err

@@ -49,7 +49,7 @@ type Restorer struct {
 	// Force moves existing data aside.
 	Force bool
 	Now   func() time.Time
-	// Progress is called with the number of unpacked bytes; may be nil.
+	// Progress is called with the number of unpacked bytes.
 	Progress func(bytes int64)
 	// Sync flushes all data below a folder to its disk; see SyncDisk.
 	Sync func(dir string) error
@@ -60,7 +60,7 @@ type Restorer struct {
 
 	root  *os.Root
 	dir   string // the last folder that was made
-	done  int64
+	read  tally
 	files int64
 	bytes int64 // needed for the entries so far
 }
@@ -102,6 +102,7 @@ func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 		return Restored{}, err
 	}
 	r.Crash("restore begun")
+	r.read.tell = r.Progress
 	out := Restored{Manifest: a.Manifest, Made: a.Manifest.Made, Program: a.Manifest.Program}
 	if err := r.unpack(ctx, a, &out); err != nil {
 		return out, r.noRoom(err, a, r.undo())
@@ -247,7 +248,7 @@ func (r *Restorer) file(e Entry, body io.Reader) error {
 		return fmt.Errorf("unpack %s: %w", e.Name, err)
 	}
 	f := r.Disk.Take(opened)
-	_, err = io.Copy(f, r.watched(body))
+	_, err = io.Copy(f, io.TeeReader(body, &r.read))
 	if err := errors.Join(err, f.Close()); err != nil {
 		if damaged, ok := errors.AsType[*Damaged](err); ok {
 			return damaged
@@ -258,16 +259,6 @@ func (r *Restorer) file(e Entry, body io.Reader) error {
 		r.files++
 	}
 	return nil
-}
-
-func (r *Restorer) watched(body io.Reader) io.Reader {
-	return readFunc(func(b []byte) (int, error) {
-		n, err := body.Read(b)
-		if r.done += int64(n); r.Progress != nil {
-			r.Progress(r.done)
-		}
-		return n, err
-	})
 }
 
 // place moves the old data aside and the unpacked files into their place, the database

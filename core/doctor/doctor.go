@@ -21,7 +21,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// checkTimeout bounds each check.
+// checkTimeout bounds a check.
 const checkTimeout = 20 * time.Second
 
 // Doctor examines a valid configuration.
@@ -64,11 +64,21 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.data()
 	e.open(ctx)
 	defer e.close()
-	for _, check := range []func(context.Context){e.backups, e.tokens, e.listening, e.public, e.models, e.embeddings,
-		e.vectors, e.transcription, e.speech, e.servers, e.channels, e.clock} {
+	for _, check := range []func(context.Context){e.backups, bounded(e.tokens), e.listening, bounded(e.public), e.models,
+		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), e.servers, e.channels,
+		e.clock} {
 		check(ctx)
 	}
 	return e.found()
+}
+
+// bounded returns a check that takes at most checkTimeout. The others have bounds of their own.
+func bounded(check func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+		defer cancel()
+		check(ctx)
+	}
 }
 
 // ExamineChannel has a channel check everything it needs; core.ErrNotFound: it is off.
@@ -215,8 +225,6 @@ func (e *examination) tokens(ctx context.Context) {
 	if limit == 0 || e.store == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	now := e.Now()
 	used, _, err := e.store.SpentAll(ctx, now.UTC().Format(time.DateOnly), now)
 	switch {
@@ -234,8 +242,6 @@ func (e *examination) vectors(ctx context.Context) {
 		e.fine("vectors", e.VectorsGood)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	var faults []core.EmbeddingFault
 	err := errors.ErrUnsupported
 	if e.store != nil {

@@ -113,8 +113,6 @@ func (e *examination) public(ctx context.Context) {
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	found, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
 		if missing, ok := errors.AsType[*net.DNSError](err); ok {

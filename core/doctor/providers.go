@@ -59,8 +59,6 @@ func (e *examination) embeddings(ctx context.Context) {
 		e.verdict("embeddings", err, e.EmbeddingsNone)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	dimensions, err := llmembed.Check(ctx, embedder)
 	e.verdict("embeddings", err, e.EmbeddingsGood, config, dimensions)
 }
@@ -72,8 +70,6 @@ func (e *examination) transcription(ctx context.Context) {
 		e.fine("transcription", e.TranscriptionNone)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	e.verdict("transcription", t.Check(ctx), e.Answers, e.Config.Transcription.Model)
 }
 
@@ -84,8 +80,6 @@ func (e *examination) speech(ctx context.Context) {
 		e.fine("speech", e.SpeechNone)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	_, err := speech.Record(ctx, s, core.Speech{Text: e.SpeechSample})
 	e.verdict("speech", err, e.Answers, e.Config.Speech.Model)
 }

@@ -54,8 +54,6 @@ type Mover struct {
 // Run carries out moves until ctx ends.
 func (v *Mover) Run(ctx context.Context) error {
 	wakes := v.Store.Wakes(ctx)
-	tick := time.NewTicker(v.Poll)
-	defer tick.Stop()
 	var warned time.Time
 	for {
 		wait, err := v.All(ctx)
@@ -66,7 +64,7 @@ func (v *Mover) Run(ctx context.Context) error {
 		if wait == 0 || err != nil {
 			wait = v.Poll
 		}
-		if !sleep(ctx, wakes, tick.C, wait) {
+		if !sleep(ctx, wakes, min(wait, v.Poll)) {
 			return nil
 		}
 	}
@@ -75,10 +73,9 @@ func (v *Mover) Run(ctx context.Context) error {
 // warnEvery is the shortest interval between warnings.
 const warnEvery = time.Minute
 
-// sleep waits for a wake-up of moves, at most as long as wait or the next tick; false: ctx ended.
-func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+// sleep waits for a wake-up of moves, at most as long as wait; false: ctx ended.
+func sleep(ctx context.Context, wakes <-chan string, wait time.Duration) bool {
+	end := time.After(wait)
 	for {
 		select {
 		case <-ctx.Done():
@@ -90,9 +87,7 @@ func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait
 			if topic == core.TopicMoves {
 				return true
 			}
-		case <-timer.C:
-			return true
-		case <-tick:
+		case <-end:
 			return true
 		}
 	}

@@ -136,14 +136,8 @@ type refusal struct {
 	status int
 }
 
-// As makes a refusal count as its *core.ModelError.
-func (r *refusal) As(target any) bool {
-	e, ok := target.(**core.ModelError)
-	if ok {
-		*e = r.ModelError
-	}
-	return ok
-}
+// Unwrap makes a refusal count as its *core.ModelError.
+func (r *refusal) Unwrap() error { return r.ModelError }
 
 // plain returns the *core.ModelError of a refusal, and other errors unchanged.
 func plain(err error) error {
