@@ -134,8 +134,7 @@ func (p *pipes) refuse(code int, why string) error {
 
 // wait returns when every request is answered, lastAnswers have passed or the context ends.
 func (p *pipes) wait() {
-	t := time.NewTimer(lastAnswers)
-	defer t.Stop()
+	end := time.After(lastAnswers)
 	for {
 		p.mu.Lock()
 		open, answered := p.open, p.answered
@@ -145,7 +144,7 @@ func (p *pipes) wait() {
 		}
 		select {
 		case <-answered:
-		case <-t.C:
+		case <-end:
 			return
 		case <-p.done:
 			return

@@ -156,12 +156,10 @@ func (b *Backoff) Wait(ctx context.Context, asked time.Duration) {
 
 // Pause waits for d. If ctx ends before, it returns the error of ctx.
 func Pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }

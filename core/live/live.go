@@ -104,12 +104,10 @@ func (f *Feed) Close() {
 
 // Next waits for news, for at most wait. No news is not an error. It returns the error of ctx.
 func (f *Feed) Next(ctx context.Context, wait time.Duration) (News, error) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return News{}, ctx.Err()
-	case <-t.C:
+	case <-time.After(wait):
 	case <-f.wake:
 	}
 	f.mu.Lock()

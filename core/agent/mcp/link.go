@@ -126,12 +126,10 @@ func (l *link) pause(ctx context.Context, failures int) {
 }
 
 func wait(ctx context.Context, d time.Duration, wanted <-chan struct{}) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 	case <-wanted:
-	case <-t.C:
+	case <-time.After(d):
 	}
 }
 

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,23 +39,15 @@ func (l *link) transport() (t sdk.Transport, why func() error) {
 }
 
 // fault holds the first error until it is taken.
-type fault struct {
-	mu  sync.Mutex
-	err error
-}
+type fault struct{ first atomic.Pointer[error] }
 
-func (f *fault) set(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = cmp.Or(f.err, err)
-}
+func (f *fault) set(err error) { f.first.CompareAndSwap(nil, &err) }
 
 func (f *fault) take() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	err := f.err
-	f.err = nil
-	return err
+	if err := f.first.Swap(nil); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // limits is a RoundTripper that adds headers and bounds response bodies.

@@ -139,14 +139,6 @@ type refusal struct {
 // Unwrap makes a refusal count as its *core.ModelError.
 func (r *refusal) Unwrap() error { return r.ModelError }
 
-// plain returns the *core.ModelError of a refusal, and other errors unchanged.
-func plain(err error) error {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return r.ModelError
-	}
-	return err
-}
-
 var (
 	tooLarge = text.Pattern(
 		`(?i)too large to process|too long|(exceeds?|larger than) .{0,40}(length|context|tokens|batch)|token limit`)

@@ -135,7 +135,7 @@ func (c *client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		}
 		vectors, err := c.fit(ctx, short)
 		if err != nil {
-			return nil, plain(err)
+			return nil, err
 		}
 		out = append(out, vectors...)
 	}
