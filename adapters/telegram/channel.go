@@ -98,7 +98,7 @@ func (o Options) check() error {
 			p.Add("mode webhook needs http.public_url, the address at which Telegram reaches this server")
 		}
 	}
-	return errors.Join(p.Err(), checkCommands(o.Commands))
+	return p.Err()
 }
 
 func (c *Channel) Name() string { return Name }

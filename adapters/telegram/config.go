@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -87,24 +86,6 @@ func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 
 // fallbackLanguage is the language of the menu for people without one in their own.
 const fallbackLanguage = words.English
-
-var commandForm = text.Pattern(`^[a-z0-9_]{1,32}$`)
-
-// checkCommands checks the entries of a menu. The English descriptions, which replace missing ones, are required.
-func checkCommands(commands []command.Entry) error {
-	if len(commands) > 100 {
-		return fmt.Errorf("%d commands, the menu holds 100", len(commands))
-	}
-	for _, c := range commands {
-		if !commandForm().MatchString(c.Name) {
-			return fmt.Errorf("command %q: a name is 1 to 32 of a-z, 0-9 and _", c.Name)
-		}
-		if c.Descriptions[fallbackLanguage] == "" {
-			return fmt.Errorf("command %q has no English description", c.Name)
-		}
-	}
-	return nil
-}
 
 // announce sets the command menu in every language. A failure is only logged, as the menu is a convenience.
 func (c *Channel) announce(ctx context.Context) {

@@ -10,12 +10,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
@@ -150,19 +150,18 @@ func appendButton(ids []string, u *models.Update) []string {
 // answerButtons ends the spinners of pressed buttons. The presses are stored already, so
 // a failure only leaves a spinner.
 func (c *Channel) answerButtons(ctx context.Context, ids []string) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8)
+	var group errgroup.Group
+	group.SetLimit(8)
 	for _, id := range ids {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			params := &bot.AnswerCallbackQueryParams{CallbackQueryID: id}
 			if err := c.api.call(ctx, showTimeout, "answerCallbackQuery", params, nil); err != nil {
 				c.log.Debug("button not answered", zap.Error(err))
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait() // no error is returned
 }
 
 const (

@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -302,8 +303,6 @@ func TestNewRefuses(t *testing.T) {
 			PublicURL: "https://a.example"},
 		"webhook without address": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x"}},
 		"api_url without host":    {Config: Config{Token: "1:a", APIURL: "nowhere"}},
-		"command with odd name":   {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "No"}}},
-		"command not in English":  {Config: Config{Token: "1:a"}, Commands: []command.Entry{{Name: "no"}}},
 		"previous secret is wrong": {Config: Config{Token: "1:a", Mode: "webhook", WebhookSecret: "x", PreviousSecret: "é"},
 			PublicURL: "https://a.example"},
 	} {
@@ -311,6 +310,21 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		} else if strings.Contains(err.Error(), "1:a") {
 			t.Errorf("%s: the error contains the token: %v", name, err)
+		}
+	}
+}
+
+// TestTheMenuIsOneThatTelegramTakes checks the commands that every bot announces.
+func TestTheMenuIsOneThatTelegramTakes(t *testing.T) {
+	t.Parallel()
+	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+	all := command.Menu()
+	if len(all) == 0 || len(all) > 100 {
+		t.Errorf("%d commands, and a menu holds 100", len(all))
+	}
+	for _, c := range all {
+		if !name.MatchString(c.Name) || c.Descriptions[fallbackLanguage] == "" {
+			t.Errorf("%q, %q", c.Name, c.Descriptions[fallbackLanguage])
 		}
 	}
 }
