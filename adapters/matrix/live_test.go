@@ -233,7 +233,7 @@ func TestRealHomeserver(t *testing.T) {
 }
 
 func room0(id string, users ...string) room {
-	r := room{id: id, encrypted: true, members: map[string]member{}}
+	r := room{id: id, encrypted: true, members: map[string]member{}, portals: map[string]portal{}}
 	for _, u := range users {
 		r.members[u] = member{membership: "join"}
 	}

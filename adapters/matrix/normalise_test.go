@@ -34,7 +34,7 @@ func (rec recording) household() household {
 // replay normalises the events of a recording in order.
 func (rec recording) replay(now time.Time) []core.Inbound {
 	h := rec.household()
-	r := room{id: "!room:hs.test"}
+	r := room{id: "!room:hs.test", members: map[string]member{}, portals: map[string]portal{}}
 	for _, e := range readEvents(rec.State) {
 		r = r.apply(h, e)
 	}

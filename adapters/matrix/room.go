@@ -89,9 +89,6 @@ func (r room) apply(h household, e event) room {
 	switch {
 	case e.is(typeMember):
 		r.members = maps.Clone(r.members)
-		if r.members == nil {
-			r.members = map[string]member{}
-		}
 		r.members[*e.StateKey] = member{membership: text(f["membership"]), name: text(f["displayname"]), at: e.TS}
 	case e.is(typeCreate):
 		r.space = text(f["type"]) == "m.space"
@@ -104,9 +101,6 @@ func (r room) apply(h household, e event) room {
 		_ = json.Unmarshal(f["service_members"], &r.service)
 	case e.is(typeBridge), e.is(typeHalfShot):
 		r.portals = maps.Clone(r.portals)
-		if r.portals == nil {
-			r.portals = map[string]portal{}
-		}
 		key := e.Type + " " + *e.StateKey
 		delete(r.portals, key)
 		if p, ok := readPortal(h, e.Sender, e.Content); ok {
@@ -365,7 +359,7 @@ func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) 
 }
 
 func (rs *rooms) read(ctx context.Context, s *session, id string) (room, error) {
-	r := room{id: id}
+	r := room{id: id, members: map[string]member{}, portals: map[string]portal{}}
 	var state []json.RawMessage
 	err := s.read(ctx, callTimeout, &state, "v3", "rooms", id, "state")
 	switch {
