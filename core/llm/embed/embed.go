@@ -33,10 +33,9 @@ const (
 )
 
 const (
-	batchTexts  = 64               // texts in one request
-	longestText = 8000             // characters of a text that are read
-	leastText   = 200              // characters below which a text is not shortened further
-	patience    = 30 * time.Second // the default Options.Timeout
+	batchTexts  = 64   // texts in one request
+	longestText = 8000 // characters of a text that are read
+	leastText   = 200  // characters below which a text is not shortened further
 )
 
 // Options name a model and its server.
@@ -46,7 +45,7 @@ type Options struct {
 	APIKey     string // empty: none is sent
 	Model      string
 	Dimensions int           // required of vectors, and requested from OpenAI and Ollama; 0: the model's own
-	Timeout    time.Duration // of one request; 0: 30 s
+	Timeout    time.Duration // of one request
 	// Written: the operator set BaseURL. A URL set by a user is subject to the policy:
 	// requests may fail with egress.ErrPrivate, egress.ErrUnlisted or *egress.QuotaError.
 	Written bool
@@ -70,9 +69,6 @@ type client struct {
 // Embed reads the first 8,000 characters of each text, or as many as the model
 // accepts.
 func New(o Options) (core.Embedder, error) {
-	if o.Timeout <= 0 {
-		o.Timeout = patience
-	}
 	if o.Dimensions < 0 || o.Dimensions > core.VectorSize {
 		return nil, fmt.Errorf("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own",
 			o.Dimensions, core.VectorSize)

@@ -50,6 +50,9 @@ func server(t *testing.T, do func(w http.ResponseWriter, r *http.Request, a aske
 func embedder(t *testing.T, o Options) core.Embedder {
 	t.Helper()
 	o.Written = true
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
 	e, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -15,7 +16,7 @@ func TestPrivateAddressesAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
 	url := server(t, func(http.ResponseWriter, *http.Request, asked) { calls++ })
 	for _, base := range []string{url, strings.Replace(url, "127.0.0.1", "localhost", 1),
 		strings.Replace(url, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
-		e, err := New(Options{Provider: CustomHTTP, BaseURL: base})
+		e, err := New(Options{Provider: CustomHTTP, BaseURL: base, Timeout: 30 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

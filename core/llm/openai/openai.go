@@ -34,7 +34,6 @@ type Options struct {
 	APIKey  string // empty: none is sent
 	Model   string
 	Timeout time.Duration // longest silence of the server; 0: no limit
-	HTTP    *http.Client  // nil: that of Way
 	Way     *egress.Gate  // nil: the policy alone
 }
 
@@ -58,7 +57,7 @@ type model struct {
 func New(o Options) core.Model {
 	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/chat/completions"), DefaultBaseURL)
 	m := &model{endpoint: base + "/chat/completions", options: o,
-		client: llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)}
+		client: llm.NewClient(o.Way.Client(base), o.Timeout)}
 	address, err := url.Parse(base)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		m.invalid = errors.New("llm.base_url is not an address; it looks like http://127.0.0.1:11434/v1")

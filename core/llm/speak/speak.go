@@ -2,7 +2,6 @@
 package speak
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +15,14 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Options configure a Speaker. Model and Voice are required.
+// Options configure a Speaker. Model, Voice and the bounds are required.
 type Options struct {
 	BaseURL  string // root of the API, with /v1; empty: OpenAI's
 	APIKey   string
 	Model    string
 	Voice    string
-	Timeout  time.Duration // of one call; 0: a minute
-	MaxBytes int64         // of a recording; 0: 5 MiB
+	Timeout  time.Duration // of one call
+	MaxBytes int64         // of a recording
 	Way      *egress.Gate  // nil: the policy alone
 }
 
@@ -35,7 +34,6 @@ type Speaker struct {
 
 // New returns a speaker. It does not use the network.
 func New(o Options) *Speaker {
-	o.Timeout, o.MaxBytes = cmp.Or(o.Timeout, time.Minute), cmp.Or(o.MaxBytes, 5<<20)
 	return &Speaker{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), options: o}
 }
 

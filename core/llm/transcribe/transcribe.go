@@ -16,12 +16,12 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Options configure a Transcriber. Model is required.
+// Options configure a Transcriber. Model and Timeout are required.
 type Options struct {
 	BaseURL string // root of the API, with /v1; empty: OpenAI's
 	APIKey  string
 	Model   string
-	Timeout time.Duration // of one call; 0: a minute
+	Timeout time.Duration // of one call
 	Way     *egress.Gate  // nil: the policy alone
 }
 
@@ -34,8 +34,7 @@ type Transcriber struct {
 
 // New returns a transcriber. It does not use the network.
 func New(o Options) *Transcriber {
-	return &Transcriber{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), model: o.Model,
-		timeout: cmp.Or(o.Timeout, time.Minute)}
+	return &Transcriber{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), model: o.Model, timeout: o.Timeout}
 }
 
 // Transcribe returns the speech in a recording as text, "" if there is none. A
