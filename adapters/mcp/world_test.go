@@ -52,8 +52,9 @@ func newWorld(t *testing.T) *world {
 	tools = append(tools, other{})
 	clock := func() time.Time { return w.now }
 	w.server, err = mcp.New(mcp.Options{Tools: tools, Actor: w, Days: s,
-		Guard: client.NewGuard(client.GuardOptions{Store: s, Log: zap.NewNop(), Now: clock}), PublicURL: "https://chat.example.org",
-		Version: "1.2.3", Zone: time.UTC, Log: zap.NewNop(), Now: clock})
+		Guard:     client.NewGuard(client.GuardOptions{Store: s, Log: zap.NewNop(), Now: clock}),
+		PublicURL: "https://chat.example.org",
+		Version:   "1.2.3", Zone: time.UTC, Log: zap.NewNop(), Now: clock})
 	check(t, err)
 	mux := http.NewServeMux()
 	mux.Handle(mcp.Path, w.server.Handler())

@@ -122,7 +122,8 @@ func newGate(t *testing.T, scopes ...string) *gate {
 		t.Fatal(err)
 	}
 	g.secret, g.store.all[k.Hash] = secret, k
-	g.Guard = client.NewGuard(client.GuardOptions{Store: g.store, Log: zap.NewNop(), Now: func() time.Time { return g.now }})
+	g.Guard = client.NewGuard(client.GuardOptions{Store: g.store, Log: zap.NewNop(),
+		Now: func() time.Time { return g.now }})
 	return g
 }
 
