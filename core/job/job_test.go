@@ -218,7 +218,7 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
-		time.Sleep(time.Minute + time.Millisecond)
+		time.Sleep(time.Minute + time.Millisecond) // of the synthetic clock
 		if jobs.asked > 10 {
 			t.Errorf("polled %d times in a minute", jobs.asked)
 		}
@@ -228,7 +228,8 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 			t.Error("it does not poll after something was written")
 		}
 		before := jobs.asked
-		if time.Sleep(time.Second + time.Millisecond); jobs.asked != before+1 {
+		time.Sleep(time.Second + time.Millisecond) // of the synthetic clock
+		if jobs.asked != before+1 {
 			t.Errorf("polled %d times in the second after a job", jobs.asked-before)
 		}
 		cancel()
