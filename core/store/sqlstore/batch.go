@@ -129,17 +129,26 @@ func (b *batcher) end(batch []*entry) {
 		delete(b.busy, e.t.user)
 		close(e.done)
 	}
+	b.lead() // what waited for a user of the batch, if its lane is handed over already
 }
 
-// handOver passes a lane to an entry that waits, if one can start.
+// handOver passes a lane to an entry that waits.
 func (b *batcher) handOver() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if next := b.pick(); next != nil {
-		close(next.lead)
+	b.leaders--
+	b.lead()
+}
+
+// lead makes the next entry lead, if there is one and a lane is free.
+func (b *batcher) lead() {
+	if b.leaders == b.lanes {
 		return
 	}
-	b.leaders--
+	if next := b.pick(); next != nil {
+		b.leaders++
+		close(next.lead)
+	}
 }
 
 // take returns the batch that an entry leads.

@@ -412,6 +412,13 @@ func TestUsersTogether(t *testing.T, open Open) {
 		}
 		wait.Go(func() { p.exchanges(3, n == 1) })
 	}
+	beside := *people[0] // what waits behind the user whose row is locked goes on, too
+	beside.n += 50
+	behind.Go(func() {
+		if _, err := beside.Append(b.ctx, beside.batch(false)); err != nil {
+			t.Errorf("append beside: %v", err)
+		}
+	})
 	others.Wait()
 	if commits := b.Commits() - before; commits >= 3*3*19/2 {
 		t.Errorf("got %d commits for %d transactions, want them shared", commits, 3*3*19)
