@@ -8,6 +8,8 @@ import (
 	_ "time/tzdata"
 
 	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // saturday is when the tests search.
@@ -112,25 +114,6 @@ func TestDatesInZones(t *testing.T) {
 	}
 }
 
-func TestSpanHas(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		span  Span
-		label string
-		want  bool
-	}{
-		{Span{"2023-05-01", "2023-05-31"}, "2023-05-31", true},
-		{Span{"2023-05-01", "2023-05-31"}, "2023-06-01", false},
-		{Span{"05-01", "05-31"}, "1999-05-07", true},
-		{Span{"05-01", "05-31"}, "2023-04-30", false},
-		{Span{"05-01", "05-31"}, "", false},
-	} {
-		if got := c.span.Has(c.label); got != c.want {
-			t.Errorf("%v, label %q: got %v", c.span, c.label, got)
-		}
-	}
-}
-
 // TestWrittenDatesAreRead checks that dates are recognised in all their written forms.
 func TestWrittenDatesAreRead(t *testing.T) {
 	t.Parallel()
@@ -141,7 +124,7 @@ func TestWrittenDatesAreRead(t *testing.T) {
 		for _, layout := range []string{"2006-01-02", "2 January 2006", "January 2, 2006", "Jan 2 2006", "01/02/2006",
 			"2. January 2006"} {
 			spans, _ := dates(a.Query("what did we say on "+day.Format(layout)).tokens, saturday, nil)
-			if len(spans) != 1 || spans[0] != (Span{label, label}) {
+			if len(spans) != 1 || spans[0] != (when.Span{From: label, To: label}) {
 				t.Fatalf("%s: got %v, want %s", day.Format(layout), spans, label)
 			}
 		}

@@ -173,7 +173,9 @@ func evidence(raw []string, known map[string]bool) []string {
 	var out []string
 	for _, s := range raw {
 		for _, m := range dialogueKey.FindAllStringSubmatch(s, -1) {
-			key := fmt.Sprintf("D%d:%d", atoi(m[1]), atoi(m[2]))
+			session, _ := strconv.Atoi(m[1])
+			turn, _ := strconv.Atoi(m[2])
+			key := fmt.Sprintf("D%d:%d", session, turn)
 			if (known == nil || known[key]) && !slices.Contains(out, key) {
 				out = append(out, key)
 			}

@@ -1,12 +1,14 @@
 package recall
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 const (
@@ -174,7 +176,7 @@ func foldedWords(text string, n int) []string {
 type intent struct {
 	words    []Word
 	phrases  [][]string
-	spans    []Span
+	spans    []when.Span
 	speakers speakers
 	common   bool // the query has only common words
 	days     bool // the query names only days, and speakers
@@ -207,6 +209,17 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, channels 
 		in.words = q.Stops
 	}
 	return in
+}
+
+// dates returns the days that tokens name, and for each token of a date whether a
+// message may hold it too.
+func dates(tokens []token, now time.Time, location *time.Location) (spans []when.Span, parts map[int]bool) {
+	y, m, d := now.In(cmp.Or(location, time.UTC)).Date()
+	var words []string
+	for _, t := range tokens {
+		words = append(words, t.text)
+	}
+	return when.Spans(words, time.Date(y, m, d, 0, 0, 0, 0, time.UTC))
 }
 
 // speakers holds the speakers and channels that a query names.

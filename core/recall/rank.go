@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // ranking is the lexical score of a user's messages for one query.
@@ -259,7 +260,7 @@ func (r *ranking) dated() {
 	}
 	r.named = make([]bool, len(r.dir.Segments))
 	for i, s := range r.dir.Segments {
-		r.named[i] = slices.ContainsFunc(r.in.spans, func(span Span) bool { return span.Has(s.Label) })
+		r.named[i] = slices.ContainsFunc(r.in.spans, func(span when.Span) bool { return span.Has(s.Label) })
 	}
 	left := r.set.Matches
 	for p := len(r.dir.Messages) - 1; p >= 0 && left > 0; p-- {

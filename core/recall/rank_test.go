@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // corpus is a directory with its texts, day by day.
@@ -218,7 +219,7 @@ func (c *corpus) plainly(in *intent) []float64 {
 	best, bestDay := slices.Max(total), slices.Max(days)
 	out := make([]float64, len(raw))
 	for p, e := range c.dir.Messages {
-		date := slices.ContainsFunc(in.spans, func(s Span) bool { return s.Has(c.dir.Segments[e.Segment].Label) })
+		date := slices.ContainsFunc(in.spans, func(s when.Span) bool { return s.Has(c.dir.Segments[e.Segment].Label) })
 		if total[p] == 0 && !date {
 			continue
 		}

@@ -174,7 +174,8 @@ func step(field string) int {
 	if !ok {
 		return 0
 	}
-	return atoi(n)
+	every, _ := strconv.Atoi(n) // 0, if it is no number
+	return every
 }
 
 // clock describes the minute and hour fields: 08:00 and 20:00.

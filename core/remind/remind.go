@@ -1,3 +1,10 @@
+// Package remind manages reminders: it parses their times, sets, lists and cancels them for
+// the model and for people, and fires those that are due.
+//
+// A reminder that was missed while no process ran is sent once, late, with the time at which
+// it was due; a recurring one continues from then. A reminder that cannot reach the person
+// now is held until it can, as posts are. None is fired twice: the store advances the
+// reminder in the transaction that stores its message.
 package remind
 
 import (
@@ -16,8 +23,26 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
+
+// Settings bound reminders. A zero value means the default after the colon.
+type Settings struct {
+	DefaultHour time.Duration // since midnight, of a day without a time: 9 h, if MaxActive is zero too
+	MinEvery    time.Duration // between two times of a recurring reminder: 15 min
+	MaxActive   int           // of a user: 100
+	Language    string        // of users who chose none
+}
+
+func (s Settings) orDefault() Settings {
+	if s.MaxActive == 0 { // a configured hour may be midnight
+		s.DefaultHour = cmp.Or(s.DefaultHour, 9*time.Hour)
+	}
+	s.MinEvery = cmp.Or(s.MinEvery, 15*time.Minute)
+	s.MaxActive = cmp.Or(s.MaxActive, 100)
+	return s
+}
 
 // Store is the part of a store that Reminders uses.
 type Store interface {
@@ -83,6 +108,33 @@ func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language
 
 // The methods below read and describe times, for reminders and for tasks.
 
+// Parse finds a time in a text in English, French or German: "in 20 minutes", "demain à 9 h
+// call Ana", "every weekday at 7:30", "am 1. jedes Monats", a date and time of ISO 8601 or a
+// cron expression of five fields. at is the first time after now, cron the expression of a
+// recurring one (by the wall clock of loc), rest the text without the words of the time. It
+// is pure.
+//
+// A day without a time means DefaultHour, as does a morning; an afternoon means 15:00, an
+// evening and a night 20:00. A weekday is the next one, today only with a time that is still
+// ahead; "next Friday" is the one of next week, "vendredi prochain" and "nächsten Freitag"
+// the next one that is not today. 3/6 is 3 June. Midnight is the end of its day. A wall time
+// that the zone skips moves to the first instant that exists; one that occurs twice is the
+// first.
+//
+// Errors are sentences in lang that wrap core.ErrRefused: nothing is understood, the time is
+// past, or it recurs more often than MinEvery.
+func (s Settings) Parse(text string, now time.Time, loc *time.Location,
+	lang string) (at time.Time, cron, rest string, err error) {
+	s = s.orDefault()
+	faults := say(lang).Faults
+	f, rest, ok := when.Find(text, words.Match(lang))
+	if !ok {
+		return at, "", text, core.Refusal(faults.Nothing)
+	}
+	at, cron, err = calendar{Settings: s, faults: faults, now: now, zone: loc}.resolve(f)
+	return at, cron, rest, err
+}
+
 // Read parses words with a time and a text, such as "every weekday at 7:30 tell the news".
 // It takes the moment, the zone and the language from use; see Settings.Parse.
 func (s Settings) Read(use core.ToolUse, words string) (at time.Time, cron, rest string, err error) {
@@ -91,19 +143,19 @@ func (s Settings) Read(use core.ToolUse, words string) (at time.Time, cron, rest
 
 // ReadExactly parses either words of a time or a cron expression. It must understand every
 // word: another one may change the meaning.
-func (s Settings) ReadExactly(use core.ToolUse, when, cron string) (time.Time, string, error) {
+func (s Settings) ReadExactly(use core.ToolUse, said, cron string) (time.Time, string, error) {
 	words := say(s.language(use)).Faults
-	when, cron = strings.TrimSpace(text.Clean(when)), text.OneLine(text.Clean(cron))
+	said, cron = strings.TrimSpace(text.Clean(said)), text.OneLine(text.Clean(cron))
 	switch {
-	case when == "" && cron == "":
+	case said == "" && cron == "":
 		return time.Time{}, "", core.Refusal(words.Neither)
-	case when != "" && cron != "":
+	case said != "" && cron != "":
 		return time.Time{}, "", core.Refusal(words.Both)
 	case cron != "":
 		c := calendar{Settings: s.orDefault(), faults: words, now: use.Now, zone: use.Location}
-		return c.resolve(found{cron: cron})
+		return c.resolve(when.Found{Cron: cron})
 	}
-	at, cron, rest, err := s.Parse(when, use.Now, use.Location, s.language(use))
+	at, cron, rest, err := s.Parse(said, use.Now, use.Location, s.language(use))
 	if err == nil && rest != "" {
 		err = core.Refuse(words.Left, rest)
 	}
@@ -163,6 +215,7 @@ type faults struct {
 	Past, PastDay string
 	Far           string
 	NoDate        string // the date
+	NoTime        string // the time of day
 	Often         string // minutes
 	Odd           string
 	Cron          string // the expression

@@ -70,11 +70,11 @@ func TestNamesAreRead(t *testing.T) {
 		doubtful bool
 	}{"may": {time.May, true}, "aout": {time.August, false}, "marz": {time.March, false}, "octubre": {time.October, false},
 		"fev": {time.February, false}, "mayo": {time.May, false}, "ma": {0, false}, "!may": {0, false}, "": {0, false}} {
-		if m, doubtful := Month(s, "en", "fr", "de", "es"); m != want.m || doubtful != want.doubtful {
+		if m, doubtful := month(s, "en", "fr", "de", "es"); m != want.m || doubtful != want.doubtful {
 			t.Errorf("%q: got %s, %v", s, m, doubtful)
 		}
 	}
-	if m, _ := Month("mayo", "en", "fr"); m != 0 {
+	if m, _ := month("mayo", "en", "fr"); m != 0 {
 		t.Errorf("mayo is %s in English and French, want none", m)
 	}
 	for s, want := range map[string]struct {
@@ -82,8 +82,27 @@ func TestNamesAreRead(t *testing.T) {
 		short, ok bool
 	}{"sonnabend": {time.Saturday, false, true}, "miercoles": {time.Wednesday, false, true},
 		"mar": {time.Tuesday, true, true}, "mondays": {}} {
-		if d, short, ok := Weekday(s, "fr", "de", "es"); d != want.d || short != want.short || ok != want.ok {
+		if d, short, ok := weekday(s, "fr", "de", "es"); d != want.d || short != want.short || ok != want.ok {
 			t.Errorf("%q: got %s, %v, %v", s, d, short, ok)
+		}
+	}
+}
+
+func TestSpanHas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		span  Span
+		label string
+		want  bool
+	}{
+		{Span{"2023-05-01", "2023-05-31"}, "2023-05-31", true},
+		{Span{"2023-05-01", "2023-05-31"}, "2023-06-01", false},
+		{Span{"05-01", "05-31"}, "1999-05-07", true},
+		{Span{"05-01", "05-31"}, "2023-04-30", false},
+		{Span{"05-01", "05-31"}, "", false},
+	} {
+		if got := c.span.Has(c.label); got != c.want {
+			t.Errorf("%v, label %q: got %v", c.span, c.label, got)
 		}
 	}
 }

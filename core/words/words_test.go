@@ -186,10 +186,9 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 func TestFillIsStrict(t *testing.T) {
 	t.Parallel()
 	type fine struct {
-		First, Others, Date, Today, Yesterday          string
-		Months, Weekdays                               []string
-		CalledToday, CalledYesterday, CalledBefore     []string
-		BeforeWeekday, AfterWeekday, Fillers, Ordinals []string
+		First, Others, Date, Today, Yesterday      string
+		Months, Weekdays, Fillers                  []string
+		CalledToday, CalledYesterday, CalledBefore []string
 	}
 	if err := Fill("fr", "calendar", new(fine)); err != nil {
 		t.Error(err)

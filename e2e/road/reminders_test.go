@@ -27,6 +27,7 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 				t.Fatalf("time %d: got %q", n, got)
 			}
 		}
+		refuseImpossibleTimes(t, w)
 		w.RemindIn("in 2 hours", "water the plants")
 		if got := w.Ask("/remind").Text; strings.Index(got, "water the plants") > strings.Index(got, "call Ana") ||
 			!strings.Contains(got, "call Ana") {
@@ -50,6 +51,30 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 		w.Settle(l, g)
 		w.WantTold(g, "water the plants", "call Ana")
 	})
+}
+
+// refuseImpossibleTimes checks that a time that cannot exist is named, beside a right example, whether a
+// person or the model gives it, and that no reminder is set: not even at another time.
+func refuseImpossibleTimes(t *testing.T, w *e2etest.Week) {
+	t.Helper()
+	l := w.Ledger()
+	before := l.Count(`SELECT COUNT(*) FROM reminders`)
+	for when, want := range map[string]string{
+		"every day at 25":    `"25" is not a time of day; write it like 9:00`,
+		"every day at 25:00": `"25:00" is not a time of day; write it like 9:00`,
+		"tomorrow at 12:75":  `"12:75" is not a time of day; write it like 9:00`,
+		"every day at 24":    `"24" is not a time of day; write it like 9:00`,
+		"on 31 February":     "here is no 31 February; write a date like 3 June",
+	} {
+		for _, said := range []string{"/remind " + when + " x", `call reminder_set {"text":"x","when":"` + when + `"}`} {
+			if got := w.Ask(said).Text; !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), want) {
+				t.Errorf("%s: got %q, want %q", said, got, want)
+			}
+		}
+	}
+	if n := l.Count(`SELECT COUNT(*) FROM reminders`); n != before {
+		t.Errorf("%d reminders were set", n-before)
+	}
 }
 
 // The process dies after a reminder is stored and before it is sent, or when it may have been sent.

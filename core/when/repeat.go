@@ -1,20 +1,18 @@
-package remind
+package when
 
 import (
 	"cmp"
 	"strconv"
 	"time"
-
-	"github.com/everthread/everthread/core"
 )
 
 // repeated reads a recurrence: every Monday and Thursday, tous les jours, every 30 minutes,
 // le 1er de chaque mois, weekly.
-func (r *reader) repeated(i int, f *found, _ bool) int {
-	if f.whole() || f.repeat.is() {
+func (r *reader) repeated(i int, f *Found, _ bool) int {
+	if f.whole() || f.Repeat.Is() {
 		return 0
 	}
-	for _, read := range []func(int, *found) int{r.monthly, r.yearly, r.weekRange, r.adverb, r.alternate, r.plural,
+	for _, read := range []func(int, *Found) int{r.monthly, r.yearly, r.weekRange, r.adverb, r.alternate, r.plural,
 		r.each} {
 		if n := read(i, f); n > 0 {
 			return n
@@ -23,14 +21,14 @@ func (r *reader) repeated(i int, f *found, _ bool) int {
 	return 0
 }
 
-func (r *reader) each(i int, f *found) int {
+func (r *reader) each(i int, f *Found) int {
 	lead := cmp.Or(r.any(i, "every", "each", "chaque", "tous les", "toutes les", "on every", "chacun des",
 		"jeden", "jede", "jedes", "an jedem", "immer am"), r.german(i, "alle"))
 	if lead == 0 {
 		return 0
 	}
 	i += lead
-	for _, read := range []func(int, *found) int{r.irregular, r.eachPart, r.eachWeekday, r.eachDate, r.eachUnit} {
+	for _, read := range []func(int, *Found) int{r.irregular, r.eachPart, r.eachWeekday, r.eachDate, r.eachUnit} {
 		if n := read(i, f); n > 0 {
 			return lead + n
 		}
@@ -39,7 +37,7 @@ func (r *reader) each(i int, f *found) int {
 }
 
 // irregular reads a recurrence that cron cannot express: every other Monday.
-func (r *reader) irregular(i int, f *found) int {
+func (r *reader) irregular(i int, f *Found) int {
 	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three", "zweiten",
 		"zweite", "zweites", "dritten", "dritte", "drittes", "ersten", "letzten")
 	if lead == 0 {
@@ -54,32 +52,32 @@ func (r *reader) irregular(i int, f *found) int {
 	if !one && !many && (!spelled || u == 0) {
 		return 0
 	}
-	f.fault, f.repeat.every = core.Refusal(r.faults.Odd), day
+	f.Odd, f.Repeat.Every = true, Days
 	return lead + 1
 }
 
 // eachPart reads every morning, tous les soirs, every weekday, chaque week-end.
-func (r *reader) eachPart(i int, f *found) int {
+func (r *reader) eachPart(i int, f *Found) int {
 	w := r.word(i)
 	switch w {
 	case "morgen":
 		w = "morgens"
 	case "mittag":
-		f.repeat, f.times = repeat{every: day, n: 1}, []int{12 * 60}
+		f.Repeat, f.Times = Repeat{Every: Days, N: 1}, []int{12 * 60}
 		return 1
 	}
-	if p := max(periods[w], periodPlurals[w]); p != anyTime {
-		f.repeat, f.period = repeat{every: day, n: 1}, p
+	if p := max(periods[w], periodPlurals[w]); p != AnyTime {
+		f.Repeat, f.Period = Repeat{Every: Days, N: 1}, p
 		return 1
 	}
 	if n := r.any(i, "weekday", "weekdays", "week day", "working day", "workday", "business day", "jour ouvrable",
 		"jours ouvrables", "jour ouvre", "jours ouvres", "jour de semaine", "jours de semaine", "jours de la semaine",
 		"jour de la semaine", "jours en semaine", "werktag", "wochentag", "arbeitstag"); n > 0 {
-		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
+		f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
 	if n := r.any(i, "weekend", "weekends", "week-end", "week-ends", "wochenende"); n > 0 {
-		f.repeat = repeat{every: week, n: 1, weekdays: []time.Weekday{time.Saturday, time.Sunday}}
+		f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: []time.Weekday{time.Saturday, time.Sunday}}
 		return n
 	}
 	return 0
@@ -96,7 +94,7 @@ func weekdaysFrom(first, last time.Weekday) []time.Weekday {
 }
 
 // eachWeekday reads a list of weekdays, with a part of the day.
-func (r *reader) eachWeekday(i int, f *found) int {
+func (r *reader) eachWeekday(i int, f *Found) int {
 	n := 0
 	for {
 		lead := 0
@@ -110,21 +108,21 @@ func (r *reader) eachWeekday(i int, f *found) int {
 		if !ok {
 			break
 		}
-		f.repeat.weekdays = append(f.repeat.weekdays, d)
+		f.Repeat.Weekdays = append(f.Repeat.Weekdays, d)
 		n += lead + 1
 	}
 	if n == 0 {
 		return 0
 	}
-	f.repeat.every, f.repeat.n = week, 1
+	f.Repeat.Every, f.Repeat.N = Weeks, 1
 	return n + r.partOf(i+n, f)
 }
 
 // eachDate reads every 3 June, chaque 1er janvier; every 1st.
-func (r *reader) eachDate(i int, f *found) int {
-	var g found
+func (r *reader) eachDate(i int, f *Found) int {
+	var g Found
 	if n := r.monthDay(i, &g); n > 0 {
-		f.date, f.repeat.yearly = g.date, true
+		f.Date, f.Repeat.Yearly = g.Date, true
 		return n
 	}
 	d, ordinal, ok := dayNumberOf(r.word(i))
@@ -132,12 +130,12 @@ func (r *reader) eachDate(i int, f *found) int {
 	if !ok || !ordinal || units[r.word(i)] != 0 || units[r.word(i+1)] != 0 {
 		return 0
 	}
-	f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
+	f.Date, f.Repeat = Day{Kind: OfCalendar, Day: d, Said: r.said(i, 1)}, Repeat{Every: Months, N: 1}
 	return 1 + r.any(i+1, "of the month", "du mois", "des monats", "im monat")
 }
 
 // eachUnit reads every day, every 30 minutes, toutes les deux heures.
-func (r *reader) eachUnit(i int, f *found) int {
+func (r *reader) eachUnit(i int, f *Found) int {
 	n, lead := 1, 0
 	if v, ok := numbers[r.word(i)]; ok {
 		n, lead = v, 1
@@ -152,41 +150,55 @@ func (r *reader) eachUnit(i int, f *found) int {
 	if u == 0 || lead == 0 && len(w) == 1 && n == 1 {
 		return 0
 	}
-	f.repeat = repeat{every: u, n: n}
+	f.Repeat = Repeat{Every: u, N: n}
 	return lead + 1
 }
 
 // monthly reads the 1st of every month, le 15 de chaque mois, on the 3rd of the month.
-func (r *reader) monthly(i int, f *found) int {
+func (r *reader) monthly(i int, f *Found) int {
 	lead := max(r.any(i, "on the", "on", "the", "le"), r.german(i, "jeden monat am", "am", "jeden"))
 	d, _, ok := dayNumberOf(r.word(i + lead))
 	if ok {
 		if _, weekday := weekdayOf(r.word(i + lead + 1)); weekday && r.any(i+lead+2, "of", "du", "de", "im", "des",
 			"jedes", "jeden") > 0 {
-			f.fault, f.repeat.every = core.Refusal(r.faults.Odd), month // the first Monday of the month
-			return len(r.tokens) - i
+			f.Odd, f.Repeat.Every = true, Months // the first Monday of the month
+			return len(r.words) - i
 		}
 	}
 	if n := r.any(i+lead, "last day of", "dernier jour", "letzten tag"); n > 0 {
-		f.fault, f.repeat.every = core.Refusal(r.faults.Odd), month
+		f.Odd, f.Repeat.Every = true, Months
 		return lead + n
 	}
 	n := lead + 1 + r.any(i+lead+1, "day", "jour")
 	tail := r.any(i+n, "of every month", "of each month", "every month", "each month", "de chaque mois", "chaque mois",
 		"de tous les mois", "tous les mois", "jedes monats", "eines jeden monats", "im monat", "jeden monat")
 	if ok && r.is(i, "jeden monat am") > 0 {
-		f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
-		return lead + 1
+		n, tail = lead, 1
 	}
 	if !ok || tail == 0 {
 		return 0
 	}
-	f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
+	f.Date, f.Repeat = Day{Kind: OfCalendar, Day: d, Said: r.said(i+lead, 1)}, Repeat{Every: Months, N: 1}
 	return n + tail
 }
 
+// yearly reads jedes Jahr am 3. Juni.
+func (r *reader) yearly(i int, f *Found) int {
+	n := r.any(i, "jedes jahr am", "jahrlich am")
+	if n == 0 {
+		return 0
+	}
+	var g Found
+	on := r.monthDay(i+n, &g)
+	if on == 0 {
+		return 0
+	}
+	f.Date, f.Repeat.Yearly = g.Date, true
+	return n + on
+}
+
 // weekRange reads from Monday to Friday, du lundi au vendredi.
-func (r *reader) weekRange(i int, f *found) int {
+func (r *reader) weekRange(i int, f *Found) int {
 	lead := r.any(i, "from", "du", "every", "each", "von")
 	first, ok := r.oneOrMany(i+lead, lead > 0)
 	to := r.any(i+lead+1, "to", "au", "through", "till", "until", "bis")
@@ -194,46 +206,48 @@ func (r *reader) weekRange(i int, f *found) int {
 	if !ok || !known || to == 0 {
 		return 0
 	}
-	f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(first, last)}
+	f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: weekdaysFrom(first, last)}
 	return lead + to + 2
 }
 
 // adverb reads daily, weekly, quotidiennement.
-func (r *reader) adverb(i int, f *found) int {
-	for words, u := range map[string]unit{"daily": day, "weekly": week, "monthly": month, "yearly": year,
-		"annually": year, "hourly": hour, "quotidiennement": day, "mensuellement": month, "once a day": day,
-		"taglich": day, "wochentlich": week, "monatlich": month, "jahrlich": year, "stundlich": hour,
-		"einmal am tag": day, "einmal taglich": day, "einmal die woche": week, "einmal pro woche": week,
-		"einmal im monat": month, "einmal im jahr": year, "once a week": week, "once a month": month,
-		"une fois par jour": day, "une fois par semaine": week, "une fois par mois": month} {
-		if n := r.is(i, words); n > 0 {
-			f.repeat = repeat{every: u, n: 1}
+func (r *reader) adverb(i int, f *Found) int {
+	for unit, phrases := range map[Unit][]string{
+		Hours: {"hourly", "stundlich"},
+		Days: {"daily", "quotidiennement", "once a day", "taglich", "einmal am tag", "einmal taglich",
+			"une fois par jour"},
+		Weeks:  {"weekly", "wochentlich", "einmal die woche", "einmal pro woche", "once a week", "une fois par semaine"},
+		Months: {"monthly", "mensuellement", "monatlich", "einmal im monat", "once a month", "une fois par mois"},
+		Years:  {"yearly", "annually", "jahrlich", "einmal im jahr"},
+	} {
+		if n := r.any(i, phrases...); n > 0 {
+			f.Repeat = Repeat{Every: unit, N: 1}
 			return n
 		}
 	}
 	if n := r.any(i, "on weekdays", "weekdays", "en semaine", "werktags", "an werktagen", "wochentags",
 		"an wochentagen",
 		"unter der woche"); n > 0 {
-		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
+		f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
 	return 0
 }
 
 // alternate reads un lundi sur deux, which cron cannot express.
-func (r *reader) alternate(i int, f *found) int {
+func (r *reader) alternate(i int, f *Found) int {
 	lead := r.any(i, "un", "une")
 	_, weekday := weekdayOf(r.word(i + lead))
 	n := r.any(i+lead+1, "sur deux", "sur 2", "sur trois", "sur 3")
 	if n == 0 || !weekday && units[r.word(i+lead)] == 0 {
 		return 0
 	}
-	f.fault, f.repeat.every = core.Refusal(r.faults.Odd), day
+	f.Odd, f.Repeat.Every = true, Days
 	return lead + 1 + n
 }
 
 // plural reads on Mondays and Thursdays, les lundis.
-func (r *reader) plural(i int, f *found) int {
+func (r *reader) plural(i int, f *Found) int {
 	lead := r.any(i, "on", "les", "immer")
 	if _, ok := weekdaysOf(r.word(i + lead)); !ok {
 		return 0
