@@ -26,8 +26,14 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	if r.arg == "" {
-		return c.undoList(r, all), nil
+	switch {
+	case r.arg == "" && len(all) == 0:
+		return r.say(r.words.UndoNone), nil
+	case r.arg == "":
+		return list(r.words.UndoTitle, all, func(u undoable) string {
+			at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
+			return fmt.Sprintf("- `/undo %d` · %s · %s", u.row.ID, at, trust.AuditLine(r.lang, u.row))
+		}), nil
 	}
 	n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64)
 	for _, u := range all {
@@ -41,16 +47,6 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 		return c.takeBack(ctx, r, ids)
 	}
 	return r.sayf(r.words.UndoNothing, r.arg), nil
-}
-
-func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
-	if len(all) == 0 {
-		return r.say(r.words.UndoNone)
-	}
-	return list(r.words.UndoTitle, all, func(u undoable) string {
-		at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		return fmt.Sprintf("- `/undo %d` · %s · %s", u.row.ID, at, trust.AuditLine(r.lang, u.row))
-	})
 }
 
 // undoables returns the changes that are still in effect.

@@ -263,7 +263,12 @@ func (c *Commands) start(_ context.Context, r *request) (core.Outcome, error) {
 
 func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg != "" {
-		return c.helpOn(r), nil
+		word := strings.ToLower(strings.TrimLeft(strings.Fields(r.arg)[0], "/!"))
+		name, d := c.nearest(word, r.user.Role)
+		if d > near(name) {
+			return r.sayf(r.words.Unknown, line{word: word}.shown(), name), nil
+		}
+		return core.Outcome{Text: r.usage(name) + "\n\n" + r.words.Lines[name] + ".\n" + r.words.More[name]}, nil
 	}
 	var all, owners []string
 	for _, cmd := range c.list {
@@ -281,16 +286,6 @@ func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
 	return core.Outcome{Text: text + "\n\n" + r.words.HelpMore}, nil
 }
 
-// helpOn explains one command, or the one that was probably meant.
-func (c *Commands) helpOn(r *request) core.Outcome {
-	word := strings.ToLower(strings.TrimLeft(strings.Fields(r.arg)[0], "/!"))
-	name, d := c.nearest(word, r.user.Role)
-	if d > near(name) {
-		return r.sayf(r.words.Unknown, line{word: word}.shown(), name)
-	}
-	return core.Outcome{Text: r.usage(name) + "\n\n" + r.words.Lines[name] + ".\n" + r.words.More[name]}
-}
-
 func (r *request) speak(tag string) { r.lang, r.words = words.Match(tag), say(tag) }
 
 func (r *request) say(text string) core.Outcome { return core.Outcome{Text: text} }
@@ -302,19 +297,14 @@ func (r *request) sayf(format string, args ...any) core.Outcome {
 // refused answers with the reason of a refusal; it returns any other error.
 func refused(err error) (core.Outcome, error) {
 	if errors.Is(err, core.ErrRefused) {
-		return core.Outcome{Text: sentence(err.Error())}, nil
+		first, n := utf8.DecodeRuneInString(err.Error())
+		text := string(unicode.ToUpper(first)) + err.Error()[n:]
+		if !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, ".") {
+			text += "."
+		}
+		return core.Outcome{Text: text}, nil
 	}
 	return core.Outcome{}, err
-}
-
-// sentence returns words with a capital and a full stop.
-func sentence(s string) string {
-	first, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[n:]
-	if !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
-		s += "."
-	}
-	return s
 }
 
 // each answers with a line for each of ids, and collects the effects that one returns. The

@@ -19,12 +19,8 @@ func (c *Commands) today(ctx context.Context, r *request) (core.Outcome, error) 
 }
 
 func (c *Commands) yesterday(ctx context.Context, r *request) (core.Outcome, error) {
-	return c.showDay(ctx, r, c.dayBefore(r))
-}
-
-// dayBefore returns the label of the day before today. A zone may skip a date.
-func (c *Commands) dayBefore(r *request) string {
-	return c.Calendar.Day(r.user.Settings, r.today.Start.Add(-time.Nanosecond)).Label
+	before := c.Calendar.Day(r.user.Settings, r.today.Start.Add(-time.Nanosecond)) // a zone may skip a date
+	return c.showDay(ctx, r, before.Label)
 }
 
 func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {

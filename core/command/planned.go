@@ -104,22 +104,18 @@ func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (st
 	if err != nil {
 		return "", err
 	}
+	rising := []core.DeliveryState{core.DeliveryExpired, core.DeliveryFailed, core.DeliveryParked, core.DeliveryPending,
+		core.DeliverySending, core.DeliveryUnknown, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}
 	state := r.words.ReceiptHere
 	best := -1
 	for _, d := range ds {
-		if n := slices.Index(byReceipt(), d.State); n > best {
+		if n := slices.Index(rising, d.State); n > best {
 			best, state = n, r.words.Receipts[d.State]
 		}
 	}
 	last := x.FiredAt.In(c.location(r))
 	return " · " + fmt.Sprintf(r.words.ReceiptLast, c.name(r, last.Format(time.DateOnly)), last.Format("15:04"), state),
 		nil
-}
-
-// byReceipt returns the states of deliveries, the best last.
-func byReceipt() []core.DeliveryState {
-	return []core.DeliveryState{core.DeliveryExpired, core.DeliveryFailed, core.DeliveryParked, core.DeliveryPending,
-		core.DeliverySending, core.DeliveryUnknown, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}
 }
 
 func (c *Commands) cancel(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {

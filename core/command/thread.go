@@ -37,8 +37,12 @@ func (r *request) here(t core.ThreadID) string {
 
 // thread switches to a thread by its number, or opens one with a title.
 func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error) {
-	if r.arg == "" {
-		return c.whichThread(ctx, r)
+	switch {
+	case r.arg == "" && r.at.Thread == 0:
+		return r.say(r.words.InContinuous), nil
+	case r.arg == "":
+		t, err := c.Store.Thread(ctx, r.user.ID, r.at.Thread)
+		return r.sayf(r.words.InThread, bold(t.Title)), err
 	}
 	if n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64); err == nil {
 		return c.useThread(ctx, r, core.ThreadID(n))
@@ -52,15 +56,6 @@ func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error)
 	}
 	out := r.sayf(r.words.ThreadOpened, bold(name))
 	return out.With(core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}), nil
-}
-
-// whichThread answers with the current thread.
-func (c *Commands) whichThread(ctx context.Context, r *request) (core.Outcome, error) {
-	if r.at.Thread == 0 {
-		return r.say(r.words.InContinuous), nil
-	}
-	t, err := c.Store.Thread(ctx, r.user.ID, r.at.Thread)
-	return r.sayf(r.words.InThread, bold(t.Title)), err
 }
 
 func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) (core.Outcome, error) {

@@ -20,7 +20,7 @@ type line struct {
 
 // parse parses a text that begins with / or ! and a letter.
 func parse(text string) (line, bool) {
-	text = strings.TrimSpace(clean(text))
+	text = strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""))
 	if len(text) < 2 || text[0] != '/' && text[0] != '!' {
 		return line{}, false
 	}
@@ -35,9 +35,6 @@ func parse(text string) (line, bool) {
 	l.word = strings.ToLower(l.word)
 	return l, true
 }
-
-// clean returns a text that every store accepts.
-func clean(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "") }
 
 // talk reports whether a line that names no command is conversation, given its nearest
 // command and the distance to it. A word near a command is a typing error. Otherwise /word

@@ -182,20 +182,14 @@ func readEPUB(data []byte, s *sink) error {
 		if err != nil {
 			return err
 		}
-		if err := s.flow(heading(title, text), text); err != nil {
+		if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); len(first) <= 100 { // its heading
+			title = first
+		}
+		if err := s.flow(title, text); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// heading returns the title of a chapter: its first line if short, else the title of its file.
-func heading(title, text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if len(first) <= 100 {
-		return first
-	}
-	return title
 }
 
 // spine returns the files of the chapters.

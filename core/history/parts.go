@@ -131,7 +131,12 @@ func choose(people map[string]int, me string) (mine func(person string) bool, er
 	}
 	names := mostFirst(people)
 	if me == "" {
-		return nil, severalPeople(names, people)
+		var list []string
+		for _, n := range names[:min(len(names), shownLeft)] {
+			list = append(list, fmt.Sprintf("%s (%d)", n, people[n]))
+		}
+		return nil, fmt.Errorf("%w: it has conversations of %d people; say with --me whose are yours, of %s", ErrMe,
+			len(names), strings.Join(list, ", "))
 	}
 	chosen := map[string]bool{}
 	for name := range strings.SplitSeq(me, ",") {
@@ -142,15 +147,6 @@ func choose(people map[string]int, me string) (mine func(person string) bool, er
 		chosen[name] = true
 	}
 	return func(person string) bool { return chosen[person] }, nil
-}
-
-func severalPeople(names []string, people map[string]int) error {
-	list := make([]string, 0, len(names))
-	for _, n := range names[:min(len(names), shownLeft)] {
-		list = append(list, fmt.Sprintf("%s (%d)", n, people[n]))
-	}
-	return fmt.Errorf("%w: it has conversations of %d people; say with --me whose are yours, of %s", ErrMe, len(names),
-		strings.Join(list, ", "))
 }
 
 // eachValue passes the value of each file to f, or each of its elements if it is a list.

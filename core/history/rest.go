@@ -285,20 +285,16 @@ func (t *timed) take(o *core.ExportedPlan) bool {
 			err = fmt.Errorf("more than the %d that can be active", t.most)
 		}
 		if err != nil {
-			t.leaveOut(err.Error())
+			if t.result.LeftOut == nil {
+				t.result.LeftOut = map[string]int{}
+			}
+			t.result.LeftOut[err.Error()]++
 			return false
 		}
 		t.active++
 	}
 	t.known[key] = true
 	return true
-}
-
-func (r *run) leaveOut(reason string) {
-	if r.result.LeftOut == nil {
-		r.result.LeftOut = map[string]int{}
-	}
-	r.result.LeftOut[reason]++
 }
 
 // renumbered returns the new ids of messages, of those that were imported.

@@ -69,11 +69,6 @@ func (t *telegramID) UnmarshalJSON(b []byte) error {
 // deletedAccount is the name of a deleted account.
 const deletedAccount = "Deleted account"
 
-// unnamed returns a name for a deleted account: a group may have several.
-func (t telegramID) unnamed() string {
-	return strings.TrimSpace(deletedAccount + " " + strings.TrimLeft(string(t), "abcdefghijklmnopqrstuvwxyz"))
-}
-
 // readTelegram reads result.json of Telegram Desktop, of one chat or of all.
 func readTelegram(a *Archive, names []string, o Options, out output) error {
 	return each(names, func(name string) error {
@@ -149,7 +144,8 @@ func (t *telegram) message(c *telegramChat) error {
 	if l.At.IsZero() {
 		l.At, _ = time.ParseInLocation("2006-01-02T15:04:05", m.Date, t.zone)
 	}
-	l.From = cmp.Or(l.From, m.FromID.unnamed())
+	id := strings.TrimLeft(string(m.FromID), "abcdefghijklmnopqrstuvwxyz") // a group may have several deleted accounts
+	l.From = cmp.Or(l.From, strings.TrimSpace(deletedAccount+" "+id))
 	l.ForwardedFrom = forwardedFrom(m.Forwarded)
 	l.Quote = c.texts[m.Reply]
 	l.Text = m.attach(&l, path.Dir(t.name), cmp.Or(telegramText(m.Entities), telegramText(m.Text)))

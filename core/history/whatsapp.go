@@ -20,7 +20,13 @@ func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 	}
 	return each(chats, func(name string) error {
 		w := &whatsapp{name: name, zone: o.Zone, out: out, said: map[string]int{}}
-		if err := eachLine(a, name, silent(), w.survey); err != nil {
+		err := eachLine(a, name, silent(), func(_ int, line []byte) error {
+			if h, ok := parseHead(string(line)); ok {
+				w.dates.see(h)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 		if err := eachLine(a, name, out, w.read); err != nil {
@@ -44,13 +50,6 @@ type whatsapp struct {
 	at     int   // its first line in the file
 	minute time.Time
 	said   map[string]int // equal messages of that minute
-}
-
-func (w *whatsapp) survey(_ int, line []byte) error {
-	if h, ok := parseHead(string(line)); ok {
-		w.dates.see(h)
-	}
-	return nil
 }
 
 // read reads a line of the file, which begins or continues a message.

@@ -39,10 +39,6 @@ type wish struct {
 // share returns a share of the message's tokens, at least least.
 func (d *draft) share(ratio float64, least int) int { return max(int(ratio*float64(d.total)), least) }
 
-func (d *draft) ofUser(given string) [4]string {
-	return [4]string{Older: d.deduplicated(), VeryOld: d.light(given), Kernel: d.kernel()}
-}
-
 // light returns a user's message with about userVeryOld of its tokens: all
 // quotes, code and facts, and the best of the rest.
 func (d *draft) light(given string) string {
@@ -71,16 +67,11 @@ func (d *draft) kernel() string {
 		}
 	}
 	keep := d.choose(units, wish{room: room, least: userFact, any: true})
-	if !slices.Contains(keep, true) && d.onlyKnown(units) {
+	news := slices.ContainsFunc(units, func(u unit) bool { return u.fixed() && !u.repeats })
+	if !slices.Contains(keep, true) && !news { // what repeats has its own mark
 		return ""
 	}
 	return d.render(units, keep, style{marks: true, tail: true})
-}
-
-// onlyKnown reports whether all code and quotes among units repeat earlier ones, which
-// have their own marks.
-func (d *draft) onlyKnown(units []unit) bool {
-	return !slices.ContainsFunc(units, func(u unit) bool { return u.fixed() && !u.repeats })
 }
 
 // known returns the repeats without news: all of code, but only exact ones of prose,

@@ -104,7 +104,7 @@ func (c *Compressor) Forms(m *core.Message, given string, repeats []Repeat) [4]F
 	switch {
 	case m.Redacted || strings.TrimSpace(m.Text) == "":
 	case m.Role == core.RoleUser:
-		texts = d.ofUser(given)
+		texts = [4]string{Older: d.deduplicated(), VeryOld: d.light(given), Kernel: d.kernel()}
 	case m.Role == core.RoleAssistant:
 		texts = d.ofAssistant(given)
 	}

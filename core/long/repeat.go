@@ -193,7 +193,8 @@ func (c *Compressor) Prints(text string) []Print {
 		}
 		if c.tokens.Count(p.of(text)) > least {
 			body := normal(p, text)
-			out = append(out, Print{Piece: i, Hash: digest(body), Bands: sketch(body)})
+			sum := sha256.Sum256([]byte(body))
+			out = append(out, Print{Piece: i, Hash: hex.EncodeToString(sum[:16]), Bands: sketch(body)})
 		}
 	}
 	return out
@@ -213,11 +214,6 @@ func normal(p piece, text string) string {
 		}
 	}
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
-}
-
-func digest(body string) string {
-	sum := sha256.Sum256([]byte(body))
-	return hex.EncodeToString(sum[:16])
 }
 
 // sketch returns the bands of the MinHash of the shingles of body.

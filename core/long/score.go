@@ -132,18 +132,14 @@ func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 	if r.strange || isForeign(words) { // the longer, the more
 		score += min(1.2, float64(utf8.RuneCountInString(u.text))/25)
 	}
-	if asks(u.text) {
+	bare := strings.TrimRight(u.text, " \"”»)*_")
+	if strings.HasSuffix(bare, "?") || strings.HasSuffix(bare, "？") {
 		fact, score = fact*0.6, score*0.5
 	}
 	if u.quotes >= 4 || u.kind == quote {
 		score += 0.5
 	}
 	return fact, score
-}
-
-func asks(s string) bool {
-	s = strings.TrimRight(s, " \"”»)*_")
-	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
 func bold(s string) bool {
@@ -188,7 +184,8 @@ func (t *tally) shape(i int) {
 	case strings.Contains(w.text, "://") || strings.HasPrefix(w.lower, "www.") || strings.Contains(w.text, "@") &&
 		strings.Contains(w.text, "."):
 		t.links++
-	case digits == 3 && letters == 0 && i > 0 && thousands(t.words[i-1].text):
+	case digits == 3 && letters == 0 && i > 0 && len(t.words[i-1].text) < 4 &&
+		strings.Trim(t.words[i-1].text, "0123456789") == "":
 		t.numbers += 0.7 // 2 340
 	case digits > 0:
 		t.number(w, digits, letters, capitals)
@@ -202,7 +199,8 @@ func (t *tally) shape(i int) {
 		if t.byNumber(i) {
 			t.dates += 0.7 // a day, not only a month
 		}
-	case letters > 1 && capitals == letters && letters < 7 && t.mixedCase():
+	case letters > 1 && capitals == letters && letters < 7 && // not all of the sentence is in capitals
+		slices.ContainsFunc(t.words, func(w word) bool { return w.text == w.lower && len(w.text) > 2 }):
 		t.names += 0.7 // an acronym
 	case capitals > 0 && isNameLike(w):
 		t.name(i, w, letters)
@@ -250,17 +248,9 @@ func (t *tally) measured(i int) bool {
 	return isUnit(unit) || isUnit(strings.TrimSuffix(unit, "s"))
 }
 
-// thousands reports whether a word may precede a group of three digits.
-func thousands(s string) bool { return len(s) < 4 && strings.Trim(s, "0123456789") == "" }
-
 func ordinal(w string) bool {
 	return len(w) < 6 && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") ||
 		strings.HasSuffix(w, "rd") || strings.HasSuffix(w, "er") || strings.HasSuffix(w, "h"))
-}
-
-// mixedCase reports whether the sentence is not all in capitals.
-func (t *tally) mixedCase() bool {
-	return slices.ContainsFunc(t.words, func(w word) bool { return w.text == w.lower && len(w.text) > 2 })
 }
 
 // isNameLike reports whether a word with capitals may be a name.

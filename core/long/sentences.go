@@ -25,7 +25,11 @@ func sentences(s string, yield func(start, end int)) {
 		start = end
 	}
 	for i := 0; i < len(s); {
-		if n := atomic(s, i); n > 0 {
+		n := quoted(s, i)
+		if s[i] == '`' {
+			n = inlineCode(s[i:])
+		}
+		if n > 0 {
 			i += n
 			if endsInside(s, i) {
 				flush(i)
@@ -48,14 +52,6 @@ func runeLen(s string, i int) int {
 	}
 	_, size := utf8.DecodeRuneInString(s[i:])
 	return size
-}
-
-// atomic returns the length of the quoted speech or inline code that begins at i, 0 if none does.
-func atomic(s string, i int) int {
-	if s[i] == '`' {
-		return inlineCode(s[i:])
-	}
-	return quoted(s, i)
 }
 
 func inlineCode(s string) int {

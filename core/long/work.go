@@ -153,7 +153,11 @@ func (r *round) onward(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for over := r.paged() + raw - r.goal(); over > 0; {
+	over := raw - r.goal()
+	for i := range r.pages {
+		over += r.pages[i].Forms[core.TierOlder].Tokens + 1
+	}
+	for over > 0 {
 		ms, err := r.Store.Between(ctx, r.job.User, r.thread, r.after(), until, pageLimit)
 		if err != nil || len(ms) == 0 {
 			return err
@@ -165,15 +169,6 @@ func (r *round) onward(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// paged returns the tokens of all pages in their longest form.
-func (r *round) paged() int {
-	n := 0
-	for i := range r.pages {
-		n += r.pages[i].Forms[core.TierOlder].Tokens + 1
-	}
-	return n
 }
 
 func weigh(ms []core.Message) int {

@@ -78,13 +78,12 @@ func (t *Loops) openTool(ctx context.Context, use core.ToolUse, in struct {
 
 // loopText returns the text of a loop as one line that every store accepts.
 func loopText(s string) (string, error) {
-	s = strings.Map(func(r rune) rune {
+	s = text.OneLine(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	s = strings.Join(strings.Fields(s), " ")
+	}, strings.ToValidUTF8(s, "\uFFFD")))
 	if n := utf8.RuneCountInString(s); n > maxText {
 		return "", fmt.Errorf("text has %d characters; at most %d fit: one short line", n, maxText)
 	}

@@ -39,7 +39,12 @@ func (w *writer) inline(n ast.Node) {
 	case *ast.AutoLink:
 		w.autolink(n)
 	case *ast.RawHTML:
-		w.rawHTML(n)
+		tag := string(n.Segments.Value(w.src))
+		if bare := strings.ToLower(strings.ReplaceAll(tag, " ", "")); bare == "<br>" || bare == "<br/>" {
+			w.breaks++
+			return
+		}
+		w.text(tag)
 	case *east.TaskCheckBox:
 		w.text(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked])
 	default:
@@ -127,16 +132,6 @@ func linkable(target string) bool {
 	}
 	return slices.Contains([]string{"http", "https", "mailto", "tel", "tg", "matrix", "sgnl", "geo", "ftp", "sms"},
 		strings.ToLower(scheme))
-}
-
-func (w *writer) rawHTML(n *ast.RawHTML) {
-	tag := string(n.Segments.Value(w.src))
-	switch strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
-	case "<br>", "<br/>":
-		w.breaks++
-	default:
-		w.text(tag)
-	}
 }
 
 // longestEntity bounds the length of a character reference, in bytes.

@@ -175,7 +175,11 @@ func cut(opened, md string) (n int, join, reopen string) {
 	var blank, plain, any int
 	fence, anyFence := inForce, inForce
 	for pos := 0; pos < chunkSize; {
-		line, size := firstLine(md[pos:])
+		line, _, ended := strings.Cut(md[pos:], "\n")
+		size := len(line)
+		if ended {
+			size++
+		}
 		if pos > 0 && pos+size > chunkSize {
 			break
 		}
@@ -217,14 +221,6 @@ func cutLine(md string) (int, string) {
 		n--
 	}
 	return n, ""
-}
-
-// firstLine returns the first line of s without its end, and its size with it.
-func firstLine(s string) (string, int) {
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		return s[:i], i + 1
-	}
-	return s, len(s)
 }
 
 // fenceAfter returns the line that opened the current fence after line, given that before it.

@@ -85,7 +85,8 @@ func (s *splitter) end(pos int) int {
 	case i == pos:
 		return s.breakGrapheme(pos)
 	}
-	if k := s.place(i); k < places || isSpaceAt(s.t.Text, i) {
+	r, _ := utf8.DecodeRuneInString(s.t.Text[i:])
+	if k := s.place(i); k < places || unicode.IsSpace(r) {
 		last[min(k, atWord)] = i
 	}
 	return best(last, pos, i)
@@ -153,11 +154,6 @@ func (s *splitter) place(i int) int {
 		return atSentence
 	}
 	return atWord
-}
-
-func isSpaceAt(text string, i int) bool {
-	r, _ := utf8.DecodeRuneInString(text[i:])
-	return unicode.IsSpace(r)
 }
 
 // part returns Text[pos:end] without the white space at its borders, and false

@@ -230,7 +230,8 @@ func (a *Analyzer) number(whole string, words []string) []part {
 	p := part{text: whole, terms: []string{whole}, weight: 1}
 	p.terms = appendNew(p.terms, thousands.ReplaceAllString(whole, "$1"))
 	if i := strings.LastIndexAny(whole, ".,"); i > 0 {
-		p.terms = appendNew(p.terms, strings.Join(strings.FieldsFunc(whole[:i], notDigit), "")+"."+whole[i+1:])
+		digits := strings.FieldsFunc(whole[:i], func(r rune) bool { return r < '0' || r > '9' })
+		p.terms = appendNew(p.terms, strings.Join(digits, "")+"."+whole[i+1:])
 	}
 	out := []part{p}
 	for _, w := range words {
@@ -240,8 +241,6 @@ func (a *Analyzer) number(whole string, words []string) []part {
 	}
 	return out
 }
-
-func notDigit(r rune) bool { return r < '0' || r > '9' }
 
 const (
 	cacheSlots  = 1 << 13

@@ -152,10 +152,11 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 	category := r.Categories[q.Category]
 	category.add(one)
 	r.Categories[q.Category] = category
-	if oldest(wanted, end.Add(-90*evalDay)) {
+	some := func(of func(said) bool) bool { return slices.ContainsFunc(wanted, of) }
+	if !some(func(s said) bool { return !s.at.Before(end.Add(-90 * evalDay)) }) {
 		r.Old.add(one)
 	}
-	if newest(wanted, end.Add(-30*evalDay)) {
+	if !some(func(s said) bool { return s.at.Before(end.Add(-30 * evalDay)) }) {
 		r.New.add(one)
 	}
 	if one.Found10 == 0 {
@@ -169,15 +170,6 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 		r.Missed = append(r.Missed, miss)
 	}
 	return nil
-}
-
-// oldest and newest report whether all wanted messages are on one side of a time.
-func oldest(wanted []said, before time.Time) bool {
-	return !slices.ContainsFunc(wanted, func(s said) bool { return !s.at.Before(before) })
-}
-
-func newest(wanted []said, after time.Time) bool {
-	return !slices.ContainsFunc(wanted, func(s said) bool { return s.at.Before(after) })
 }
 
 // searchResults calls the tool like a model.

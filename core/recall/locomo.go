@@ -137,7 +137,12 @@ func (s rawSample) session(n int, user string) (Session, error) {
 	if err := json.Unmarshal(s.Conversation[name], &turns); err != nil {
 		return Session{}, fmt.Errorf("turns: %w", err)
 	}
-	at, err := sessionTime(text(s.Conversation[name+"_date_time"]))
+	began := strings.TrimSpace(text(s.Conversation[name+"_date_time"])) // such as 1:56 pm on 8 May, 2023
+	at, err := time.Parse("3:04 PM on 2 January, 2006",
+		strings.NewReplacer("am on", "AM on", "pm on", "PM on").Replace(began))
+	if err != nil {
+		err = fmt.Errorf("time %q: want one such as 1:56 pm on 8 May, 2023", began)
+	}
 	out := Session{At: at}
 	for _, t := range turns {
 		u := Utterance{Key: t.Key, Role: core.RoleAssistant, Text: t.Text}
@@ -153,16 +158,6 @@ func (s rawSample) session(n int, user string) (Session, error) {
 		out.Turns = append(out.Turns, u)
 	}
 	return out, err
-}
-
-// sessionTime reads "1:56 pm on 8 May, 2023".
-func sessionTime(s string) (time.Time, error) {
-	t, err := time.Parse("3:04 PM on 2 January, 2006", strings.NewReplacer("am on", "AM on", "pm on",
-		"PM on").Replace(strings.TrimSpace(s)))
-	if err != nil {
-		return t, fmt.Errorf("time %q: want one such as 1:56 pm on 8 May, 2023", s)
-	}
-	return t, nil
 }
 
 var dialogueKey = regexp.MustCompile(`D:?(\d+):(\d+)`)

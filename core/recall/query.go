@@ -77,18 +77,13 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 		w := Word{Text: p.text, Terms: p.terms, Weight: p.weight, token: len(q.tokens) - 1}
 		switch {
 		case len(w.Terms) == 0:
-		case a.stop(p.text), p.weight == wholeOfWords && !content:
+		case a.stops[p.text], len(p.text) == 1 && !isDigits(p.text), p.weight == wholeOfWords && !content:
 			q.Stops = appendWord(q.Stops, w)
 		default:
 			content = true
 			q.Words = appendWord(q.Words, w)
 		}
 	}
-}
-
-// stop reports whether a folded word says nothing about the subject of a query.
-func (a *Analyzer) stop(folded string) bool {
-	return a.stops[folded] || len(folded) == 1 && !isDigits(folded)
 }
 
 func (q *Query) addDense(a *Analyzer, run string, c class) {
@@ -100,7 +95,7 @@ func (q *Query) addDense(a *Analyzer, run string, c class) {
 	}
 	for i := 1; i < len(u) && len(q.Words) < maxWords; i++ {
 		w := Word{Text: u[i-1] + u[i], Terms: []string{u[i-1] + u[i]}, Weight: 1, token: len(q.tokens) - 1}
-		if kana(w.Text) {
+		if !strings.ContainsFunc(w.Text, func(r rune) bool { return r < 0x3041 || r > 0x309F }) {
 			w.Weight = kanaWeight
 		}
 		if a.stops[w.Text] {
@@ -109,10 +104,6 @@ func (q *Query) addDense(a *Analyzer, run string, c class) {
 		}
 		q.Words = appendWord(q.Words, w)
 	}
-}
-
-func kana(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x3041 || r > 0x309F })
 }
 
 // appendWord appends a word. If there is one of the same terms, that gets the higher weight.

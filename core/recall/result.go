@@ -63,7 +63,12 @@ func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int
 	scores, terms := make([]float64, len(s.dir.Segments)), map[int32]map[string]float64{}
 	most, best := 0.0, 0.0
 	for _, w := range s.in.words {
-		often := s.summariesWith(w, postings)
+		often := map[int32]int{} // by the places of segments
+		for id, tf := range documents(w, postings) {
+			if i, ok := s.place(core.SegmentID(id)); ok {
+				often[int32(i)] = tf
+			}
+		}
 		weight := w.Weight * idf(len(s.dir.Segments), len(often))
 		most += weight
 		for i, tf := range often {
@@ -88,17 +93,6 @@ func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int
 		}
 	}
 	return scores, terms
-}
-
-// summariesWith returns how often the summaries of segments hold a word, by their place.
-func (s *search) summariesWith(w Word, postings map[string]core.Posting) map[int32]int {
-	often := map[int32]int{}
-	for id, tf := range documents(w, postings) {
-		if i, ok := s.place(core.SegmentID(id)); ok {
-			often[int32(i)] = tf
-		}
-	}
-	return often
 }
 
 // place finds a day; days are in the order of their ids.

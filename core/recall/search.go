@@ -242,7 +242,12 @@ const maxMatch = 100
 
 // match returns the postings of the terms of words.
 func (s *Searcher) match(ctx context.Context, q core.MatchQuery, words []Word) (map[string]core.Posting, error) {
-	terms := termsOfWords(words)
+	var terms []string
+	for _, w := range words {
+		terms = append(terms, w.Terms...)
+	}
+	slices.Sort(terms)
+	terms = slices.Compact(terms)
 	out := make(map[string]core.Posting, len(terms))
 	q.Limit /= max(1, (len(terms)+maxMatch-1)/maxMatch)
 	for batch := range slices.Chunk(terms, maxMatch) {
@@ -256,16 +261,6 @@ func (s *Searcher) match(ctx context.Context, q core.MatchQuery, words []Word) (
 		}
 	}
 	return out, nil
-}
-
-// termsOfWords returns the distinct terms of words.
-func termsOfWords(words []Word) []string {
-	var terms []string
-	for _, w := range words {
-		terms = append(terms, w.Terms...)
-	}
-	slices.Sort(terms)
-	return slices.Compact(terms)
 }
 
 // messages loads the candidates of both signals and scores them.

@@ -29,20 +29,19 @@ const maxInner = 48
 
 // parts splits a trimmed run of word runes.
 func (a *Analyzer) parts(run string) []part {
-	if plain(run) {
+	if !strings.ContainsFunc(run, func(r rune) bool { return r >= utf8.RuneSelf || !isWordRune(r) }) {
 		return a.wordParts(run, 1)
 	}
 	run = strings.Map(apostrophe, run)
 	joiner := func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !invisible(r) }
 	if strings.Contains(run, "'") && !strings.ContainsFunc(run, joiner) {
-		return a.contracted(run)
+		var out []part
+		for s := range strings.SplitSeq(run, "-") { // l'heure is heure, Ana's is Ana, don't is dont, I'll is I
+			out = append(out, a.possessed(unelided(strings.Trim(s, "'")))...)
+		}
+		return out
 	}
 	return a.compound(strings.ReplaceAll(run, "'", ""))
-}
-
-// plain reports whether a run is letters and digits of ASCII.
-func plain(run string) bool {
-	return !strings.ContainsFunc(run, func(r rune) bool { return r >= utf8.RuneSelf || !isWordRune(r) })
 }
 
 func apostrophe(r rune) rune {
@@ -136,16 +135,6 @@ var (
 	elision     = regexp.MustCompile(`^(?i:l|d|j|m|t|s|n|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)'`)
 	contraction = regexp.MustCompile(`^(?i:s|re|ve|ll|d|m|)$`)
 )
-
-// contracted reads words with apostrophes: l'heure is heure, Ana's is Ana, don't
-// is dont, I'll is I, O'Brien is obrien and Brien.
-func (a *Analyzer) contracted(run string) []part {
-	var out []part
-	for s := range strings.SplitSeq(run, "-") {
-		out = append(out, a.possessed(unelided(strings.Trim(s, "'")))...)
-	}
-	return out
-}
 
 // unelided returns s without French elisions: qu'est is est, but I'd and can't stay.
 func unelided(s string) string {

@@ -101,20 +101,14 @@ func arguments(raw json.RawMessage, into any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("%s must be a %s, not a %s", kind.Field, plainType(kind.Type.String()), kind.Value)
+		wanted := strings.Replace(kind.Type.String(), "float64", "number", 1)
+		return fmt.Errorf("%s must be a %s, not a %s", kind.Field, wanted, kind.Value)
 	case errors.Is(err, errWhole):
 		return errWhole
 	case err != nil:
 		return errors.New("the arguments are no JSON object of the expected form")
 	}
 	return nil
-}
-
-func plainType(s string) string {
-	if s == "float64" {
-		return "number"
-	}
-	return s
 }
 
 // wholeNum is a whole number, which models also write as 6.0 or "6".

@@ -31,7 +31,9 @@ func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWin
 			break
 		}
 		end := start + n
-		windows = append(windows, window(messages[start:end], tokens))
+		first, last := messages[start], messages[end-1]
+		windows = append(windows, core.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID,
+			Tokens: tokens})
 		through = messages[end-1].ID
 		if start = end; end < len(messages) && beside(messages[end-1], messages[end]) {
 			start--
@@ -58,11 +60,6 @@ func fill(messages []core.Message) (n, tokens int, full bool) {
 
 // beside reports whether two messages fit into one window.
 func beside(a, b core.Message) bool { return a.Tokens+b.Tokens <= windowMax }
-
-func window(messages []core.Message, tokens int) core.TextWindow {
-	first, last := messages[0], messages[len(messages)-1]
-	return core.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID, Tokens: tokens}
-}
 
 // Text returns the text of a window for embedding: a line of role and text for each
 // message of the user and the assistant. Redacted messages are left out.

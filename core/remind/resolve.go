@@ -45,7 +45,10 @@ func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	case err != nil:
 		return time.Time{}, "", err
 	case !at.After(c.now):
-		return time.Time{}, "", c.tooLate(f)
+		if f.Date == (when.Day{Kind: when.Relative}) || f.Date.Kind == when.NoDay && f.Exact.IsZero() { // of today
+			return time.Time{}, "", core.Refusal(c.faults.Past)
+		}
+		return time.Time{}, "", core.Refusal(c.faults.PastDay)
 	case at.Sub(c.now) > furthest:
 		return time.Time{}, "", core.Refusal(c.faults.Far)
 	}
@@ -66,14 +69,6 @@ func (c calendar) recurring(expression string) (time.Time, string, error) {
 		return at, "", core.Refusal(c.faults.Never)
 	}
 	return at, expression, nil
-}
-
-// tooLate returns the refusal of a past time. For a time of today it suggests tomorrow.
-func (c calendar) tooLate(f when.Found) error {
-	if f.Date == (when.Day{Kind: when.Relative}) || f.Date.Kind == when.NoDay && f.Exact.IsZero() {
-		return core.Refusal(c.faults.Past)
-	}
-	return core.Refusal(c.faults.PastDay)
 }
 
 // once returns the instant of a time that does not recur.

@@ -80,7 +80,8 @@ func (s *Summarizer) once(ctx context.Context, w *work, request []core.ModelMess
 	if d.careless() {
 		request = append(request, core.ModelMessage{Role: core.RoleAssistant, Content: text},
 			core.ModelMessage{Role: core.RoleUser, Content: repair})
-		if better, ok := s.again(ctx, w, request, allowed); ok && better.betterThan(d) {
+		better, ok := s.again(ctx, w, request, allowed)
+		if ok && len(better.bullets) >= len(d.bullets) && len(better.loose()) < len(d.loose()) {
 			d = better
 		}
 	}

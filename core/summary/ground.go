@@ -104,16 +104,6 @@ func (d draft) loose() []int {
 	return out
 }
 
-// careless reports whether the model omitted references without marking that.
-func (d draft) careless() bool {
-	return slices.ContainsFunc(d.bullets, func(b bullet) bool { return len(b.refs) == 0 && !b.unsure })
-}
-
-// betterThan reports whether d has as many bullets as another draft, with more references.
-func (d draft) betterThan(o draft) bool {
-	return len(d.bullets) >= len(o.bullets) && len(d.loose()) < len(o.loose())
-}
-
 // loops returns the open loops that rest on messages, and those messages.
 func (d draft) loops() (texts []string, sources [][]core.MessageID) {
 	for _, b := range d.bullets {
@@ -170,4 +160,9 @@ func certain(markdown string) string {
 		return ""
 	}
 	return "## " + strings.Join(parts, "\n\n## ")
+}
+
+// careless reports whether the model omitted references without marking that.
+func (d draft) careless() bool {
+	return slices.ContainsFunc(d.bullets, func(b bullet) bool { return len(b.refs) == 0 && !b.unsure })
 }

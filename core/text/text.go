@@ -84,17 +84,14 @@ func Digest(statement string) string {
 func bare(statement string) []string {
 	var out []string
 	for _, f := range strings.Fields(strings.ReplaceAll(Unaccent(statement), "’", "'")) {
-		f = strings.TrimRightFunc(strings.TrimLeftFunc(f, opens), surrounds)
+		f = strings.TrimRightFunc(strings.TrimLeftFunc(f, opens), func(r rune) bool {
+			return opens(r) || strings.ContainsRune(".,;:!?…。、，！？：；", r)
+		})
 		if f != "" && f != "-" {
 			out = append(out, f)
 		}
 	}
 	return out
-}
-
-// surrounds reports whether a sign after a word has no meaning.
-func surrounds(r rune) bool {
-	return opens(r) || strings.ContainsRune(".,;:!?…。、，！？：；", r)
 }
 
 // opens reports whether a sign before a word has no meaning.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Next returns the first day from today on that d names and for which ahead holds; false: there is
@@ -69,11 +70,17 @@ func (d Day) dated(today time.Time, ahead func(time.Time) bool) (time.Time, bool
 		from, _ := d.whole(today)
 		return from, true
 	}
+	return d.inMonths(today, 1, ahead)
+}
+
+// inMonths returns the first calendar day that fits, in months from that of today in steps of one
+// or -1.
+func (d Day) inMonths(today time.Time, step int, fits func(time.Time) bool) (time.Time, bool) {
 	y, m, _ := today.Date()
-	for n := range 12 * 9 { // 29 February: up to eight years
-		month := date(y, m+time.Month(n), 1)
+	for n := range 12 * 9 { // 29 February: eight years apart around 1900 and 2100
+		month := date(y, m+time.Month(n*step), 1)
 		t := month.AddDate(0, 0, cmp.Or(d.Day, 1)-1)
-		if t.Month() == month.Month() && (d.Month == 0 || d.Month == t.Month()) && ahead(t) {
+		if t.Month() == month.Month() && (d.Month == 0 || d.Month == t.Month()) && fits(t) {
 			return t, true
 		}
 	}
@@ -152,13 +159,13 @@ func spanOf(from, to time.Time) Span {
 	return Span{from.Format(time.DateOnly), to.Format(time.DateOnly)}
 }
 
-// Spans returns the days that the words of a question about earlier days name, and for each word
-// of a date whether an answer may hold it too. Words are folded. today is its midnight in UTC.
+// Spans returns the days that the words said in a question about earlier days name, and for each
+// word of a date whether an answer may hold it too. Words are folded. today is its midnight in UTC.
 // Words that name only days to come, such as tomorrow, are no date.
-func Spans(words []string, today time.Time) (spans []Span, parts map[int]bool) {
-	r := &reader{words: words, monthFirst: !dayFirst(words)}
+func Spans(said []string, today time.Time) (spans []Span, parts map[int]bool) {
+	r := &reader{words: said, monthFirst: !dayFirst(said)}
 	parts = map[int]bool{}
-	for i := 0; i < len(words); {
+	for i := 0; i < len(said); {
 		var f Found
 		n := r.readDay(i, &f, false)
 		if f.Date.Kind == OfCalendar && !f.Date.exists() { // of June 31, June
@@ -171,9 +178,9 @@ func Spans(words []string, today time.Time) (spans []Span, parts map[int]bool) {
 		found := f.spans(today)
 		spans = append(spans, found...)
 		for k := i; k < i+n && found != nil; k++ {
-			_, weekday := weekdayOf(words[k])
-			m, _ := r.monthOf(words[k])
-			number := f.Date.Kind == OfCalendar && (f.Date.Month == 0 || strings.ContainsAny(words[k], "-/."))
+			_, weekday := weekdayOf(said[k])
+			m, _ := r.monthOf(said[k])
+			number := f.Date.Kind == OfCalendar && (f.Date.Month == 0 || strings.ContainsAny(said[k], "-/."))
 			parts[k] = weekday || m != 0 || number
 		}
 		i += n
@@ -183,18 +190,23 @@ func Spans(words []string, today time.Time) (spans []Span, parts map[int]bool) {
 
 // dayFirst reports whether numbers such as 08/05 begin with the day: not in English.
 func dayFirst(words []string) bool {
-	other, english := 0, 0
+	others := 0
 	for _, w := range words {
-		if slices.Contains([]string{"le", "la", "les", "du", "au", "que", "quand", "ai", "je", "tu", "est", "ce", "der",
-			"die", "das", "am", "ich", "wann", "was", "el", "los", "cuando"}, w) {
-			other++
+		if elsewhere(w) {
+			others++
 		}
-		if slices.Contains([]string{"the", "on", "what", "when", "did", "of", "was", "to", "we"}, w) {
-			english++
+		if english(w) {
+			others--
 		}
 	}
-	return other > english
+	return others > 0
 }
+
+// Common words of English questions, and of those in other languages.
+var (
+	english   = text.OneOf("the on what when did of was to we")
+	elsewhere = text.OneOf("le la les du au que quand ai je tu est ce der die das am ich wann was el los cuando")
+)
 
 // spans returns the days up to today that f may mean; nil: it means only days to come.
 func (f Found) spans(today time.Time) []Span {
@@ -265,15 +277,7 @@ func (d Day) calendarSpan(today time.Time) []Span {
 
 // newest returns the newest calendar day up to today.
 func (d Day) newest(today time.Time) (time.Time, bool) {
-	y, m, _ := today.Date()
-	for n := range 12 * 9 { // 29 February: eight years apart around 1900 and 2100
-		month := date(y, m-time.Month(n), 1)
-		t := month.AddDate(0, 0, d.Day-1)
-		if t.Month() == month.Month() && (d.Month == 0 || d.Month == t.Month()) && !t.After(today) {
-			return t, true
-		}
-	}
-	return time.Time{}, false
+	return d.inMonths(today, -1, func(t time.Time) bool { return !t.After(today) })
 }
 
 // Yesterday is what Date returns for the day before today, whatever its
@@ -307,7 +311,7 @@ func (r *reader) filler(w string) bool {
 	m, _ := r.monthOf(w)
 	_, isDay := (&reader{words: []string{w}, alone: true}).weekdayName(0, true)
 	return isDay && m == 0 ||
-		slices.ContainsFunc(supported(), func(c *calendar) bool { return slices.Contains(c.Fillers, w) })
+		slices.ContainsFunc(words.Languages(), func(l string) bool { return slices.Contains(calendarOf(l).Fillers, w) })
 }
 
 // label returns the label of the one day that all words name.

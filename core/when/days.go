@@ -79,12 +79,14 @@ func (r *reader) day(i int, f *Found, going bool) int {
 
 // readDay reads a day or a run of days at i, with a part of the day.
 func (r *reader) readDay(i int, f *Found, going bool) int {
-	for _, read := range []func(int, *Found) int{r.near, r.ago, r.dated, r.weekday, r.run, r.numeric} {
+	dayOfMonth := func(i int, f *Found) int { return r.dayOfMonth(i, f, going) }
+	for _, read := range []func(int, *Found) int{r.near, r.ago, r.dated, r.weekday, r.run, r.numeric, dayOfMonth,
+		r.wholeMonth, r.wholeYear} {
 		if n := read(i, f); n > 0 {
 			return n
 		}
 	}
-	return cmp.Or(r.dayOfMonth(i, f, going), r.wholeMonth(i, f), r.wholeYear(i, f))
+	return 0
 }
 
 // near reads a day relative to today.
@@ -213,17 +215,11 @@ func (r *reader) run(i int, f *Found) int {
 	if n := r.nextWeekOn(k, f); n > 0 {
 		return k - i + n
 	}
-	chosen := map[int]int{}
-	for away, phrases := range map[int][]string{
-		0: {"this", "cette", "ce", "cet", "diese", "diesen", "dieses", "esta", "este"},
-		-1: {"last", "past", "previous", "letzte", "letzten", "letztes", "letzter", "vergangene", "vergangenen", "ultima",
-			"ultimo"},
-		1: {"next", "nachste", "nachsten", "nachster", "nachstes", "kommende", "kommenden", "kommendes", "proxima",
-			"proximo"},
-	} {
-		chosen[away] = r.any(k, phrases...)
-	}
-	this, last, next := chosen[0], chosen[-1], chosen[1]
+	this := r.any(k, "this", "cette", "ce", "cet", "diese", "diesen", "dieses", "esta", "este")
+	last := r.any(k, "last", "past", "previous", "letzte", "letzten", "letztes", "letzter", "vergangene", "vergangenen",
+		"ultima", "ultimo")
+	next := r.any(k, "next", "nachste", "nachsten", "nachster", "nachstes", "kommende", "kommenden", "kommendes",
+		"proxima", "proximo")
 	k += this + last + next
 	w := strings.TrimPrefix(r.word(k), "l'")
 	d := Day{Kind: Run, Unit: units[w], N: min(next, 1) - min(last, 1)}

@@ -139,12 +139,3 @@ func begun(w string, from, to int) (n int, ok bool) {
 	}
 	return n, n != -1
 }
-
-// supported returns the calendars of all languages of people.
-func supported() []*calendar {
-	var out []*calendar
-	for _, language := range words.Languages() {
-		out = append(out, calendarOf(language))
-	}
-	return out
-}
