@@ -117,9 +117,9 @@ func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language
 // A day without a time means DefaultHour, as does a morning; an afternoon means 15:00, an
 // evening and a night 20:00. A weekday is the next one, today only with a time that is still
 // ahead; "next Friday" is the one of next week, "vendredi prochain" and "nächsten Freitag"
-// the next one that is not today. 3/6 is 3 June. Midnight is the end of its day. A wall time
-// that the zone skips moves to the first instant that exists; one that occurs twice is the
-// first.
+// the next one that is not today. 3/6 is 3 June, and 12/25 is 25 December. Midnight is the end
+// of its day. A wall time that the zone skips moves to the first instant that exists; one that
+// occurs twice is the first.
 //
 // Errors are sentences in lang that wrap core.ErrRefused: nothing is understood, the time is
 // past, or it recurs more often than MinEvery.

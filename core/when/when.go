@@ -1,5 +1,6 @@
-// Package when knows the names of months and weekdays, and reads dates. The written
-// names are in the catalogues of words. It is pure.
+// Package when knows the names of months and weekdays, and reads the dates and times that people
+// and models write: Find a time ahead, Spans the earlier days that a question names, Date one day.
+// All three know the same words. It is pure.
 package when
 
 import (
