@@ -325,7 +325,11 @@ func (r *reader) numeric(i int, f *Found) int {
 		return the + 1
 	}
 	m := yearLast().FindStringSubmatch(r.word(i + lead))
-	if m == nil || m[4] == "" && lead == 0 && !r.alone && !(r.ahead && i == 0 && (m[2] == "/" || m[5] != "")) {
+	if m == nil {
+		return 0
+	}
+	first := r.ahead && i == 0 && (m[2] == "/" || m[5] != "")
+	if m[4] == "" && lead == 0 && !r.alone && !first {
 		return 0
 	}
 	year, month, day := atoi(m[4]), atoi(m[3]), atoi(m[1])
@@ -350,7 +354,7 @@ func (r *reader) calendar(i, n, year, month, day int) Day {
 func (r *reader) dayOfMonth(i int, f *Found, going bool) int {
 	lead := max(r.any(i, "on the", "the", "on", "le"), r.german(i, "am", "bis zum", "zum"))
 	d, ordinal, ok := dayNumberOf(r.word(i + lead))
-	if lead == 0 || !ok || d < 1 || d > 31 && !(ordinal && going) {
+	if lead == 0 || !ok || d < 1 || d > 31 && (!ordinal || !going) {
 		return 0
 	}
 	named := ordinals[r.word(i+lead)] > 0
