@@ -81,6 +81,7 @@ func clockWord(w string) (minutes int, sure, ok bool) {
 // clockOf returns an hour and minute as minutes since midnight.
 func clockOf(h, m int, suffix string) (int, bool) {
 	switch {
+	case h > 12 && strings.HasPrefix(suffix, "p"): // 14:30 pm
 	case strings.HasPrefix(suffix, "a") || strings.HasPrefix(suffix, "p"):
 		if h < 1 || h > 12 {
 			return 0, false
@@ -135,8 +136,7 @@ func (r *reader) bareHour(i, n, lead int, f *Found, going bool) bool {
 	return at && (i == 0 && !going || i+n == len(r.words) || r.readDay(i+n, &Found{}, false) > 0)
 }
 
-// wrong reads a time of day that does not exist, with the words before it: at 25, 12:75, um 25 Uhr, at
-// 13 pm. A bare number is one where it would be an hour, and only after at, à or um.
+// wrong reads a time of day that does not exist, with the words before it: at 25, 12:75, um 25 Uhr. A bare number is one where it would be an hour, and only after at, à or um.
 func (r *reader) wrong(i, lead int, f *Found, going bool) int {
 	at := i + lead
 	if _, form, _ := clockWord(r.word(at)); form && r.isHalf(at+1) {
