@@ -136,7 +136,8 @@ func (r *reader) bareHour(i, n, lead int, f *Found, going bool) bool {
 	return at && (i == 0 && !going || i+n == len(r.words) || r.readDay(i+n, &Found{}, false) > 0)
 }
 
-// wrong reads a time of day that does not exist, with the words before it: at 25, 12:75, um 25 Uhr. A bare number is one where it would be an hour, and only after at, à or um.
+// wrong reads a time of day that does not exist, with the words before it: at 25, 12:75, um 25 Uhr. A
+// bare number is one where it would be an hour, and only after at, à or um.
 func (r *reader) wrong(i, lead int, f *Found, going bool) int {
 	at := i + lead
 	if _, form, _ := clockWord(r.word(at)); form && r.isHalf(at+1) {
