@@ -203,7 +203,10 @@ const (
 
 // Smallest returns the smallest context window of the models that may answer.
 func (l LLM) Smallest() int {
-	w := cmp.Or(l.ContextWindow, Default().LLM.ContextWindow)
+	w := l.ContextWindow
+	if w == 0 {
+		w = Default().LLM.ContextWindow
+	}
 	for _, f := range l.Fallbacks {
 		if f.ContextWindow > 0 {
 			w = min(w, f.ContextWindow)
