@@ -28,12 +28,15 @@ func (g *Gateway) Receive(ctx context.Context, in ...core.Inbound) error {
 		return g.receiveAll(ctx, in)
 	}
 	var group errgroup.Group
-	group.SetLimit(64)
+	group.SetLimit(receiving)
 	for _, batch := range byAddress(in) {
 		group.Go(func() error { return g.receiveAll(ctx, batch) })
 	}
 	return group.Wait()
 }
+
+// receiving bounds the addresses whose events are stored at the same time. Many of them share commits.
+const receiving = 64
 
 // byAddress groups events by address, each group in order.
 func byAddress(in []core.Inbound) [][]core.Inbound {
