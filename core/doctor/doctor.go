@@ -177,7 +177,7 @@ func (e *examination) open(ctx context.Context) {
 		st, err = e.Opener.Open(ctx, e.Config)
 	}
 	if err != nil {
-		e.problem("database", e.unusable(err))
+		e.problem("database", "%s", e.unusable(err))
 		return
 	}
 	s, err := core.Schema{}, st.Ping(ctx)

@@ -148,6 +148,12 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 
 const clockTimeout = 5 * time.Second
 
+// Ping returns an error if the database does not answer.
+func (s *Store) Ping(ctx context.Context) (err error) {
+	defer pooler(&err)
+	return s.Store.Ping(ctx)
+}
+
 // Close ends all work with the database.
 func (s *Store) Close() error {
 	err := s.Store.Close()
