@@ -234,7 +234,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, unlinks)
 	v.comesBack(t, "1")
 	v.run(t, splits)
-	v.g.NewTab(t).SignIn(v.SignInCode("1"))
+	v.g.NewTab(t).Allow("401").SignIn(v.SignInCode("1"))
 	v.run(t, goes)
 	bea := v.AddUser("Bea")
 	v.comesBack(t, bea)
