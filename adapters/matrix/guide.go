@@ -44,8 +44,11 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	}
 }
 
-// tryTimeout bounds each request of a trial.
-const tryTimeout = 20 * time.Second
+// Bounds of each request of a trial.
+const (
+	tryTimeout = 20 * time.Second
+	tryBytes   = 1 << 20 // of the answer
+)
 
 // trial tries to sign in to an account.
 type trial struct {
@@ -75,6 +78,7 @@ func (c *Config) try(ctx context.Context, host channel.Host, w *wording) (err er
 		return &channel.Fault{Text: w.NoAddress, Err: err}
 	}
 	t.cli = s.cli
+	t.cli.ResponseSizeLimit = tryBytes
 	if err := t.signIn(ctx, string(c.Password)); err != nil {
 		return err
 	}

@@ -236,5 +236,8 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+		if r.idle = 9; r.interval(3) != 3*time.Second {
+			t.Errorf("one of three processes polls every %s", r.interval(3))
+		}
 	})
 }

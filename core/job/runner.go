@@ -18,8 +18,9 @@ type DueJobs interface {
 }
 
 // Runner finds due jobs of some queues and takes them, at most Workers concurrently. It polls
-// when woken, when the next job is due, and every Poll; less often after it has found nothing
-// several times. Of several processes each polls less often, so that all together poll every Poll.
+// when woken, when the next job is due, and every Poll; the only process less often after it has
+// found nothing several times. Of several processes each polls less often, so that all together
+// poll every Poll.
 type Runner struct {
 	Jobs    DueJobs
 	Queues  []string
@@ -96,7 +97,7 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 	if r.idle++; len(refs) > 0 || err != nil {
 		r.idle = 0
 	}
-	poll := min(r.Poll*time.Duration(max(share.Of, 1))<<min(r.idle, 4), max(r.Poll, longestPoll))
+	poll := min(r.interval(share.Of), max(r.Poll, longestPoll))
 	if err != nil {
 		if ctx.Err() == nil {
 			r.Log.Warn("due jobs not read", zap.Strings("queues", r.Queues), zap.Error(err))
@@ -125,6 +126,15 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 		return max(wait, time.Millisecond)
 	}
 	return poll
+}
+
+// interval returns how long to wait for the next poll as one of so many processes. Several help each
+// other with what nobody has taken, which only a poll finds.
+func (r *Runner) interval(of int) time.Duration {
+	if of > 1 {
+		return r.Poll * time.Duration(of)
+	}
+	return r.Poll << min(r.idle, 4)
 }
 
 // longestPoll bounds the interval at which a process polls.

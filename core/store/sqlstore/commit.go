@@ -15,7 +15,9 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var said []core.Message
 	var next expectation
 	expected := s.replies.take(r.Turn.User, int64(r.Turn.ID))
-	err := s.transactExpected(ctx, "commit reply", r.Turn.User, expected, func(t *tx) {
+	// An epoch may hold texts that others store, too (see putHeads), and effects may take long.
+	alone := r.Epoch != nil || len(r.Effects) > 0
+	err := s.transactExpected(ctx, "commit reply", r.Turn.User, expected, !alone, func(t *tx) {
 		out, next = core.Committed{}, expectation{}
 		if !st.held {
 			t.fail(core.ErrFenced)

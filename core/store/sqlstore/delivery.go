@@ -238,7 +238,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	var h holding
 	expected := s.parts.take(d.User, int64(d.ID))
 	before, parts := *d, slices.Clone(d.Parts)
-	err := s.transactExpected(ctx, "finish part", d.User, expected, func(t *tx) {
+	err := s.transactExpected(ctx, "finish part", d.User, expected, true, func(t *tx) {
 		more = false
 		*d = before
 		copy(d.Parts, parts)

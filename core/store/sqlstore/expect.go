@@ -83,11 +83,11 @@ func (s *Store) keepExpected(in *expectations, user core.UserID, x expectation, 
 
 // transactExpected is transact for a transaction of a user who may be frozen, with an
 // expectation of the user's row and of first.
-func (s *Store) transactExpected(ctx context.Context, op string, user core.UserID, x expectation,
+func (s *Store) transactExpected(ctx context.Context, op string, user core.UserID, x expectation, together bool,
 	f func(t *tx), first Statement) error {
 	first.Expected = x.row
 	return s.transact(ctx, op, tx{user: user, first: []Statement{first}, expected: x.user, whileFrozen: true,
-		knowsLeases: true, together: true}, f)
+		knowsLeases: true, together: together}, f)
 }
 
 // assume scans the expected rows of all statements, and queues their verification; false if

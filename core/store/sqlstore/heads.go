@@ -61,7 +61,7 @@ func apart(e core.Epoch) (core.Epoch, map[string]string) {
 }
 
 // putHeads stores texts that are not known to be stored. The order is the same for all, which
-// avoids deadlocks.
+// avoids deadlocks as long as a database transaction does so for one user only.
 func (t *tx) putHeads(texts map[string]string) {
 	for _, hash := range slices.Sorted(maps.Keys(texts)) {
 		if _, known := t.s.heads.get(hash); known {
