@@ -93,6 +93,8 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 			want: func(w *wording) string { return w.NoHomeserver }},
 		"another's": {change: func(f *fakeHomeserver) { f.owner = "@b:hs" },
 			want: func(w *wording) string { return w.OtherAccount }, says: "@b:hs"},
+		"a huge answer": {change: func(f *fakeHomeserver) { f.owner = strings.Repeat("x", 2*tryBytes) },
+			want: func(w *wording) string { return w.NoHomeserver }, left: 1},
 		"too often": {change: func(f *fakeHomeserver) {
 			f.refuses["POST login"], f.code = 429,
 				"M_LIMIT_EXCEEDED"
