@@ -219,7 +219,7 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		time.Sleep(time.Minute + time.Millisecond) // of the synthetic clock
-		if jobs.asked > 10 {
+		if synctest.Wait(); jobs.asked > 10 {
 			t.Errorf("polled %d times in a minute", jobs.asked)
 		}
 		jobs.refs = []core.JobRef{{User: 1, ID: 2, Queue: "q"}}
@@ -229,7 +229,7 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 		}
 		before := jobs.asked
 		time.Sleep(time.Second + time.Millisecond) // of the synthetic clock
-		if jobs.asked != before+1 {
+		if synctest.Wait(); jobs.asked != before+1 {
 			t.Errorf("polled %d times in the second after a job", jobs.asked-before)
 		}
 		cancel()

@@ -21,6 +21,8 @@ func TestUsersTogether(t *testing.T, open Open) {
 	b.must(err)
 	_, err = lock.ExecContext(b.ctx, `SELECT 1 FROM users WHERE id = $1 FOR UPDATE`, people[0].user.ID)
 	b.must(err)
+	beside := *people[0] // what waits behind the user whose row is locked goes on, too
+	beside.n += 50
 	before := b.Commits()
 	var behind, others sync.WaitGroup
 	for n, p := range people {
@@ -30,8 +32,6 @@ func TestUsersTogether(t *testing.T, open Open) {
 		}
 		wait.Go(func() { p.exchanges(3, n == 1) })
 	}
-	beside := *people[0] // what waits behind the user whose row is locked goes on, too
-	beside.n += 50
 	behind.Go(func() {
 		if _, err := beside.Append(b.ctx, beside.batch(false)); err != nil {
 			t.Errorf("append beside: %v", err)
