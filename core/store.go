@@ -165,6 +165,7 @@ type WindowQuery struct {
 type Committed struct {
 	Messages []MessageID
 	Delivery *Delivery
+	Summary  *Job // claimed, for a reply with a Summary; nil: none is due, or one is under way
 	Again    bool // more messages are pending, and a job for them exists
 }
 

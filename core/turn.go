@@ -280,8 +280,10 @@ type Reply struct {
 	// has SummarizeAfter unsummarized messages.
 	Summarize      bool
 	SummarizeAfter int
-	Day            string // label of today, for the usage
-	Error          string // for TurnFailed
+	// Summary claims the summary that becomes due; nil: any process takes it.
+	Summary *Claim
+	Day     string // label of today, for the usage
+	Error   string // for TurnFailed
 	// Refused is for TurnFailed: the model's server refuses the inputs. They wait until the
 	// same identity says more, they are edited, or RetryTurn asks for them.
 	Refused bool

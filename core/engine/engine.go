@@ -79,6 +79,7 @@ type Engine struct {
 	firer     *remind.Firer
 	taskFirer *task.Firer
 	summary   *summary.Summarizer
+	summaries *job.Runner // takes jobs of summary
 	compress  *long.Worker
 	embedding *embed.Worker
 	documents *document.Worker
@@ -191,7 +192,7 @@ func (e *Engine) newGateway() *gateway.Gateway {
 			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
 			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage,
 			Speaks: e.speech != nil, LongestVoice: c.Transcription.MaxDuration},
-		Budgets: e.Turns, Previews: e.Hub, Meter: e.Meter, Log: e.Log, Now: e.Now,
+		Budgets: e.Turns, Previews: e.Hub, Summaries: e.summaries, Meter: e.Meter, Log: e.Log, Now: e.Now,
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
 	})
 }

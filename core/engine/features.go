@@ -140,6 +140,8 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
 		Meter: e.Meter, Log: e.Log.Named("summary"), Now: e.Now,
 	}
+	e.summaries = e.runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take)
+	e.summaries.Do = e.summary.Run
 	x := c.Context.Long
 	e.compress = &long.Worker{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens),

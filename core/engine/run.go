@@ -134,19 +134,15 @@ const (
 
 // beside runs background work until ctx ends: jobs, the index, merges and the scheduler.
 func (e *Engine) beside(ctx context.Context) error {
-	runner := func(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
-		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Share: e.share, Take: take,
-			Poll: pollEvery, Now: e.Now, Log: e.Log}
-	}
 	runners := []*job.Runner{
-		runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take),
-		runner([]string{core.QueueCompress}, compressWorkers, e.compress.Take),
-		runner([]string{core.QueueEmbed}, embedWorkers, e.embedding.Take),
-		runner([]string{core.QueueDocument}, documentWorkers, e.documents.Take),
-		runner(e.Files.Queues(), downloadWorkers, e.Files.Take),
+		e.summaries,
+		e.runner([]string{core.QueueCompress}, compressWorkers, e.compress.Take),
+		e.runner([]string{core.QueueEmbed}, embedWorkers, e.embedding.Take),
+		e.runner([]string{core.QueueDocument}, documentWorkers, e.documents.Take),
+		e.runner(e.Files.Queues(), downloadWorkers, e.Files.Take),
 	}
 	if e.speech != nil {
-		runners = append(runners, runner([]string{core.QueueSpeak}, speechWorkers, e.speech.Take))
+		runners = append(runners, e.runner([]string{core.QueueSpeak}, speechWorkers, e.speech.Take))
 	}
 	clock := &scheduler.Scheduler{Tasks: e.tasks(), Leads: func() bool { return e.share().N == 0 },
 		Log: e.Log.Named("scheduler"), Now: e.Now}
@@ -166,6 +162,11 @@ func (e *Engine) beside(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+func (e *Engine) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
+	return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Share: e.share, Take: take,
+		Poll: pollEvery, Now: e.Now, Log: e.Log}
 }
 
 // tasks returns the scheduled tasks. Each asks the store what is due.
@@ -221,7 +222,8 @@ func (e *Engine) closeLate(ctx context.Context) error {
 
 const (
 	indexUsers = 256             // whose new messages one round indexes
-	indexEvery = 2 * time.Second // while there are none
+	indexMany  = 200             // documents of a round, after which the next one follows immediately
+	indexEvery = 5 * time.Second // between the others: rounds of few documents would disturb turns more than help
 )
 
 // index updates the full-text index until ctx ends.
@@ -231,7 +233,7 @@ func (e *Engine) index(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			e.Log.Warn("messages not indexed", zap.Error(err))
 		}
-		if n == 0 || err != nil || e.slots.Busy() {
+		if n < indexMany || err != nil || e.slots.Busy() {
 			job.Wait(ctx, indexEvery)
 		}
 	}

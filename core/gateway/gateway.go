@@ -113,6 +113,14 @@ type Previews interface {
 	Preview(t *core.Turn, soFar string)
 }
 
+// Summaries runs summaries that this process claims with the reply that makes them due.
+type Summaries interface {
+	// Free reports whether a summary would begin immediately.
+	Free() bool
+	// Begin runs a claimed summary.
+	Begin(j *core.Job)
+}
+
 // Settings configure a gateway; package configs has their defaults.
 type Settings struct {
 	Debounce       time.Duration
@@ -149,11 +157,14 @@ type Options struct {
 	Settings Settings
 	Budgets  Budgets  // nil: there is no bound
 	Previews Previews // nil: there are no previews
-	Meter    Meter    // nil: nothing is counted
-	Log      *zap.Logger
-	Now      func() time.Time
-	Rand     *rand.Rand // jitter of back-offs
-	Crash    core.Crash // nil outside tests
+	// Summaries writes summaries with the conversation in this process's memory; nil: they wait for
+	// any process.
+	Summaries Summaries
+	Meter     Meter // nil: nothing is counted
+	Log       *zap.Logger
+	Now       func() time.Time
+	Rand      *rand.Rand // jitter of back-offs
+	Crash     core.Crash // nil outside tests
 }
 
 // Gateway implements core.Receiver, and runs turns and deliveries.

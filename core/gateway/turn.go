@@ -248,9 +248,12 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	claim := g.claimReply(ctx, t, r)
 	var out core.Committed
 	err := g.retry(g.ctx, "commit reply", func(ctx context.Context) (err error) {
-		if claim != nil { // its lease begins now, however long the store was away
-			c := g.Jobs.Claim()
-			claim = &c
+		now := g.Jobs.Claim() // leases begin now, however long the store was away
+		if claim != nil {
+			claim = &now
+		}
+		if r.Summary = nil; g.Summaries != nil && g.Summaries.Free() {
+			r.Summary = &now
 		}
 		out, err = g.Store.Commit(ctx, r, claim)
 		return err
@@ -260,6 +263,9 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 		return nil, err
 	}
 	g.Crash.At("committed")
+	if out.Summary != nil {
+		g.Summaries.Begin(out.Summary)
+	}
 	if claim != nil && out.Delivery == nil {
 		g.reserve(t.Address, r.Now) // another delivery is sent first: keep the slot
 	}

@@ -63,17 +63,30 @@ func (l *Later) Unwrap() error { return l.Err }
 func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
 	j, err := w.Store.Claim(ctx, ref, w.Claim())
 	if err == nil && j != nil {
-		held, release := w.Hold(ctx, j.User, j.Lease)
-		err = do(held, j)
-		if errors.Is(context.Cause(held), core.ErrFenced) {
-			err = core.ErrFenced
-		}
-		release()
-		err = w.giveBack(ctx, j, err)
+		err = w.run(ctx, j, do)
 	}
+	w.log(ctx, ref.Queue, ref.User, ref.Ref, err)
+}
+
+// Run runs a job that this process claimed when it was enqueued.
+func (w *Worker) Run(ctx context.Context, j *core.Job, do Func) {
+	w.log(ctx, j.Queue, j.User, j.Ref, w.run(ctx, j, do))
+}
+
+func (w *Worker) run(ctx context.Context, j *core.Job, do Func) error {
+	held, release := w.Hold(ctx, j.User, j.Lease)
+	err := do(held, j)
+	if errors.Is(context.Cause(held), core.ErrFenced) {
+		err = core.ErrFenced
+	}
+	release()
+	return w.giveBack(ctx, j, err)
+}
+
+func (w *Worker) log(ctx context.Context, queue string, user core.UserID, ref int64, err error) {
 	if err != nil && ctx.Err() == nil {
-		w.Log.Warn("job failed", zap.String("queue", ref.Queue), zap.Int64("user", int64(ref.User)),
-			zap.Int64("ref", ref.Ref), zap.Error(err))
+		w.Log.Warn("job failed", zap.String("queue", queue), zap.Int64("user", int64(user)), zap.Int64("ref", ref),
+			zap.Error(err))
 	}
 }
 

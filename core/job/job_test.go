@@ -197,40 +197,49 @@ func TestRepliesGoBeforeJobs(t *testing.T) {
 
 // calm is a list of due jobs that counts how often it is asked.
 type calm struct {
+	mu    sync.Mutex
 	asked int
 	refs  []core.JobRef
 }
 
 func (c *calm) Due(context.Context, []string, time.Time, int, core.Share) ([]core.JobRef, time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.asked++
 	refs := c.refs
 	c.refs = nil
 	return refs, time.Time{}, nil
 }
 
+// add makes jobs due, and returns how often the list was asked so far.
+func (c *calm) add(refs ...core.JobRef) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refs = append(c.refs, refs...)
+	return c.asked
+}
+
 func TestNothingToDoIsSeldomPolled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		jobs := &calm{}
-		taken := 0
+		jobs, taken := &calm{}, make(chan core.JobID, 1)
 		r := &Runner{Jobs: jobs, Queues: []string{"q"}, Workers: 1, Poll: time.Second, Now: time.Now, Log: zap.NewNop(),
-			Take: func(context.Context, core.JobRef) { taken++ }}
+			Take: func(_ context.Context, ref core.JobRef) { taken <- ref.ID }}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		time.Sleep(time.Minute + time.Millisecond) // of the synthetic clock
-		if synctest.Wait(); jobs.asked > 10 {
-			t.Errorf("polled %d times in a minute", jobs.asked)
+		if asked := jobs.add(core.JobRef{User: 1, ID: 2, Queue: "q"}); asked > 10 {
+			t.Errorf("polled %d times in a minute", asked)
 		}
-		jobs.refs = []core.JobRef{{User: 1, ID: 2, Queue: "q"}}
 		r.Wake(core.TopicWritten)
-		if synctest.Wait(); taken != 1 {
+		if synctest.Wait(); len(taken) != 1 {
 			t.Error("it does not poll after something was written")
 		}
-		before := jobs.asked
+		before := jobs.add()
 		time.Sleep(time.Second + time.Millisecond) // of the synthetic clock
-		if synctest.Wait(); jobs.asked != before+1 {
-			t.Errorf("polled %d times in the second after a job", jobs.asked-before)
+		if asked := jobs.add(); asked != before+1 {
+			t.Errorf("polled %d times in the second after a job", asked-before)
 		}
 		cancel()
 		if err := <-ended; err != nil {
@@ -238,6 +247,39 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 		}
 		if r.idle = 9; r.interval(3) != 3*time.Second {
 			t.Errorf("one of three processes polls every %s", r.interval(3))
+		}
+	})
+}
+
+func TestAClaimedJobBeginsWhileThereIsAWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		end, done := make(chan struct{}), make(chan core.JobID, 2)
+		r := &Runner{Jobs: &calm{}, Queues: []string{"q"}, Workers: 1, Poll: time.Second, Now: time.Now, Log: zap.NewNop(),
+			Do: func(_ context.Context, j *core.Job) { <-end; done <- j.ID }}
+		if r.Free() {
+			t.Error("free before Run")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		if synctest.Wait(); !r.Free() {
+			t.Error("not free although nothing runs")
+		}
+		r.Begin(&core.Job{ID: 1})
+		if synctest.Wait(); r.Free() {
+			t.Error("free although the only worker runs a job")
+		}
+		r.Begin(&core.Job{ID: 2}) // it was claimed before the first one began
+		cancel()
+		synctest.Wait()
+		r.Begin(&core.Job{ID: 3})
+		close(end)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := <-done + <-done; got != 3 || len(done) > 0 || r.Free() {
+			t.Errorf("ran jobs whose ids have the sum %d, then %d, free %t", got, len(done), r.Free())
 		}
 	})
 }

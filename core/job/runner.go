@@ -29,6 +29,8 @@ type Runner struct {
 	Share func() core.Share
 	// Take claims a job and runs it to its end.
 	Take func(ctx context.Context, ref core.JobRef)
+	// Do runs a claimed job to its end; see Begin. nil: there are none.
+	Do   func(ctx context.Context, j *core.Job)
 	Poll time.Duration
 	Now  func() time.Time
 	Log  *zap.Logger
@@ -36,7 +38,10 @@ type Runner struct {
 	once   sync.Once
 	wake   chan struct{}
 	idle   int // how many polls have found nothing since one found something
+	slots  chan struct{}
+	work   sync.WaitGroup
 	mu     sync.Mutex
+	ctx    context.Context // of Run, while it takes jobs; else nil
 	taking map[jobKey]bool
 }
 
@@ -49,6 +54,7 @@ func (r *Runner) init() {
 	r.once.Do(func() {
 		r.wake = make(chan struct{}, 1)
 		r.taking = map[jobKey]bool{}
+		r.slots = make(chan struct{}, r.Workers)
 	})
 }
 
@@ -74,11 +80,11 @@ func (r *Runner) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	slots := make(chan struct{}, r.Workers)
-	var work sync.WaitGroup
-	defer work.Wait()
+	r.open(ctx)
+	defer r.work.Wait()
+	defer r.open(nil)
 	for ctx.Err() == nil {
-		wait := r.round(ctx, slots, &work)
+		wait := r.round(ctx)
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -90,8 +96,40 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
+func (r *Runner) open(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ctx = ctx
+}
+
+// Free reports whether a job would begin immediately. A process that knows may claim jobs when it
+// enqueues them, and then calls Begin.
+func (r *Runner) Free() bool {
+	r.init()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ctx != nil && r.ctx.Err() == nil && len(r.slots) < r.Workers && r.share().N >= 0
+}
+
+// Begin runs a job that this process claimed when it was enqueued, also if others have taken the
+// last worker meanwhile. When Run has ended, the job waits for its lease to end.
+func (r *Runner) Begin(j *core.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx := r.ctx; ctx != nil {
+		r.work.Go(func() {
+			select {
+			case r.slots <- struct{}{}:
+				defer func() { <-r.slots }()
+			default:
+			}
+			r.Do(ctx, j)
+		})
+	}
+}
+
 // round starts due jobs and returns the wait before the next round.
-func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.WaitGroup) time.Duration {
+func (r *Runner) round(ctx context.Context) time.Duration {
 	now, share := r.Now(), r.share()
 	refs, next, err := r.Jobs.Due(ctx, r.Queues, now, 2*r.Workers, share)
 	if r.idle++; len(refs) > 0 || err != nil {
@@ -109,13 +147,13 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 			continue
 		}
 		select {
-		case slots <- struct{}{}:
+		case r.slots <- struct{}{}:
 		case <-ctx.Done():
 			r.release(jobKey{ref.User, ref.ID})
 			return 0
 		}
-		work.Go(func() {
-			defer func() { <-slots; r.release(jobKey{ref.User, ref.ID}) }()
+		r.work.Go(func() {
+			defer func() { <-r.slots; r.release(jobKey{ref.User, ref.ID}) }()
 			r.Take(ctx, ref)
 		})
 	}

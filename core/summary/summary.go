@@ -73,6 +73,9 @@ func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) {
 	s.Jobs.Take(ctx, ref, s.do)
 }
 
+// Run runs a claimed summary job.
+func (s *Summarizer) Run(ctx context.Context, j *core.Job) { s.Jobs.Run(ctx, j, s.do) }
+
 // work is the state of one summary job.
 type work struct {
 	job      *core.Job

@@ -35,6 +35,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		}
 		t.apply(r.Effects, nil)
 		out.Delivery = t.deliverReply(r, st, out.Messages, c)
+		out.Summary = t.summaryDue(r, st)
 		t.speakJob(r, out.Messages)
 		if st.parked && !st.blocked {
 			t.unpark(r.Turn.Identity, r.Now)
@@ -248,13 +249,8 @@ func (t *tx) spend(day string, u core.Usage, reserved, turns int) {
 		t.user, day, u.Prompt, u.Cached, u.Completion, turns, reserved)
 }
 
-// next ends the turn's job, requests a summary if one is due, and ensures a turn for messages
-// that are still pending.
+// next ends the turn's job, and ensures a turn for messages that are still pending.
 func (t *tx) next(r core.Reply, st state) (again bool) {
-	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
-	if r.Turn.Segment != 0 && due && st.segment == core.SegmentOpen && st.since > 0 {
-		t.summarize(r.Turn.Segment, r.Now)
-	}
 	if r.Compress {
 		t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
 			RunAt: r.Now, Unique: true})
@@ -277,8 +273,18 @@ func (t *tx) untried(thread core.ThreadID) bool {
 		AND id > (SELECT failed FROM threads WHERE user_id = $1 AND id = $2))`, t.user, thread)
 }
 
+// summaryDue requests a summary if a reply makes one due. It returns the job if the reply claims it.
+func (t *tx) summaryDue(r core.Reply, st state) *core.Job {
+	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
+	if r.Turn.Segment == 0 || !due || st.segment != core.SegmentOpen || st.since == 0 {
+		return nil
+	}
+	return t.enqueueFor(summaryJob(r.Turn.Segment, r.Now), r.Summary)
+}
+
 // summarize enqueues the summary of a segment, once.
-func (t *tx) summarize(id core.SegmentID, now time.Time) {
-	t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id),
-		RunAt: now, Unique: true})
+func (t *tx) summarize(id core.SegmentID, now time.Time) { t.enqueue(summaryJob(id, now)) }
+
+func summaryJob(id core.SegmentID, now time.Time) core.NewJob {
+	return core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id), RunAt: now, Unique: true}
 }

@@ -40,20 +40,35 @@ func (t *tx) head(k string) (head, bool) {
 }
 
 // enqueue adds a job behind those of its key.
-func (t *tx) enqueue(j core.NewJob) {
+func (t *tx) enqueue(j core.NewJob) { t.enqueueFor(j, nil) }
+
+// enqueueFor is enqueue with a claim, if that is not nil, of a job that may run now. It returns such
+// a job, of which it notifies nobody.
+func (t *tx) enqueueFor(j core.NewJob, c *core.Claim) *core.Job {
 	if j.Unique && t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
 		WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt), j.Ref) > 0 {
 		t.awaken(j.Queue)
-		return
+		return nil
 	}
-	_, busy := t.head(j.Key)
-	state := core.JobReady
-	if busy {
-		state = core.JobWaiting
-	} else {
+	switch _, busy := t.head(j.Key); {
+	case busy:
+		t.addJob(j, core.JobWaiting)
+	case c == nil || t.waits(j.Queue):
 		t.awaken(j.Queue)
+		t.addJob(j, core.JobReady)
+	default:
+		return t.addClaimed(j, *c)
 	}
-	t.addJob(j, state)
+	return nil
+}
+
+// addClaimed adds a claimed job.
+func (t *tx) addClaimed(j core.NewJob, c core.Claim) *core.Job {
+	j.User = t.user
+	l := core.Lease{Job: core.JobID(t.nextID()), Key: j.Key, Attempt: 1, Until: c.Until}
+	t.exec(insertJob, jobRow(j, l.Job, core.JobRunning, l, c.Worker)...)
+	return &core.Job{ID: l.Job, User: t.user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload,
+		State: core.JobRunning, RunAt: j.RunAt, Lease: l, Worker: c.Worker, Since: j.RunAt}
 }
 
 // addJob adds an unclaimed job.

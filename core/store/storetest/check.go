@@ -275,20 +275,24 @@ func lines(t testing.TB, rows *sql.Rows) []string {
 	return out
 }
 
-// unchanged fails the test for every row that is not in a Dump taken before.
-func (b *bench) unchanged(before string) {
+// unchanged fails the test for every row that is not in a Dump taken before, or missing since. It
+// reports whether there is none.
+func (b *bench) unchanged(before string) bool {
 	b.t.Helper()
-	was := map[string]bool{}
+	was, same := map[string]bool{}, true
 	for line := range strings.Lines(before) {
 		was[line] = true
 	}
 	for line := range strings.Lines(Dump(b.t, b.DB())) {
 		if !was[line] {
 			b.t.Errorf("new or changed: %s", line)
+			same = false
 		}
 		delete(was, line)
 	}
 	for line := range was {
 		b.t.Errorf("gone or changed: %s", line)
+		same = false
 	}
+	return same
 }

@@ -38,7 +38,7 @@ func TestUsersTogether(t *testing.T, open Open) {
 		}
 	})
 	others.Wait()
-	if commits := b.Commits() - before; commits >= 3*3*19/2 {
+	if commits := b.Commits() - before; commits >= 3*3*19*4/5 {
 		t.Errorf("got %d commits for %d transactions, want them shared", commits, 3*3*19)
 	}
 	b.must(lock.Rollback())

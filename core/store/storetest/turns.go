@@ -20,6 +20,7 @@ func turnCases() []testCase {
 		{"Commit without a claim leaves the delivery to a worker", testCommitUnclaimed},
 		{"Commit behind another delivery waits for it", testCommitBehind},
 		{"a reply requests a summary after enough messages", testSummarizeAfter},
+		{"a reply claims the summary that it requests", testClaimedSummary},
 		{"tokens are reserved before the call and settled after it", testBudget},
 		{"the usage of a failed attempt comes out of its reservation", testSpentAttempt},
 		{"a job reserves tokens and releases them", testJobBudget},
@@ -209,6 +210,29 @@ func testSummarizeAfter(b *bench) {
 	}
 	id := b.segment()
 	equal(b, "since", id.SinceSummary, 6)
+}
+
+func testClaimedSummary(b *bench) {
+	c := b.claim()
+	commit := func() *core.Job {
+		r := b.reply(b.turn("hm"), "ok")
+		r.SummarizeAfter, r.Summary = 2, &c
+		out, err := b.Commit(b.ctx, r, nil)
+		b.must(err)
+		return out.Summary
+	}
+	j := commit()
+	if j == nil || j.Ref != int64(b.segment().ID) || j.Worker != c.Worker || !j.Lease.Until.Equal(c.Until) {
+		b.t.Fatalf("the summary is not claimed: %+v", j)
+	}
+	other, err := b.Claim(b.ctx, core.JobRef{User: j.User, ID: j.ID, Queue: j.Queue, Key: j.Key}, c)
+	b.must(err)
+	equal(b, "claimed twice", other == nil, true)
+	equal(b, "claimed behind", commit() == nil, true)
+	b.must(b.Extend(b.ctx, j.User, j.Lease, c.Until))
+	b.must(b.Finish(b.ctx, j.User, j.Lease, ""))
+	equal(b, "due after it", b.only(core.QueueSummarize).Ref, j.Ref)
+	equal(b, "claimed although one waits", commit() == nil, true)
 }
 
 func testCommitEffects(b *bench) {
