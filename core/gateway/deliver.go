@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -221,25 +222,36 @@ func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time
 	return wait
 }
 
-// reserve keeps a slot of an address's rate for its next delivery. The later slot wins.
+// reserve keeps a slot of an address's rate for a later delivery to it, for at most a minute after
+// its time: the rate has recovered then without it.
 func (g *Gateway) reserve(to core.Address, slot time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if slot.After(g.reserved[to]) {
-		g.reserved[to] = slot
-	}
+	kept := slices.DeleteFunc(g.reserved[to], func(old time.Time) bool { return slot.Sub(old) > time.Minute })
+	g.reserved[to] = append(kept, slot)
 }
 
-// sendDelay returns how long a delivery waits for its slot: the reserved one, else a new one.
+// sendDelay returns how long a delivery waits for its slot: the first reserved one, else a new one.
 func (g *Gateway) sendDelay(ctx context.Context, to core.Address, now time.Time) time.Duration {
-	g.mu.Lock()
-	slot, ok := g.reserved[to]
-	delete(g.reserved, to)
-	g.mu.Unlock()
-	if ok {
+	if slot, ok := g.takeReserved(to); ok {
 		return max(0, slot.Sub(now))
 	}
 	return g.rate(ctx, to, now)
+}
+
+func (g *Gateway) takeReserved(to core.Address) (time.Time, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	slots := g.reserved[to]
+	if len(slots) == 0 {
+		return time.Time{}, false
+	}
+	first := slices.MinFunc(slots, time.Time.Compare)
+	n := slices.Index(slots, first)
+	if g.reserved[to] = slices.Delete(slots, n, n+1); len(slots) == 1 {
+		delete(g.reserved, to)
+	}
+	return first, true
 }
 
 func (g *Gateway) take(ctx context.Context, key string, perSecond float64, burst int, now time.Time) time.Duration {

@@ -182,8 +182,8 @@ type Gateway struct {
 	doing   map[jobKey]bool           // turns and deliveries that this process works on
 	unsure  map[core.UserID]time.Time // of the last failed write that may have claimed a job
 	held    map[string]bool           // OneProcess channels that this process runs
-	// reserved holds the slot taken for the next delivery to an address.
-	reserved map[core.Address]time.Time
+	// reserved holds the slots of an address's rate that were taken for later deliveries to it.
+	reserved map[core.Address][]time.Time
 	rnd      sync.Mutex
 }
 
@@ -207,7 +207,7 @@ func New(o Options) *Gateway {
 	return &Gateway{Options: o, planner: Planner{People: o.People, Channels: o.Channels, Now: o.Now},
 		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobKey]bool{},
 		unsure:   map[core.UserID]time.Time{},
-		reserved: map[core.Address]time.Time{}, held: map[string]bool{}}
+		reserved: map[core.Address][]time.Time{}, held: map[string]bool{}}
 }
 
 // Run takes turns and deliveries until ctx ends. Running ones then have grace to finish;
