@@ -265,7 +265,7 @@ type Reply struct {
 	Now      time.Time
 	Messages []NewMessage // tool calls and results, then the assistant's; none if stopped early
 	Snapshot *Snapshot
-	Epoch    *Epoch    // a new one; nil: UsedAt of the current one is updated
+	Epoch    *Epoch    // a new one; nil: the current one is used
 	News     *TurnNews // news that the prompt showed first
 	Told     int64     // Window.News, if the prompt shows all of it; 0: unchanged
 	Usage    Usage

@@ -125,8 +125,6 @@ func (t *tx) unshelve(m core.Message, turn core.TurnID, first, last core.Message
 			t.reindex(*a, a.Text)
 		}
 	}
-	t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2 AND last_position < $3`, t.user,
-		m.Thread, m.Position+int64(len(said)))
 	t.exchanged(m.Segment, said, 1)
 }
 

@@ -65,7 +65,7 @@ type state struct {
 	held        bool  // the lease is still held
 	kept        bool  // by the turn's row, without a job
 	last, epoch int64 // of the thread
-	edits       int64 // of the thread
+	edits, news int64 // of the thread
 	since       int   // messages of the segment since its summary
 	marked      bool  // the segment is marked as having messages outside windows
 	segment     core.SegmentState
@@ -84,7 +84,7 @@ func readState(r core.Reply, s *state) Statement {
 	if n := len(r.Turn.Inputs); n > 0 {
 		lowest, highest = slices.Min(r.Turn.Inputs), slices.Max(r.Turn.Inputs)
 	}
-	return Statement{Query: `SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.unwindowed, 0), COALESCE(g.state, ''), i.blocked,
+	return Statement{Query: `SELECT ` + lastPosition + `, h.epoch_id, h.edits, h.news, COALESCE(g.since_summary, 0), COALESCE(g.unwindowed, 0), COALESCE(g.state, ''), i.blocked,
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
 			EXISTS (SELECT 1 FROM turns WHERE user_id = $1 AND id = $11 AND state = 'running' AND lease_until > 0),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
@@ -99,7 +99,7 @@ func readState(r core.Reply, s *state) Statement {
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
 		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
-		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.since, &s.marked, &s.segment, &s.blocked, &s.held, &s.kept,
+		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.news, &s.since, &s.marked, &s.segment, &s.blocked, &s.held, &s.kept,
 			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
 		s.kept = s.kept && !s.held && r.Turn.Lease.Attempt == 1
 		s.held = s.held || s.kept
@@ -147,7 +147,7 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 	}
 	st.since += counted
 	t.counted(r.Turn.Segment, counted, st.marked)
-	t.moveThread(r, last, st.epoch)
+	t.moveThread(r, last, st)
 	return said
 }
 
@@ -163,14 +163,18 @@ func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.
 	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued || st.sending}, c, r.Now)
 }
 
-func (t *tx) moveThread(r core.Reply, last, epoch int64) {
+// moveThread writes a thread after a reply whose last message has the position last, if a reply
+// changes it.
+func (t *tx) moveThread(r core.Reply, last int64, st *state) {
+	epoch := st.epoch
 	if r.Epoch != nil {
 		epoch = int64(r.Epoch.ID)
 		t.putEpoch(r.Turn.Thread, t.stillStanding(*r.Epoch))
 	}
-	t.exec(
-		`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = CASE WHEN news < $6 THEN $6 ELSE news END WHERE user_id = $1 AND id = $2`,
-		t.user, r.Turn.Thread, last, epoch, ms(r.Now), told(r))
+	if news := told(r); r.Epoch != nil || news > st.news || !t.s.allKnow(positionsVersion) {
+		t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = $6 WHERE user_id = $1 AND id = $2`,
+			t.user, r.Turn.Thread, last, epoch, ms(r.Now), max(news, st.news))
+	}
 }
 
 // told returns the Told of a reply, or 0 if the turn failed.

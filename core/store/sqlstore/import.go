@@ -196,7 +196,7 @@ func (in *importing) findThread() {
 		return
 	}
 	var data string
-	in.getOr(core.ErrNotFound, columns{&in.thread, &in.mode, &in.last, &data}, `SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
+	in.getOr(core.ErrNotFound, columns{&in.thread, &in.mode, &in.last, &data}, `SELECT h.id, h.mode, `+lastPosition+`, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
 		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user)
 	if data != "" {
 		var e core.Epoch
@@ -213,7 +213,7 @@ func (in *importing) findThread() {
 func (in *importing) plainThread() {
 	h := in.b.Thread
 	in.mode = core.ModeThread
-	if in.find(columns{&in.thread, &in.last}, `SELECT id, last_position FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`,
+	if in.find(columns{&in.thread, &in.last}, `SELECT h.id, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.name = $2 AND h.name <> ''`,
 		in.user, h.Name) {
 		return
 	}

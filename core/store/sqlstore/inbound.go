@@ -137,7 +137,7 @@ func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation
 		}
 		marked = true
 	}
-	return t.expect(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, since, flag(marked),
+	return t.expect(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, to.versions.told, since, flag(marked),
 		to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
 }
 
@@ -189,17 +189,17 @@ func readRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
-	return Statement{Query: `SELECT ` + identityColumns + `, t.id, t.mode, ` + prefixed("t", versionColumns) + `,
+	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, ` + versionColumns() + `,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
-			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = t.id AND r.state = 'running' AND r.lease_until > 0),
-			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = t.id AND ` + unread + `),
+			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = h.id AND r.state = 'running' AND r.lease_until > 0),
+			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
 			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.since_summary, 0),
 			COALESCE(g.state, ''),
 			EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id <> i.id AND last_used >= i.last_used)
-		FROM identities i JOIN threads t ON t.user_id = $1 AND t.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
+		FROM identities i JOIN threads h ON h.user_id = $1 AND h.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = $1 AND c.mode = 'continuous') END
-		LEFT JOIN jobs j ON j.user_id = $1 AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
-		LEFT JOIN segments g ON g.user_id = $1 AND g.thread_id = t.id AND g.label = $3
+		LEFT JOIN jobs j ON j.user_id = $1 AND j.key = 'thread:' || h.id AND j.state IN ('ready', 'running')
+		LEFT JOIN segments g ON g.user_id = $1 AND g.thread_id = h.id AND g.label = $3
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
 			*r = route{label: r.label}

@@ -20,9 +20,10 @@ const (
 // Versions of stored forms, kept as the fence of a membership. While a process is alive that
 // does not know a form, nobody writes it.
 const (
-	leasesVersion = 2 // leases in rows
-	headsVersion  = 3 // shared texts of heads, stored once
-	memberVersion = headsVersion
+	leasesVersion    = 2 // leases in rows
+	headsVersion     = 3 // shared texts of heads, stored once
+	positionsVersion = 4 // a thread's last position and the last use of its epoch, which its messages say
+	memberVersion    = positionsVersion
 )
 
 // allKnow reports whether every live process has at least a version.

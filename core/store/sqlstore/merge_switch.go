@@ -94,7 +94,7 @@ func (p *pair) switchTurns(m *move, r renumbering, _ time.Time) {
 		there := core.TurnID(r.other(int64(id)))
 		p.exec(`UPDATE turns SET state = 'running' WHERE user_id = $1 AND id = $2`, m.Into, there)
 		t := p.into.turn(there)
-		last := valueOf[int64](p, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread)
+		last := valueOf[int64](p, `SELECT `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, m.Into, t.Thread)
 		last = p.restand(m.Into, t, last)
 		p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, t.Thread, last)
 		p.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,

@@ -191,10 +191,10 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) {
 // position, in the current day.
 func (t *tx) lastPlace(p place, now time.Time) place {
 	var last int64
-	t.get(columns{&last, &p.segment}, `SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
+	t.get(columns{&last, &p.segment}, `SELECT `+lastPosition+`, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
 		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread)
 	p.position = nextPosition(last, now)
-	t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, p.thread, p.position)
+	t.placed(p.thread, p.position)
 	t.counted(p.segment, 1, false)
 	return p
 }

@@ -33,10 +33,25 @@ type versions struct {
 	told, compressed int64
 }
 
-const versionColumns = `last_position, epoch_id, edits, summaries, epoch_used, news, compressed`
-
 func (v *versions) columns() []any {
 	return []any{&v.last, &v.epoch, &v.edits, &v.summaries, &v.used, &v.told, &v.compressed}
+}
+
+// versionColumns reads the versions of thread h of user $1.
+func versionColumns() string {
+	return lastPosition + `, h.epoch_id, h.edits, h.summaries, ` + lastUse("0") + `, h.news, h.compressed`
+}
+
+// lastPosition is the last position in thread h of user $1. The thread's row has it only after imports
+// and moves, and from earlier versions: a turn does not write it.
+const lastPosition = `(SELECT CASE WHEN MAX(x.position) > h.last_position THEN MAX(x.position) ELSE h.last_position END
+	FROM messages x WHERE x.user_id = $1 AND x.thread_id = h.id AND x.position > 0)`
+
+// lastUse is when a turn last used the epoch of thread h of user $1: the time in the position of its
+// last message. It leaves out the turn of a parameter.
+func lastUse(but string) string {
+	return `(SELECT COALESCE(MAX(x.position) / 1000, h.epoch_used) FROM messages x
+		WHERE x.user_id = $1 AND x.thread_id = h.id AND x.position > 0 AND x.turn_id NOT IN (0, ` + but + `))`
 }
 
 // start is the state of a thread when a turn began, read under the user's lock. A turn whose

@@ -79,7 +79,7 @@ func (p *pair) splitThreads(m *move) {
 				OR EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3 AND m.shown <> m.position)
 				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
 	}
-	last := valueOf[int64](p, `SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.From, m.plan.Was)
+	last := valueOf[int64](p, `SELECT `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, m.From, m.plan.Was)
 	p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
 	p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, 1

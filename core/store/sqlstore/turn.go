@@ -39,11 +39,19 @@ func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) {
 // insertTurn stores a running turn, whose last input has the position last. The lease of a
 // claim is kept in its row.
 func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) {
-	t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.Thread, last)
+	t.placed(turn.Thread, last)
 	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
 		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11, $12, $13)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
 		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due), c.Worker, ms(c.Until))
+}
+
+// placed is called after a message got the last position of a thread. It tells processes that read it
+// from the thread's row.
+func (t *tx) placed(thread core.ThreadID, last int64) {
+	if !t.s.allKnow(positionsVersion) {
+		t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, thread, last)
+	}
 }
 
 // queueTurn ensures a job after new messages in a thread with the head h: a head that has no
@@ -137,7 +145,7 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	begun := &start{news: t.news}
 	var failed core.MessageID
 	t.get(append(columns{&turn.Mode, &failed}, begun.columns()...),
-		`SELECT mode, failed, `+versionColumns+` FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread)
+		`SELECT h.mode, h.failed, `+versionColumns()+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
 	last := begun.last
 	for _, m := range run {
 		last = nextPosition(last, now)

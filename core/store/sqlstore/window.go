@@ -63,9 +63,9 @@ func (s *Store) cachedWindow(ctx context.Context, turn *core.Turn, wq core.Windo
 func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
 	var data string
 	var used time.Time
-	err = q.row(`SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
+	err = q.row(`SELECT h.edits, h.summaries, `+lastUse("$3")+`, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
 		LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, turn.User,
-		turn.Thread).Scan(&w.Edits, &summaries, asTime(&used), &data, &w.Told, &w.News, &w.Compressed)
+		turn.Thread, turn.ID).Scan(&w.Edits, &summaries, asTime(&used), &data, &w.Told, &w.News, &w.Compressed)
 	if err != nil || data == "" {
 		return summaries, found(err)
 	}
