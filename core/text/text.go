@@ -35,6 +35,22 @@ func OneOf(list string) func(word string) bool {
 	return func(word string) bool { return known()[word] }
 }
 
+// Lists returns the lists in a file of words by their names. A line is "name: one | another";
+// several lines of a name are one list. Lines that begin with # are comments.
+func Lists(file string) map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(file) {
+		name, list, ok := strings.Cut(line, ": ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for entry := range strings.SplitSeq(list, "|") {
+			out[name] = append(out[name], strings.TrimSpace(entry))
+		}
+	}
+	return out
+}
+
 // Fold returns s in a form for comparison: in lower case, without accents and other
 // marks, with one kind of apostrophe and of hyphen.
 func Fold(s string) string {
