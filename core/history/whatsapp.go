@@ -94,10 +94,10 @@ func (w *whatsapp) end() error {
 	case l.At.IsZero():
 		w.left("its time cannot be read")
 		return nil
-	case matches(deletedWords(), l.Text):
+	case matches("deleted", l.Text):
 		w.left("it was deleted")
 		return nil
-	case matches(noticeWords(), l.Text), strings.HasPrefix(l.Text, "\u200e") && matches(ledWords(), l.Text):
+	case matches("notice", l.Text), strings.HasPrefix(l.Text, "\u200e") && matches("led", l.Text):
 		w.left("it is a notice of WhatsApp")
 		return nil
 	}
@@ -161,7 +161,7 @@ func (w *whatsapp) attach(l *Line) {
 	text := unmarked(l.Text)
 	for _, form := range []*regexp.Regexp{attached(), parenthesis()} {
 		m := form.FindStringSubmatchIndex(text)
-		if m == nil || form == parenthesis() && !matches(attachedWords(), text[m[2]:m[1]]) {
+		if m == nil || form == parenthesis() && !matches("attached", text[m[2]:m[1]]) {
 			continue
 		}
 		name := text[m[2]:m[3]]
