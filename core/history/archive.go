@@ -45,19 +45,26 @@ type Archive struct {
 
 // Open opens the archive at a path. The caller closes it.
 func Open(file string) (*Archive, error) {
-	info, err := os.Stat(file)
+	a, err := open(file)
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
-	if info.IsDir() {
+	return a, nil
+}
+
+func open(file string) (*Archive, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
 		return openFolder(file)
-	}
-	if packed(file) {
+	case packed(file):
 		return openZIP(file)
 	}
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+		return nil, err
 	}
 	name := filepath.Base(file)
 	return &Archive{main: name, root: root, names: []string{name}}, nil
@@ -78,7 +85,7 @@ func packed(file string) bool {
 func openFolder(dir string) (*Archive, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+		return nil, err
 	}
 	a := &Archive{root: root}
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -91,7 +98,7 @@ func openFolder(dir string) (*Archive, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open archive: %w", err), root.Close())
+		return nil, errors.Join(err, root.Close())
 	}
 	return a, nil
 }
@@ -99,14 +106,14 @@ func openFolder(dir string) (*Archive, error) {
 func openZIP(file string) (*Archive, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+		return nil, err
 	}
 	z, err := readDirectory(f)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("its list of files cannot be read; is it complete? Download it again")
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open archive: %w", err), f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	a := &Archive{zip: z, pack: f, files: make(map[string]*zip.File, len(z.File))}
 	for _, f := range z.File {

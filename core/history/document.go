@@ -193,8 +193,7 @@ func eachLine(a *Archive, name string, out output, f func(n int, line []byte) er
 			continue
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			out.left(fmt.Sprintf("%s, line %d", name, n), "nothing after it can be read: "+err.Error())
-			return nil
+			return out.skip(fmt.Sprintf("%s, line %d", name, n), "nothing after it can be read: "+err.Error())
 		}
 		if len(line) > 0 {
 			if err := f(n, line); err != nil {
@@ -238,8 +237,7 @@ func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) err
 		}
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
-			out.left(fmt.Sprintf("%s, line %d", name, n), "it is no JSON of such a message")
-			return nil
+			return out.skip(fmt.Sprintf("%s, line %d", name, n), "it is no JSON of such a message")
 		}
 		return f(n, v)
 	})

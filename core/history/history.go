@@ -81,6 +81,12 @@ type output struct {
 // count counts an omitted part without its place.
 func (o output) count(why string) { o.left("", why) }
 
+// skip leaves a part out, without a place if that is empty. It returns nil.
+func (o output) skip(place, why string) error {
+	o.left(place, why)
+	return nil
+}
+
 // Taker receives the results of Read. An error of Line ends the reading.
 type Taker struct {
 	Line func(Line) error
