@@ -295,29 +295,18 @@ func Policy(tools []string) string {
 	case get:
 		lines = append(lines, detail+"conversation_get.")
 	}
-	if has("memory_search") {
-		lines = append(lines,
-			"- For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation.")
-	}
-	if has("memory_add") {
-		lines = append(lines,
-			"- Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked.")
-	}
-	if has("instruction_propose") {
-		lines = append(lines, "- What they want in every answer from now on: propose it with instruction_propose.")
-	}
-	if has("reminder_set") {
-		lines = append(lines,
-			"- Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers.")
-	}
-	if has("loops_open") {
-		lines = append(lines, "- Note with loops_open what stays unresolved and is worth coming back to.")
-	}
-	if has("loops_close") {
-		lines = append(lines, "- Close an open loop with loops_close once it is settled.")
-	}
-	if has("time_now") {
-		lines = append(lines, "- If the time matters, ask time_now.")
+	for _, l := range []struct{ tool, line string }{
+		{"memory_search", "For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation."},
+		{"memory_add", "Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked."},
+		{"instruction_propose", "What they want in every answer from now on: propose it with instruction_propose."},
+		{"reminder_set", "Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers."},
+		{"loops_open", "Note with loops_open what stays unresolved and is worth coming back to."},
+		{"loops_close", "Close an open loop with loops_close once it is settled."},
+		{"time_now", "If the time matters, ask time_now."},
+	} {
+		if has(l.tool) {
+			lines = append(lines, "- "+l.line)
+		}
 	}
 	return strings.Join(lines, "\n")
 }
