@@ -159,7 +159,6 @@ func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) erro
 	return err
 }
 
-// waitingPayload is the payload of the template's button.
 const waitingPayload = "everthread:waiting"
 
 // Reopen sends the template of the options, with today's date as its parameter. A press of its button is core.InAsked.

@@ -46,7 +46,6 @@ type web struct {
 	gap    bool        // white space is pending
 }
 
-// webText returns the title and the text of HTML.
 func webText(source string) (title, text string, err error) {
 	z := html.NewTokenizer(bytes.NewReader([]byte(source)))
 	z.SetMaxBuf(4 << 20)

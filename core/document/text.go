@@ -23,7 +23,6 @@ func decoded(data []byte, media string) string {
 	return strings.ToValidUTF8(string(data), "\uFFFD")
 }
 
-// readText reads plain text.
 func readText(data []byte, s *sink) error { return s.flow("", decoded(data, "text/plain")) }
 
 // readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of
@@ -96,7 +95,6 @@ type table struct {
 	rows  int // in all
 }
 
-// add adds a row.
 func (t *table) add(cells []string) error {
 	line := row(cells)
 	if line == "" {

@@ -60,14 +60,12 @@ type output struct {
 	Note       string         `json:"note,omitempty"`
 }
 
-// pageView is a page in an output.
 type pageView struct {
 	Page  int    `json:"page"`
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text"`
 }
 
-// use returns pages of a file.
 func (t readTool) use(ctx context.Context, use core.ToolUse, in input) (core.ToolResult, error) {
 	ref, ok := core.ParseFileRef(string(in.Attachment))
 	if !ok {

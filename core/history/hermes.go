@@ -106,7 +106,6 @@ func several(people map[string]int, me string) map[string]int {
 	return nil
 }
 
-// person returns the owner of a session.
 func (s *hermesSession) person() string {
 	if s.User == "" {
 		return s.Source
@@ -254,7 +253,6 @@ func (h *hermes) database(name string) error {
 		})
 }
 
-// hermesRow returns a message of the database.
 func hermesRow(r row) hermesMessage {
 	number := func(column string) int {
 		n, _ := strconv.Atoi(r[column]) // 0 if it is none

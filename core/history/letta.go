@@ -52,7 +52,6 @@ type lettaMessage struct {
 	} `json:"tool_calls"`
 }
 
-// readLetta reads agent files of Letta.
 func readLetta(a *Archive, names []string, _ Options, out output) error {
 	return eachValue(a, names, out, func(name string, f lettaFile) error { return f.read(name, out) })
 }

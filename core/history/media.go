@@ -222,7 +222,6 @@ func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind stri
 	return size, sniffed(f, head[:n]), err
 }
 
-// copied is an imported file.
 type copied struct {
 	file  string
 	fresh bool // it did not exist before

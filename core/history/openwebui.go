@@ -202,7 +202,6 @@ func (f openWebUIFile) read() File {
 	return File{Kind: "document", Name: name}
 }
 
-// textFile returns the text of a document as a file.
 func textFile(name, text string) File {
 	if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
 		name += ".txt"

@@ -179,7 +179,6 @@ func (w *whatsapp) attach(l *Line) {
 	}
 }
 
-// kindOf returns the kind of a file by its name.
 func kindOf(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".jpg", ".jpeg", ".png", ".heic", ".gif":

@@ -179,7 +179,6 @@ func (d *dateOrder) time(h head, zone *time.Location) time.Time {
 //go:embed whatsapp.txt
 var chatText string
 
-// chatWords holds the lists of whatsapp.txt.
 var chatWords = sync.OnceValue(func() map[string][]string { return text.Lists(chatText) })
 
 // matches reports whether a text is one of a list of whatsapp.txt, regardless of case, marks and a final

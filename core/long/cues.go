@@ -15,7 +15,6 @@ var cueText string
 //go:embed words.txt
 var wordText string
 
-// lists holds the lists of words.txt.
 var lists = sync.OnceValue(func() map[string][]string { return text.Lists(wordText) })
 
 // listed returns a function that reports whether a word is in a list of words.txt.

@@ -81,7 +81,6 @@ func Request(ms []core.Message, words ...string) []core.ModelMessage {
 
 func line(m *core.Message) string { return core.DataLine(askedLine{m.ID, m.Role, wanted(m), m.Text}) }
 
-// askedLine is a message in a request.
 type askedLine struct {
 	ID        core.MessageID `json:"id"`
 	Role      core.Role      `json:"role"`

@@ -312,7 +312,6 @@ func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
 	return found, nil
 }
 
-// texts returns the texts of found messages.
 func (r *round) texts(ctx context.Context, page []core.Message,
 	found []core.Printed) (map[core.MessageID]string, error) {
 	out := map[core.MessageID]string{}

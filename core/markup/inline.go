@@ -13,7 +13,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// inlines writes the inline children of parent.
 func (w *writer) inlines(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		w.inline(n)

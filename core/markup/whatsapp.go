@@ -193,7 +193,6 @@ func affordable(marks []chatMark, budget int) []chatMark {
 	})
 }
 
-// interleave writes text with marks in it.
 func interleave(text string, marks []chatMark) string {
 	var all []insert
 	for _, m := range marks {

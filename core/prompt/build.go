@@ -41,7 +41,6 @@ func (l *layout) each(visit func(i int, r *raw, marked bool)) {
 	}
 }
 
-// messagesCost returns the tokens of the raw messages.
 func (l *layout) messagesCost() int {
 	total := 0
 	l.each(func(_ int, r *raw, marked bool) {
@@ -145,7 +144,6 @@ func (b *builder) resume() (Prompt, error) {
 	return p, nil
 }
 
-// hide drops the messages of ids.
 func (l *layout) hide(ids []core.MessageID) {
 	if len(ids) == 0 {
 		return

@@ -16,7 +16,6 @@ func request(ms []core.Message, inputs []core.MessageID) *core.Request {
 	return nil
 }
 
-// clientTokens returns the tokens of a request's instructions and of its tools.
 func clientTokens(r *core.Request, t core.Tokenizer) (instructions, tools int) {
 	if r == nil {
 		return 0, 0

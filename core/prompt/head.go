@@ -30,7 +30,6 @@ const (
 	lastFloor, loopsFloor, todayFloor, staticFloor = 75, 60, 125, 32
 )
 
-// part is a part of a head.
 type part struct {
 	core.HeadPart
 	frame int // tokens of the frame of the notes; 0: there is no message of notes

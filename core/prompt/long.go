@@ -67,7 +67,6 @@ func leftOut(before core.MessageID) string {
 	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", before)
 }
 
-// pageTokens returns the tokens of a page in a prompt.
 func pageTokens(p *core.Page) int {
 	if p.Forms[p.Tier].Text == "" {
 		return 0

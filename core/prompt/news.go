@@ -86,7 +86,6 @@ func withNews(ms []core.Message, n *core.TurnNews) []core.Message {
 	return ms
 }
 
-// newsWriter writes a note of news.
 type newsWriter struct {
 	*builder
 	core.News

@@ -91,7 +91,6 @@ func Evaluate(ctx context.Context, t Target, samples []Sample) (Report, error) {
 	return out, nil
 }
 
-// said is a loaded message.
 type said struct {
 	id core.MessageID
 	at time.Time
@@ -190,7 +189,6 @@ func searchResults(ctx context.Context, tool core.Tool, user core.UserID, questi
 	return out.Results, nil
 }
 
-// scored scores the results of one question.
 func scored(results []core.HitView, wanted []said) Score {
 	out := Score{Questions: 1}
 	part := 1 / float64(len(wanted))
@@ -292,7 +290,6 @@ type Trial struct {
 	Progress io.Writer
 }
 
-// trial is one run.
 type trial struct {
 	Trial
 	users map[core.UserID]core.Identity

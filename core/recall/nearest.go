@@ -200,7 +200,6 @@ func (n *nearness) of(id core.MessageID, segment core.SegmentID) float64 {
 	return max(best, n.passage(id))
 }
 
-// passage returns the similarity of the nearest passage of a message.
 func (n *nearness) passage(id core.MessageID) float64 {
 	best := 0.0
 	for _, x := range n.said[id] {
@@ -209,7 +208,6 @@ func (n *nearness) passage(id core.MessageID) float64 {
 	return best
 }
 
-// day returns the similarity of the nearest window of a day.
 func (n *nearness) day(segment core.SegmentID) (float64, bool) {
 	for _, w := range n.windows {
 		if w.Segment == segment {

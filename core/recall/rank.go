@@ -308,7 +308,6 @@ func (r *ranking) at(p int32) candidate {
 	return candidate{p, score, r.scale(score)}
 }
 
-// top returns the n best candidates, best first.
 func (r *ranking) top(n int) []candidate {
 	var best []candidate
 	for _, p := range r.near {

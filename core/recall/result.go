@@ -101,7 +101,6 @@ func (s *search) place(id core.SegmentID) (int, bool) {
 		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 }
 
-// bestDays keeps the days with the best scores.
 func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID {
 	score := func(id core.SegmentID) float64 {
 		i, _ := s.place(id)

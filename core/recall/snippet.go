@@ -154,7 +154,6 @@ func passage(marks []mark, words []ranked, size int) (start, end int) {
 // mostSlack is the most that an end moves to be between words, in bytes.
 const mostSlack = 24
 
-// between reports whether a byte is between words.
 func between(b byte) bool { return b == ' ' || b == '\n' || b == '\t' }
 
 // cutBefore moves the beginning of a passage forward to a gap, or back to a

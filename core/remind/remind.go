@@ -208,7 +208,6 @@ type repeats struct {
 	Expression            string
 }
 
-// faults are the texts of refusals.
 type faults struct {
 	Nothing       string
 	Left          string // what was not understood

@@ -55,7 +55,6 @@ func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	return at, "", nil
 }
 
-// recurring returns the first time of an expression.
 func (c calendar) recurring(expression string) (time.Time, string, error) {
 	s, err := schedule(expression)
 	if err != nil {

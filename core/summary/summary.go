@@ -203,7 +203,6 @@ func foreign(w *work) bool {
 		slices.ContainsFunc(w.messages, func(m core.Message) bool { return spoken(m) && m.Foreign() })
 }
 
-// covers returns the messages that a summary covers.
 func covers(w *work) core.IDSet {
 	var ids []core.MessageID
 	for _, m := range w.messages {

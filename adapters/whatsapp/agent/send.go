@@ -184,7 +184,6 @@ func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	return nil
 }
 
-// form returns the kind of message and the media type for a file.
 func form(mediaType string, size int, captioned bool) (kind, sent string) {
 	sounds := []string{"audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus"}
 	return graph.Kind(mediaType, size, captioned, [3]int{maxImage, maxFile, maxFile}, sounds)

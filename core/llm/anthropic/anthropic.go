@@ -72,7 +72,6 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// failure translates an error of the SDK.
 func (m *model) failure(ctx context.Context, err error) error {
 	var refused *sdk.Error
 	if ctx.Err() != nil || !errors.As(err, &refused) {
