@@ -1,7 +1,6 @@
 package whatsapp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +77,7 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	if p.Attachment != nil {
 		return c.attach(ctx, m, to, p)
 	}
-	body, err := render(p, maxBody)
+	body, err := graph.Render("whatsapp", p, maxBody)
 	if err != nil {
 		return err
 	}
@@ -89,9 +88,6 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	m.Say(body)
 	return nil
 }
-
-// render returns p as the text of a message (graph.Render).
-func render(p core.Part, max int) (string, error) { return graph.Render("whatsapp", p, max) }
 
 // Limits of messages with reply buttons. Without buttons the text says what to write.
 const (
@@ -179,14 +175,11 @@ func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (co
 
 func summaryTemplate(name, code, date string) object {
 	return object{"name": name, "language": object{"policy": "deterministic", "code": code}, "components": []object{
-		{"type": "body", "parameters": []object{{"type": "text", "text": oneLine(date)}}},
+		{"type": "body", "parameters": []object{{"type": "text", "text": date}}},
 		{"type": "button", "sub_type": "quick_reply", "index": "0",
 			"parameters": []object{{"type": "payload", "payload": waitingPayload}}},
 	}}
 }
-
-// oneLine returns s as a valid parameter: no line breaks, tabs or runs of blanks, and not empty.
-func oneLine(s string) string { return cmp.Or(strings.Join(strings.Fields(s), " "), "-") }
 
 // dateInWords returns the date of t in the language of a template. Languages without a catalogue get the ISO form.
 func dateInWords(code string, t time.Time) string {

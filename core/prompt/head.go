@@ -235,7 +235,10 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	p := core.HeadPart{Name: partLoops}
 	var lines []string
 	for _, l := range loops[:min(len(loops), maxLoops)] {
-		line, tokens := b.loopLine(l, loopTokens)
+		n := loopNote(l, b.Zone)
+		n.Text = clip(text.OneLine(l.Text), loopTokens, b.Tokens)
+		line := core.DataLine(n)
+		tokens := b.Tokens.Count(line) + 1
 		if p.Tokens+tokens > limit && len(p.Loops) == 0 {
 			line, tokens = b.fit(loopNote(l, b.Zone), limit-1,
 				func(room int) string { return clip(text.OneLine(l.Text), room, b.Tokens) })
@@ -249,14 +252,6 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	}
 	p.Text = strings.Join(lines, "\n")
 	return p
-}
-
-// loopLine shows a loop with at most limit tokens of its text.
-func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
-	n := loopNote(l, b.Zone)
-	n.Text = clip(text.OneLine(l.Text), limit, b.Tokens)
-	line = core.DataLine(n)
-	return line, b.Tokens.Count(line) + 1
 }
 
 // loopNote returns the note of a loop, without its text.

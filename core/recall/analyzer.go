@@ -195,13 +195,9 @@ func onlyWords(run string, words []string) bool {
 	if len(words) > 5 || strings.ContainsAny(run, "_@:=+#&%~0123456789") {
 		return false
 	}
-	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && longEnds(words)
-}
-
-// longEnds reports whether a dot between words ends a sentence, rather than being part of main.go.
-func longEnds(words []string) bool {
 	last := words[len(words)-1]
-	return len(words) == 2 && strings.ToLower(last[:1]) != last[:1]
+	ends := len(words) == 2 && strings.ToLower(last[:1]) != last[:1] // a sentence, unlike the dot of main.go
+	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && ends
 }
 
 // hyphened reads words joined by hyphens: each is a word, and so is the whole, with

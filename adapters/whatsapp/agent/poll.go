@@ -92,8 +92,10 @@ func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *pl
 	}
 	answer, err := a.api.Do(ctx, c, &raw)
 	switch {
+	case unknownKey(err):
+		return fmt.Errorf("%w: %w", deadKey(err), errStopped)
 	case err != nil:
-		return useless(err)
+		return err
 	case answer.Status == http.StatusNoContent:
 		return nil
 	}
@@ -112,16 +114,13 @@ func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *pl
 		return errors.New("the service's answer has no next_offset")
 	}
 	next.cursor = *got.Next
-	if err := k.SetState(ctx, next.values()); err != nil {
+	err = k.SetState(ctx, map[string]string{cursorKey: strconv.FormatInt(next.cursor, 10), creatorKey: next.creator})
+	if err != nil {
 		return fmt.Errorf("store cursor: %w", err)
 	}
 	*at = next
 	a.markRead(ctx, got.Last)
 	return nil
-}
-
-func (p place) values() map[string]string {
-	return map[string]string{cursorKey: strconv.FormatInt(p.cursor, 10), creatorKey: p.creator}
 }
 
 // admit learns the creator of the agent from the first message, and cuts off messages of
@@ -142,14 +141,6 @@ func (p *place) admit(got *Updates) error {
 		}
 	}
 	return nil
-}
-
-// useless adds errStopped and advice to an error that retries do not fix.
-func useless(err error) error {
-	if unknownKey(err) {
-		return fmt.Errorf("%w: %w", deadKey(err), errStopped)
-	}
-	return err
 }
 
 // unknownKey reports whether the service refused a key that it does not know.

@@ -128,10 +128,8 @@ func fromBase64(text string) ([]float32, error) {
 		return nil, config(errShape)
 	}
 	v := make([]float32, len(b)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return v, nil
+	_, err = binary.Decode(b, binary.LittleEndian, v)
+	return v, err
 }
 
 // errNumbers returns the error of an unusable vector. Its kind is not ModelConfig, since
