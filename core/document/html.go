@@ -157,11 +157,7 @@ func (w *web) text(data string) {
 const maxChapter = 8 << 20
 
 // readEPUB reads the chapters of a book in reading order.
-func readEPUB(data []byte, s *sink) error {
-	a, err := openArchive(data)
-	if err != nil {
-		return err
-	}
+func readEPUB(a *archive, s *sink) error {
 	if a.files["META-INF/rights.xml"] != nil { // the shop's copy protection
 		return &Fault{Problem: core.DocumentEncrypted}
 	}
