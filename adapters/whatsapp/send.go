@@ -144,15 +144,7 @@ func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) erro
 	if !strings.HasPrefix(event, "wamid.") {
 		return nil
 	}
-	req, err := graph.Post("show typing", c.opts.PhoneNumberID+"/messages", callTimeout, map[string]any{
-		"messaging_product": "whatsapp", "status": "read", "message_id": event,
-		"typing_indicator": map[string]string{"type": "text"},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = c.api.Do(ctx, req, nil)
-	return err
+	return c.api.MarkRead(ctx, "show typing", c.opts.PhoneNumberID+"/messages", callTimeout, event, true)
 }
 
 const waitingPayload = "everthread:waiting"

@@ -160,7 +160,8 @@ func (a *agent) markRead(ctx context.Context, wamid string) {
 	if wamid == "" || a.limits.statuses.take(a.c.now()) > 0 {
 		return
 	}
-	if err := a.setStatus(ctx, wamid, false); err != nil && ctx.Err() == nil {
+	err := a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, wamid, false)
+	if err != nil && ctx.Err() == nil {
 		a.log.Debug("message not marked as read", zap.Error(err))
 	}
 }

@@ -119,24 +119,11 @@ func (a *agent) classify(ctx context.Context, err error) error {
 // does not exist as read: the service refuses an unknown key, or else the message. A poll
 // would interrupt the process that receives.
 func (a *agent) probe(ctx context.Context) error {
-	if err := a.setStatus(ctx, "wamid.none", false); unknownKey(err) {
+	err := a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, "wamid.none", false)
+	if unknownKey(err) {
 		return err
 	}
 	return nil
-}
-
-// setStatus marks a message as read, and shows that an answer is being written.
-func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error {
-	body := map[string]any{"messaging_product": "whatsapp", "status": "read", "message_id": wamid}
-	if typing {
-		body["typing_indicator"] = map[string]string{"type": "text"}
-	}
-	req, err := graph.Post("mark as read", "statuses", callTimeout, body)
-	if err != nil {
-		return err
-	}
-	_, err = a.api.Do(ctx, req, nil)
-	return err
 }
 
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
@@ -154,7 +141,7 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, event string) err
 	if a.limits.statuses.take(c.now()) > 0 {
 		return nil
 	}
-	return a.setStatus(ctx, event, true)
+	return a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, event, true)
 }
 
 const (
