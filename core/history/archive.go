@@ -294,7 +294,6 @@ type bounded struct {
 	left int64
 }
 
-// Read reads within the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errLarge
