@@ -25,8 +25,7 @@ func decoded(data []byte, media string) string {
 
 func readText(data []byte, s *sink) error { return s.flow("", decoded(data, "text/plain")) }
 
-// readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of
-// a page is its first heading.
+// readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of a page is its first heading.
 func readMarkdown(data []byte, s *sink) error {
 	var page strings.Builder
 	title, next := "", ""

@@ -233,8 +233,7 @@ func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 	return &bounded{r, limit}, nil
 }
 
-// nothing returns the error of an archive without messages, and the likely reason; first
-// is the first part left out.
+// nothing returns the error of an archive without messages, and the likely reason; first is the first part left out.
 func (a *Archive) nothing(first *Left) error {
 	for _, name := range a.names[:min(len(a.names), 100)] {
 		if a.wide(name) {

@@ -21,8 +21,7 @@ type document struct {
 	out   output
 }
 
-// document reads a JSON file of the archive piece by piece. If it is broken somewhere,
-// the rest is left out.
+// document reads a JSON file of the archive piece by piece. If it is broken somewhere, the rest is left out.
 func (a *Archive) document(name string, out output, read func(d *document) error) error {
 	r, err := a.text(name)
 	if err != nil {
@@ -147,8 +146,7 @@ func (d *document) value(v any) (bool, error) {
 	return err == nil, err
 }
 
-// piece is a part of a document. If it has another type, odd is set, and the rest of
-// the document is still read.
+// piece is a part of a document. If it has another type, odd is set, and the rest of the document is still read.
 type piece[T any] struct {
 	v   T
 	odd bool
@@ -242,8 +240,7 @@ func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) err
 	})
 }
 
-// moment is a time in the forms of archives: RFC 3339, or seconds or milliseconds
-// since 1970 as a number or a string.
+// moment is a time in the forms of archives: RFC 3339, or seconds or milliseconds since 1970 as a number or a string.
 type moment struct{ time.Time }
 
 // UnmarshalJSON reads a moment. Anything else is the zero time.

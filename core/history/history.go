@@ -98,8 +98,7 @@ type Taker struct {
 type Options struct {
 	Zone *time.Location // of times without one
 	Now  time.Time      // no message is later
-	// Kind returns the kind of document of a file in a folder, empty if it is not
-	// supported. nil: none is.
+	// Kind returns the kind of document of a file in a folder, empty if it is not supported. nil: none is.
 	Kind func(name string, data []byte) string
 	Max  int64 // bytes of a file in a folder
 	// Me names the user, if an archive has conversations of several people.

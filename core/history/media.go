@@ -25,8 +25,7 @@ import (
 type Media struct {
 	Dir string // data_dir/media
 	Max int64  // bytes of one file
-	// Kind returns the kind of document of a file, empty if its text cannot be read; nil:
-	// none can.
+	// Kind returns the kind of document of a file, empty if its text cannot be read; nil: none can.
 	Kind func(name string, data []byte) string
 	// Disk wraps the files that are written, for tests; may be nil.
 	Disk disk.Wrap
@@ -226,8 +225,7 @@ type copied struct {
 	fresh bool // it did not exist before
 }
 
-// forget removes the files of a batch that was not stored, or of messages that were
-// redacted since an earlier import.
+// forget removes the files of a batch that was not stored, or of messages that were redacted since an earlier import.
 func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bool) error {
 	if len(b.copied) == 0 {
 		return nil

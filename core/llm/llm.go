@@ -176,8 +176,7 @@ func (s Server) Models(ctx context.Context) ([]string, error) {
 // windowTimeout bounds Window.
 const windowTimeout = 5 * time.Second
 
-// Window returns how many tokens a model that has just answered reads at a time; 0: the
-// server does not say.
+// Window returns how many tokens a model that has just answered reads at a time; 0: the server does not say.
 func (s Server) Window(ctx context.Context, model string) int {
 	ctx, cancel := context.WithTimeout(ctx, windowTimeout)
 	defer cancel()

@@ -229,8 +229,7 @@ func turns(b []word, at, end int) bool {
 	return false
 }
 
-// missingIsPlain reports whether the words of a that b lacks are no numbers, names,
-// negations or conditions.
+// missingIsPlain reports whether the words of a that b lacks are no numbers, names, negations or conditions.
 func missingIsPlain(a, b []word) bool {
 	has := map[string]bool{}
 	for i := range b {

@@ -77,8 +77,7 @@ func stronger(a, b float64) float64 {
 	return b
 }
 
-// phrases adds the weights of the phrases in the sentence, within bounds. Of phrases
-// that overlap the longest counts.
+// phrases adds the weights of the phrases in the sentence, within bounds. Of phrases that overlap the longest counts.
 func (t *tally) phrases() {
 	known := cues()
 	joined, at := join(t.words)

@@ -109,8 +109,7 @@ func Parse(answer string) map[core.MessageID]string {
 	return out
 }
 
-// parseLine reads one object. Models put commas after it, list marks before it
-// and write numbers as strings.
+// parseLine reads one object. Models put commas after it, list marks before it and write numbers as strings.
 func parseLine(line string) (core.MessageID, string, bool) {
 	from, to := strings.IndexByte(line, '{'), strings.LastIndexByte(line, '}')
 	if from < 0 || to < from {

@@ -130,8 +130,7 @@ func topicOf(said string) topic {
 	return t
 }
 
-// elided returns a word without a French elision: l'avion is avion. A suffix stays: Ana's is
-// not Ana.
+// elided returns a word without a French elision: l'avion is avion. A suffix stays: Ana's is not Ana.
 func elided(f string) string {
 	f = strings.Trim(f, "'")
 	before, after, ok := strings.Cut(f, "'")

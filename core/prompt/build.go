@@ -67,8 +67,7 @@ func (l *layout) mark() string {
 
 func (l *layout) cost() int { return l.head.cost() + l.messagesCost() }
 
-// render returns the prompt's messages, their sources, and which of them contain foreign
-// words.
+// render returns the prompt's messages, their sources, and which of them contain foreign words.
 func (l *layout) render() ([]core.ModelMessage, []core.MessageID, []bool) {
 	ms := make([]core.ModelMessage, 0, len(l.head)+len(l.all)+1)
 	from := make([]core.MessageID, 0, cap(ms))

@@ -86,8 +86,7 @@ func (c *choice) choose() {
 	}
 }
 
-// wanted keeps the messages that an epoch should begin with, and returns how many tokens
-// and messages they may take.
+// wanted keeps the messages that an epoch should begin with, and returns how many tokens and messages they may take.
 func (c *choice) wanted() (target, count int) {
 	count = len(c.all)
 	if c.plan == Continuous {

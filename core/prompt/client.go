@@ -31,8 +31,7 @@ func ToolTokens(tools []core.ToolSpec, t core.Tokenizer) (n int) {
 	return n
 }
 
-// forClient adds the client's request to a prompt. Its instructions follow the head, and
-// apply to this turn only.
+// forClient adds the client's request to a prompt. Its instructions follow the head, and apply to this turn only.
 func (b *builder) forClient(p Prompt) Prompt {
 	if b.request == nil {
 		return p

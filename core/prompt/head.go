@@ -100,8 +100,7 @@ func (b *builder) dynamicPart(name string, limit int) core.HeadPart {
 	return b.todayPart(w.Today, w.TodaySummary, limit)
 }
 
-// staticParts renders the parts of the caller, and cuts the longest ones until all take at
-// most limit tokens.
+// staticParts renders the parts of the caller, and cuts the longest ones until all take at most limit tokens.
 func (b *builder) staticParts(limit int) head {
 	var h head
 	frame := frame(b.nonce, b.Tokens)
@@ -121,8 +120,7 @@ func (b *builder) staticParts(limit int) head {
 	return h
 }
 
-// cuttable returns the tokens of a static part that may be cut: none of standing
-// instructions.
+// cuttable returns the tokens of a static part that may be cut: none of standing instructions.
 func (p part) cuttable() int {
 	if p.Name == core.PartStanding {
 		return 0
@@ -205,8 +203,7 @@ func (b *builder) summaryLine(n note, s *core.Summary, limit int) (line string, 
 	return b.fit(n, limit, func(room int) string { return condense(markdown, room, b.Tokens) })
 }
 
-// lastNote returns the note of an earlier day, without its text. The day before the turn's
-// is also named yesterday.
+// lastNote returns the note of an earlier day, without its text. The day before the turn's is also named yesterday.
 func (b *builder) lastNote(g core.Segment) note {
 	n := note{Is: isLast, Day: longDate(g.Day.Label)}
 	today, err := time.Parse(time.DateOnly, b.Window.Today.Day.Label)

@@ -12,8 +12,7 @@ import (
 // historyTitle begins the history of old messages in a prompt of the strategy long.
 const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered; "#14–#20: …" ends what stands of a time of which messages of the user's between these are left out. conversation_get shows a message whole, conversation_search finds what is older still.]`
 
-// goneMark replaces missing pages in a rebuilt prompt. The numbers are those of missing and
-// of all pages.
+// goneMark replaces missing pages in a rebuilt prompt. The numbers are those of missing and of all pages.
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"
 
 // headOf returns the head of an epoch, with its history assembled from pages.
@@ -74,8 +73,7 @@ func pageTokens(p *core.Page) int {
 	return p.Forms[p.Tier].Tokens + 1
 }
 
-// addHistory ends the head with as many of the newest pages as fit beside the raw
-// messages.
+// addHistory ends the head with as many of the newest pages as fit beside the raw messages.
 func (c *choice) addHistory() {
 	c.keepAll()
 	frame := frame(c.builder.nonce, c.Tokens)
@@ -84,8 +82,7 @@ func (c *choice) addHistory() {
 	}
 }
 
-// historyPart shows the newest pages that fit into limit tokens, with a mark if these are
-// not all.
+// historyPart shows the newest pages that fit into limit tokens, with a mark if these are not all.
 func (b *builder) historyPart(limit int) core.HeadPart {
 	pages := b.Window.Pages
 	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) +

@@ -35,8 +35,7 @@ type raw struct {
 	marked int // tokens of mark
 }
 
-// cost returns the tokens of the message, without a time mark, when it is cut to short
-// tokens (0: it is not cut).
+// cost returns the tokens of the message, without a time mark, when it is cut to short tokens (0: it is not cut).
 func (r *raw) cost(short int) int {
 	if short > 0 && short < r.text {
 		return short + r.frame
@@ -229,8 +228,7 @@ type fileNote struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// files lists the documents of a message, with the beginning of their text or why there is
-// none.
+// files lists the documents of a message, with the beginning of their text or why there is none.
 func (v *view) files(m *core.Message) string {
 	count := 0
 	for _, a := range m.Attachments {

@@ -32,8 +32,7 @@ const (
 // yesterday is the beginning of the line of yesterday's summary.
 const yesterday = `{"is":"` + isYesterday + `"`
 
-// derived reports whether a part is derived from the conversation, and so must not be in
-// the system message.
+// derived reports whether a part is derived from the conversation, and so must not be in the system message.
 func (p *part) derived() bool {
 	switch p.Name {
 	case partThemes, partLast, partLoops, partToday, partHistory:
@@ -47,8 +46,7 @@ func notesText(notes []string, nonce string) string {
 	return notesTitle + "\n<" + name + ">\n" + strings.Join(notes, "\n") + "\n</" + name + ">"
 }
 
-// frame returns the tokens of the message of notes without the notes; 0: the epoch has no
-// such message.
+// frame returns the tokens of the message of notes without the notes; 0: the epoch has no such message.
 func frame(nonce string, t core.Tokenizer) int {
 	if nonce == "" {
 		return 0

@@ -9,8 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// snapshot describes the contents of l by reference. The caller adds usage, latency, model
-// and steps.
+// snapshot describes the contents of l by reference. The caller adds usage, latency, model and steps.
 func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all),
 		ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
@@ -57,8 +56,7 @@ func (b *builder) inThread(l *layout) int {
 	return n
 }
 
-// leftOut counts the messages that are not shown: covered ones in the window, and all
-// uncovered ones.
+// leftOut counts the messages that are not shown: covered ones in the window, and all uncovered ones.
 func (b *builder) leftOut(l *layout) (covered, uncovered int) {
 	uncovered = b.Window.UncoveredBefore
 	for i := range l.all {

@@ -50,8 +50,7 @@ type Score struct {
 	Found10   float64 `json:"found_at_10"`
 	Day10     float64 `json:"day_at_10"`
 	MRR       float64 `json:"mrr"`
-	// People10 is the part of evidence in the first ten messages of a person's search,
-	// 0 if it has no hits.
+	// People10 is the part of evidence in the first ten messages of a person's search, 0 if it has no hits.
 	People10 float64 `json:"people_precision_at_10"`
 }
 

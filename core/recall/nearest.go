@@ -84,8 +84,7 @@ func (s *search) nearest(ctx context.Context) nearness {
 	return out
 }
 
-// compare compares the passages of the windows with the query, and sets the bar above
-// which a passage matches.
+// compare compares the passages of the windows with the query, and sets the bar above which a passage matches.
 func (n *nearness) compare(query []float32, set *Settings) {
 	asked := core.Direction(query)
 	length := math.Sqrt(float64(product(asked, asked)))

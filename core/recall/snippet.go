@@ -156,8 +156,7 @@ const mostSlack = 24
 
 func between(b byte) bool { return b == ' ' || b == '\n' || b == '\t' }
 
-// cutBefore moves the beginning of a passage forward to a gap, or back to a
-// boundary between characters.
+// cutBefore moves the beginning of a passage forward to a gap, or back to a boundary between characters.
 func cutBefore(text string, at, slack int) int {
 	if at == 0 || between(text[at-1]) {
 		return at

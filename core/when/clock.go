@@ -285,8 +285,7 @@ func (r *reader) adverbOfDay(i int, f *Found) int {
 
 var pointedTime = text.Pattern(`^(\d{1,2})[.:](\d{2})$`)
 
-// inGerman reads 9 Uhr 30, 9.30 Uhr, halb zehn, Viertel nach neun, zehn vor acht,
-// fünf vor halb neun, Mittag.
+// inGerman reads 9 Uhr 30, 9.30 Uhr, halb zehn, Viertel nach neun, zehn vor acht, fünf vor halb neun, Mittag.
 func (r *reader) inGerman(i int) (minutes, n int) {
 	if n := r.any(i, "zu mittag", "mittags", "mittag"); n > 0 {
 		return 12 * 60, n

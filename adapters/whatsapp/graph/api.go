@@ -1,5 +1,4 @@
-// Package graph is the common part of Meta's two interfaces to WhatsApp: requests, their
-// errors, messages and files.
+// Package graph is the common part of Meta's two interfaces to WhatsApp: requests, their errors, messages and files.
 package graph
 
 import (

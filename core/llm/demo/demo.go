@@ -47,8 +47,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// The beginnings of the system messages that request the summary of a day, and
-// shorter forms of old messages.
+// The beginnings of the system messages that request the summary of a day, and shorter forms of old messages.
 const (
 	summaryRequest = "You write the summary of one day of a conversation"
 	shortenRequest = "You shorten what was said long ago in a conversation"

@@ -12,8 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// answer holds all forms of an answer: OpenAI's data, Ollama's embeddings, and the
-// embedding or results of llama.cpp.
+// answer holds all forms of an answer: OpenAI's data, Ollama's embeddings, and the embedding or results of llama.cpp.
 type answer struct {
 	Data       []item            `json:"data"`
 	Embeddings []json.RawMessage `json:"embeddings"`
@@ -132,8 +131,7 @@ func fromBase64(text string) ([]float32, error) {
 	return v, err
 }
 
-// errNumbers returns the error of an unusable vector. Its kind is not ModelConfig, since
-// the text may be the cause.
+// errNumbers returns the error of an unusable vector. Its kind is not ModelConfig, since the text may be the cause.
 func errNumbers() error {
 	return &core.ModelError{Kind: core.ModelRejected,
 		Err: errors.New("the embeddings server returned a useless vector: it is all zero, or has values that are no numbers")}
