@@ -115,7 +115,17 @@ func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 	i := slices.IndexFunc(l.head, func(p part) bool { return p.Name == partHistory })
 	if i >= 0 {
 		n.Tokens = l.head[i].Tokens
-		countPages(&n, named(l.head[i].Pages, b.Window.Pages))
+		for _, p := range named(l.head[i].Pages, b.Window.Pages) {
+			f := p.Forms[p.Tier]
+			n.Pages++
+			n.Messages += p.Messages
+			n.Original += p.Original
+			n.Raw += f.Raw
+			n.Summarized += f.Summarized
+			n.References += f.References
+			n.Omitted += f.Omitted
+			n.UserTokens += f.UserTokens
+		}
 	}
 	if n.LeftOut = e.PagesOut; e.ID == b.Turn.ID {
 		n.LeftOut = b.Window.PagesBefore - n.Pages
@@ -132,21 +142,6 @@ func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 		}
 	})
 	return &n
-}
-
-func countPages(n *core.HistoryCount, pages []core.Page) {
-	for i := range pages {
-		p := &pages[i]
-		f := p.Forms[p.Tier]
-		n.Pages++
-		n.Messages += p.Messages
-		n.Original += p.Original
-		n.Raw += f.Raw
-		n.Summarized += f.Summarized
-		n.References += f.References
-		n.Omitted += f.Omitted
-		n.UserTokens += f.UserTokens
-	}
 }
 
 // compressed reports whether old messages were compressed since the epoch began, and the

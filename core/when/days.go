@@ -99,22 +99,11 @@ func (r *reader) near(i int, f *Found) int {
 			}
 		}
 	}
-	for _, c := range []struct {
-		days    int
-		period  Period
-		phrases []string
-	}{
-		{1, AnyTime, []string{"tomorrow", "tmrw", "demain", "morgen"}},
-		{2, AnyTime, []string{"the day after tomorrow", "day after tomorrow", "apres-demain", "apres demain",
-			"ubermorgen"}},
-		{0, Night, []string{"tonight"}}, {0, Morning, []string{"esta manana"}}, {0, Afternoon, []string{"esta tarde"}},
-		{-1, Night, []string{"last night", "anoche"}},
-	} {
-		n := r.any(i, c.phrases...)
-		if n > 0 && (r.word(i) != "morgen" || r.any(i-1, "der", "den", "dem", "guten") == 0) {
-			f.Date, f.Period = Day{Kind: Relative, Days: c.days}, c.period
-			return n + r.partOf(i+n, f)
-		}
+	days, n := valued(r, i, relatives())
+	if n > 0 && (r.word(i) != "morgen" || r.any(i-1, "der", "den", "dem", "guten") == 0) {
+		period, _ := valued(r, i, relativeParts())
+		f.Date, f.Period = Day{Kind: Relative, Days: days}, period
+		return n + r.partOf(i+n, f)
 	}
 	if n := r.any(i, "recently", "lately", "recemment", "neulich", "recientemente"); n > 0 {
 		f.Date = Day{Kind: Lately}
@@ -124,7 +113,7 @@ func (r *reader) near(i int, f *Found) int {
 	if r.ahead {
 		lead = max(lead, r.german(i, "am", "in der"))
 	}
-	n := r.partOf(i+lead, f)
+	n = r.partOf(i+lead, f)
 	if lead == 0 || n == 0 {
 		return 0
 	}

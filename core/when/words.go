@@ -52,6 +52,8 @@ var (
 	adverbs       = table[Unit]("every")
 	selectors     = table[Which]("which")
 	runs          = table[int]("run")
+	relatives     = table[int]("relative") // days
+	relativeParts = table[Period]("part")
 	workday       = table[int]("workday")
 	workdays      = table[int]("workdays")
 	monthlies     = table[int]("monthly")
