@@ -132,7 +132,7 @@ func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
 
 // refusesParameter reports whether the service refused a field, in which case it did nothing.
 func refusesParameter(err error) bool {
-	var refused *apiError
+	var refused *graph.Error
 	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
 }
 
@@ -207,7 +207,7 @@ const (
 )
 
 // classOf classifies an error by its code, or else by the status of the answer.
-func classOf(e *apiError) class {
+func classOf(e *graph.Error) class {
 	switch code := e.Code; {
 	case code == 100 && e.Subcode == 33, code >= 200 && code <= 299:
 		return trouble
@@ -249,7 +249,7 @@ var advices = map[int]string{3: "may_not_send", 10: "may_not_send", 33: "no_numb
 	133016: "not_registered", 131048: "blocked"}
 
 // troubled returns an error of class trouble with advice for the owner.
-func troubled(e *apiError) error {
+func troubled(e *graph.Error) error {
 	key := advices[e.Code]
 	switch {
 	case key == "" && e.Code >= 200 && e.Code <= 299:
@@ -277,7 +277,7 @@ const (
 	notTaken = "WhatsApp does not take this file"
 )
 
-func explain(e *apiError) error {
+func explain(e *graph.Error) error {
 	if words := plain[e.Code]; words != "" {
 		return fmt.Errorf("send to whatsapp: %s: %w", words, e)
 	}
@@ -287,10 +287,10 @@ func explain(e *apiError) error {
 // classify wraps the error of a failed request to send for the retry policy, and stores
 // one that the owner must know for Check.
 func (c *Channel) classify(err error, to core.Address) error {
-	refused, ok := errors.AsType[*apiError](err)
+	refused, ok := errors.AsType[*graph.Error](err)
 	if !ok {
 		err = fmt.Errorf("send to whatsapp: %w", err)
-		if lost, ok := errors.AsType[*netError](err); ok && lost.Left {
+		if lost, ok := errors.AsType[*graph.NetError](err); ok && lost.Left {
 			return &core.Unknown{Err: err}
 		}
 		return err
@@ -316,7 +316,7 @@ func (c *Channel) classify(err error, to core.Address) error {
 }
 
 // inTrouble stores the error for Check, and returns one that pauses all messages.
-func (c *Channel) inTrouble(e *apiError) error {
+func (c *Channel) inTrouble(e *graph.Error) error {
 	err := troubled(e)
 	c.state.refused(err, false)
 	wait := troubleWait

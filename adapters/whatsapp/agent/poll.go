@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 )
@@ -86,7 +87,7 @@ func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
 // step polls once, stores the messages, and then the cursor.
 func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *place) error {
 	var raw json.RawMessage
-	c := call{
+	c := graph.Call{
 		Op: "poll", Method: http.MethodGet, Timeout: a.c.pace.longPoll + 15*time.Second,
 		Path: fmt.Sprintf("updates?offset=%d&limit=%d&timeout=%d", at.cursor, pollLimit, int(a.c.pace.longPoll.Seconds())),
 	}
@@ -145,7 +146,7 @@ func (p *place) admit(got *Updates) error {
 
 // unknownKey reports whether the service refused a key that it does not know.
 func unknownKey(err error) bool {
-	e, ok := errors.AsType[*apiError](err)
+	e, ok := errors.AsType[*graph.Error](err)
 	return ok && (e.HTTP == http.StatusUnauthorized || e.HTTP == http.StatusBadRequest && e.Code == codeGone)
 }
 
@@ -177,7 +178,7 @@ type waits struct {
 func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 	w.next = min(max(2*w.next, w.pace.firstPause), w.pace.lastPause)
 	d := w.next
-	var refused *apiError
+	var refused *graph.Error
 	isRefusal := errors.As(err, &refused)
 	switch {
 	case isRefusal && (refused.HTTP == http.StatusConflict || refused.Code == codeReplace):

@@ -60,7 +60,7 @@ func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Re
 		return core.Receipt{}, err
 	}
 	id, err := a.post(ctx, m)
-	if refused, ok := errors.AsType[*apiError](err); ok && m.Context != nil && refused.Code == codeParameter {
+	if refused, ok := errors.AsType[*graph.Error](err); ok && m.Context != nil && refused.Code == codeParameter {
 		m.Context = nil
 		id, err = a.post(ctx, m)
 	}
@@ -94,8 +94,8 @@ func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 // classify wraps the error of a failed request to send for the retry policy.
 func (a *agent) classify(ctx context.Context, err error) error {
 	err = fmt.Errorf("send to personal agent: %w", err)
-	var refused *apiError
-	var lost *netError
+	var refused *graph.Error
+	var lost *graph.NetError
 	switch {
 	case errors.As(err, &lost) && lost.Left:
 		return &core.Unknown{Err: err}
@@ -214,7 +214,7 @@ func (a *agent) fetch(ctx context.Context, id, digest string, max int64) ([]byte
 
 // gone makes an error permanent if the service refuses the lookup of a file.
 func gone(err error) error {
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.HTTP >= 400 && refused.HTTP < 500 &&
+	if refused, ok := errors.AsType[*graph.Error](err); ok && refused.HTTP >= 400 && refused.HTTP < 500 &&
 		refused.HTTP != http.StatusTooManyRequests {
 		return &core.Permanent{Err: err}
 	}
