@@ -15,31 +15,18 @@ var cueText string
 //go:embed words.txt
 var wordText string
 
-var lists = sync.OnceValue(func() map[string][]string { return text.Lists(wordText) })
-
-// listed returns a function that reports whether a word is in a list of words.txt.
-func listed(name string) func(word string) bool {
-	known := sync.OnceValue(func() map[string]bool {
-		out := map[string]bool{}
-		for _, w := range lists()[name] {
-			out[w] = true
-		}
-		return out
-	})
-	return func(word string) bool { return known()[word] }
-}
-
 var (
-	abbreviations  = listed("abbreviation")
-	conjunctions   = listed("conjunction")
-	foreignWords   = listed("foreign")
-	isCondition    = listed("condition")
-	isDate         = listed("date")
-	isFunctionWord = listed("function")
-	isNumberWord   = listed("number")
-	isOpener       = listed("opener")
-	isUnit         = listed("unit")
-	negations      = listed("negation")
+	abbreviations  = text.Listed(wordText, "abbreviation")
+	conjunctions   = text.Listed(wordText, "conjunction")
+	foreignWords   = text.Listed(wordText, "foreign")
+	isCondition    = text.Listed(wordText, "condition")
+	isDate         = text.Listed(wordText, "date")
+	isFunctionWord = text.Listed(wordText, "function")
+	isNumberWord   = text.Listed(wordText, "number")
+	isOpener       = text.Listed(wordText, "opener")
+	isUnit         = text.Listed(wordText, "unit")
+	negations      = text.Listed(wordText, "negation")
+	denseSigns     = sync.OnceValue(func() []string { return text.Lists(wordText)["sign"] })
 )
 
 // longestCue is the most words of a phrase in cues.txt.

@@ -274,7 +274,7 @@ func (t *tally) name(i int, w *word, letters int) {
 	}
 }
 
-// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana, and the signs of words.txt.
+// dense counts a run of Chinese, Japanese or Korean: foreign names in katakana, and denseSigns.
 func (t *tally) dense(s string) {
 	kana := 0
 	for _, c := range s {
@@ -285,7 +285,7 @@ func (t *tally) dense(s string) {
 	if kana >= 2 {
 		t.names++
 	}
-	for _, sign := range lists()["sign"] {
+	for _, sign := range denseSigns() {
 		if strings.Contains(s, sign) {
 			t.cues += 0.5
 		}

@@ -4,7 +4,6 @@ import (
 	_ "embed" // words.txt
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core/text"
@@ -12,22 +11,6 @@ import (
 
 //go:embed words.txt
 var wordText string
-
-// table returns the words of a kind in words.txt, with their values. It is read at its first use.
-func table[T ~int](kind string) func() map[string]T {
-	return sync.OnceValue(func() map[string]T {
-		out := map[string]T{}
-		for name, words := range text.Lists(wordText) {
-			of, value, _ := strings.Cut(name, " ")
-			for _, w := range words {
-				if of == kind {
-					out[w] = T(atoi(value))
-				}
-			}
-		}
-		return out
-	})
-}
 
 // valued returns the value of the phrase of a table that begins at i, and its number of words.
 func valued[T ~int](r *reader, i int, phrases map[string]T) (value T, n int) {
@@ -40,24 +23,24 @@ func valued[T ~int](r *reader, i int, phrases map[string]T) (value T, n int) {
 }
 
 var (
-	numbers       = table[int]("number")
-	beforeUnit    = table[int]("amount") // numbers only before a unit
-	ordinals      = table[int]("ordinal")
-	units         = table[Unit]("unit")
-	periods       = table[Period]("period")
-	periodPlurals = table[Period]("periods")
-	shortWeekdays = table[time.Weekday]("weekday")
-	measures      = table[int]("measure")
-	spans         = table[int]("span") // minutes
-	adverbs       = table[Unit]("every")
-	selectors     = table[Which]("which")
-	runs          = table[int]("run")
-	relatives     = table[int]("relative") // days
-	relativeParts = table[Period]("part")
-	workday       = table[int]("workday")
-	workdays      = table[int]("workdays")
-	monthlies     = table[int]("monthly")
-	irregulars    = table[int]("irregular")
+	numbers       = text.Valued[int](wordText, "number")
+	beforeUnit    = text.Valued[int](wordText, "amount") // numbers only before a unit
+	ordinals      = text.Valued[int](wordText, "ordinal")
+	units         = text.Valued[Unit](wordText, "unit")
+	periods       = text.Valued[Period](wordText, "period")
+	periodPlurals = text.Valued[Period](wordText, "periods")
+	shortWeekdays = text.Valued[time.Weekday](wordText, "weekday")
+	measures      = text.Valued[int](wordText, "measure")
+	spans         = text.Valued[int](wordText, "span") // minutes
+	adverbs       = text.Valued[Unit](wordText, "every")
+	selectors     = text.Valued[Which](wordText, "which")
+	runs          = text.Valued[int](wordText, "run")
+	relatives     = text.Valued[int](wordText, "relative") // days
+	relativeParts = text.Valued[Period](wordText, "part")
+	workday       = text.Valued[int](wordText, "workday")
+	workdays      = text.Valued[int](wordText, "workdays")
+	monthlies     = text.Valued[int](wordText, "monthly")
+	irregulars    = text.Valued[int](wordText, "irregular")
 )
 
 // Unit is a unit of time.
