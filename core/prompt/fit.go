@@ -28,10 +28,12 @@ func (c *choice) fit() error {
 	if over() > 0 {
 		c.cutHead(c.head, over(), true)
 	}
-	for i, end := 0, 0; i < len(c.all) && over() > 0; i = end {
-		if end = c.groupEnd(i); end < len(c.all) { // never the last one
+	for i := 0; i < len(c.all) && over() > 0; {
+		end := c.groupEnd(i)
+		if end < len(c.all) { // never the last one
 			clear(c.keep[i:end])
 		}
+		i = end
 	}
 	if over() > 0 {
 		return ErrNoRoom
