@@ -56,7 +56,7 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[string]bool, error) {
 	loaded := map[string]bool{}
 	for id, j := range join {
-		_, known := b.c.rooms.get(id)
+		_, known := b.c.rooms.Get(id)
 		if known && arrives(b.c.rooms.home, j) && !b.first {
 			b.c.rooms.drop(id) // joined again: the cached state is outdated
 			known = false
@@ -97,7 +97,7 @@ func arrives(h household, j joinedRoom) bool {
 // joined processes the events of a joined room. If loaded, its state was just read, and is newer than the events.
 func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool) error {
 	b.c.rooms.touch(id)
-	r, known := b.c.rooms.get(id)
+	r, known := b.c.rooms.Get(id)
 	if !known {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool
 			return err
 		}
 	}
-	b.c.rooms.put(r)
+	b.c.rooms.Set(r.id, r)
 	b.settle(ctx, r, events)
 	b.receipts(r, j.Ephemeral.Events)
 	return nil
@@ -268,7 +268,7 @@ func (b *batch) departure(ctx context.Context, r room, e event) {
 
 // left processes that the account is no longer in a room.
 func (b *batch) left(ctx context.Context, id string, j joinedRoom) error {
-	r, known := b.c.rooms.get(id)
+	r, known := b.c.rooms.Get(id)
 	if !known {
 		who, err := b.c.kept(ctx, keyWho+id)
 		if err != nil {

@@ -110,7 +110,7 @@ func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.F
 	kinds := map[kind]int{}
 	portals := map[string]int{}
 	for _, id := range joined {
-		r, _ := c.rooms.get(id)
+		r, _ := c.rooms.Get(id)
 		k := r.kind(c.rooms.home)
 		kinds[k]++
 		if p, ok := r.portal(); ok && k == kindPortal {

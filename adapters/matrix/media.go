@@ -89,8 +89,11 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 		return nil, "", fmt.Errorf("fetch matrix file: %w", err)
 	}
 	if keys != nil {
-		if data, err = decryptFile(keys, data); err != nil {
-			return nil, "", err
+		if err = keys.PrepareForDecryption(); err == nil {
+			err = keys.DecryptInPlace(data)
+		}
+		if err != nil {
+			return nil, "", &core.Permanent{Err: fmt.Errorf("decrypt matrix file: %w", err)}
 		}
 	}
 	return data, http.DetectContentType(data), nil
@@ -109,16 +112,6 @@ func readReference(ref string) (address string, keys *attachment.EncryptedFile, 
 		return "", nil, &core.Permanent{Err: errors.New("fetch matrix file: it has no mxc address")}
 	}
 	return ref, keys, nil
-}
-
-func decryptFile(keys *attachment.EncryptedFile, data []byte) ([]byte, error) {
-	if err := keys.PrepareForDecryption(); err != nil {
-		return nil, &core.Permanent{Err: fmt.Errorf("decrypt matrix file: %w", err)}
-	}
-	if err := keys.DecryptInPlace(data); err != nil {
-		return nil, &core.Permanent{Err: fmt.Errorf("decrypt matrix file: %w", err)}
-	}
-	return data, nil
 }
 
 // download gets a file from the present endpoint, or else from that of older servers.

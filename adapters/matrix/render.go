@@ -174,37 +174,28 @@ func (w *htmlWriter) unbreak() {
 	}
 }
 
+// elements are the names of those of spans.
+var elements = map[core.SpanKind]string{core.SpanBold: "strong", core.SpanItalic: "em", core.SpanStrike: "del",
+	core.SpanCode: "code", core.SpanQuote: "blockquote", core.SpanHeading: "h4"}
+
 // tags returns the tags of a span, and whether it is a block on lines of its own.
 func (w *htmlWriter) tags(s core.Span) (open, shut string, block bool) {
-	switch s.Kind {
-	case core.SpanBold:
-		return "<strong>", "</strong>", false
-	case core.SpanItalic:
-		return "<em>", "</em>", false
-	case core.SpanStrike:
-		return "<del>", "</del>", false
-	case core.SpanSpoiler:
+	switch {
+	case s.Kind == core.SpanSpoiler:
 		return "<span data-mx-spoiler>", "</span>", false
-	case core.SpanCode:
-		return "<code>", "</code>", false
-	case core.SpanPre:
-		if s.Value != "" {
-			return `<pre><code class="language-` + html.EscapeString(s.Value) + `">`, "</code></pre>", true
-		}
+	case s.Kind == core.SpanPre && s.Value != "":
+		return `<pre><code class="language-` + html.EscapeString(s.Value) + `">`, "</code></pre>", true
+	case s.Kind == core.SpanPre:
 		return "<pre><code>", "</code></pre>", true
-	case core.SpanQuote:
-		return "<blockquote>", "</blockquote>", true
-	case core.SpanHeading:
-		if w.bridged {
-			return "<strong>", "</strong>", false
-		}
-		return "<h4>", "</h4>", true
-	case core.SpanLink:
-		if linkable(s.Value) {
-			return `<a href="` + html.EscapeString(s.Value) + `">`, "</a>", false
-		}
+	case s.Kind == core.SpanLink && linkable(s.Value):
+		return `<a href="` + html.EscapeString(s.Value) + `">`, "</a>", false
+	case s.Kind == core.SpanHeading && w.bridged:
+		s.Kind = core.SpanBold
+	case elements[s.Kind] == "":
+		return "", "", false
 	}
-	return "", "", false
+	name := elements[s.Kind]
+	return "<" + name + ">", "</" + name + ">", s.Kind == core.SpanQuote || s.Kind == core.SpanHeading
 }
 
 func linkable(address string) bool {

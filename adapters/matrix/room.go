@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
+	"go.mau.fi/util/exsync"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
@@ -278,56 +278,28 @@ func plainID(s string) string {
 	}, s)
 }
 
+// rooms caches rooms by their ids.
 type rooms struct {
-	home household
-
-	mu     sync.Mutex
-	have   map[string]room
-	change map[string]int // counts changes by the sync, by room
+	*exsync.Map[string, room]
+	home   household
+	change *exsync.Map[string, *int] // another pointer after each change by the sync
 }
 
 func newRooms(h household) *rooms {
-	return &rooms{home: h, have: map[string]room{}, change: map[string]int{}}
-}
-
-func (rs *rooms) get(id string) (room, bool) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	r, ok := rs.have[id]
-	return r, ok
-}
-
-func (rs *rooms) put(r room) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	rs.have[r.id] = r
+	return &rooms{exsync.NewMap[string, room](), h, exsync.NewMap[string, *int]()}
 }
 
 func (rs *rooms) drop(id string) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	delete(rs.have, id)
-	rs.change[id]++
+	rs.touch(id)
+	rs.Delete(id)
 }
 
-func (rs *rooms) touch(id string) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	rs.change[id]++
-}
-
-func (rs *rooms) changes(id string) int {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.change[id]
-}
+func (rs *rooms) touch(id string) { rs.change.Set(id, new(int)) }
 
 // with returns the newest direct chat with the person at a, other than not.
 func (rs *rooms) with(a core.Address, not string) (room, bool) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
 	var found []room
-	for id, r := range rs.have {
+	for id, r := range rs.CopyData() {
 		if p, ok := r.person(rs.home); ok && p == a && id != not && r.successor == "" {
 			found = append(found, r)
 		}
@@ -341,17 +313,17 @@ func (rs *rooms) with(a core.Address, not string) (room, bool) {
 
 // load returns a room, and reads its state unless it is cached. A room to which the account has no access is kindGone.
 func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) {
-	if r, ok := rs.get(id); ok {
+	if r, ok := rs.Get(id); ok {
 		return r, nil
 	}
 	for range 3 {
-		before := rs.changes(id)
+		before := rs.change.GetDefault(id, nil)
 		r, err := rs.read(ctx, s, id)
 		if err != nil {
 			return room{}, err
 		}
-		if rs.changes(id) == before {
-			rs.put(r)
+		if rs.change.GetDefault(id, nil) == before {
+			rs.Set(id, r)
 			return r, nil
 		}
 	}

@@ -222,7 +222,7 @@ func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room
 	if err != nil {
 		return room{}, fmt.Errorf("look for a room: %w", err)
 	}
-	unread := slices.DeleteFunc(joined, func(id string) bool { _, ok := c.rooms.get(id); return ok })
+	unread := slices.DeleteFunc(joined, func(id string) bool { _, ok := c.rooms.Get(id); return ok })
 	if err := c.rooms.loadAll(ctx, s, unread); err != nil {
 		return room{}, err
 	}

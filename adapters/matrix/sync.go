@@ -247,7 +247,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 // their sender before. Strangers do not learn that they were read.
 func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 	for _, id := range slices.Sorted(maps.Keys(b.read)) {
-		r, _ := c.rooms.get(id)
+		r, _ := c.rooms.Get(id)
 		who, ok := r.person(c.rooms.home)
 		if !ok || !c.hasSpokenTo(ctx, who) {
 			continue

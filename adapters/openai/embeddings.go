@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"math"
 	"net/http"
 
 	"github.com/everthread/everthread/core"
@@ -131,10 +130,7 @@ func encode(v []float32, format string) any {
 	if format != "base64" {
 		return v
 	}
-	out := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
-	}
+	out, _ := binary.Append(nil, binary.LittleEndian, v) // numbers always have a size
 	return base64.StdEncoding.EncodeToString(out)
 }
 

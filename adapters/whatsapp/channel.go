@@ -140,12 +140,6 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 1 << 20
 
-type (
-	apiError = graph.Error
-	netError = graph.NetError
-	call     = graph.Call
-)
-
 func newAPI(c Config, client *http.Client) *graph.API {
 	a := graph.New(strings.TrimRight(c.APIURL, "/")+"/"+c.APIVersion, string(c.AccessToken), client, maxAnswer)
 	a.CDN = true

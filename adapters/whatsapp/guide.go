@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/words"
@@ -67,9 +68,10 @@ func (c *Config) ask(ctx context.Context, h channel.Host, w *wording) error {
 	}
 	a := newAPI(*c, h.Client(c.APIURL))
 	path := url.PathEscape(c.PhoneNumberID) + "?fields=id"
-	_, err := a.Do(ctx, call{Op: "look up the number", Method: http.MethodGet, Path: path, Timeout: callTimeout}, nil)
-	var refused *apiError
-	var away *netError
+	_, err := a.Do(ctx, graph.Call{Op: "look up the number", Method: http.MethodGet, Path: path,
+		Timeout: callTimeout}, nil)
+	var refused *graph.Error
+	var away *graph.NetError
 	switch {
 	case errors.As(err, &refused):
 		return &channel.Fault{Text: w.NotFound, Detail: fmt.Sprintf("%d %s", refused.HTTP, http.StatusText(refused.HTTP)),

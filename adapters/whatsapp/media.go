@@ -60,7 +60,7 @@ func (c *Channel) fetch(ctx context.Context, id, digest string, max int64) ([]by
 
 // gone makes an error permanent if it means that the file does not exist.
 func gone(err error) error {
-	if refused, ok := errors.AsType[*apiError](err); ok &&
+	if refused, ok := errors.AsType[*graph.Error](err); ok &&
 		(refused.HTTP == http.StatusNotFound || refused.Code == 100 || refused.Code == 131052) {
 		return &core.Permanent{Err: err}
 	}

@@ -15,10 +15,10 @@ import (
 // reading is the content of a webhook's body.
 type reading struct {
 	in        []core.Inbound
-	settled   []string    // wamids of sent messages that were delivered or failed
-	delivered bool        // one of them was delivered
-	errs      []*apiError // errors of messages or of the account
-	fields    []string    // fields of changes that are not messages
+	settled   []string       // wamids of sent messages that were delivered or failed
+	delivered bool           // one of them was delivered
+	errs      []*graph.Error // errors of messages or of the account
+	fields    []string       // fields of changes that are not messages
 }
 
 type reader struct {
@@ -81,7 +81,7 @@ func (r *reader) value(raw json.RawMessage) {
 
 func (r *reader) note(errs []graph.Described) {
 	for _, e := range errs {
-		r.errs = append(r.errs, &apiError{Code: e.Code, Subcode: e.Subcode, Text: clean(e.Text())})
+		r.errs = append(r.errs, &graph.Error{Code: e.Code, Subcode: e.Subcode, Text: clean(e.Text())})
 	}
 }
 
@@ -303,7 +303,7 @@ func fate(errs []graph.Described) (core.DeliveryState, string) {
 	if len(errs) == 0 {
 		return core.DeliveryFailed, "whatsapp did not deliver it and does not say why"
 	}
-	e := &apiError{Code: errs[0].Code, Subcode: errs[0].Subcode, Text: clean(errs[0].Text())}
+	e := &graph.Error{Code: errs[0].Code, Subcode: errs[0].Subcode, Text: clean(errs[0].Text())}
 	words := strings.TrimPrefix(explain(e).Error(), "send to ")
 	switch classOf(e) {
 	case away, trouble:

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 )
@@ -23,7 +24,7 @@ func TestPartsAlwaysFit(t *testing.T) {
 		for _, part := range markup.Split(markup.Parse(md), c.MaxText, c.Length) {
 			p := part.Part()
 			p.Text += "\n\n(may be a repeat)"
-			got, err := render(p, maxBody)
+			got, err := graph.Render("whatsapp", p, maxBody)
 			if err != nil || markup.UTF16Len(got) > maxBody {
 				t.Fatalf("%d units: %v", markup.UTF16Len(got), err)
 			}
@@ -34,7 +35,7 @@ func TestPartsAlwaysFit(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", " \n", strings.Repeat("x", maxBody+1), strings.Repeat("🙂", maxBody/2+1)} {
-		if _, err := render(core.Part{Text: text}, maxBody); classOfError(err, nil) != "permanent" {
+		if _, err := graph.Render("whatsapp", core.Part{Text: text}, maxBody); classOfError(err, nil) != "permanent" {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
 	}

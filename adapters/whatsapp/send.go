@@ -1,7 +1,6 @@
 package whatsapp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +77,7 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	if p.Attachment != nil {
 		return c.attach(ctx, m, to, p)
 	}
-	body, err := render(p, maxBody)
+	body, err := graph.Render("whatsapp", p, maxBody)
 	if err != nil {
 		return err
 	}
@@ -89,9 +88,6 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	m.Say(body)
 	return nil
 }
-
-// render returns p as the text of a message (graph.Render).
-func render(p core.Part, max int) (string, error) { return graph.Render("whatsapp", p, max) }
 
 // Limits of messages with reply buttons. Without buttons the text says what to write.
 const (
@@ -136,7 +132,7 @@ func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
 
 // refusesParameter reports whether the service refused a field, in which case it did nothing.
 func refusesParameter(err error) bool {
-	var refused *apiError
+	var refused *graph.Error
 	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
 }
 
@@ -148,18 +144,9 @@ func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) erro
 	if !strings.HasPrefix(event, "wamid.") {
 		return nil
 	}
-	req, err := graph.Post("show typing", c.opts.PhoneNumberID+"/messages", callTimeout, map[string]any{
-		"messaging_product": "whatsapp", "status": "read", "message_id": event,
-		"typing_indicator": map[string]string{"type": "text"},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = c.api.Do(ctx, req, nil)
-	return err
+	return c.api.MarkRead(ctx, "show typing", c.opts.PhoneNumberID+"/messages", callTimeout, event, true)
 }
 
-// waitingPayload is the payload of the template's button.
 const waitingPayload = "everthread:waiting"
 
 // Reopen sends the template of the options, with today's date as its parameter. A press of its button is core.InAsked.
@@ -180,14 +167,11 @@ func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (co
 
 func summaryTemplate(name, code, date string) object {
 	return object{"name": name, "language": object{"policy": "deterministic", "code": code}, "components": []object{
-		{"type": "body", "parameters": []object{{"type": "text", "text": oneLine(date)}}},
+		{"type": "body", "parameters": []object{{"type": "text", "text": date}}},
 		{"type": "button", "sub_type": "quick_reply", "index": "0",
 			"parameters": []object{{"type": "payload", "payload": waitingPayload}}},
 	}}
 }
-
-// oneLine returns s as a valid parameter: no line breaks, tabs or runs of blanks, and not empty.
-func oneLine(s string) string { return cmp.Or(strings.Join(strings.Fields(s), " "), "-") }
 
 // dateInWords returns the date of t in the language of a template. Languages without a catalogue get the ISO form.
 func dateInWords(code string, t time.Time) string {
@@ -223,7 +207,7 @@ const (
 )
 
 // classOf classifies an error by its code, or else by the status of the answer.
-func classOf(e *apiError) class {
+func classOf(e *graph.Error) class {
 	switch code := e.Code; {
 	case code == 100 && e.Subcode == 33, code >= 200 && code <= 299:
 		return trouble
@@ -265,7 +249,7 @@ var advices = map[int]string{3: "may_not_send", 10: "may_not_send", 33: "no_numb
 	133016: "not_registered", 131048: "blocked"}
 
 // troubled returns an error of class trouble with advice for the owner.
-func troubled(e *apiError) error {
+func troubled(e *graph.Error) error {
 	key := advices[e.Code]
 	switch {
 	case key == "" && e.Code >= 200 && e.Code <= 299:
@@ -293,7 +277,7 @@ const (
 	notTaken = "WhatsApp does not take this file"
 )
 
-func explain(e *apiError) error {
+func explain(e *graph.Error) error {
 	if words := plain[e.Code]; words != "" {
 		return fmt.Errorf("send to whatsapp: %s: %w", words, e)
 	}
@@ -303,10 +287,10 @@ func explain(e *apiError) error {
 // classify wraps the error of a failed request to send for the retry policy, and stores
 // one that the owner must know for Check.
 func (c *Channel) classify(err error, to core.Address) error {
-	refused, ok := errors.AsType[*apiError](err)
+	refused, ok := errors.AsType[*graph.Error](err)
 	if !ok {
 		err = fmt.Errorf("send to whatsapp: %w", err)
-		if lost, ok := errors.AsType[*netError](err); ok && lost.Left {
+		if lost, ok := errors.AsType[*graph.NetError](err); ok && lost.Left {
 			return &core.Unknown{Err: err}
 		}
 		return err
@@ -332,7 +316,7 @@ func (c *Channel) classify(err error, to core.Address) error {
 }
 
 // inTrouble stores the error for Check, and returns one that pauses all messages.
-func (c *Channel) inTrouble(e *apiError) error {
+func (c *Channel) inTrouble(e *graph.Error) error {
 	err := troubled(e)
 	c.state.refused(err, false)
 	wait := troubleWait

@@ -181,7 +181,7 @@ func (c *Channel) watch(ctx context.Context) {
 		}
 		c.noteLook(err)
 		pause := watchEvery
-		if _, ok := errors.AsType[*netError](err); ok {
+		if _, ok := errors.AsType[*graph.NetError](err); ok {
 			pause, retry = retry, min(2*retry, lastRetry)
 		} else {
 			retry = firstRetry
@@ -223,7 +223,7 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
 	answer, err := c.get(ctx, "look up the number", c.opts.PhoneNumberID+"?"+fields.Encode(), &n)
 	clock, _ := http.ParseTime(answer.Header.Get("Date"))
-	if refused, ok := errors.AsType[*apiError](err); ok && classOf(refused) == trouble {
+	if refused, ok := errors.AsType[*graph.Error](err); ok && classOf(refused) == trouble {
 		return n, clock, troubled(refused)
 	}
 	if err != nil {
@@ -251,7 +251,7 @@ func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 }
 
 func (c *Channel) get(ctx context.Context, op, path string, result any) (graph.Answer, error) {
-	return c.api.Do(ctx, call{Op: op, Method: http.MethodGet, Path: path, Timeout: callTimeout}, result)
+	return c.api.Do(ctx, graph.Call{Op: op, Method: http.MethodGet, Path: path, Timeout: callTimeout}, result)
 }
 
 func (t tokenInfo) accounts() []string {

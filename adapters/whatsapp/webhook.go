@@ -179,10 +179,24 @@ type message struct {
 	Text        *struct{ Body string } `json:"text"`
 	Location    *location              `json:"location"`
 	Contacts    []card                 `json:"contacts"`
-	Interactive *interactive           `json:"interactive"`
-	Button      *button                `json:"button"`
-	Reaction    *reaction              `json:"reaction"`
-	System      *system                `json:"system"`
+	Interactive *struct {
+		Type        string  `json:"type"`
+		ButtonReply *choice `json:"button_reply"`
+		ListReply   *choice `json:"list_reply"`
+	} `json:"interactive"`
+	Button *struct {
+		Payload string `json:"payload"`
+		Text    string `json:"text"`
+	} `json:"button"`
+	Reaction *struct {
+		MessageID string `json:"message_id"`
+		Emoji     string `json:"emoji"` // absent: taken away
+	} `json:"reaction"`
+	System *struct {
+		Type   string `json:"type"`
+		WaID   string `json:"wa_id"`
+		UserID string `json:"user_id"`
+	} `json:"system"`
 	Unsupported *struct {
 		Type string `json:"type"`
 	} `json:"unsupported"`
@@ -219,28 +233,6 @@ type card struct {
 type choice struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
-}
-
-type interactive struct {
-	Type        string  `json:"type"`
-	ButtonReply *choice `json:"button_reply"`
-	ListReply   *choice `json:"list_reply"`
-}
-
-type button struct {
-	Payload string `json:"payload"`
-	Text    string `json:"text"`
-}
-
-type reaction struct {
-	MessageID string `json:"message_id"`
-	Emoji     string `json:"emoji"` // absent: taken away
-}
-
-type system struct {
-	Type   string `json:"type"`
-	WaID   string `json:"wa_id"`
-	UserID string `json:"user_id"`
 }
 
 type status struct {

@@ -79,14 +79,12 @@ type Commands struct {
 	list []command
 }
 
-// command is one command, with the capability that it needs.
 type command struct {
 	name  string
 	needs core.Capability
 	run   func(ctx context.Context, r *request) (core.Outcome, error)
 }
 
-// owners reports whether the command is for the owner only.
 func (c command) owners() bool { return c.needs == core.CanAdmin }
 
 // New returns the commands.

@@ -40,15 +40,23 @@ func (c *Commands) label(r *request, s string) (string, bool) {
 
 // showDay answers with a day's summary and its number of messages.
 func (c *Commands) showDay(ctx context.Context, r *request, label string) (core.Outcome, error) {
+	return c.onDay(ctx, r, label, func(g core.Segment) (core.Outcome, error) {
+		text, err := c.summaryText(ctx, r, g)
+		return core.Outcome{Text: text}, err
+	})
+}
+
+// onDay answers about a day, or that it has no messages.
+func (c *Commands) onDay(ctx context.Context, r *request, label string,
+	about func(g core.Segment) (core.Outcome, error)) (core.Outcome, error) {
 	g, err := c.Store.Day(ctx, r.user.ID, label)
-	if missing(err) {
+	switch {
+	case missing(err):
 		return c.noDay(ctx, r, label)
-	}
-	if err != nil {
+	case err != nil:
 		return core.Outcome{}, err
 	}
-	text, err := c.summaryText(ctx, r, g)
-	return core.Outcome{Text: text}, err
+	return about(g)
 }
 
 // summaryText returns a day's summary with its title, or why there is none.
@@ -158,15 +166,10 @@ func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error
 			return r.sayf(r.words.BadDate, "`/summary "+r.words.Args["day"]+"`"), nil
 		}
 	}
-	g, err := c.Store.Day(ctx, r.user.ID, label)
-	if missing(err) {
-		return c.noDay(ctx, r, label)
-	}
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	text, err := c.renewed(ctx, r, g)
-	return core.Outcome{Text: text, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: r.now}}}, err
+	return c.onDay(ctx, r, label, func(g core.Segment) (core.Outcome, error) {
+		text, err := c.renewed(ctx, r, g)
+		return core.Outcome{Text: text, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: r.now}}}, err
+	})
 }
 
 // renewed returns the text that a summary is being written, with the current one.
@@ -213,30 +216,25 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 	if !ok {
 		return r.sayf(r.words.BadDate, r.usage("forget")), nil
 	}
-	g, err := c.Store.Day(ctx, r.user.ID, label)
-	if missing(err) {
-		return c.noDay(ctx, r, label)
-	}
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	all, shown, err := c.left(ctx, g)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	name := c.name(r, label)
-	if len(all) == 0 {
-		return r.sayf(r.words.ForgetNothing, name), nil
-	}
-	n := r.words.Messages.Of(shown)
-	if !sure {
-		return r.sayf(r.words.ForgetAsk, name, n, label), nil
-	}
-	out := r.sayf(r.words.ForgottenDay, name, n)
-	for _, m := range all {
-		out.Effects = append(out.Effects, core.Redact{Message: m, At: r.now})
-	}
-	return out, nil
+	return c.onDay(ctx, r, label, func(g core.Segment) (core.Outcome, error) {
+		all, shown, err := c.left(ctx, g)
+		if err != nil {
+			return core.Outcome{}, err
+		}
+		name := c.name(r, label)
+		if len(all) == 0 {
+			return r.sayf(r.words.ForgetNothing, name), nil
+		}
+		n := r.words.Messages.Of(shown)
+		if !sure {
+			return r.sayf(r.words.ForgetAsk, name, n, label), nil
+		}
+		out := r.sayf(r.words.ForgottenDay, name, n)
+		for _, m := range all {
+			out.Effects = append(out.Effects, core.Redact{Message: m, At: r.now})
+		}
+		return out, nil
+	})
 }
 
 // confirmed removes a yes from the end of an argument.

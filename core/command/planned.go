@@ -189,7 +189,6 @@ func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) 
 	return r.endPlanned(lines, len(list), fmt.Sprintf(r.words.TasksMore, list[0].ID)), nil
 }
 
-// lastRun returns the result of a task's last run.
 func (c *Commands) lastRun(r *request, k core.Task) string {
 	if k.Last.Due.IsZero() {
 		return ""

@@ -110,7 +110,6 @@ func no(t *typed) []string  { return t.No }
 // taken holds the texts for undoing the creation, or the end, of an object.
 type taken struct{ Made, Ended string } // text
 
-// say returns the texts of commands in a language.
 var say = words.In[texts]("command")
 
 // texts are the answers of commands in one language. Comments list the arguments of their formats, in order.

@@ -2,7 +2,7 @@ package command
 
 import (
 	"cmp"
-	_ "embed" // zones.txt
+	_ "embed" // zones.txt, cities.txt
 	"slices"
 	"strings"
 	"sync"
@@ -16,29 +16,10 @@ import (
 //go:embed zones.txt
 var zoneNames string
 
-// cities maps cities without a zone of their name, folded, to their zones.
-var cities = map[string]string{
-	"abu dhabi": "Asia/Dubai", "ankara": "Europe/Istanbul", "antwerp": "Europe/Brussels", "atlanta": "America/New_York",
-	"austin": "America/Chicago", "bangalore": "Asia/Kolkata", "barcelona": "Europe/Madrid", "basel": "Europe/Zurich",
-	"beijing": "Asia/Shanghai", "bern": "Europe/Zurich", "bordeaux": "Europe/Paris", "boston": "America/New_York",
-	"brasilia": "America/Sao_Paulo", "calgary": "America/Edmonton", "canberra": "Australia/Sydney",
-	"cape town": "Africa/Johannesburg", "cologne": "Europe/Berlin", "dallas": "America/Chicago", "delhi": "Asia/Kolkata",
-	"edinburgh": "Europe/London", "florence": "Europe/Rome", "frankfurt": "Europe/Berlin", "geneva": "Europe/Zurich",
-	"geneve": "Europe/Zurich", "glasgow": "Europe/London", "gothenburg": "Europe/Stockholm", "hamburg": "Europe/Berlin",
-	"hanoi": "Asia/Ho_Chi_Minh", "houston": "America/Chicago", "hyderabad": "Asia/Kolkata", "islamabad": "Asia/Karachi",
-	"krakow": "Europe/Warsaw", "kyoto": "Asia/Tokyo", "las vegas": "America/Los_Angeles", "lausanne": "Europe/Zurich",
-	"liege": "Europe/Brussels", "lille": "Europe/Paris", "londres": "Europe/London", "lyon": "Europe/Paris",
-	"manchester": "Europe/London", "marseille": "Europe/Paris", "miami": "America/New_York", "milan": "Europe/Rome",
-	"montpellier": "Europe/Paris", "mumbai": "Asia/Kolkata", "munich": "Europe/Berlin", "nantes": "Europe/Paris",
-	"naples": "Europe/Rome", "new delhi": "Asia/Kolkata", "nice": "Europe/Paris", "osaka": "Asia/Tokyo",
-	"ottawa": "America/Toronto", "philadelphia": "America/New_York", "porto": "Europe/Lisbon",
-	"portland": "America/Los_Angeles", "quebec": "America/Toronto", "rabat": "Africa/Casablanca", "rennes": "Europe/Paris",
-	"rio de janeiro": "America/Sao_Paulo", "salzburg": "Europe/Vienna", "san diego": "America/Los_Angeles",
-	"san francisco": "America/Los_Angeles", "seattle": "America/Los_Angeles", "seville": "Europe/Madrid",
-	"shenzhen": "Asia/Shanghai", "strasbourg": "Europe/Paris", "stuttgart": "Europe/Berlin", "tel aviv": "Asia/Jerusalem",
-	"the hague": "Europe/Amsterdam", "toulouse": "Europe/Paris", "turin": "Europe/Rome", "valencia": "Europe/Madrid",
-	"venice": "Europe/Rome", "washington": "America/New_York", "wellington": "Pacific/Auckland",
-}
+// cityNames holds the cities without a zone of their name, by their zones.
+//
+//go:embed cities.txt
+var cityNames string
 
 // zoneKeys maps every way to write a zone, folded, to the zones that it means: full names, their last parts and cities.
 var zoneKeys = sync.OnceValue(func() map[string][]string {
@@ -54,8 +35,10 @@ var zoneKeys = sync.OnceValue(func() map[string][]string {
 	for _, zone := range Zones() {
 		add(zoneKey(zone[strings.LastIndexByte(zone, '/')+1:]), zone)
 	}
-	for city, zone := range cities {
-		add(city, zone)
+	for zone, cities := range text.Lists(cityNames) {
+		for _, city := range cities {
+			add(city, zone)
+		}
 	}
 	return out
 })

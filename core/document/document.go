@@ -163,9 +163,17 @@ func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page)
 }
 
 func readKind(ctx context.Context, kind string, src Source, data []byte, s *sink) error {
-	readers := map[string]func([]byte, *sink) error{DOCX: readDOCX, PPTX: readPPTX, XLSX: readXLSX, ODT: readODF,
-		ODS: readODF, ODP: readODF, EPUB: readEPUB, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown, Text: readText,
-		Code: readText, PDF: func(data []byte, s *sink) error { return readPDF(ctx, data, src.Cache, s) }}
+	zipped := map[string]func(*archive, *sink) error{DOCX: readDOCX, PPTX: readPPTX, ODT: readODF, ODS: readODF,
+		ODP: readODF, EPUB: readEPUB}
+	if read := zipped[kind]; read != nil {
+		a, err := openArchive(data)
+		if err != nil {
+			return err
+		}
+		return read(a, s)
+	}
+	readers := map[string]func([]byte, *sink) error{XLSX: readXLSX, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown,
+		Text: readText, Code: readText, PDF: func(data []byte, s *sink) error { return readPDF(ctx, data, src.Cache, s) }}
 	if read := readers[kind]; read != nil {
 		return read(data, s)
 	}

@@ -46,7 +46,6 @@ type web struct {
 	gap    bool        // white space is pending
 }
 
-// webText returns the title and the text of HTML.
 func webText(source string) (title, text string, err error) {
 	z := html.NewTokenizer(bytes.NewReader([]byte(source)))
 	z.SetMaxBuf(4 << 20)
@@ -158,11 +157,7 @@ func (w *web) text(data string) {
 const maxChapter = 8 << 20
 
 // readEPUB reads the chapters of a book in reading order.
-func readEPUB(data []byte, s *sink) error {
-	a, err := openArchive(data)
-	if err != nil {
-		return err
-	}
+func readEPUB(a *archive, s *sink) error {
 	if a.files["META-INF/rights.xml"] != nil { // the shop's copy protection
 		return &Fault{Problem: core.DocumentEncrypted}
 	}

@@ -10,13 +10,9 @@ import (
 )
 
 // readODF reads an OpenDocument text, spreadsheet or presentation.
-func readODF(data []byte, s *sink) error {
-	a, err := openArchive(data)
-	if err != nil {
-		return err
-	}
+func readODF(a *archive, s *sink) error {
 	locked := false
-	err = a.begun("META-INF/manifest.xml", func(e xml.StartElement) {
+	err := a.begun("META-INF/manifest.xml", func(e xml.StartElement) {
 		locked = locked || e.Name.Local == "encryption-data"
 	})
 	if err != nil && !errors.Is(err, errPart) {

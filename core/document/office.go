@@ -101,11 +101,7 @@ func (p *prose) take() string {
 
 // readDOCX reads a Word document. Its pages are those of the last rendering before it was
 // saved, or else of about pageSize.
-func readDOCX(data []byte, s *sink) error {
-	a, err := openArchive(data)
-	if err != nil {
-		return err
-	}
+func readDOCX(a *archive, s *sink) error {
 	w := word{sink: s}
 	if err := a.elements("word/document.xml", w.token); err != nil {
 		return err
@@ -173,11 +169,7 @@ func (w *word) turn() error {
 }
 
 // readPPTX reads the slides of a presentation in their order, with their notes.
-func readPPTX(data []byte, s *sink) error {
-	a, err := openArchive(data)
-	if err != nil {
-		return err
-	}
+func readPPTX(a *archive, s *sink) error {
 	named, err := a.relations("ppt/presentation.xml")
 	if err != nil {
 		return err

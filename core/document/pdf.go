@@ -38,7 +38,6 @@ func openPDFium(ctx context.Context, cache string, memory int64) (pdfium.Pool, e
 		FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard})
 }
 
-// readPDF reads the pages of a PDF.
 func readPDF(ctx context.Context, data []byte, cache string, s *sink) error {
 	pool, err := openPDFium(ctx, cache, s.limits.Memory-reserved)
 	if err != nil {

@@ -192,7 +192,6 @@ type head struct {
 	buf bytes.Buffer
 }
 
-// Write keeps the first bytes.
 func (h *head) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,7 +199,6 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns it on one line.
 func (h *head) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

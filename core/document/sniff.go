@@ -157,8 +157,7 @@ func utf16(s string) []byte {
 	return out
 }
 
-// textual reports whether data is text in a supported encoding: UTF-8, UTF-16 with a
-// mark, or one with single bytes.
+// textual reports whether data is text in a supported encoding: UTF-8, UTF-16 with a mark, or one with single bytes.
 func textual(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xFF, 0xFE}) || bytes.HasPrefix(data, []byte{0xFE, 0xFF}) {
 		return true

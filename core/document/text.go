@@ -23,11 +23,9 @@ func decoded(data []byte, media string) string {
 	return strings.ToValidUTF8(string(data), "\uFFFD")
 }
 
-// readText reads plain text.
 func readText(data []byte, s *sink) error { return s.flow("", decoded(data, "text/plain")) }
 
-// readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of
-// a page is its first heading.
+// readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of a page is its first heading.
 func readMarkdown(data []byte, s *sink) error {
 	var page strings.Builder
 	title, next := "", ""
@@ -96,7 +94,6 @@ type table struct {
 	rows  int // in all
 }
 
-// add adds a row.
 func (t *table) add(cells []string) error {
 	line := row(cells)
 	if line == "" {

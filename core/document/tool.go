@@ -42,7 +42,6 @@ type input struct {
 // reference is a FileRef that models also write as a number.
 type reference string
 
-// UnmarshalJSON reads a string or a number.
 func (r *reference) UnmarshalJSON(data []byte) error {
 	*r = reference(strings.Trim(string(data), `"`))
 	return nil
@@ -60,14 +59,12 @@ type output struct {
 	Note       string         `json:"note,omitempty"`
 }
 
-// pageView is a page in an output.
 type pageView struct {
 	Page  int    `json:"page"`
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text"`
 }
 
-// use returns pages of a file.
 func (t readTool) use(ctx context.Context, use core.ToolUse, in input) (core.ToolResult, error) {
 	ref, ok := core.ParseFileRef(string(in.Attachment))
 	if !ok {

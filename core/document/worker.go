@@ -79,8 +79,7 @@ func (w *Worker) read(ctx context.Context, j *core.Job) error {
 	return err
 }
 
-// pages reads a file and stores its pages in batches. A fault of the file is in the
-// result, not an error.
+// pages reads a file and stores its pages in batches. A fault of the file is in the result, not an error.
 func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a core.Attachment) (*core.Document, error) {
 	config, err := w.Embed.Name(ctx, j.User)
 	if err != nil {

@@ -183,8 +183,7 @@ func (r *round) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	return vectors, nil
 }
 
-// store embeds the passages of texts that have their vectors, as many as fit into a
-// batch at a time, and stores both.
+// store embeds the passages of texts that have their vectors, as many as fit into a batch at a time, and stores both.
 func (r *round) store(ctx context.Context, list []wanted) error {
 	for len(list) > 0 {
 		n, passages := 1, list[0].passages
@@ -212,8 +211,7 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 	return nil
 }
 
-// passages returns the vectors of passages. A refused one has no values: its message is
-// found by its words only.
+// passages returns the vectors of passages. A refused one has no values: its message is found by its words only.
 func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.PassageVector, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -45,19 +45,26 @@ type Archive struct {
 
 // Open opens the archive at a path. The caller closes it.
 func Open(file string) (*Archive, error) {
-	info, err := os.Stat(file)
+	a, err := open(file)
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
-	if info.IsDir() {
+	return a, nil
+}
+
+func open(file string) (*Archive, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
 		return openFolder(file)
-	}
-	if packed(file) {
+	case packed(file):
 		return openZIP(file)
 	}
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+		return nil, err
 	}
 	name := filepath.Base(file)
 	return &Archive{main: name, root: root, names: []string{name}}, nil
@@ -78,7 +85,7 @@ func packed(file string) bool {
 func openFolder(dir string) (*Archive, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+		return nil, err
 	}
 	a := &Archive{root: root}
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -91,7 +98,7 @@ func openFolder(dir string) (*Archive, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open archive: %w", err), root.Close())
+		return nil, errors.Join(err, root.Close())
 	}
 	return a, nil
 }
@@ -99,14 +106,14 @@ func openFolder(dir string) (*Archive, error) {
 func openZIP(file string) (*Archive, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+		return nil, err
 	}
 	z, err := readDirectory(f)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("its list of files cannot be read; is it complete? Download it again")
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open archive: %w", err), f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	a := &Archive{zip: z, pack: f, files: make(map[string]*zip.File, len(z.File))}
 	for _, f := range z.File {
@@ -226,8 +233,7 @@ func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 	return &bounded{r, limit}, nil
 }
 
-// nothing returns the error of an archive without messages, and the likely reason; first
-// is the first part left out.
+// nothing returns the error of an archive without messages, and the likely reason; first is the first part left out.
 func (a *Archive) nothing(first *Left) error {
 	for _, name := range a.names[:min(len(a.names), 100)] {
 		if a.wide(name) {
@@ -287,7 +293,6 @@ type bounded struct {
 	left int64
 }
 
-// Read reads within the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errLarge

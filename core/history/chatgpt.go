@@ -10,8 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// chatgptConversation is a conversation of ChatGPT: a tree, of which the branch
-// to Current was shown last.
+// chatgptConversation is a conversation of ChatGPT: a tree, of which the branch to Current was shown last.
 type chatgptConversation struct {
 	ID      string                 `json:"id"`
 	Other   string                 `json:"conversation_id"`

@@ -9,7 +9,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// claudeConversation is a conversation of Claude's export.
 type claudeConversation struct {
 	ID       string                 `json:"uuid"`
 	Name     string                 `json:"name"`
@@ -35,7 +34,6 @@ type claudeMessage struct {
 	} `json:"files"`
 }
 
-// readClaude reads the export of Claude.
 func readClaude(a *Archive, names []string, _ Options, out output) error {
 	if err := claudeMemories(a, out); err != nil {
 		return err
@@ -96,7 +94,6 @@ func (c claudeConversation) branch(out output) []claudeMessage {
 	return shown
 }
 
-// claudeMemories reads Claude's memory.
 func claudeMemories(a *Archive, out output) error {
 	if a.main != "" {
 		return nil

@@ -21,8 +21,7 @@ type document struct {
 	out   output
 }
 
-// document reads a JSON file of the archive piece by piece. If it is broken somewhere,
-// the rest is left out.
+// document reads a JSON file of the archive piece by piece. If it is broken somewhere, the rest is left out.
 func (a *Archive) document(name string, out output, read func(d *document) error) error {
 	r, err := a.text(name)
 	if err != nil {
@@ -147,14 +146,12 @@ func (d *document) value(v any) (bool, error) {
 	return err == nil, err
 }
 
-// piece is a part of a document. If it has another type, odd is set, and the rest of
-// the document is still read.
+// piece is a part of a document. If it has another type, odd is set, and the rest of the document is still read.
 type piece[T any] struct {
 	v   T
 	odd bool
 }
 
-// UnmarshalJSON reads a piece.
 func (p *piece[T]) UnmarshalJSON(b []byte) error {
 	p.odd = json.Unmarshal(b, &p.v) != nil
 	return nil
@@ -193,8 +190,7 @@ func eachLine(a *Archive, name string, out output, f func(n int, line []byte) er
 			continue
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			out.left(fmt.Sprintf("%s, line %d", name, n), "nothing after it can be read: "+err.Error())
-			return nil
+			return out.skip(fmt.Sprintf("%s, line %d", name, n), "nothing after it can be read: "+err.Error())
 		}
 		if len(line) > 0 {
 			if err := f(n, line); err != nil {
@@ -238,15 +234,13 @@ func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) err
 		}
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
-			out.left(fmt.Sprintf("%s, line %d", name, n), "it is no JSON of such a message")
-			return nil
+			return out.skip(fmt.Sprintf("%s, line %d", name, n), "it is no JSON of such a message")
 		}
 		return f(n, v)
 	})
 }
 
-// moment is a time in the forms of archives: RFC 3339, or seconds or milliseconds
-// since 1970 as a number or a string.
+// moment is a time in the forms of archives: RFC 3339, or seconds or milliseconds since 1970 as a number or a string.
 type moment struct{ time.Time }
 
 // UnmarshalJSON reads a moment. Anything else is the zero time.

@@ -43,7 +43,6 @@ func (f *factFilter) pass(fact Fact) {
 	f.take(fact)
 }
 
-// facts passes the statements of a text on as facts.
 func (o output) facts(markdown string, like Fact) {
 	for _, s := range statements(markdown) {
 		like.Text = s
@@ -170,7 +169,6 @@ func (r *run) remember(ctx context.Context) error {
 	return nil
 }
 
-// note stores an effect.
 func (r *run) note(ctx context.Context, e core.Effect) error {
 	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{e}})
 	return err

@@ -106,7 +106,6 @@ func several(people map[string]int, me string) map[string]int {
 	return nil
 }
 
-// person returns the owner of a session.
 func (s *hermesSession) person() string {
 	if s.User == "" {
 		return s.Source
@@ -159,25 +158,19 @@ func (h *hermes) message(m hermesMessage) error {
 	case h.mine == nil:
 		return nil
 	case h.skipping != "":
-		h.out.count(h.skipping)
-		return nil
+		return h.out.skip("", h.skipping)
 	case m.Condensed != 0:
-		h.out.count(condensed)
-		return nil
+		return h.out.skip("", condensed)
 	case m.Active != nil && *m.Active == 0 && m.Compacted == 0:
-		h.out.count(otherBranch) // it was undone
-		return nil
+		return h.out.skip("", otherBranch) // it was undone
 	case m.Display == "hidden":
-		h.out.count(notTyped)
-		return nil
+		return h.out.skip("", notTyped)
 	case m.Role == core.RoleSystem:
-		h.out.count(persona)
-		return nil
+		return h.out.skip("", persona)
 	case m.Role == "session_meta":
 		return nil
 	case m.Role != core.RoleUser && m.Role != core.RoleAssistant:
-		h.out.count(toolUse)
-		return nil
+		return h.out.skip("", toolUse)
 	}
 	var packed string
 	if json.Unmarshal(m.Content, &packed) == nil {
@@ -251,8 +244,7 @@ func (h *hermes) database(name string) error {
 		func(r row) error {
 			s := sessions[r["session_id"]]
 			if s == nil {
-				h.out.count(oddForm) // its session is missing
-				return nil
+				return h.out.skip("", oddForm) // its session is missing
 			}
 			if h.now != s {
 				h.begin(s)
@@ -261,7 +253,6 @@ func (h *hermes) database(name string) error {
 		})
 }
 
-// hermesRow returns a message of the database.
 func hermesRow(r row) hermesMessage {
 	number := func(column string) int {
 		n, _ := strconv.Atoi(r[column]) // 0 if it is none

@@ -81,6 +81,12 @@ type output struct {
 // count counts an omitted part without its place.
 func (o output) count(why string) { o.left("", why) }
 
+// skip leaves a part out, without a place if that is empty. It returns nil.
+func (o output) skip(place, why string) error {
+	o.left(place, why)
+	return nil
+}
+
 // Taker receives the results of Read. An error of Line ends the reading.
 type Taker struct {
 	Line func(Line) error
@@ -92,8 +98,7 @@ type Taker struct {
 type Options struct {
 	Zone *time.Location // of times without one
 	Now  time.Time      // no message is later
-	// Kind returns the kind of document of a file in a folder, empty if it is not
-	// supported. nil: none is.
+	// Kind returns the kind of document of a file in a folder, empty if it is not supported. nil: none is.
 	Kind func(name string, data []byte) string
 	Max  int64 // bytes of a file in a folder
 	// Me names the user, if an archive has conversations of several people.

@@ -242,8 +242,7 @@ func (r *run) message(l Line) core.ImportMessage {
 	return m
 }
 
-// next returns the place of a message of an export, which keeps its order: at its time,
-// but after the one before.
+// next returns the place of a message of an export, which keeps its order: at its time, but after the one before.
 func (r *run) next(l Line) int64 {
 	if l.Own.Was == 0 {
 		return 0

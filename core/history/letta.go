@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// lettaFile is an agent file of Letta: several agents and their shared parts, or in the
-// first version one agent.
+// lettaFile is an agent file of Letta: several agents and their shared parts, or in the first version one agent.
 type lettaFile struct {
 	lettaAgent
 	Agents []piece[lettaAgent] `json:"agents"`
@@ -52,7 +51,6 @@ type lettaMessage struct {
 	} `json:"tool_calls"`
 }
 
-// readLetta reads agent files of Letta.
 func readLetta(a *Archive, names []string, _ Options, out output) error {
 	return eachValue(a, names, out, func(name string, f lettaFile) error { return f.read(name, out) })
 }
@@ -109,8 +107,7 @@ func (f lettaFile) documents(name string, out output) error {
 	return nil
 }
 
-// read passes on the conversation with an agent. The ids of messages change with each
-// export, so they identify none.
+// read passes on the conversation with an agent. The ids of messages change with each export, so they identify none.
 func (a lettaAgent) read(name string, exported time.Time, out output) error {
 	if a.System != "" {
 		out.left(name+", agent "+a.Name, persona)

@@ -25,8 +25,7 @@ import (
 type Media struct {
 	Dir string // data_dir/media
 	Max int64  // bytes of one file
-	// Kind returns the kind of document of a file, empty if its text cannot be read; nil:
-	// none can.
+	// Kind returns the kind of document of a file, empty if its text cannot be read; nil: none can.
 	Kind func(name string, data []byte) string
 	// Disk wraps the files that are written, for tests; may be nil.
 	Disk disk.Wrap
@@ -183,7 +182,6 @@ type source struct {
 	err error
 }
 
-// Read reads.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -222,14 +220,12 @@ func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind stri
 	return size, sniffed(f, head[:n]), err
 }
 
-// copied is an imported file.
 type copied struct {
 	file  string
 	fresh bool // it did not exist before
 }
 
-// forget removes the files of a batch that was not stored, or of messages that were
-// redacted since an earlier import.
+// forget removes the files of a batch that was not stored, or of messages that were redacted since an earlier import.
 func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bool) error {
 	if len(b.copied) == 0 {
 		return nil

@@ -162,19 +162,12 @@ func (r *openclaw) skip(key string) string {
 
 // file reads a session of an earlier version, or a deleted or reset one.
 func (r *openclaw) file(name string, keys map[string]string) error {
-	shown, err := openclawShown(func(see func(openclawEntry)) error {
-		return eachJSON(r.archive, name, silent(), func(_ int, e openclawEntry) error {
-			see(e)
-			return nil
-		})
-	})
-	if err != nil {
-		return err
-	}
 	chat, _, _ := strings.Cut(path.Base(name), ".jsonl")
 	why := r.skip(keys[path.Dir(name)+"/"+chat])
-	return eachJSON(r.archive, name, r.out, func(n int, e openclawEntry) error {
-		return r.entry(chat, fmt.Sprintf("%s, line %d", name, n), n, e, shown, why)
+	return r.session(chat, why, func(out output, f eachEntry) error {
+		return eachJSON(r.archive, name, out, func(n int, e openclawEntry) error {
+			return f(fmt.Sprintf("%s, line %d", name, n), n, e)
+		})
 	})
 }
 
@@ -194,46 +187,51 @@ func (r *openclaw) database(name string) error {
 		return err
 	}
 	err = d.each("session_transcript_cold_archives", []string{"session_id"}, "ORDER BY session_id", nil, func(s row) error {
-		r.out.left("session "+s["session_id"], packedAway)
+		return r.out.skip("session "+s["session_id"], packedAway)
+	})
+	if err != nil {
+		return err
+	}
+	return each(sessions, func(s row) error {
+		id := s["session_id"]
+		return r.session(id, r.skip(s["session_key"]), func(out output, f eachEntry) error {
+			return d.each("transcript_events", []string{"seq", "event_json", "event_zstd"},
+				"WHERE session_id = ? ORDER BY seq", []any{id}, func(r row) error {
+					n, _ := strconv.Atoi(r["seq"]) // only for places
+					place := fmt.Sprintf("session %s, entry %d", id, n)
+					var e openclawEntry
+					text, err := unpacked(r["event_json"], r["event_zstd"])
+					if err != nil || json.Unmarshal(text, &e) != nil {
+						return out.skip(place, unread)
+					}
+					return f(place, n, e)
+				})
+		})
+	})
+}
+
+// eachEntry receives an entry of a session, with its place and its number.
+type eachEntry = func(place string, n int, e openclawEntry) error
+
+// session reads a session, whose entries read passes on. why is the reason for leaving it out, if any.
+func (r *openclaw) session(chat, why string, read func(out output, f eachEntry) error) error {
+	parents, last := map[string]string{}, ""
+	err := read(silent(), func(_ string, _ int, e openclawEntry) error {
+		switch {
+		case e.ID == "" || e.Type == "session" || e.Mode == "side":
+		case e.Type == "leaf":
+			last = e.Target
+		default:
+			parents[e.ID], last = e.Parent, e.ID
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return each(sessions, func(s row) error { return r.session(d, s["session_id"], r.skip(s["session_key"])) })
-}
-
-// session reads a session of a database. why is the reason for leaving it out, if any.
-func (r *openclaw) session(d *database, id, why string) error {
-	each := func(f func(place string, n int, e *openclawEntry) error) error {
-		return d.each("transcript_events", []string{"seq", "event_json", "event_zstd"},
-			"WHERE session_id = ? ORDER BY seq", []any{id}, func(r row) error {
-				n, _ := strconv.Atoi(r["seq"]) // only for places
-				e := &openclawEntry{}
-				text, err := unpacked(r["event_json"], r["event_zstd"])
-				if err != nil || json.Unmarshal(text, e) != nil {
-					e = nil
-				}
-				return f(fmt.Sprintf("session %s, entry %d", id, n), n, e)
-			})
-	}
-	shown, err := openclawShown(func(see func(openclawEntry)) error {
-		return each(func(_ string, _ int, e *openclawEntry) error {
-			if e != nil {
-				see(*e)
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return err
-	}
-	return each(func(place string, n int, e *openclawEntry) error {
-		if e == nil {
-			r.out.left(place, unread)
-			return nil
-		}
-		return r.entry(id, place, n, *e, shown, why)
+	shown := leafPath(parents, last)
+	return read(r.out, func(place string, n int, e openclawEntry) error {
+		return r.entry(chat, place, n, e, shown, why)
 	})
 }
 
@@ -250,22 +248,6 @@ func unpacked(text, packed string) ([]byte, error) {
 	return d.DecodeAll([]byte(packed), nil)
 }
 
-// openclawShown returns the ids of the entries on the path to the last one of a session,
-// whose entries each yields.
-func openclawShown(each func(see func(openclawEntry)) error) (map[string]bool, error) {
-	parents, last := map[string]string{}, ""
-	err := each(func(e openclawEntry) {
-		switch {
-		case e.ID == "" || e.Type == "session" || e.Mode == "side":
-		case e.Type == "leaf":
-			last = e.Target
-		default:
-			parents[e.ID], last = e.Parent, e.ID
-		}
-	})
-	return leafPath(parents, last), err
-}
-
 // about matches OpenClaw's header of a message, which tells the model its origin.
 var about = text.Pattern("(?s)\\A(?:[^\\n]{1,80} \\(untrusted[^\\n)]{0,80}\\):\\n```json\\n.*?\\n```\\s*)+")
 
@@ -274,27 +256,22 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 	m := e.Message
 	switch {
 	case e.Type == "compaction" || e.Type == "branch_summary":
-		r.out.count(condensed)
-		return nil
+		return r.out.skip("", condensed)
 	case e.Type != "message":
 		return nil
 	case why != "":
-		r.out.count(why)
-		return nil
+		return r.out.skip("", why)
 	case e.ID != "" && !shown[e.ID]:
-		r.out.count(otherBranch)
-		return nil
+		return r.out.skip("", otherBranch)
 	case m.Role == "":
 		if contentText(m.Content) != "" {
 			r.out.left(place, noSpeaker)
 		}
 		return nil
 	case m.Role == core.RoleSystem:
-		r.out.count(persona)
-		return nil
+		return r.out.skip("", persona)
 	case m.Role != core.RoleUser && m.Role != core.RoleAssistant:
-		r.out.count(toolUse)
-		return nil
+		return r.out.skip("", toolUse)
 	}
 	l := Line{Chat: chat, Title: chat, ID: cmp.Or(e.ID, "line "+strconv.Itoa(n)), At: cmp.Or(e.At, m.At).Time,
 		Role: m.Role, Place: place}
@@ -306,8 +283,7 @@ func (r *openclaw) entry(chat, place string, n int, e openclawEntry, shown map[s
 		return nil // it only called a tool
 	}
 	if l.Text == "NO_REPLY" || l.Text == "HEARTBEAT_OK" { // it is shown to nobody
-		r.out.count(notTyped)
-		return nil
+		return r.out.skip("", notTyped)
 	}
 	return r.out.line(l)
 }

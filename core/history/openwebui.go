@@ -88,11 +88,9 @@ func readOpenWebUI(a *Archive, names []string, o Options, out output) error {
 	return eachValue(a, names, out, func(_ string, r openWebUIRow) error {
 		switch {
 		case shared(r.User):
-			out.count("it is a copy that was shared")
-			return nil
+			return out.skip("", "it is a copy that was shared")
 		case !mine(r.User):
-			out.count(ofSomebody)
-			return nil
+			return out.skip("", ofSomebody)
 		}
 		return r.read(out)
 	})
@@ -113,8 +111,7 @@ func (r openWebUIRow) read(out output) error {
 			At: slices.MaxFunc([]time.Time{r.Updated.Time, r.Created.Time}, time.Time.Compare)})
 		return nil
 	case h == nil:
-		out.left("conversation "+cmp.Or(title, r.ID), oddForm)
-		return nil
+		return out.skip("conversation "+cmp.Or(title, r.ID), oddForm)
 	}
 	if system, _ := r.Chat.Params["system"].(string); r.Chat.System+system != "" {
 		out.left("conversation "+cmp.Or(title, r.ID), persona)
@@ -205,7 +202,6 @@ func (f openWebUIFile) read() File {
 	return File{Kind: "document", Name: name}
 }
 
-// textFile returns the text of a document as a file.
 func textFile(name, text string) File {
 	if path.Ext(name) != ".txt" && path.Ext(name) != ".md" {
 		name += ".txt"

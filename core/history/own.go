@@ -106,12 +106,10 @@ func (r *own) read(n int, m ownMessage) error {
 	m.SentAt = cmp.Or(m.SentAt, m.Timestamp, m.CreatedAt)
 	m.Text, m.Kind = cmp.Or(m.Text, contentText(m.Content)), cmp.Or(m.Kind, core.KindChat)
 	if m.Role == "" {
-		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), noSpeaker)
-		return nil
+		return r.out.skip(fmt.Sprintf("%s, line %d", r.name, n), noSpeaker)
 	}
 	if !known(m.Role, m.Kind) {
-		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), "it is no message of a conversation")
-		return nil
+		return r.out.skip(fmt.Sprintf("%s, line %d", r.name, n), "it is no message of a conversation")
 	}
 	title, plain := r.titles[m.Thread]
 	plain = plain || !r.packed && m.Thread != r.first

@@ -82,7 +82,6 @@ func (p messagePart) image() File {
 	return f
 }
 
-// dataURL returns the content of a data URL.
 func dataURL(url string) (data []byte, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	head, body, comma := strings.Cut(rest, ",")

@@ -40,8 +40,7 @@ type picoclawMessage struct {
 	Other   moment          `json:"timestamp"`
 }
 
-// picoclawSession is a session of PicoClaw before it wrote JSON Lines, or the metadata of
-// one since.
+// picoclawSession is a session of PicoClaw before it wrote JSON Lines, or the metadata of one since.
 type picoclawSession struct {
 	Key      string            `json:"key"`
 	Messages []picoclawMessage `json:"messages"`
@@ -113,8 +112,7 @@ func (p *picoclaw) begin(s picoclawSession, count int) {
 	}
 }
 
-// message passes a message on. Without a time it gets one between the beginning and the
-// end of its session, in order.
+// message passes a message on. Without a time it gets one between the beginning and the end of its session, in order.
 func (p *picoclaw) message(m picoclawMessage) error {
 	p.n++
 	text := contentText(m.Content)

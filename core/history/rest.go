@@ -70,8 +70,7 @@ var (
 	referenced = text.Pattern(`\d+`)
 )
 
-// references replaces the ids of messages in a summary by their new ones. Those that
-// were not imported are left out.
+// references replaces the ids of messages in a summary by their new ones. Those that were not imported are left out.
 func (r *run) references(markdown string) string {
 	return reference().ReplaceAllStringFunc(markdown, func(s string) string {
 		var out []string

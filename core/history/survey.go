@@ -273,8 +273,7 @@ func Why(language, reason string) string { return say(language).why(reason) }
 
 var number = text.Pattern(`\d+`)
 
-// why returns a reason in words. Text after a colon comes from the archive; a number is
-// %d in Reasons.
+// why returns a reason in words. Text after a colon comes from the archive; a number is %d in Reasons.
 func (t *texts) why(reason string) string {
 	if n := number().FindString(reason); n != "" {
 		if shown := t.Reasons[strings.Replace(reason, n, "%d", 1)]; shown != "" {

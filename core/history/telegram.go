@@ -12,7 +12,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// telegramChat is a chat of a Telegram export.
 type telegramChat struct {
 	id, name, kind string
 	me             string           // from_id of the user, if the export says
@@ -66,7 +65,6 @@ func (t *telegramID) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// deletedAccount is the name of a deleted account.
 const deletedAccount = "Deleted account"
 
 // readTelegram reads result.json of Telegram Desktop, of one chat or of all.

@@ -33,8 +33,7 @@ func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 			return err
 		}
 		if w.line != nil && a.stops(name) {
-			w.left("the file stops within it; if it does not, end it with a line break")
-			w.line = nil
+			return w.skip("the file stops within it; if it does not, end it with a line break")
 		}
 		return w.end()
 	})
@@ -55,8 +54,7 @@ type whatsapp struct {
 // read reads a line of the file, which begins or continues a message.
 func (w *whatsapp) read(n int, raw []byte) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
-		w.out.left(fmt.Sprintf("%s, line %d", w.name, n), "it is no text in UTF-8")
-		return nil
+		return w.out.skip(fmt.Sprintf("%s, line %d", w.name, n), "it is no text in UTF-8")
 	}
 	line := strings.ToValidUTF8(string(raw), "\ufffd")
 	h, ok := parseHead(line)
@@ -75,14 +73,15 @@ func (w *whatsapp) read(n int, raw []byte) error {
 	w.at = n
 	from, text, ok := cutSpeaker(h.rest)
 	if !ok {
-		w.left("it is a notice of WhatsApp")
-		return nil
+		return w.skip("it is a notice of WhatsApp")
 	}
 	w.line = &Line{At: w.dates.time(h, w.zone), From: from, Text: text}
 	return nil
 }
 
-func (w *whatsapp) left(why string) { w.out.left(fmt.Sprintf("%s, line %d", w.name, w.at), why) }
+func (w *whatsapp) skip(why string) error {
+	return w.out.skip(fmt.Sprintf("%s, line %d", w.name, w.at), why)
+}
 
 // end passes on the current message.
 func (w *whatsapp) end() error {
@@ -92,20 +91,16 @@ func (w *whatsapp) end() error {
 	}
 	switch {
 	case l.At.IsZero():
-		w.left("its time cannot be read")
-		return nil
-	case matches(deletedWords(), l.Text):
-		w.left("it was deleted")
-		return nil
-	case matches(noticeWords(), l.Text), strings.HasPrefix(l.Text, "\u200e") && matches(ledWords(), l.Text):
-		w.left("it is a notice of WhatsApp")
-		return nil
+		return w.skip("its time cannot be read")
+	case matches("deleted", l.Text):
+		return w.skip("it was deleted")
+	case matches("notice", l.Text), strings.HasPrefix(l.Text, "\u200e") && matches("led", l.Text):
+		return w.skip("it is a notice of WhatsApp")
 	}
 	w.attach(l)
 	l.Text = strings.TrimSpace(editedMark().ReplaceAllString(unmarked(l.Text), ""))
 	if l.Text == "" && len(l.Files) == 0 {
-		w.left("it is empty")
-		return nil
+		return w.skip("it is empty")
 	}
 	w.number(l)
 	return w.out.line(*l)
@@ -161,7 +156,7 @@ func (w *whatsapp) attach(l *Line) {
 	text := unmarked(l.Text)
 	for _, form := range []*regexp.Regexp{attached(), parenthesis()} {
 		m := form.FindStringSubmatchIndex(text)
-		if m == nil || form == parenthesis() && !matches(attachedWords(), text[m[2]:m[1]]) {
+		if m == nil || form == parenthesis() && !matches("attached", text[m[2]:m[1]]) {
 			continue
 		}
 		name := text[m[2]:m[3]]
@@ -184,7 +179,6 @@ func (w *whatsapp) attach(l *Line) {
 	}
 }
 
-// kindOf returns the kind of a file by its name.
 func kindOf(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".jpg", ".jpeg", ".png", ".heic", ".gif":

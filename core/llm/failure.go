@@ -16,8 +16,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Failure is an error that a model server reported. Status and Header are zero if
-// it came in the middle of an answer.
+// Failure is an error that a model server reported. Status and Header are zero if it came in the middle of an answer.
 type Failure struct {
 	Status  int
 	Header  http.Header

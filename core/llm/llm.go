@@ -38,7 +38,6 @@ type watched struct {
 	stall time.Duration
 }
 
-// RoundTrip sends a request and watches its answer.
 func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	body := &watchedBody{ctx: ctx, cancel: cancel, stall: w.stall}
@@ -64,7 +63,6 @@ type watchedBody struct {
 	ended  bool
 }
 
-// Read reads and restarts the timer.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
@@ -178,8 +176,7 @@ func (s Server) Models(ctx context.Context) ([]string, error) {
 // windowTimeout bounds Window.
 const windowTimeout = 5 * time.Second
 
-// Window returns how many tokens a model that has just answered reads at a time; 0: the
-// server does not say.
+// Window returns how many tokens a model that has just answered reads at a time; 0: the server does not say.
 func (s Server) Window(ctx context.Context, model string) int {
 	ctx, cancel := context.WithTimeout(ctx, windowTimeout)
 	defer cancel()

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -117,10 +116,6 @@ func (v vocabulary) hasParts(w *word) bool {
 	}
 	return strings.ContainsAny(w.lower, "-'’")
 }
-
-// isNumberWord reports whether a word is a number from two up.
-var isNumberWord = text.OneOf(
-	"two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille")
 
 // believeUser combines a model's text for a user's message with all units that must be
 // kept. It fails if the text is too long, or a sentence is not in the user's own words
@@ -234,8 +229,7 @@ func turns(b []word, at, end int) bool {
 	return false
 }
 
-// missingIsPlain reports whether the words of a that b lacks are no numbers, names,
-// negations or conditions.
+// missingIsPlain reports whether the words of a that b lacks are no numbers, names, negations or conditions.
 func missingIsPlain(a, b []word) bool {
 	has := map[string]bool{}
 	for i := range b {
@@ -255,10 +249,3 @@ func missingIsPlain(a, b []word) bool {
 func isNegation(lower string) bool {
 	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") || negations(lower)
 }
-
-var negations = text.OneOf(
-	"not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non")
-
-// isCondition reports whether the word begins a condition, without which a sentence claims more.
-var isCondition = text.OneOf(
-	"if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être")

@@ -74,8 +74,7 @@ func (d *draft) kernel() string {
 	return d.render(units, keep, style{marks: true, tail: true})
 }
 
-// known returns the repeats without news: all of code, but only exact ones of prose,
-// whose changes may be facts.
+// known returns the repeats without news: all of code, but only exact ones of prose, whose changes may be facts.
 func (d *draft) known() []Repeat {
 	return slices.DeleteFunc(slices.Clone(d.repeats), func(r Repeat) bool {
 		return !r.Exact && !d.pieces[r.Piece].kind.isCode()
@@ -164,6 +163,5 @@ func ordered(units []unit, rank func(*unit) float64) []int {
 // nothing is the worth of units that are never kept.
 const nothing = -9
 
-// factFloor is the least facts of an assistant's sentence for the Kernel: advice
-// without any can be had again.
+// factFloor is the least facts of an assistant's sentence for the Kernel: advice without any can be had again.
 const factFloor = 0.5

@@ -38,8 +38,7 @@ import (
 
 // Lengths of forms.
 const (
-	// Older: a user's words unchanged, but repetitions as references; an assistant's
-	// conclusions and decisions.
+	// Older: a user's words unchanged, but repetitions as references; an assistant's conclusions and decisions.
 	Older = 1 + iota
 	// VeryOld: a light summary of a user's words, an assistant's main points.
 	VeryOld

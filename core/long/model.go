@@ -81,7 +81,6 @@ func Request(ms []core.Message, words ...string) []core.ModelMessage {
 
 func line(m *core.Message) string { return core.DataLine(askedLine{m.ID, m.Role, wanted(m), m.Text}) }
 
-// askedLine is a message in a request.
 type askedLine struct {
 	ID        core.MessageID `json:"id"`
 	Role      core.Role      `json:"role"`
@@ -110,8 +109,7 @@ func Parse(answer string) map[core.MessageID]string {
 	return out
 }
 
-// parseLine reads one object. Models put commas after it, list marks before it
-// and write numbers as strings.
+// parseLine reads one object. Models put commas after it, list marks before it and write numbers as strings.
 func parseLine(line string) (core.MessageID, string, bool) {
 	from, to := strings.IndexByte(line, '{'), strings.LastIndexByte(line, '}')
 	if from < 0 || to < from {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"regexp"
 	"slices"
@@ -295,11 +294,7 @@ func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *
 }
 
 // exact returns the band that only equal texts share.
-func exact(hash string) int64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte("exact:" + hash))
-	return int64(h.Sum64())
-}
+func exact(print string) int64 { return int64(hash("exact:" + print)) }
 
 // earlier returns earlier occurrences of bands, in the store and on this page.
 func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
@@ -317,7 +312,6 @@ func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
 	return found, nil
 }
 
-// texts returns the texts of found messages.
 func (r *round) texts(ctx context.Context, page []core.Message,
 	found []core.Printed) (map[core.MessageID]string, error) {
 	out := map[core.MessageID]string{}

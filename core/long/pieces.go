@@ -8,7 +8,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// kind is the kind of a piece.
 type kind uint8
 
 const (
@@ -122,7 +121,6 @@ func (s *splitter) joins(k kind, line string) bool {
 	return k == s.lastKind() && (k == prose || k == quote || k == indented)
 }
 
-// kindOf returns the kind of a line.
 func (s *splitter) kindOf(line string) kind {
 	bare := strings.TrimLeft(line, " \t")
 	deep := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")

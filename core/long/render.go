@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/everthread/everthread/core/text"
 )
 
 // left marks an omission.
@@ -233,6 +231,3 @@ func joins(s string) bool {
 	word, _, _ := strings.Cut(s[:min(len(s), 12)], " ")
 	return conjunctions(word)
 }
-
-var conjunctions = text.OneOf(
-	"and but because so which who that until where then although et mais parce donc qui alors puis ou car quand où und aber weil y pero porque")

@@ -238,8 +238,7 @@ func (t *tally) number(w *word, digits, letters, capitals int) {
 	}
 }
 
-// measured reports whether the number at i has a unit or currency and is no end of a
-// range, which is advice.
+// measured reports whether the number at i has a unit or currency and is no end of a range, which is advice.
 func (t *tally) measured(i int) bool {
 	if i+1 == len(t.words) || i > 1 && hasDigit(t.words[i-2].text) && isFunctionWord(t.words[i-1].lower) {
 		return false
@@ -286,7 +285,7 @@ func (t *tally) dense(s string) {
 	if kana >= 2 {
 		t.names++
 	}
-	for _, sign := range denseSigns {
+	for _, sign := range denseSigns() {
 		if strings.Contains(s, sign) {
 			t.cues += 0.5
 		}

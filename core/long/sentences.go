@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -163,10 +161,6 @@ func stops(s string, start, i int) int {
 	}
 	return n
 }
-
-// abbreviations end in a stop that ends no sentence.
-var abbreviations = text.OneOf(
-	"mr mrs ms dr prof st vs approx cf al ca fig vol art p pp nr m mm mme mlle av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est")
 
 // abbreviated reports whether the stop after text belongs to an abbreviation, an
 // initial or an ordinal; next is the letter after it.

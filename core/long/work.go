@@ -247,8 +247,7 @@ func (r *round) goal() int {
 	return int(float64(r.Settings.Budget)*r.Settings.Threshold*filled) - r.head
 }
 
-// newest returns the position from which on messages stay unchanged: the newest, but
-// no more than half of the goal.
+// newest returns the position from which on messages stay unchanged: the newest, but no more than half of the goal.
 func (r *round) newest(ctx context.Context) (int64, error) {
 	return r.Store.RawFrom(ctx, r.job.User, r.thread, core.RawQuery{Tokens: r.Settings.Raw,
 		Users: rawUsers, Answers: rawAnswers, Most: max(r.goal()/2, 1)})

@@ -152,8 +152,7 @@ func protectedAt(t Text, start, end int) func(int) bool {
 	}
 }
 
-// inFence reports whether the back-tick at i is one of three or more in a row,
-// which would end a block of code.
+// inFence reports whether the back-tick at i is one of three or more in a row, which would end a block of code.
 func inFence(t Text, i int) bool {
 	from, to := i, i+1
 	for from > 0 && t.Text[from-1] == '`' {

@@ -83,7 +83,6 @@ func (w *writer) item(n ast.Node, mark string) {
 	w.indent = outer
 }
 
-// pre writes a block of code.
 func (w *writer) pre(language, code string) {
 	code = strings.TrimRight(code, "\n")
 	if strings.TrimSpace(code) == "" {

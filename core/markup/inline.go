@@ -13,7 +13,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// inlines writes the inline children of parent.
 func (w *writer) inlines(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		w.inline(n)
@@ -161,8 +160,7 @@ func unescape(b []byte) string {
 	return out.String()
 }
 
-// entityLen returns the length of the character reference at the beginning of s,
-// or 1 for a lone ampersand.
+// entityLen returns the length of the character reference at the beginning of s, or 1 for a lone ampersand.
 func entityLen(s string) int {
 	if end := strings.IndexByte(s[:min(len(s), longestEntity)], ';'); end > 1 {
 		return end + 1
@@ -197,8 +195,7 @@ func Excerpt(md string) string {
 	return b.String()
 }
 
-// refs matches references to messages with the blanks before them, and the beginning of a
-// link's target after them.
+// refs matches references to messages with the blanks before them, and the beginning of a link's target after them.
 var refs = regexp.MustCompile(`[ \t]*\[#[0-9]+(?:, *#[0-9]+)*\]\(?`)
 
 // StripRefs removes references to messages, such as [#123] and [#1, #2], and

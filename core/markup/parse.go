@@ -146,8 +146,7 @@ type chunk struct {
 	code bool   // it continues the fenced code of the chunk before
 }
 
-// chunks cuts md at blank lines, else at lines, else anywhere. A fence around a
-// cut is closed and reopened.
+// chunks cuts md at blank lines, else at lines, else anywhere. A fence around a cut is closed and reopened.
 func chunks(md string) []chunk {
 	var out []chunk
 	next := chunk{}

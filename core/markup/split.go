@@ -204,8 +204,7 @@ func (s *splitter) cut(start, stop int) []core.Span {
 // Parts renders Markdown as parts for a channel.
 func Parts(md string, c core.Capabilities) []core.Part { return parts(Parse(md), c) }
 
-// Refit turns the parts of a message, at least one, into parts for another channel.
-// They stay silent or folded.
+// Refit turns the parts of a message, at least one, into parts for another channel. They stay silent or folded.
 func Refit(old []core.Part, c core.Capabilities) []core.Part {
 	var whole Text
 	for n, p := range old {

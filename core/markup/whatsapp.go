@@ -76,8 +76,7 @@ func within(outer []core.Span, s core.Span, d string) bool {
 	})
 }
 
-// around returns a mark on both sides of text[start:end]. Closing marks come before
-// opening ones, inner ones first.
+// around returns a mark on both sides of text[start:end]. Closing marks come before opening ones, inner ones first.
 func around(rank, start, end int, open, close string, index int) chatMark {
 	return chatMark{rank: rank, inserts: []insert{{start, 1 + index, open}, {end, -1 - index, close}}}
 }
@@ -193,7 +192,6 @@ func affordable(marks []chatMark, budget int) []chatMark {
 	})
 }
 
-// interleave writes text with marks in it.
 func interleave(text string, marks []chatMark) string {
 	var all []insert
 	for _, m := range marks {

@@ -21,7 +21,6 @@ type writer struct {
 	marker string // of a list item without text yet, with its indent
 }
 
-// finish returns the text.
 func (w *writer) finish() Text {
 	s := strings.TrimRight(w.out.String(), " \t\n")
 	spans := w.spans[:0]

@@ -11,8 +11,7 @@ import (
 // format is incremented when the same rows give different bytes than before.
 const format = 3
 
-// Budgets bound a prompt, in tokens unless they say otherwise. A zero value means the
-// default in brackets.
+// Budgets bound a prompt, in tokens unless they say otherwise. A zero value means the default in brackets.
 type Budgets struct {
 	Raw          int // raw messages at the start of an epoch (4,000)
 	TodaySummary int // (500)
@@ -33,8 +32,7 @@ type Budgets struct {
 	MaxOutput        int // of the model's answer
 	Results          int // for tool results within the turn
 	ToolSchemaTokens int
-	// SchemaRoom bounds the descriptions of all tools if a client's reduce ours; 0: they
-	// do not.
+	// SchemaRoom bounds the descriptions of all tools if a client's reduce ours; 0: they do not.
 	SchemaRoom int `json:",omitzero"`
 
 	MinTurns int // raw turns after which a new epoch takes no more of earlier days (30)

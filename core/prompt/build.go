@@ -41,7 +41,6 @@ func (l *layout) each(visit func(i int, r *raw, marked bool)) {
 	}
 }
 
-// messagesCost returns the tokens of the raw messages.
 func (l *layout) messagesCost() int {
 	total := 0
 	l.each(func(_ int, r *raw, marked bool) {
@@ -68,8 +67,7 @@ func (l *layout) mark() string {
 
 func (l *layout) cost() int { return l.head.cost() + l.messagesCost() }
 
-// render returns the prompt's messages, their sources, and which of them contain foreign
-// words.
+// render returns the prompt's messages, their sources, and which of them contain foreign words.
 func (l *layout) render() ([]core.ModelMessage, []core.MessageID, []bool) {
 	ms := make([]core.ModelMessage, 0, len(l.head)+len(l.all)+1)
 	from := make([]core.MessageID, 0, cap(ms))
@@ -145,7 +143,6 @@ func (b *builder) resume() (Prompt, error) {
 	return p, nil
 }
 
-// hide drops the messages of ids.
 func (l *layout) hide(ids []core.MessageID) {
 	if len(ids) == 0 {
 		return

@@ -78,7 +78,7 @@ func (c *choice) choose() {
 	for i, kept := 0, -1; i < len(c.all); i = c.turnEnd(i) {
 		if n := c.count(); n != kept { // otherwise the size is unchanged
 			kept = n
-			if over() <= 0 && c.rawFits() && kept <= count {
+			if over() <= 0 && (c.plan != Continuous || c.messagesCost() <= c.budgets.Raw) && kept <= count {
 				return
 			}
 		}
@@ -86,8 +86,7 @@ func (c *choice) choose() {
 	}
 }
 
-// wanted keeps the messages that an epoch should begin with, and returns how many tokens
-// and messages they may take.
+// wanted keeps the messages that an epoch should begin with, and returns how many tokens and messages they may take.
 func (c *choice) wanted() (target, count int) {
 	count = len(c.all)
 	if c.plan == Continuous {
@@ -116,7 +115,10 @@ func (c *choice) keepAll() {
 func (c *choice) wantDays() {
 	room := min(c.budgets.Raw, c.budgets.target(c.plan)-c.head.cost())
 	for turns, end := 0, len(c.all); end > 0; {
-		start := c.turnStart(end - 1)
+		start := end - 1
+		for start > 0 && c.all[start-1].turn == c.all[start].turn {
+			start--
+		}
 		today := c.all[start].Segment == c.Turn.Segment
 		if !today && (turns >= c.budgets.MinTurns || c.turnCost(start, end, true) > room) {
 			room = 0 // no turn older than a dropped one
@@ -135,22 +137,16 @@ func (c *choice) wantDays() {
 func (c *choice) turnCost(start, end int, all bool) int {
 	size := 0
 	for i := start; i < end; i++ {
+		limit := 0
+		if c.all[i].Role == core.RoleTool {
+			limit = toolFloor
+		}
 		if all || c.keep[i] {
-			size += c.all[i].cost(c.toolLimit(i))
+			size += c.all[i].cost(limit)
 		}
 	}
 	return size
 }
-
-func (c *choice) toolLimit(i int) int {
-	if c.all[i].Role == core.RoleTool {
-		return toolFloor
-	}
-	return 0
-}
-
-// rawFits reports whether the kept messages fit into the budget of raw messages.
-func (c *choice) rawFits() bool { return c.plan != Continuous || c.messagesCost() <= c.budgets.Raw }
 
 // recount returns the size of the prompt, with the mark if a message is missing.
 func (c *choice) recount() int {
@@ -166,13 +162,6 @@ func (c *choice) count() int {
 		}
 	}
 	return n
-}
-
-func (c *choice) turnStart(i int) int {
-	for i > 0 && c.all[i-1].turn == c.all[i].turn {
-		i--
-	}
-	return i
 }
 
 func (c *choice) turnEnd(i int) int {

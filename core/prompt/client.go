@@ -16,7 +16,6 @@ func request(ms []core.Message, inputs []core.MessageID) *core.Request {
 	return nil
 }
 
-// clientTokens returns the tokens of a request's instructions and of its tools.
 func clientTokens(r *core.Request, t core.Tokenizer) (instructions, tools int) {
 	if r == nil {
 		return 0, 0
@@ -32,8 +31,7 @@ func ToolTokens(tools []core.ToolSpec, t core.Tokenizer) (n int) {
 	return n
 }
 
-// forClient adds the client's request to a prompt. Its instructions follow the head, and
-// apply to this turn only.
+// forClient adds the client's request to a prompt. Its instructions follow the head, and apply to this turn only.
 func (b *builder) forClient(p Prompt) Prompt {
 	if b.request == nil {
 		return p

@@ -28,8 +28,12 @@ func (c *choice) fit() error {
 	if over() > 0 {
 		c.cutHead(c.head, over(), true)
 	}
-	for i := 0; i < len(c.all) && over() > 0; i = c.groupEnd(i) {
-		c.dropGroup(i)
+	for i := 0; i < len(c.all) && over() > 0; {
+		end := c.groupEnd(i)
+		if end < len(c.all) { // never the last one
+			clear(c.keep[i:end])
+		}
+		i = end
 	}
 	if over() > 0 {
 		return ErrNoRoom
@@ -93,15 +97,7 @@ func (c *choice) lower(over, floor int, which func(r *raw) bool) {
 // size returns the tokens of a message's own text and calls as shown.
 func (c *choice) size(r *raw) int { return r.cost(c.cuts[r.ID]) - r.frame }
 
-// dropGroup drops a message, or a call with its results, but never the last one.
-func (c *choice) dropGroup(i int) {
-	if end := c.groupEnd(i); end < len(c.all) {
-		for ; i < end; i++ {
-			c.keep[i] = false
-		}
-	}
-}
-
+// groupEnd returns the end of the group of message i: itself, or a call with its results.
 func (c *choice) groupEnd(i int) int {
 	group := c.all[i].group
 	for i < len(c.all) && c.all[i].group == group {

@@ -30,7 +30,6 @@ const (
 	lastFloor, loopsFloor, todayFloor, staticFloor = 75, 60, 125, 32
 )
 
-// part is a part of a head.
 type part struct {
 	core.HeadPart
 	frame int // tokens of the frame of the notes; 0: there is no message of notes
@@ -101,8 +100,7 @@ func (b *builder) dynamicPart(name string, limit int) core.HeadPart {
 	return b.todayPart(w.Today, w.TodaySummary, limit)
 }
 
-// staticParts renders the parts of the caller, and cuts the longest ones until all take at
-// most limit tokens.
+// staticParts renders the parts of the caller, and cuts the longest ones until all take at most limit tokens.
 func (b *builder) staticParts(limit int) head {
 	var h head
 	frame := frame(b.nonce, b.Tokens)
@@ -122,8 +120,7 @@ func (b *builder) staticParts(limit int) head {
 	return h
 }
 
-// cuttable returns the tokens of a static part that may be cut: none of standing
-// instructions.
+// cuttable returns the tokens of a static part that may be cut: none of standing instructions.
 func (p part) cuttable() int {
 	if p.Name == core.PartStanding {
 		return 0
@@ -206,8 +203,7 @@ func (b *builder) summaryLine(n note, s *core.Summary, limit int) (line string, 
 	return b.fit(n, limit, func(room int) string { return condense(markdown, room, b.Tokens) })
 }
 
-// lastNote returns the note of an earlier day, without its text. The day before the turn's
-// is also named yesterday.
+// lastNote returns the note of an earlier day, without its text. The day before the turn's is also named yesterday.
 func (b *builder) lastNote(g core.Segment) note {
 	n := note{Is: isLast, Day: longDate(g.Day.Label)}
 	today, err := time.Parse(time.DateOnly, b.Window.Today.Day.Label)
@@ -236,7 +232,10 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	p := core.HeadPart{Name: partLoops}
 	var lines []string
 	for _, l := range loops[:min(len(loops), maxLoops)] {
-		line, tokens := b.loopLine(l, loopTokens)
+		n := loopNote(l, b.Zone)
+		n.Text = clip(text.OneLine(l.Text), loopTokens, b.Tokens)
+		line := core.DataLine(n)
+		tokens := b.Tokens.Count(line) + 1
 		if p.Tokens+tokens > limit && len(p.Loops) == 0 {
 			line, tokens = b.fit(loopNote(l, b.Zone), limit-1,
 				func(room int) string { return clip(text.OneLine(l.Text), room, b.Tokens) })
@@ -250,14 +249,6 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	}
 	p.Text = strings.Join(lines, "\n")
 	return p
-}
-
-// loopLine shows a loop with at most limit tokens of its text.
-func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
-	n := loopNote(l, b.Zone)
-	n.Text = clip(text.OneLine(l.Text), limit, b.Tokens)
-	line = core.DataLine(n)
-	return line, b.Tokens.Count(line) + 1
 }
 
 // loopNote returns the note of a loop, without its text.
@@ -295,29 +286,18 @@ func Policy(tools []string) string {
 	case get:
 		lines = append(lines, detail+"conversation_get.")
 	}
-	if has("memory_search") {
-		lines = append(lines,
-			"- For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation.")
-	}
-	if has("memory_add") {
-		lines = append(lines,
-			"- Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked.")
-	}
-	if has("instruction_propose") {
-		lines = append(lines, "- What they want in every answer from now on: propose it with instruction_propose.")
-	}
-	if has("reminder_set") {
-		lines = append(lines,
-			"- Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers.")
-	}
-	if has("loops_open") {
-		lines = append(lines, "- Note with loops_open what stays unresolved and is worth coming back to.")
-	}
-	if has("loops_close") {
-		lines = append(lines, "- Close an open loop with loops_close once it is settled.")
-	}
-	if has("time_now") {
-		lines = append(lines, "- If the time matters, ask time_now.")
+	for _, l := range []struct{ tool, line string }{
+		{"memory_search", "For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation."},
+		{"memory_add", "Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked."},
+		{"instruction_propose", "What they want in every answer from now on: propose it with instruction_propose."},
+		{"reminder_set", "Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers."},
+		{"loops_open", "Note with loops_open what stays unresolved and is worth coming back to."},
+		{"loops_close", "Close an open loop with loops_close once it is settled."},
+		{"time_now", "If the time matters, ask time_now."},
+	} {
+		if has(l.tool) {
+			lines = append(lines, "- "+l.line)
+		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -12,8 +12,7 @@ import (
 // historyTitle begins the history of old messages in a prompt of the strategy long.
 const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered; "#14–#20: …" ends what stands of a time of which messages of the user's between these are left out. conversation_get shows a message whole, conversation_search finds what is older still.]`
 
-// goneMark replaces missing pages in a rebuilt prompt. The numbers are those of missing and
-// of all pages.
+// goneMark replaces missing pages in a rebuilt prompt. The numbers are those of missing and of all pages.
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"
 
 // headOf returns the head of an epoch, with its history assembled from pages.
@@ -67,7 +66,6 @@ func leftOut(before core.MessageID) string {
 	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", before)
 }
 
-// pageTokens returns the tokens of a page in a prompt.
 func pageTokens(p *core.Page) int {
 	if p.Forms[p.Tier].Text == "" {
 		return 0
@@ -75,8 +73,7 @@ func pageTokens(p *core.Page) int {
 	return p.Forms[p.Tier].Tokens + 1
 }
 
-// addHistory ends the head with as many of the newest pages as fit beside the raw
-// messages.
+// addHistory ends the head with as many of the newest pages as fit beside the raw messages.
 func (c *choice) addHistory() {
 	c.keepAll()
 	frame := frame(c.builder.nonce, c.Tokens)
@@ -85,8 +82,7 @@ func (c *choice) addHistory() {
 	}
 }
 
-// historyPart shows the newest pages that fit into limit tokens, with a mark if these are
-// not all.
+// historyPart shows the newest pages that fit into limit tokens, with a mark if these are not all.
 func (b *builder) historyPart(limit int) core.HeadPart {
 	pages := b.Window.Pages
 	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) +
@@ -119,7 +115,17 @@ func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 	i := slices.IndexFunc(l.head, func(p part) bool { return p.Name == partHistory })
 	if i >= 0 {
 		n.Tokens = l.head[i].Tokens
-		countPages(&n, named(l.head[i].Pages, b.Window.Pages))
+		for _, p := range named(l.head[i].Pages, b.Window.Pages) {
+			f := p.Forms[p.Tier]
+			n.Pages++
+			n.Messages += p.Messages
+			n.Original += p.Original
+			n.Raw += f.Raw
+			n.Summarized += f.Summarized
+			n.References += f.References
+			n.Omitted += f.Omitted
+			n.UserTokens += f.UserTokens
+		}
 	}
 	if n.LeftOut = e.PagesOut; e.ID == b.Turn.ID {
 		n.LeftOut = b.Window.PagesBefore - n.Pages
@@ -136,21 +142,6 @@ func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 		}
 	})
 	return &n
-}
-
-func countPages(n *core.HistoryCount, pages []core.Page) {
-	for i := range pages {
-		p := &pages[i]
-		f := p.Forms[p.Tier]
-		n.Pages++
-		n.Messages += p.Messages
-		n.Original += p.Original
-		n.Raw += f.Raw
-		n.Summarized += f.Summarized
-		n.References += f.References
-		n.Omitted += f.Omitted
-		n.UserTokens += f.UserTokens
-	}
 }
 
 // compressed reports whether old messages were compressed since the epoch began, and the

@@ -35,8 +35,7 @@ type raw struct {
 	marked int // tokens of mark
 }
 
-// cost returns the tokens of the message, without a time mark, when it is cut to short
-// tokens (0: it is not cut).
+// cost returns the tokens of the message, without a time mark, when it is cut to short tokens (0: it is not cut).
 func (r *raw) cost(short int) int {
 	if short > 0 && short < r.text {
 		return short + r.frame
@@ -56,7 +55,8 @@ func (v *view) newRaw(m *core.Message) raw {
 	if r.note = v.newsBefore(m); r.note != "" {
 		r.frame += v.tokens.Count(r.note) + perMessage
 	}
-	r.zone, r.day = v.zone, localDay(m.SentAt.In(v.zone))
+	local := m.SentAt.In(v.zone)
+	r.zone, r.day = v.zone, local.Year()*1000+local.YearDay()
 	r.before, r.after = v.around(m)
 	for _, s := range []string{r.before, r.after} {
 		if s != "" {
@@ -87,7 +87,7 @@ func (v *view) around(m *core.Message) (before, after string) {
 		before = whose + strings.ReplaceAll(quoted, "\n", "\n> ") + "\n\n"
 	}
 	if m.Task != nil {
-		before += taskMark(m.Task, v.zone)
+		before += m.Task.Due.In(v.zone).Format(taskMark)
 	}
 	if m.ForwardedFrom != "" {
 		from := strings.NewReplacer(`"`, "'", "<", "", ">", "").Replace(clip(text.OneLine(m.ForwardedFrom), 20, v.tokens))
@@ -102,10 +102,8 @@ func (v *view) around(m *core.Message) (before, after string) {
 	return before, after
 }
 
-// taskMark returns the mark before the text of a due task, which nobody typed now.
-func taskMark(t *core.TaskMark, zone *time.Location) string {
-	return t.Due.In(zone).Format("[A task that the user set before, due Mon 2 Jan 15:04. Nobody is typing: do it now, and answer with the result.]\n")
-}
+// taskMark precedes the text of a due task, which nobody typed now.
+const taskMark = "[A task that the user set before, due Mon 2 Jan 15:04. Nobody is typing: do it now, and answer with the result.]\n"
 
 // view determines how an epoch shows messages.
 type view struct {
@@ -163,8 +161,6 @@ func (v *view) time(r *raw) int {
 	}
 	return r.marked
 }
-
-func localDay(local time.Time) int { return local.Year()*1000 + local.YearDay() }
 
 // content returns the content of r, with its text cut to short tokens (0: not cut).
 func (v *view) content(r *raw, short int) string {
@@ -232,8 +228,7 @@ type fileNote struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// files lists the documents of a message, with the beginning of their text or why there is
-// none.
+// files lists the documents of a message, with the beginning of their text or why there is none.
 func (v *view) files(m *core.Message) string {
 	count := 0
 	for _, a := range m.Attachments {

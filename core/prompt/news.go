@@ -56,9 +56,9 @@ func zoneOf(name string, known *time.Location) *time.Location {
 func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, told int64) {
 	t := b.newNewsWriter(e, ms)
 	t.zone()
-	t.closed()
+	t.loops(core.LoopClosed, "Loop %d is closed: %s")
 	t.memory()
-	t.opened()
+	t.loops(core.LoopOpen, "Loop %d was opened: %s")
 	t.summary()
 	if len(t.lines) == 0 {
 		return nil, b.Window.News
@@ -86,7 +86,6 @@ func withNews(ms []core.Message, n *core.TurnNews) []core.Message {
 	return ms
 }
 
-// newsWriter writes a note of news.
 type newsWriter struct {
 	*builder
 	core.News
@@ -147,25 +146,13 @@ func (t *newsWriter) zone() {
 	}
 }
 
-func (t *newsWriter) closed() {
+// loops adds the changed loops of a state, without stale open ones.
+func (t *newsWriter) loops(state core.LoopState, format string) {
 	for _, l := range t.Window.Changes.Loops {
-		if l.State == core.LoopClosed {
-			t.loop(l, "Loop %d is closed: %s")
+		if l.State == state && (state == core.LoopClosed || !l.Stale(t.Now)) && t.plan != Truncate &&
+			t.say(format, l.ID, clip(text.OneLine(l.Text), newsLoop, t.Tokens)) {
+			t.Loops, t.News.Tainted = append(t.Loops, l.ID), t.News.Tainted || l.Tainted
 		}
-	}
-}
-
-func (t *newsWriter) opened() {
-	for _, l := range t.Window.Changes.Loops {
-		if l.State == core.LoopOpen && !l.Stale(t.Now) {
-			t.loop(l, "Loop %d was opened: %s")
-		}
-	}
-}
-
-func (t *newsWriter) loop(l core.Loop, format string) {
-	if t.plan != Truncate && t.say(format, l.ID, clip(text.OneLine(l.Text), newsLoop, t.Tokens)) {
-		t.Loops, t.News.Tainted = append(t.Loops, l.ID), t.News.Tainted || l.Tainted
 	}
 }
 

@@ -103,8 +103,7 @@ func byWeight(all []section) []int {
 	return order
 }
 
-// sections splits Markdown at its headings. Text before the first one is a
-// section without a heading.
+// sections splits Markdown at its headings. Text before the first one is a section without a heading.
 func sections(markdown string) []section {
 	var all []section
 	for line := range strings.Lines(markdown) {

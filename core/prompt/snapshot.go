@@ -9,8 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// snapshot describes the contents of l by reference. The caller adds usage, latency, model
-// and steps.
+// snapshot describes the contents of l by reference. The caller adds usage, latency, model and steps.
 func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all),
 		ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
@@ -57,8 +56,7 @@ func (b *builder) inThread(l *layout) int {
 	return n
 }
 
-// leftOut counts the messages that are not shown: covered ones in the window, and all
-// uncovered ones.
+// leftOut counts the messages that are not shown: covered ones in the window, and all uncovered ones.
 func (b *builder) leftOut(l *layout) (covered, uncovered int) {
 	uncovered = b.Window.UncoveredBefore
 	for i := range l.all {
@@ -102,7 +100,11 @@ const editedMark = "[edited since] "
 func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page, b Budgets,
 	t core.Tokenizer) []core.ModelMessage {
 	l := layoutOf(&e, viewOf(&e, time.UTC, b.orDefault(), t), pages)
-	l.all = l.usable(inOrder(s, ms), nil, true)
+	ms = slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool { return !s.Messages.Has(m.ID) })
+	slices.SortStableFunc(ms, func(x, y core.Message) int {
+		return cmp.Or(cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
+	})
+	l.all = l.usable(ms, nil, true)
 	for i := range l.all {
 		l.all[i].markChanges(s.Revisions)
 	}
@@ -111,15 +113,6 @@ func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page
 		return out
 	}
 	return instruct(out, l.all[len(l.all)-1].Request)
-}
-
-// inOrder returns the messages of a snapshot in the order of the prompt.
-func inOrder(s core.Snapshot, ms []core.Message) []core.Message {
-	ms = slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool { return !s.Messages.Has(m.ID) })
-	slices.SortStableFunc(ms, func(x, y core.Message) int {
-		return cmp.Or(cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
-	})
-	return ms
 }
 
 // markChanges blanks a message that was redacted since the turn, and marks an edited one.

@@ -45,8 +45,7 @@ func NewAnalyzer(languages []string) (*Analyzer, error) {
 // Version names the version of the terms and the languages.
 func (a *Analyzer) Version() string { return version + strings.Join(a.languages, ",") }
 
-// Index returns the terms of a document, stop words included, each with 1 if it occurs
-// once and 2 if more often.
+// Index returns the terms of a document, stop words included, each with 1 if it occurs once and 2 if more often.
 func (a *Analyzer) Index(text string) map[string]int {
 	terms := make(map[string]int, min(len(text)/2, 256)+4)
 	pieces(text, func(run string, c class, _ int) bool {
@@ -189,23 +188,17 @@ func middles(whole string) []string {
 	return out
 }
 
-// onlyWords reports whether a run is words of letters, joined by hyphens, slashes or
-// the ends of sentences.
+// onlyWords reports whether a run is words of letters, joined by hyphens, slashes or the ends of sentences.
 func onlyWords(run string, words []string) bool {
 	if len(words) > 5 || strings.ContainsAny(run, "_@:=+#&%~0123456789") {
 		return false
 	}
-	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && longEnds(words)
-}
-
-// longEnds reports whether a dot between words ends a sentence, rather than being part of main.go.
-func longEnds(words []string) bool {
 	last := words[len(words)-1]
-	return len(words) == 2 && strings.ToLower(last[:1]) != last[:1]
+	ends := len(words) == 2 && strings.ToLower(last[:1]) != last[:1] // a sentence, unlike the dot of main.go
+	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && ends
 }
 
-// hyphened reads words joined by hyphens: each is a word, and so is the whole, with
-// the hyphens and without.
+// hyphened reads words joined by hyphens: each is a word, and so is the whole, with the hyphens and without.
 func (a *Analyzer) hyphened(whole string, words []string) []part {
 	var out []part
 	for _, w := range words {

@@ -83,8 +83,7 @@ func answers(h, before core.Hit) bool {
 		strings.ContainsAny(before.Message.Text, "?？؟")
 }
 
-// context adds to each hit the messages right before and after it in its day, unless
-// they are hits themselves.
+// context adds to each hit the messages right before and after it in its day, unless they are hits themselves.
 func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	shown := map[core.MessageID]bool{}
 	var wanted []core.MessageID

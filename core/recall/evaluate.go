@@ -50,8 +50,7 @@ type Score struct {
 	Found10   float64 `json:"found_at_10"`
 	Day10     float64 `json:"day_at_10"`
 	MRR       float64 `json:"mrr"`
-	// People10 is the part of evidence in the first ten messages of a person's search,
-	// 0 if it has no hits.
+	// People10 is the part of evidence in the first ten messages of a person's search, 0 if it has no hits.
 	People10 float64 `json:"people_precision_at_10"`
 }
 
@@ -91,7 +90,6 @@ func Evaluate(ctx context.Context, t Target, samples []Sample) (Report, error) {
 	return out, nil
 }
 
-// said is a loaded message.
 type said struct {
 	id core.MessageID
 	at time.Time
@@ -190,7 +188,6 @@ func searchResults(ctx context.Context, tool core.Tool, user core.UserID, questi
 	return out.Results, nil
 }
 
-// scored scores the results of one question.
 func scored(results []core.HitView, wanted []said) Score {
 	out := Score{Questions: 1}
 	part := 1 / float64(len(wanted))
@@ -292,7 +289,6 @@ type Trial struct {
 	Progress io.Writer
 }
 
-// trial is one run.
 type trial struct {
 	Trial
 	users map[core.UserID]core.Identity
@@ -309,7 +305,6 @@ func (t Trial) Run(ctx context.Context, samples []Sample) (Report, error) {
 	return Evaluate(ctx, one, samples)
 }
 
-// Begin makes a user for a conversation.
 func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error) {
 	fmt.Fprintf(t.Progress, "conversation %s: %d sessions, %d questions\n", s.Name, len(s.Sessions), len(s.Questions))
 	a := core.Address{Channel: "terminal", Account: "eval", External: fmt.Sprintf("%s-%d", s.Name, t.Now.UnixNano())}
@@ -324,7 +319,6 @@ func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, er
 	return u.ID, Tools(t.Search, names)[0], err
 }
 
-// People searches like a person.
 func (t *trial) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
 	got, err := t.Search.Search(ctx, q)
 	return got.Hits, err

@@ -27,7 +27,6 @@ const (
 	ofFile = 0.15
 )
 
-// filePage is a page as a candidate.
 type filePage struct {
 	core.FilePage
 	message core.Message

@@ -80,8 +80,7 @@ func foldASCII(word string) (string, bool) {
 	return strings.ToLower(word), true
 }
 
-// lower returns word as stemmers expect it: in lower case and composed, with accents,
-// without invisible characters.
+// lower returns word as stemmers expect it: in lower case and composed, with accents, without invisible characters.
 func lower(word string) string {
 	if s, ok := foldASCII(word); ok {
 		return s

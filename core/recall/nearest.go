@@ -84,8 +84,7 @@ func (s *search) nearest(ctx context.Context) nearness {
 	return out
 }
 
-// compare compares the passages of the windows with the query, and sets the bar above
-// which a passage matches.
+// compare compares the passages of the windows with the query, and sets the bar above which a passage matches.
 func (n *nearness) compare(query []float32, set *Settings) {
 	asked := core.Direction(query)
 	length := math.Sqrt(float64(product(asked, asked)))
@@ -200,7 +199,6 @@ func (n *nearness) of(id core.MessageID, segment core.SegmentID) float64 {
 	return max(best, n.passage(id))
 }
 
-// passage returns the similarity of the nearest passage of a message.
 func (n *nearness) passage(id core.MessageID) float64 {
 	best := 0.0
 	for _, x := range n.said[id] {
@@ -209,7 +207,6 @@ func (n *nearness) passage(id core.MessageID) float64 {
 	return best
 }
 
-// day returns the similarity of the nearest window of a day.
 func (n *nearness) day(segment core.SegmentID) (float64, bool) {
 	for _, w := range n.windows {
 		if w.Segment == segment {

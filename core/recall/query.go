@@ -202,8 +202,7 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, channels 
 	return in
 }
 
-// dates returns the days that tokens name, and for each token of a date whether a
-// message may hold it too.
+// dates returns the days that tokens name, and for each token of a date whether a message may hold it too.
 func dates(tokens []token, now time.Time, location *time.Location) (spans []when.Span, parts map[int]bool) {
 	y, m, d := now.In(cmp.Or(location, time.UTC)).Date()
 	var words []string
@@ -235,8 +234,7 @@ const (
 // speechReach is the greatest distance of a verb from its subject before it, in words.
 const speechReach = 4
 
-// namedIn returns the speakers and channels that a query names. Channels are those of
-// the user's messages.
+// namedIn returns the speakers and channels that a query names. Channels are those of the user's messages.
 func namedIn(tokens []token, names map[string]core.Role, channels []string) speakers {
 	s := speakers{tokens: map[int]bool{}}
 	for name, role := range names {

@@ -71,8 +71,7 @@ func newRanking(set *Settings, dir *core.Directory, in *intent) *ranking {
 	}
 }
 
-// rank scores messages by the postings of the query's words and returns the best n,
-// in the order of compare.
+// rank scores messages by the postings of the query's words and returns the best n, in the order of compare.
 func (r *ranking) rank(postings map[string]core.Posting, n int) []candidate {
 	for _, w := range r.in.words {
 		r.add(w, postings)
@@ -308,7 +307,6 @@ func (r *ranking) at(p int32) candidate {
 	return candidate{p, score, r.scale(score)}
 }
 
-// top returns the n best candidates, best first.
 func (r *ranking) top(n int) []candidate {
 	var best []candidate
 	for _, p := range r.near {

@@ -101,7 +101,6 @@ func (s *search) place(id core.SegmentID) (int, bool) {
 		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 }
 
-// bestDays keeps the days with the best scores.
 func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID {
 	score := func(id core.SegmentID) float64 {
 		i, _ := s.place(id)
@@ -129,8 +128,7 @@ func (s *search) summary(m core.Summary, x float64, terms map[string]float64) co
 	return h
 }
 
-// result cuts hits to the limit and the least score, puts them in the order of display
-// and adds notes and snippets.
+// result cuts hits to the limit and the least score, puts them in the order of display and adds notes and snippets.
 func (s *search) result(hits []core.Hit) core.SearchResult {
 	out := core.SearchResult{Mode: modeFTS, Note: s.near.note}
 	if s.near.ok || slices.ContainsFunc(hits, func(h core.Hit) bool { return h.Kind == core.DocFile && h.Near }) {

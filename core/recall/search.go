@@ -33,7 +33,6 @@ const (
 	modeFTS    = "fts"
 )
 
-// search is one search.
 type search struct {
 	*Searcher
 	q     core.SearchQuery
@@ -240,7 +239,6 @@ func (s *search) fullText(ctx context.Context) ([]candidate, error) {
 // maxMatch is the most terms of one MatchQuery.
 const maxMatch = 100
 
-// match returns the postings of the terms of words.
 func (s *Searcher) match(ctx context.Context, q core.MatchQuery, words []Word) (map[string]core.Posting, error) {
 	var terms []string
 	for _, w := range words {
@@ -304,7 +302,6 @@ func (s *search) load(ctx context.Context, ids []core.MessageID) (map[core.Messa
 	return out, nil
 }
 
-// hit scores a message.
 func (s *search) hit(c candidate, m core.Message) core.Hit {
 	e := s.dir.Messages[c.pos]
 	segment := s.dir.Segments[e.Segment]

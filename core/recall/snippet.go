@@ -154,11 +154,9 @@ func passage(marks []mark, words []ranked, size int) (start, end int) {
 // mostSlack is the most that an end moves to be between words, in bytes.
 const mostSlack = 24
 
-// between reports whether a byte is between words.
 func between(b byte) bool { return b == ' ' || b == '\n' || b == '\t' }
 
-// cutBefore moves the beginning of a passage forward to a gap, or back to a
-// boundary between characters.
+// cutBefore moves the beginning of a passage forward to a gap, or back to a boundary between characters.
 func cutBefore(text string, at, slack int) int {
 	if at == 0 || between(text[at-1]) {
 		return at

@@ -23,8 +23,10 @@ func pieces(text string, yield func(run string, c class, at int) bool) {
 	start, current := 0, gap
 	for i := 0; i < len(text); {
 		c, size := classAt(text, i)
-		if c == word && current == dense && isMark(text[i:]) {
-			c = dense
+		if c == word && current == dense {
+			if r, _ := utf8.DecodeRuneInString(text[i:]); r >= utf8.RuneSelf && unicode.Is(unicode.M, r) {
+				c = dense
+			}
 		}
 		if c != current {
 			if current != gap && !yield(text[start:i], current, start) {
@@ -37,11 +39,6 @@ func pieces(text string, yield func(run string, c class, at int) bool) {
 	if current != gap {
 		yield(text[start:], current, start)
 	}
-}
-
-func isMark(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r >= utf8.RuneSelf && unicode.Is(unicode.M, r)
 }
 
 func classAt(text string, i int) (class, int) {

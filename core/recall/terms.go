@@ -72,8 +72,7 @@ func (a *Analyzer) single(word string) part {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// wordParts returns the part of a word without joiners, and those of the words
-// and numbers in it (camelCase, v2).
+// wordParts returns the part of a word without joiners, and those of the words and numbers in it (camelCase, v2).
 func (a *Analyzer) wordParts(word string, weight float64) []part {
 	p := a.single(word)
 	if p.weight = weight; p.text == "" {

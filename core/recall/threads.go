@@ -44,7 +44,6 @@ func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.Thre
 	return core.ThreadHits{Hits: run.best(), More: more}, nil
 }
 
-// threadSearch is one search of plain threads.
 type threadSearch struct {
 	*Searcher
 	q     core.SearchQuery

@@ -116,7 +116,6 @@ type wholeNum int64
 
 var errWhole = errors.New("limit, recency_days and ids must be whole numbers")
 
-// UnmarshalJSON reads the number.
 func (w *wholeNum) UnmarshalJSON(b []byte) error {
 	s := strings.TrimPrefix(strings.Trim(string(b), `"`), "#")
 	if s == "null" || s == "" {
@@ -165,8 +164,7 @@ func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.Messag
 	return m, nil
 }
 
-// shown reports whether a message may be shown: it belongs to a day, is not from the
-// system, and is not redacted.
+// shown reports whether a message may be shown: it belongs to a day, is not from the system, and is not redacted.
 func shown(m core.Message) bool {
 	return m.Segment > 0 && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
 }
@@ -233,8 +231,7 @@ func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentI
 // messageTokens are the tokens of the form around a message.
 const messageTokens = 40
 
-// shorten cuts a text of more than limit tokens between two characters, and appends
-// a note that it did.
+// shorten cuts a text of more than limit tokens between two characters, and appends a note that it did.
 func (s *Searcher) shorten(text string, limit int) string {
 	limit -= messageTokens
 	if len(text) <= limit || s.Tokens.Count(text) <= limit {

@@ -132,8 +132,7 @@ type phrases struct {
 	language string
 }
 
-// Describe returns a cron expression in words, such as "every Monday and Thursday at
-// 08:00"; a complex one as it is.
+// Describe returns a cron expression in words, such as "every Monday and Thursday at 08:00"; a complex one as it is.
 func (Settings) Describe(expression, language string) string {
 	p := phrases{say(language), language}
 	f := strings.Fields(expression)

@@ -208,7 +208,6 @@ type repeats struct {
 	Expression            string
 }
 
-// faults are the texts of refusals.
 type faults struct {
 	Nothing       string
 	Left          string // what was not understood
@@ -270,8 +269,7 @@ func (f *Firer) Run(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// fire stores the message of one reminder with its deliveries. Without a push channel it is
-// in the transcript only.
+// fire stores the message of one reminder with its deliveries. Without a push channel it is in the transcript only.
 func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error {
 	u, err := f.Users.User(ctx, r.User)
 	if err != nil {

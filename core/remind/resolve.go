@@ -55,7 +55,6 @@ func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	return at, "", nil
 }
 
-// recurring returns the first time of an expression.
 func (c calendar) recurring(expression string) (time.Time, string, error) {
 	s, err := schedule(expression)
 	if err != nil {
@@ -119,8 +118,7 @@ func (c calendar) minutes(f when.Found) int {
 	return int(c.DefaultHour.Minutes())
 }
 
-// inPeriod returns a time of day in a part of the day: 9 in the evening is 21:00, and 1 at
-// night is on the next day.
+// inPeriod returns a time of day in a part of the day: 9 in the evening is 21:00, and 1 at night is on the next day.
 func inPeriod(minutes int, p when.Period) int {
 	h := minutes / 60
 	switch {

@@ -88,7 +88,6 @@ func (m *Reminders) same(ctx context.Context, user core.UserID, r core.Reminder)
 // listed bounds the reminders that the model sees.
 const listed = 50
 
-// listTool lists active reminders.
 func (m *Reminders) listTool(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
 	active, err := m.Store.Reminders(ctx, use.User, listed)
 	if err != nil {

@@ -39,14 +39,6 @@ func (s *Summarizer) Finalize(ctx context.Context) error {
 	return nil
 }
 
-// postState returns whether a day that is being closed will be posted.
-func (s *Summarizer) postState(w *work) core.PostState {
-	if s.forward(w.user) == "off" || w.segment.Messages < s.Settings.PostMin {
-		return core.PostSkipped
-	}
-	return core.PostDue
-}
-
 func (s *Summarizer) forward(u core.User) string {
 	return cmp.Or(u.Settings.Summaries, s.Settings.PostForward)
 }

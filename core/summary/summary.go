@@ -170,7 +170,10 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 // write generates the summary and stores it.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
 	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today,
-		Now: s.Now(), Post: s.postState(w)}
+		Now: s.Now(), Post: core.PostDue}
+	if s.forward(w.user) == "off" || w.segment.Messages < s.Settings.PostMin {
+		p.Post = core.PostSkipped
+	}
 	p.Summary = core.Summary{User: w.user.ID, Segment: w.segment.ID, Label: w.segment.Day.Label, Final: w.final}
 	p.ReadTo = w.readTo
 	if slices.ContainsFunc(w.messages, spoken) {
@@ -203,7 +206,6 @@ func foreign(w *work) bool {
 		slices.ContainsFunc(w.messages, func(m core.Message) bool { return spoken(m) && m.Foreign() })
 }
 
-// covers returns the messages that a summary covers.
 func covers(w *work) core.IDSet {
 	var ids []core.MessageID
 	for _, m := range w.messages {

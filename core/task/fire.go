@@ -174,8 +174,7 @@ func (f *Firer) tell(ctx context.Context, k core.Task, u core.User, to core.Targ
 	return f.Due.FireTask(ctx, out)
 }
 
-// notice adds a notice with its delivery. If the person paused or cannot be written to, it
-// is in the transcript only.
+// notice adds a notice with its delivery. If the person paused or cannot be written to, it is in the transcript only.
 func (f *Firer) notice(out *core.FireTask, told core.Outcome, to core.Target) {
 	out.Notice = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindNotice, Text: told.Text,
 		Tokens: f.Tokens.Count(told.Text), SentAt: out.Now}

@@ -191,7 +191,6 @@ type texts struct {
 	Faults          faults
 }
 
-// faults are the texts of refusals.
 type faults struct {
 	NoText    string
 	LongText  string // characters, most

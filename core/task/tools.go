@@ -109,7 +109,6 @@ func (m *Tasks) same(ctx context.Context, user core.UserID, k core.Task) (core.T
 // listed bounds the tasks that the model sees.
 const listed = 50
 
-// listTool lists tasks.
 func (m *Tasks) listTool(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
 	list, err := m.Store.Tasks(ctx, use.User, listed)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -33,6 +34,52 @@ func OneOf(list string) func(word string) bool {
 		return out
 	})
 	return func(word string) bool { return known()[word] }
+}
+
+// Lists returns the lists in a file of words by their names. A line is "name: one | another";
+// several lines of a name are one list. Lines that begin with # are comments.
+func Lists(file string) map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(file) {
+		name, list, ok := strings.Cut(line, ": ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for entry := range strings.SplitSeq(list, "|") {
+			out[name] = append(out[name], strings.TrimSpace(entry))
+		}
+	}
+	return out
+}
+
+// Listed is OneOf for a list in a file of words; see Lists.
+func Listed(file, name string) func(word string) bool {
+	known := sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for _, w := range Lists(file)[name] {
+			out[w] = true
+		}
+		return out
+	})
+	return func(word string) bool { return known()[word] }
+}
+
+// Valued returns a function that returns the words of the lists "kind value" in a file of
+// words, with their values; see Lists. The file is read at the first use.
+func Valued[T ~int](file, kind string) func() map[string]T {
+	return sync.OnceValue(func() map[string]T {
+		out := map[string]T{}
+		for name, words := range Lists(file) {
+			of, number, _ := strings.Cut(name, " ")
+			value, err := strconv.Atoi(number)
+			for _, w := range words {
+				if of == kind && err == nil {
+					out[w] = T(value)
+				}
+			}
+		}
+		return out
+	})
 }
 
 // Fold returns s in a form for comparison: in lower case, without accents and other

@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -19,6 +20,22 @@ func TestFold(t *testing.T) {
 		if got := text.Fold(s); got != want {
 			t.Errorf("%q: got %q, want %q", s, got, want)
 		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	got := text.Lists("# a: comment\n\na 1: one | two words\na 1: three\nb: *four: five\nno list\n")
+	if is := text.Listed("a: one | two words", "a"); !is("two words") || is("two") || is("") {
+		t.Error("a word is not found, or found without being in the list")
+	}
+	values := text.Valued[int]("a 1: one\na -2: two\nb 3: three\na: none", "a")()
+	if !reflect.DeepEqual(values, map[string]int{"one": 1, "two": -2}) {
+		t.Errorf("got %v", values)
+	}
+	want := map[string][]string{"a 1": {"one", "two words", "three"}, "b": {"*four: five"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *reader) lengthy(i int) bool {
 	if m := compact().FindStringSubmatch(r.word(i)); m != nil {
 		w = m[2]
 	}
-	return units[w] != 0 && w != "h" && w != "heure" && w != "heures" && w != "uhr" && len(w) > 1
+	return units()[w] != 0 && w != "h" && w != "heure" && w != "heures" && w != "uhr" && len(w) > 1
 }
 
 // amounts reads amounts of time and adds them up.
@@ -64,31 +64,21 @@ func (r *reader) amounts(i int, f *Found) int {
 
 // amount reads one amount: 20 minutes, an hour, 1h30, 2.5 hours, half an hour.
 func (r *reader) amount(i int, f *Found) int {
-	for d, phrases := range map[time.Duration][]string{
-		15 * time.Minute: {"a quarter of an hour", "un quart d'heure", "einer viertelstunde", "eine viertelstunde",
-			"viertelstunde"},
-		30 * time.Minute: {"half an hour", "half hour", "une demi-heure", "une demi heure", "demi-heure",
-			"einer halben stunde", "eine halbe stunde", "halbe stunde"},
-		45 * time.Minute:  {"einer dreiviertelstunde"},
-		90 * time.Minute:  {"anderthalb stunden", "eineinhalb stunden"},
-		150 * time.Minute: {"zweieinhalb stunden"},
-	} {
-		if n := r.any(i, phrases...); n > 0 {
-			f.Delta += d
-			return n
-		}
+	if minutes, n := valued(r, i, spans()); n > 0 {
+		f.Delta += time.Duration(minutes) * time.Minute
+		return n
 	}
 	w := r.word(i)
 	if m := hourMin().FindStringSubmatch(w); m != nil {
 		f.Delta += time.Duration(atoi(m[1]))*time.Hour + time.Duration(atoi(m[2]))*time.Minute
 		return 1
 	}
-	if m := compact().FindStringSubmatch(w); m != nil && units[m[2]] != 0 {
-		f.after(float64(atoi(m[1])), units[m[2]])
+	if m := compact().FindStringSubmatch(w); m != nil && units()[m[2]] != 0 {
+		f.after(float64(atoi(m[1])), units()[m[2]])
 		return 1
 	}
 	v, n := r.count(i)
-	u := units[r.word(i+n)]
+	u := units()[r.word(i+n)]
 	if n == 0 || u == 0 {
 		return 0
 	}

@@ -73,8 +73,7 @@ func (d Day) dated(today time.Time, ahead func(time.Time) bool) (time.Time, bool
 	return d.inMonths(today, 1, ahead)
 }
 
-// inMonths returns the first calendar day that fits, in months from that of today in steps of one
-// or -1.
+// inMonths returns the first calendar day that fits, in months from that of today in steps of one or -1.
 func (d Day) inMonths(today time.Time, step int, fits func(time.Time) bool) (time.Time, bool) {
 	y, m, _ := today.Date()
 	for n := range 12 * 9 { // 29 February: eight years apart around 1900 and 2100
@@ -93,8 +92,7 @@ func (d Day) exists() bool {
 	return t.Month() == cmp.Or(d.Month, 1) && t.Day() == cmp.Or(d.Day, 1)
 }
 
-// whole returns the first and the last day of a calendar day, month or year whose year is given or
-// the last.
+// whole returns the first and the last day of a calendar day, month or year whose year is given or the last.
 func (d Day) whole(today time.Time) (from, to time.Time) {
 	y := d.Year
 	if d.Which == Last {
@@ -280,8 +278,7 @@ func (d Day) newest(today time.Time) (time.Time, bool) {
 	return d.inMonths(today, -1, func(t time.Time) bool { return !t.After(today) })
 }
 
-// Yesterday is what Date returns for the day before today, whatever its
-// date is: a zone may have skipped one.
+// Yesterday is what Date returns for the day before today, whatever its date is: a zone may have skipped one.
 const Yesterday = "yesterday"
 
 // Date reads a date in any supported language: 2026-11-19, 19/11, 19.11.2025,

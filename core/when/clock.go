@@ -67,7 +67,7 @@ func clockWord(w string) (minutes int, sure, ok bool) {
 			return minutes, true, ok
 		}
 	}
-	h, known := numbers[w]
+	h, known := numbers()[w]
 	if n, err := strconv.Atoi(w); err == nil && len(w) <= 2 {
 		h, known = n, true
 	}
@@ -128,7 +128,7 @@ func (r *reader) clock(i int, f *Found, going bool) int {
 func (r *reader) bareHour(i, n, lead int, f *Found, going bool) bool {
 	at := r.any(i, "at", "@", "um") > 0 || r.language == "fr" && r.is(i, "a") > 0
 	switch {
-	case f.Times != nil, r.german(i, "um") > 0 && !measures[r.word(i+n)]:
+	case f.Times != nil, r.german(i, "um") > 0 && measures()[r.word(i+n)] == 0:
 		return true
 	case f.Date.Kind != NoDay || f.Repeat.Is():
 		return lead == 0 || at || r.is(i, "a") > 0
@@ -153,7 +153,7 @@ func (r *reader) wrong(i, lead int, f *Found, going bool) int {
 	switch {
 	case r.isHalf(i+n) && (going || lead > 0), r.is(i+n, "uhr") > 0, lead > 0 && r.any(i+n, "h", "heure", "heures") > 0:
 		return n + 1
-	case r.any(i, "at", "@", "um") == 0 && (r.language != "fr" || r.is(i, "a") == 0) || measures[r.word(i+n)]:
+	case r.any(i, "at", "@", "um") == 0 && (r.language != "fr" || r.is(i, "a") == 0) || measures()[r.word(i+n)] > 0:
 		return 0
 	case !r.bareHour(i, n, lead, f, going):
 		return 0
@@ -259,10 +259,10 @@ func (r *reader) part(i int, f *Found, going bool) int {
 	if w == "apres" && r.word(i+n) == "midi" {
 		w, n = "apres-midi", n+1
 	}
-	if periods[w] == AnyTime || f.Date.Kind == NoDay && f.Times == nil && !f.Repeat.Is() {
+	if periods()[w] == AnyTime || f.Date.Kind == NoDay && f.Times == nil && !f.Repeat.Is() {
 		return 0
 	}
-	f.Period = periods[w]
+	f.Period = periods()[w]
 	return n
 }
 
@@ -279,14 +279,13 @@ func (r *reader) adverbOfDay(i int, f *Found) int {
 	if n == 0 || words == 0 || f.Times != nil {
 		return 0
 	}
-	f.Period, f.Times = periods[r.word(i)], []int{minutes}
+	f.Period, f.Times = periods()[r.word(i)], []int{minutes}
 	return n + lead + words
 }
 
 var pointedTime = text.Pattern(`^(\d{1,2})[.:](\d{2})$`)
 
-// inGerman reads 9 Uhr 30, 9.30 Uhr, halb zehn, Viertel nach neun, zehn vor acht,
-// fünf vor halb neun, Mittag.
+// inGerman reads 9 Uhr 30, 9.30 Uhr, halb zehn, Viertel nach neun, zehn vor acht, fünf vor halb neun, Mittag.
 func (r *reader) inGerman(i int) (minutes, n int) {
 	if n := r.any(i, "zu mittag", "mittags", "mittag"); n > 0 {
 		return 12 * 60, n
@@ -315,11 +314,11 @@ func (r *reader) inGerman(i int) (minutes, n int) {
 
 // afterUhr reads the minutes of 9 Uhr 30.
 func (r *reader) afterUhr(i, hour int) (minutes, n int) {
-	m, ok := numbers[r.word(i)]
+	m, ok := numbers()[r.word(i)]
 	if v, err := strconv.Atoi(r.word(i)); err == nil && len(r.word(i)) == 2 {
 		m, ok = v, true
 	}
-	if ok && m > 1 && m < 60 && units[r.word(i+1)] == 0 && hour%60 == 0 {
+	if ok && m > 1 && m < 60 && units()[r.word(i+1)] == 0 && hour%60 == 0 {
 		return hour + m, 3
 	}
 	return hour, 2

@@ -99,22 +99,11 @@ func (r *reader) near(i int, f *Found) int {
 			}
 		}
 	}
-	for _, c := range []struct {
-		days    int
-		period  Period
-		phrases []string
-	}{
-		{1, AnyTime, []string{"tomorrow", "tmrw", "demain", "morgen"}},
-		{2, AnyTime, []string{"the day after tomorrow", "day after tomorrow", "apres-demain", "apres demain",
-			"ubermorgen"}},
-		{0, Night, []string{"tonight"}}, {0, Morning, []string{"esta manana"}}, {0, Afternoon, []string{"esta tarde"}},
-		{-1, Night, []string{"last night", "anoche"}},
-	} {
-		n := r.any(i, c.phrases...)
-		if n > 0 && (r.word(i) != "morgen" || r.any(i-1, "der", "den", "dem", "guten") == 0) {
-			f.Date, f.Period = Day{Kind: Relative, Days: c.days}, c.period
-			return n + r.partOf(i+n, f)
-		}
+	days, n := valued(r, i, relatives())
+	if n > 0 && (r.word(i) != "morgen" || r.any(i-1, "der", "den", "dem", "guten") == 0) {
+		period, _ := valued(r, i, relativeParts())
+		f.Date, f.Period = Day{Kind: Relative, Days: days}, period
+		return n + r.partOf(i+n, f)
 	}
 	if n := r.any(i, "recently", "lately", "recemment", "neulich", "recientemente"); n > 0 {
 		f.Date = Day{Kind: Lately}
@@ -124,7 +113,7 @@ func (r *reader) near(i int, f *Found) int {
 	if r.ahead {
 		lead = max(lead, r.german(i, "am", "in der"))
 	}
-	n := r.partOf(i+lead, f)
+	n = r.partOf(i+lead, f)
 	if lead == 0 || n == 0 {
 		return 0
 	}
@@ -142,7 +131,7 @@ func (r *reader) partOf(i int, f *Found) int {
 	case w == "morgen": // heute Morgen
 		w = "morgens"
 	}
-	p := periods[w]
+	p := periods()[w]
 	if p == AnyTime {
 		return 0
 	}
@@ -155,7 +144,7 @@ func (r *reader) ago(i int, f *Found) int {
 	lead := r.any(i, "il y a", "y a", "vor", "hace")
 	v, n := r.count(i + lead)
 	k := i + lead + n
-	unit, tail := units[r.word(k)], 0
+	unit, tail := units()[r.word(k)], 0
 	if lead == 0 {
 		tail = r.any(k+1, "ago", "earlier", "back")
 	}
@@ -188,25 +177,10 @@ func (r *reader) weekday(i int, f *Found) int {
 		}
 	}
 	n := lead + 1
-	n += r.whichOne(i+n, f)
-	return n + r.partOf(i+n, f)
-}
-
-// whichOne reads the words after a weekday that select one.
-func (r *reader) whichOne(i int, f *Found) int {
-	for w, phrases := range map[Which][]string{
-		NextOne: {"prochain", "qui vient"},
-		NextWeek: {"next week", "of next week", "de la semaine prochaine", "la semaine prochaine",
-			"nachster woche", "der nachsten woche", "nachste woche"},
-		WeekAfter: {"en huit", "week", "in einer woche", "in acht tagen"},
-		Last:      {"dernier", "pasado", "passe"},
-	} {
-		if n := r.any(i, phrases...); n > 0 {
-			f.Date.Which = w
-			return n
-		}
+	if which, words := valued(r, i+n, selectors()); words > 0 {
+		f.Date.Which, n = which, n+words
 	}
-	return 0
+	return n + r.partOf(i+n, f)
 }
 
 // run reads next week, la semaine dernière, this weekend, letztes Jahr, nächste Woche Montag.
@@ -215,21 +189,17 @@ func (r *reader) run(i int, f *Found) int {
 	if n := r.nextWeekOn(k, f); n > 0 {
 		return k - i + n
 	}
-	this := r.any(k, "this", "cette", "ce", "cet", "diese", "diesen", "dieses", "esta", "este")
-	last := r.any(k, "last", "past", "previous", "letzte", "letzten", "letztes", "letzter", "vergangene", "vergangenen",
-		"ultima", "ultimo")
-	next := r.any(k, "next", "nachste", "nachsten", "nachster", "nachstes", "kommende", "kommenden", "kommendes",
-		"proxima", "proximo")
-	k += this + last + next
+	which, lead := valued(r, k, runs())
+	k += lead
 	w := strings.TrimPrefix(r.word(k), "l'")
-	d := Day{Kind: Run, Unit: units[w], N: min(next, 1) - min(last, 1)}
+	d := Day{Kind: Run, Unit: units()[w], N: which}
 	if weekends(w) {
 		d.Unit = Weekends
 	}
 	if d.Unit < Weeks || len(w) == 1 {
 		return 0
 	}
-	known := this+last+next > 0 || d.Unit == Weekends && k > i
+	known := lead > 0 || d.Unit == Weekends && k > i
 	k++
 	if n := r.any(k, "dernier", "derniere", "passe", "passee", "pasado", "pasada", "precedente", "precedent"); n > 0 {
 		d.N, k, known = -1, k+n, true
@@ -357,7 +327,7 @@ func (r *reader) dayOfMonth(i int, f *Found, going bool) int {
 	if lead == 0 || !ok || d < 1 || d > 31 && (!ordinal || !going) {
 		return 0
 	}
-	named := ordinals[r.word(i+lead)] > 0
+	named := ordinals()[r.word(i+lead)] > 0
 	_, _, timed := r.timeOfDay(i + lead + 1 + r.any(i+lead+1, "at", "a", "um", "gegen"))
 	end := i+lead+1 == len(r.words)
 	edge := i == 0 && r.ahead || going || end || timed

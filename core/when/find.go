@@ -39,8 +39,7 @@ func (f Found) whole() bool { return f.Cron != "" || !f.Exact.IsZero() || f.Delt
 // timed reports whether f has a time of day.
 func (f Found) timed() bool { return f.Times != nil || f.Period != AnyTime }
 
-// add takes a missing time of day, or a missing day, from another stretch, and reports
-// whether it did.
+// add takes a missing time of day, or a missing day, from another stretch, and reports whether it did.
 func (f *Found) add(g Found) bool {
 	if f.whole() || g.whole() || g.Odd || g.Repeat.Is() {
 		return false

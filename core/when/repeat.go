@@ -38,18 +38,15 @@ func (r *reader) each(i int, f *Found) int {
 
 // irregular reads a recurrence that cron cannot express: every other Monday.
 func (r *reader) irregular(i int, f *Found) int {
-	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three", "zweiten",
-		"zweite", "zweites", "dritten", "dritte", "drittes", "ersten", "letzten")
+	kind, lead := valued(r, i, irregulars())
 	if lead == 0 {
 		return 0
 	}
 	w := r.word(i + lead)
 	_, one := weekdayOf(w)
 	_, many := weekdaysOf(w)
-	u := units[w]
-	spelled := r.any(i, "other", "second", "2nd", "third", "3rd", "zweiten", "zweite", "zweites", "dritten", "dritte",
-		"drittes", "letzten") > 0
-	if !one && !many && (!spelled || u == 0) {
+	u := units()[w]
+	if !one && !many && (kind != 1 || u == 0) {
 		return 0
 	}
 	f.Odd, f.Repeat.Every = true, Days
@@ -66,13 +63,11 @@ func (r *reader) eachPart(i int, f *Found) int {
 		f.Repeat, f.Times = Repeat{Every: Days, N: 1}, []int{12 * 60}
 		return 1
 	}
-	if p := max(periods[w], periodPlurals[w]); p != AnyTime {
+	if p := max(periods()[w], periodPlurals()[w]); p != AnyTime {
 		f.Repeat, f.Period = Repeat{Every: Days, N: 1}, p
 		return 1
 	}
-	if n := r.any(i, "weekday", "weekdays", "week day", "working day", "workday", "business day", "jour ouvrable",
-		"jours ouvrables", "jour ouvre", "jours ouvres", "jour de semaine", "jours de semaine", "jours de la semaine",
-		"jour de la semaine", "jours en semaine", "werktag", "wochentag", "arbeitstag"); n > 0 {
+	if _, n := valued(r, i, workday()); n > 0 {
 		f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
@@ -127,7 +122,7 @@ func (r *reader) eachDate(i int, f *Found) int {
 	}
 	d, ordinal, ok := dayNumberOf(r.word(i))
 	ordinal = ordinal || r.language == "de" && r.any(i-1, "jeden") > 0 // jeden 1.
-	if !ok || !ordinal || units[r.word(i)] != 0 || units[r.word(i+1)] != 0 {
+	if !ok || !ordinal || units()[r.word(i)] != 0 || units()[r.word(i+1)] != 0 {
 		return 0
 	}
 	f.Date, f.Repeat = Day{Kind: OfCalendar, Day: d, Said: r.said(i, 1)}, Repeat{Every: Months, N: 1}
@@ -137,15 +132,15 @@ func (r *reader) eachDate(i int, f *Found) int {
 // eachUnit reads every day, every 30 minutes, toutes les deux heures.
 func (r *reader) eachUnit(i int, f *Found) int {
 	n, lead := 1, 0
-	if v, ok := numbers[r.word(i)]; ok {
+	if v, ok := numbers()[r.word(i)]; ok {
 		n, lead = v, 1
 	} else if v, err := strconv.Atoi(r.word(i)); err == nil && v > 0 && v < 100_000 {
 		n, lead = v, 1
 	}
 	w := r.word(i + lead)
-	u := units[w]
-	if m := compact().FindStringSubmatch(r.word(i)); m != nil && units[m[2]] != 0 {
-		n, u, lead, w = atoi(m[1]), units[m[2]], 0, m[2]
+	u := units()[w]
+	if m := compact().FindStringSubmatch(r.word(i)); m != nil && units()[m[2]] != 0 {
+		n, u, lead, w = atoi(m[1]), units()[m[2]], 0, m[2]
 	}
 	if u == 0 || lead == 0 && len(w) == 1 && n == 1 {
 		return 0
@@ -170,8 +165,7 @@ func (r *reader) monthly(i int, f *Found) int {
 		return lead + n
 	}
 	n := lead + 1 + r.any(i+lead+1, "day", "jour")
-	tail := r.any(i+n, "of every month", "of each month", "every month", "each month", "de chaque mois", "chaque mois",
-		"de tous les mois", "tous les mois", "jedes monats", "eines jeden monats", "im monat", "jeden monat")
+	_, tail := valued(r, i+n, monthlies())
 	if ok && r.is(i, "jeden monat am") > 0 {
 		n, tail = lead, 1
 	}
@@ -212,22 +206,11 @@ func (r *reader) weekRange(i int, f *Found) int {
 
 // adverb reads daily, weekly, quotidiennement.
 func (r *reader) adverb(i int, f *Found) int {
-	for unit, phrases := range map[Unit][]string{
-		Hours: {"hourly", "stundlich"},
-		Days: {"daily", "quotidiennement", "once a day", "taglich", "einmal am tag", "einmal taglich",
-			"une fois par jour"},
-		Weeks:  {"weekly", "wochentlich", "einmal die woche", "einmal pro woche", "once a week", "une fois par semaine"},
-		Months: {"monthly", "mensuellement", "monatlich", "einmal im monat", "once a month", "une fois par mois"},
-		Years:  {"yearly", "annually", "jahrlich", "einmal im jahr"},
-	} {
-		if n := r.any(i, phrases...); n > 0 {
-			f.Repeat = Repeat{Every: unit, N: 1}
-			return n
-		}
+	if unit, n := valued(r, i, adverbs()); n > 0 {
+		f.Repeat = Repeat{Every: unit, N: 1}
+		return n
 	}
-	if n := r.any(i, "on weekdays", "weekdays", "en semaine", "werktags", "an werktagen", "wochentags",
-		"an wochentagen",
-		"unter der woche"); n > 0 {
+	if _, n := valued(r, i, workdays()); n > 0 {
 		f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
@@ -239,7 +222,7 @@ func (r *reader) alternate(i int, f *Found) int {
 	lead := r.any(i, "un", "une")
 	_, weekday := weekdayOf(r.word(i + lead))
 	n := r.any(i+lead+1, "sur deux", "sur 2", "sur trois", "sur 3")
-	if n == 0 || !weekday && units[r.word(i+lead)] == 0 {
+	if n == 0 || !weekday && units()[r.word(i+lead)] == 0 {
 		return 0
 	}
 	f.Odd, f.Repeat.Every = true, Days

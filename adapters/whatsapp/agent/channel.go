@@ -113,12 +113,6 @@ func (c *Channel) Capabilities() core.Capabilities {
 // maxAnswer bounds an answer, in bytes. A hundred messages of 4096 characters fit.
 const maxAnswer = 8 << 20
 
-type (
-	apiError = graph.Error
-	netError = graph.NetError
-	call     = graph.Call
-)
-
 func newAPI(o Options, key string) *graph.API {
 	return graph.New(strings.TrimRight(o.APIURL, "/"), key, o.HTTP, maxAnswer)
 }

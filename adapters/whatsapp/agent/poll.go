@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 )
@@ -86,14 +87,16 @@ func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
 // step polls once, stores the messages, and then the cursor.
 func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *place) error {
 	var raw json.RawMessage
-	c := call{
+	c := graph.Call{
 		Op: "poll", Method: http.MethodGet, Timeout: a.c.pace.longPoll + 15*time.Second,
 		Path: fmt.Sprintf("updates?offset=%d&limit=%d&timeout=%d", at.cursor, pollLimit, int(a.c.pace.longPoll.Seconds())),
 	}
 	answer, err := a.api.Do(ctx, c, &raw)
 	switch {
+	case unknownKey(err):
+		return fmt.Errorf("%w: %w", deadKey(err), errStopped)
 	case err != nil:
-		return useless(err)
+		return err
 	case answer.Status == http.StatusNoContent:
 		return nil
 	}
@@ -112,16 +115,13 @@ func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *pl
 		return errors.New("the service's answer has no next_offset")
 	}
 	next.cursor = *got.Next
-	if err := k.SetState(ctx, next.values()); err != nil {
+	err = k.SetState(ctx, map[string]string{cursorKey: strconv.FormatInt(next.cursor, 10), creatorKey: next.creator})
+	if err != nil {
 		return fmt.Errorf("store cursor: %w", err)
 	}
 	*at = next
 	a.markRead(ctx, got.Last)
 	return nil
-}
-
-func (p place) values() map[string]string {
-	return map[string]string{cursorKey: strconv.FormatInt(p.cursor, 10), creatorKey: p.creator}
 }
 
 // admit learns the creator of the agent from the first message, and cuts off messages of
@@ -144,17 +144,9 @@ func (p *place) admit(got *Updates) error {
 	return nil
 }
 
-// useless adds errStopped and advice to an error that retries do not fix.
-func useless(err error) error {
-	if unknownKey(err) {
-		return fmt.Errorf("%w: %w", deadKey(err), errStopped)
-	}
-	return err
-}
-
 // unknownKey reports whether the service refused a key that it does not know.
 func unknownKey(err error) bool {
-	e, ok := errors.AsType[*apiError](err)
+	e, ok := errors.AsType[*graph.Error](err)
 	return ok && (e.HTTP == http.StatusUnauthorized || e.HTTP == http.StatusBadRequest && e.Code == codeGone)
 }
 
@@ -169,7 +161,8 @@ func (a *agent) markRead(ctx context.Context, wamid string) {
 	if wamid == "" || a.limits.statuses.take(a.c.now()) > 0 {
 		return
 	}
-	if err := a.setStatus(ctx, wamid, false); err != nil && ctx.Err() == nil {
+	err := a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, wamid, false)
+	if err != nil && ctx.Err() == nil {
 		a.log.Debug("message not marked as read", zap.Error(err))
 	}
 }
@@ -185,7 +178,7 @@ type waits struct {
 func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 	w.next = min(max(2*w.next, w.pace.firstPause), w.pace.lastPause)
 	d := w.next
-	var refused *apiError
+	var refused *graph.Error
 	isRefusal := errors.As(err, &refused)
 	switch {
 	case isRefusal && (refused.HTTP == http.StatusConflict || refused.Code == codeReplace):

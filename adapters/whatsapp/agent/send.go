@@ -60,7 +60,7 @@ func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Re
 		return core.Receipt{}, err
 	}
 	id, err := a.post(ctx, m)
-	if refused, ok := errors.AsType[*apiError](err); ok && m.Context != nil && refused.Code == codeParameter {
+	if refused, ok := errors.AsType[*graph.Error](err); ok && m.Context != nil && refused.Code == codeParameter {
 		m.Context = nil
 		id, err = a.post(ctx, m)
 	}
@@ -94,8 +94,8 @@ func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 // classify wraps the error of a failed request to send for the retry policy.
 func (a *agent) classify(ctx context.Context, err error) error {
 	err = fmt.Errorf("send to personal agent: %w", err)
-	var refused *apiError
-	var lost *netError
+	var refused *graph.Error
+	var lost *graph.NetError
 	switch {
 	case errors.As(err, &lost) && lost.Left:
 		return &core.Unknown{Err: err}
@@ -119,24 +119,11 @@ func (a *agent) classify(ctx context.Context, err error) error {
 // does not exist as read: the service refuses an unknown key, or else the message. A poll
 // would interrupt the process that receives.
 func (a *agent) probe(ctx context.Context) error {
-	if err := a.setStatus(ctx, "wamid.none", false); unknownKey(err) {
+	err := a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, "wamid.none", false)
+	if unknownKey(err) {
 		return err
 	}
 	return nil
-}
-
-// setStatus marks a message as read, and shows that an answer is being written.
-func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error {
-	body := map[string]any{"messaging_product": "whatsapp", "status": "read", "message_id": wamid}
-	if typing {
-		body["typing_indicator"] = map[string]string{"type": "text"}
-	}
-	req, err := graph.Post("mark as read", "statuses", callTimeout, body)
-	if err != nil {
-		return err
-	}
-	_, err = a.api.Do(ctx, req, nil)
-	return err
 }
 
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
@@ -154,7 +141,7 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, event string) err
 	if a.limits.statuses.take(c.now()) > 0 {
 		return nil
 	}
-	return a.setStatus(ctx, event, true)
+	return a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, event, true)
 }
 
 const (
@@ -184,7 +171,6 @@ func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	return nil
 }
 
-// form returns the kind of message and the media type for a file.
 func form(mediaType string, size int, captioned bool) (kind, sent string) {
 	sounds := []string{"audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus"}
 	return graph.Kind(mediaType, size, captioned, [3]int{maxImage, maxFile, maxFile}, sounds)
@@ -228,7 +214,7 @@ func (a *agent) fetch(ctx context.Context, id, digest string, max int64) ([]byte
 
 // gone makes an error permanent if the service refuses the lookup of a file.
 func gone(err error) error {
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.HTTP >= 400 && refused.HTTP < 500 &&
+	if refused, ok := errors.AsType[*graph.Error](err); ok && refused.HTTP >= 400 && refused.HTTP < 500 &&
 		refused.HTTP != http.StatusTooManyRequests {
 		return &core.Permanent{Err: err}
 	}

@@ -1,5 +1,4 @@
-// Package graph is the common part of Meta's two interfaces to WhatsApp: requests, their
-// errors, messages and files.
+// Package graph is the common part of Meta's two interfaces to WhatsApp: requests, their errors, messages and files.
 package graph
 
 import (
@@ -102,6 +101,20 @@ func (a *API) Send(ctx context.Context, path string, timeout time.Duration, mess
 		return "", &NetError{Op: c.Op, Left: true, Err: errors.New("the answer has no message id")}
 	}
 	return sent.Messages[0].ID, nil
+}
+
+// MarkRead marks the message wamid as read and, with typing, shows that an answer is being
+// written. op names the call in errors.
+func (a *API) MarkRead(ctx context.Context, op, path string, timeout time.Duration, wamid string, typing bool) error {
+	body := map[string]any{"messaging_product": "whatsapp", "status": "read", "message_id": wamid}
+	if typing {
+		body["typing_indicator"] = map[string]string{"type": "text"}
+	}
+	c, err := Post(op, path, timeout, body)
+	if err == nil {
+		_, err = a.Do(ctx, c, nil)
+	}
+	return err
 }
 
 // Answer is the service's answer.

@@ -50,7 +50,6 @@ func New(o Options) core.Model {
 	)}
 }
 
-// Stream asks the model.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		stream := m.client.Messages.NewStreaming(ctx, m.params(req))
@@ -72,7 +71,6 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// failure translates an error of the SDK.
 func (m *model) failure(ctx context.Context, err error) error {
 	var refused *sdk.Error
 	if ctx.Err() != nil || !errors.As(err, &refused) {

@@ -22,7 +22,6 @@ type model struct{ tokens core.Tokenizer }
 // New returns the model. It estimates usage with tokens.
 func New(tokens core.Tokenizer) core.Model { return &model{tokens: tokens} }
 
-// Stream answers word by word.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		r := reply(req)
@@ -48,8 +47,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// The beginnings of the system messages that request the summary of a day, and
-// shorter forms of old messages.
+// The beginnings of the system messages that request the summary of a day, and shorter forms of old messages.
 const (
 	summaryRequest = "You write the summary of one day of a conversation"
 	shortenRequest = "You shorten what was said long ago in a conversation"

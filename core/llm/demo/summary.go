@@ -149,8 +149,7 @@ func sentences(text string) []string {
 	return out
 }
 
-// story returns the narrative: the first message, or the beginning of the summary so
-// far, and the last message.
+// story returns the narrative: the first message, or the beginning of the summary so far, and the last message.
 func (d *digest) story(p *phrases) string {
 	moment := func(l dataLine) string { return strings.TrimRight(text.Within(text.OneLine(l.Text), 100), ". ") }
 	said, begin := d.said, d.narrative

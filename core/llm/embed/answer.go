@@ -12,8 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// answer holds all forms of an answer: OpenAI's data, Ollama's embeddings, and the
-// embedding or results of llama.cpp.
+// answer holds all forms of an answer: OpenAI's data, Ollama's embeddings, and the embedding or results of llama.cpp.
 type answer struct {
 	Data       []item            `json:"data"`
 	Embeddings []json.RawMessage `json:"embeddings"`
@@ -128,14 +127,11 @@ func fromBase64(text string) ([]float32, error) {
 		return nil, config(errShape)
 	}
 	v := make([]float32, len(b)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return v, nil
+	_, err = binary.Decode(b, binary.LittleEndian, v)
+	return v, err
 }
 
-// errNumbers returns the error of an unusable vector. Its kind is not ModelConfig, since
-// the text may be the cause.
+// errNumbers returns the error of an unusable vector. Its kind is not ModelConfig, since the text may be the cause.
 func errNumbers() error {
 	return &core.ModelError{Kind: core.ModelRejected,
 		Err: errors.New("the embeddings server returned a useless vector: it is all zero, or has values that are no numbers")}

@@ -114,8 +114,7 @@ func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
 }
 
-// Fingerprint identifies the configuration with its address and key, without revealing
-// these; see core.FingerprintOf.
+// Fingerprint identifies the configuration with its address and key, without revealing these; see core.FingerprintOf.
 func (c *client) Fingerprint() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.Provider, c.root, c.APIKey}, "\x00")))
 	return fmt.Sprintf("%s %x", Config(c.Provider, c.Model, c.Dimensions), sum[:4])

@@ -68,7 +68,6 @@ func New(o Options) core.Model {
 	return m
 }
 
-// Stream asks the model.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		resp, err := m.send(ctx, req)
@@ -82,8 +81,7 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// send returns an answer with a good status. Each optional parameter is dropped
-// at most once, so the loop ends.
+// send returns an answer with a good status. Each optional parameter is dropped at most once, so the loop ends.
 func (m *model) send(ctx context.Context, req core.ModelRequest) (*http.Response, error) {
 	if m.invalid != nil {
 		return nil, &core.ModelError{Kind: core.ModelConfig, Err: m.invalid}

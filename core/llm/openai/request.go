@@ -37,14 +37,8 @@ type chatRequest struct {
 }
 
 type tool struct {
-	Type     string   `json:"type"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	Type     string                 `json:"type"`
+	Function api.FunctionDefinition `json:"function"`
 }
 
 // message always has content, since some servers refuse it missing or null.
@@ -95,7 +89,8 @@ func (m *model) encode(w io.Writer, req core.ModelRequest, lacks parameter) erro
 func tools(specs []core.ToolSpec) []tool {
 	out := make([]tool, 0, len(specs))
 	for _, s := range specs {
-		out = append(out, tool{"function", function{s.Name, s.Description, s.Schema}})
+		f := api.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: s.Schema}
+		out = append(out, tool{"function", f})
 	}
 	return out
 }

@@ -22,8 +22,7 @@ const (
 	mostJoined    = 64 // lines of one event
 )
 
-// chunk is one event of a stream, or a whole answer if Message is set in place of
-// Delta.
+// chunk is one event of a stream, or a whole answer if Message is set in place of Delta.
 type chunk struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -54,7 +53,6 @@ type callPart struct {
 // which those of type text count, or as the object that it should encode.
 type flexible string
 
-// UnmarshalJSON reads any of the forms.
 func (f *flexible) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
@@ -84,8 +82,7 @@ func (f *flexible) join(b []byte) error {
 	return nil
 }
 
-// errEnough ends the reading of an answer early: the consumer stopped, or an error
-// was yielded.
+// errEnough ends the reading of an answer early: the consumer stopped, or an error was yielded.
 var errEnough = errors.New("enough")
 
 // errPartial is the error of an event that may continue on the next line.
@@ -123,8 +120,7 @@ func (a *assembly) run(body io.Reader) {
 	}
 }
 
-// complete reports whether the answer is complete. After the finish reason only the
-// usage can be lost.
+// complete reports whether the answer is complete. After the finish reason only the usage can be lost.
 func (a *assembly) complete() bool { return a.done || a.finish != "" }
 
 // read reads an answer. By its first byte it is a stream, one JSON object although a

@@ -80,8 +80,7 @@ const (
 	noRank     = math.MaxInt32
 )
 
-// hash returns the FNV-1a hash of a token: its upper bits select the slot, its lower
-// ones are stored in it.
+// hash returns the FNV-1a hash of a token: its upper bits select the slot, its lower ones are stored in it.
 func hash(token string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(token) {
