@@ -137,8 +137,8 @@ func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation
 		}
 		marked = true
 	}
-	return t.expect(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, to.versions.told, since, flag(marked),
-		to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
+	return t.expect(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, to.versions.told, since,
+		flag(marked), to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
 }
 
 // admitAll returns the statements that admit the events.

@@ -152,7 +152,8 @@ func (p *pair) halt(m *move, now time.Time) {
 // lastPosition returns a position beyond all messages of both threads after the merge.
 func (p *pair) lastPosition(m *move) int64 {
 	const last = `SELECT ` + lastPosition + ` FROM threads h WHERE h.user_id = $1 AND h.id = $2`
-	return p.into.lastMessage + max(valueOf[int64](p, last, m.From, m.plan.Was), valueOf[int64](p, last, m.Into, m.plan.Thread))
+	was, is := valueOf[int64](p, last, m.From, m.plan.Was), valueOf[int64](p, last, m.Into, m.plan.Thread)
+	return p.into.lastMessage + max(was, is)
 }
 
 // runningTurns lists the running turns of a user, in one thread if it is not 0.
