@@ -82,7 +82,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	r.open(ctx)
 	defer r.work.Wait()
-	defer r.open(nil)
+	defer r.close()
 	for ctx.Err() == nil {
 		wait := r.round(ctx)
 		t := time.NewTimer(wait)
@@ -100,6 +100,12 @@ func (r *Runner) open(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ctx = ctx
+}
+
+func (r *Runner) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ctx = nil
 }
 
 // Free reports whether a job would begin immediately. A process that knows may claim jobs when it
