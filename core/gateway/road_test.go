@@ -436,3 +436,32 @@ func waitFor(t *testing.T, ok func() bool) {
 		}
 	}
 }
+
+// summaries takes claimed summaries while there is room.
+type summaries struct {
+	full  atomic.Bool
+	begun chan *core.Job
+}
+
+func (s *summaries) Free() bool        { return !s.full.Load() }
+func (s *summaries) Begin(j *core.Job) { s.begun <- j }
+
+func TestAReplyClaimsItsSummary(t *testing.T) {
+	t.Parallel()
+	s := &summaries{begun: make(chan *core.Job, 1)}
+	w := newWorld(t, func(o *gateway.Options) { o.Summaries, o.Settings.SummarizeAfter = s, 2 })
+	due := func() int {
+		refs, _, err := w.store.Due(t.Context(), []string{core.QueueSummarize}, time.Now(), 9, core.Share{})
+		must(t, err)
+		return len(refs)
+	}
+	w.say("one")
+	j := <-s.begun
+	if n := due(); j.Queue != core.QueueSummarize || j.Worker != "test" || n != 0 {
+		t.Errorf("claimed %+v, %d others due", j, n)
+	}
+	must(t, w.store.Finish(t.Context(), j.User, j.Lease, ""))
+	s.full.Store(true)
+	w.say("two")
+	waitFor(t, func() bool { return due() == 1 })
+}

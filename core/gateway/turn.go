@@ -252,7 +252,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 		if claim != nil {
 			claim = &now
 		}
-		if r.Summary = nil; g.Summaries != nil && g.Summaries.Free() {
+		if r.Summary = nil; g.Summaries != nil && g.Summaries.Free() && !g.Slots.Busy() {
 			r.Summary = &now
 		}
 		out, err = g.Store.Commit(ctx, r, claim)
