@@ -1,6 +1,5 @@
-// Package configs is the configuration: one struct, its defaults, where it is
-// read from and what is wrong with it. The commented example beside it is the
-// documentation, and a test keeps it true.
+// Package configs is the configuration: one struct, its defaults, where it is read from and what is wrong with it. The
+// commented example beside it is the documentation, and a test keeps it true.
 package configs
 
 import (
@@ -188,10 +187,9 @@ type Agent struct {
 	MCPServers      []MCPServer   `yaml:"mcp_servers"`
 }
 
-// MCPServer is a server of tools: a program to start (Command, Args, Env), or an address
-// (URL, Headers). Its tools are for the Roles (owner, member; none: owner) and Users (ids)
-// named here. Each call needs an approval, except for the tools that Allow lists ("*": all)
-// and, with TrustHints, those that the server declares as read-only.
+// MCPServer is a server of tools: a program to start (Command, Args, Env), or an address (URL, Headers). Its tools are
+// for the Roles (owner, member; none: owner) and Users (ids) named here. Each call needs an approval, except for the
+// tools that Allow lists ("*": all) and, with TrustHints, those that the server declares as read-only.
 type MCPServer struct {
 	Name    string            `yaml:"name"`
 	Command string            `yaml:"command"`

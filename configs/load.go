@@ -20,10 +20,9 @@ import (
 // File is the file that Load reads without a path, if it exists.
 const File = "everthread.yaml"
 
-// Load reads the configuration: the defaults, which suit the window of its models, then the
-// file, then the environment. environ is like os.Environ, sections are as for Default. A
-// path must exist. Load does not check what values mean; see Validate. Errors repeat nothing
-// that looks like a key.
+// Load reads the configuration: the defaults, which suit the window of its models, then the file, then the environment.
+// environ is like os.Environ, sections are as for Default. A path must exist. Load does not check what values mean; see
+// Validate. Errors repeat nothing that looks like a key.
 func Load(path string, environ []string, sections ...section.Section) (Config, error) {
 	c := Default(sections...)
 	text, name, err := read(path)

@@ -137,9 +137,8 @@ type UseYes struct {
 // AddKey stores an API key of the user.
 type AddKey struct{ Key APIKey }
 
-// Also stores a note for another user, with its effects, in the same transaction. It
-// fails with ErrNotFound if there is no such user, and with ErrMoving while that user is
-// frozen by a move.
+// Also stores a note for another user, with its effects, in the same transaction. It fails with ErrNotFound if there is
+// no such user, and with ErrMoving while that user is frozen by a move.
 type Also struct{ Note Note }
 
 // RevokeKey removes an API key. It fails with ErrNotFound if there is none.

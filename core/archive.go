@@ -12,11 +12,10 @@ const ImportKey = "imported days"
 
 // ImportStore imports conversations from archives.
 type ImportStore interface {
-	// Import stores messages of an archive in one transaction, each at the position
-	// of its time. Messages that were imported before (by their Key) are left out.
-	// Imported messages are neither answered nor posted. ErrChanged if a turn is
-	// running in whose range some of them belong, ErrMoving if the user is frozen by
-	// a move; nothing is stored then, and the batch can be offered again later.
+	// Import stores messages of an archive in one transaction, each at the position of its time. Messages that were
+	// imported before (by their Key) are left out. Imported messages are neither answered nor posted. ErrChanged if a
+	// turn is running in whose range some of them belong, ErrMoving if the user is frozen by a move; nothing is stored
+	// then, and the batch can be offered again later.
 	Import(ctx context.Context, b ImportBatch) (Imported, error)
 	// PrepareImport does the slow part of Import that needs no lock: it finds the
 	// Terms of new messages. It is safe for concurrent use on several batches.
@@ -173,9 +172,8 @@ type TableSink interface {
 	Table(n int, copy func(w io.Writer) (rows int64, err error)) error
 }
 
-// TableSource returns what a TableSink received, table after table by number. The caller
-// reads each to its end. io.EOF follows the last one and confirms that the backup is
-// complete and undamaged.
+// TableSource returns what a TableSink received, table after table by number. The caller reads each to its end. io.EOF
+// follows the last one and confirms that the backup is complete and undamaged.
 type TableSource interface {
 	Next() (n int, rows io.Reader, err error)
 }

@@ -64,20 +64,17 @@ type Capabilities struct {
 	OneProcess bool
 	// Program: the other side is a program, which is asked no questions.
 	Program bool
-	// Personal: each account belongs to one user. Nobody is paired there, and the
-	// channel is up even without accounts.
+	// Personal: each account belongs to one user. Nobody is paired there, and the channel is up even without accounts.
 	Personal bool
 }
 
-// Reopener is an optional interface of a Channel with a Window. Reopen asks a person
-// whose window is closed whether they want their waiting messages. A yes arrives as
-// InAsked.
+// Reopener is an optional interface of a Channel with a Window. Reopen asks a person whose window is closed whether
+// they want their waiting messages. A yes arrives as InAsked.
 type Reopener interface {
 	Reopen(ctx context.Context, to Address, key string) (Receipt, error)
 }
 
-// Accounter is an optional interface of a Channel with a single account that only one
-// process at a time may run.
+// Accounter is an optional interface of a Channel with a single account that only one process at a time may run.
 type Accounter interface {
 	// Account returns the service's id of the account, the Account of its addresses.
 	Account() string
@@ -134,13 +131,11 @@ type Typer interface {
 	TypingTTL() time.Duration
 }
 
-// Streamer is an optional interface of a Channel that can show an answer while it is
-// being written. key identifies the turn: a re-run of the turn continues the same
-// preview. The final message still goes through Send.
+// Streamer is an optional interface of a Channel that can show an answer while it is being written. key identifies the
+// turn: a re-run of the turn continues the same preview. The final message still goes through Send.
 type Streamer interface {
-	// Preview shows text, everything written so far, and replaces the preview of
-	// the same key. Errors are not retried: the next call or the final message
-	// replaces the preview.
+	// Preview shows text, everything written so far, and replaces the preview of the same key. Errors are not retried:
+	// the next call or the final message replaces the preview.
 	Preview(ctx context.Context, to Address, key string, text string) error
 	// PreviewEvery is the shortest time between two previews in one chat.
 	PreviewEvery() time.Duration
@@ -241,16 +236,14 @@ type Quote struct {
 	NativeID string `json:"native_id,omitempty"`
 	Text     string `json:"text"`
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
-	// Message is its id, where the channel knows our ids. It is not stored, as ids
-	// change when users are merged.
+	// Message is its id, where the channel knows our ids. It is not stored, as ids change when users are merged.
 	Message MessageID `json:"-"`
 }
 
 // Status is a service's later report about a message of ours.
 type Status struct {
-	// State is DeliverySent, DeliveryDelivered or DeliveryRead; DeliveryFailed: it
-	// will not arrive; DeliveryParked: it did not arrive, and cannot until the person
-	// writes; DeliveryPending: it did not arrive, and may be sent again.
+	// State is DeliverySent, DeliveryDelivered or DeliveryRead; DeliveryFailed: it will not arrive; DeliveryParked: it
+	// did not arrive, and cannot until the person writes; DeliveryPending: it did not arrive, and may be sent again.
 	State DeliveryState `json:"state"`
 	Key   string        `json:"key,omitempty"` // Part.Key, where the service returns it
 	// Through: the report covers earlier messages too, as read marks do.
@@ -287,16 +280,14 @@ func (a Attachment) Named() string {
 	return "[" + a.Kind + ": " + cmp.Or(a.Alt, a.Name) + "]"
 }
 
-// Part is one sendable piece of a message: plain text with spans over it. A
-// channel renders the spans as its own markup, and falls back to Text alone if
-// the service refuses it.
+// Part is one sendable piece of a message: plain text with spans over it. A channel renders the spans as its own
+// markup, and falls back to Text alone if the service refuses it.
 type Part struct {
 	Text  string `json:"text"`
 	Spans []Span `json:"spans,omitempty"`
 	Quiet bool   `json:"quiet,omitempty"` // without notification where the channel can
 	Fold  bool   `json:"fold,omitempty"`  // collapse all but the first line where the channel can
-	// Buttons are shown below the text where the channel has them; the text says what
-	// to write instead.
+	// Buttons are shown below the text where the channel has them; the text says what to write instead.
 	Buttons []Button `json:"buttons,omitempty"`
 	Reply   string   `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
 	// Preview is the key of the Streamer preview that the part replaces.

@@ -1,9 +1,8 @@
 // Package core defines the vocabulary of Everthread: the types, ids, errors and
 // ports shared by all other packages. It imports the standard library only.
 //
-// It separates three layers of knowledge: the transcript (Message, the source of
-// truth), day segments (Segment, derived from the transcript) and global memory.
-// See docs/architecture.md.
+// It separates three layers of knowledge: the transcript (Message, the source of truth), day segments (Segment, derived
+// from the transcript) and global memory. See docs/architecture.md.
 package core
 
 import (
@@ -120,8 +119,7 @@ type Identity struct {
 	Name    string   // display name on that channel
 	Thread  ThreadID // the current plain thread; 0: the continuous one
 	Blocked bool     // it cannot be written to until it writes again
-	// LastUsed is when it last wrote. It may lag by up to a minute while no other
-	// identity of the user writes.
+	// LastUsed is when it last wrote. It may lag by up to a minute while no other identity of the user writes.
 	LastUsed time.Time
 	// Window is the end of its messaging window, where the channel has one. Asked: it
 	// has since been asked whether it wants its waiting messages.

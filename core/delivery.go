@@ -109,9 +109,8 @@ type Planner interface {
 
 // DeliveryStore keeps deliveries and their progress.
 type DeliveryStore interface {
-	// ClaimDelivery claims a due delivery job and stores its next part as sending.
-	// A part that was already sending is returned as DeliveryUnknown. nil if another
-	// worker has the job.
+	// ClaimDelivery claims a due delivery job and stores its next part as sending. A part that was already sending is
+	// returned as DeliveryUnknown. nil if another worker has the job.
 	ClaimDelivery(ctx context.Context, ref JobRef, c Claim) (*Delivery, error)
 	// FinishPart stores the result of part n. If it was sent and another follows,
 	// that one is stored as sending, and more is true; otherwise the job ends or waits.
@@ -170,9 +169,8 @@ type Speech struct {
 // SpeechStore stores the results of speaking answers. The jobs are in QueueSpeak: Ref is
 // the message, and the payload the Address where it was delivered.
 type SpeechStore interface {
-	// Spoken adds a recording to a message, stores its delivery and ends the job.
-	// ErrNotFound if the message was redacted, or replaced by another answer; the job
-	// has ended, and the caller removes the file.
+	// Spoken adds a recording to a message, stores its delivery and ends the job. ErrNotFound if the message was
+	// redacted, or replaced by another answer; the job has ended, and the caller removes the file.
 	Spoken(ctx context.Context, s Spoken) error
 	// Unspoken ends the job of an answer that could not be spoken, and stores why.
 	Unspoken(ctx context.Context, user UserID, l Lease, cause string) error

@@ -4,9 +4,8 @@ import (
 	"time"
 )
 
-// Effect is a change to the store that a command or a tool requests. Effects are
-// buffered and committed together with the reply, so a re-run of a turn applies
-// nothing twice.
+// Effect is a change to the store that a command or a tool requests. Effects are buffered and committed together with
+// the reply, so a re-run of a turn applies nothing twice.
 type Effect interface{ effect() }
 
 // SetSettings replaces the user's settings.
@@ -32,8 +31,7 @@ type UseThread struct {
 // that waits for a retry ends immediately.
 type StopTurn struct{ Thread ThreadID }
 
-// RetryTurn restarts the running turn of Thread (0: the continuous one), or starts
-// one if messages are pending.
+// RetryTurn restarts the running turn of Thread (0: the continuous one), or starts one if messages are pending.
 type RetryTurn struct {
 	Thread ThreadID
 	At     time.Time
@@ -152,10 +150,9 @@ func (Approve) effect()     {}
 func (Deny) effect()        {}
 func (Resume) effect()      {}
 
-// Regenerate makes the newest turn of a thread answer again. The earlier answer becomes
-// a KindAnswer: it stays in the transcript and can be chosen again, but no prompt, search
-// or summary includes it; its effects stay. ErrNotFound if the user has no such message.
-// ErrRefused if no turn has read it, the turn has not ended, or the thread has newer
+// Regenerate makes the newest turn of a thread answer again. The earlier answer becomes a KindAnswer: it stays in the
+// transcript and can be chosen again, but no prompt, search or summary includes it; its effects stay. ErrNotFound if
+// the user has no such message. ErrRefused if no turn has read it, the turn has not ended, or the thread has newer
 // messages.
 type Regenerate struct {
 	Message MessageID // an input of the turn
@@ -164,9 +161,8 @@ type Regenerate struct {
 	At      time.Time
 }
 
-// ChooseAnswer replaces the current answer of a message with an earlier one. ErrNotFound
-// if that turn gave the message no other answer. ErrRefused while the message is being
-// answered.
+// ChooseAnswer replaces the current answer of a message with an earlier one. ErrNotFound if that turn gave the message
+// no other answer. ErrRefused while the message is being answered.
 type ChooseAnswer struct {
 	Message MessageID // Answered.Message
 	Turn    TurnID

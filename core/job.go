@@ -28,8 +28,7 @@ const (
 // JobState is the state of a job. Done jobs are deleted.
 type JobState string
 
-// States of jobs. At most one job per key, the head, is ready or running; the others
-// wait in order of arrival.
+// States of jobs. At most one job per key, the head, is ready or running; the others wait in order of arrival.
 const (
 	JobWaiting JobState = "waiting"
 	JobReady   JobState = "ready" // may run at RunAt
@@ -129,9 +128,8 @@ type JobStore interface {
 
 // JobAdmin manages jobs.
 type JobAdmin interface {
-	// RetryJob returns a claimed job to the queue, to run again at `at`, together
-	// with its reserved tokens. An empty cause means that it was postponed, which
-	// does not count as a failure.
+	// RetryJob returns a claimed job to the queue, to run again at `at`, together with its reserved tokens. An empty
+	// cause means that it was postponed, which does not count as a failure.
 	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
 	// DeadJobs lists dead jobs, newest first.
 	DeadJobs(ctx context.Context, limit int) ([]Job, error)
@@ -144,8 +142,7 @@ type JobAdmin interface {
 	QueueStats(ctx context.Context) ([]QueueStat, error)
 }
 
-// LeaseStore keeps the state that processes share: leases, such as that of a polled
-// account, and rate limits.
+// LeaseStore keeps the state that processes share: leases, such as that of a polled account, and rate limits.
 type LeaseStore interface {
 	// Acquire takes or renews the lease of name until `until`. fence grows whenever
 	// the holder changes. held is false while another worker has the lease.
@@ -170,14 +167,12 @@ type Fence struct {
 type StateStore interface {
 	// State returns a value, "" if there is none.
 	State(ctx context.Context, account, key string) (string, error)
-	// SetState stores all values; "" removes one. If the lease of f was lost, it
-	// stores none and returns ErrFenced.
+	// SetState stores all values; "" removes one. If the lease of f was lost, it stores none and returns ErrFenced.
 	SetState(ctx context.Context, account string, values map[string]string, f Fence) error
 }
 
-// Share is the part of all users whose work a process does first: part N of Of equal
-// parts. The zero value is all users. Any process may do the work of other users once it
-// has been due for Grace.
+// Share is the part of all users whose work a process does first: part N of Of equal parts. The zero value is all
+// users. Any process may do the work of other users once it has been due for Grace.
 type Share struct {
 	N, Of int // with N below 0 the share is empty
 	Grace time.Duration
@@ -238,9 +233,8 @@ type Membership struct {
 
 // MemberStore keeps the live processes.
 type MemberStore interface {
-	// Join creates or renews a membership and returns the sorted names of the processes
-	// that are not leaving. It ends the job leases of expired members and returns their
-	// number.
+	// Join creates or renews a membership and returns the sorted names of the processes that are not leaving. It ends
+	// the job leases of expired members and returns their number.
 	Join(ctx context.Context, m Membership) (live []string, freed int, err error)
 	// Leave ends a membership and the leases of the process's jobs.
 	Leave(ctx context.Context, worker string) error

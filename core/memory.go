@@ -95,9 +95,8 @@ type MemoryStore interface {
 	NewID(ctx context.Context, user UserID) (int64, error)
 }
 
-// AddItem adds an item; with Item.ID 0 the store assigns an id. It does nothing if an
-// active item with the same Digest exists. Embed, if not empty, is the configuration
-// to embed the item with.
+// AddItem adds an item; with Item.ID 0 the store assigns an id. It does nothing if an active item with the same Digest
+// exists. Embed, if not empty, is the configuration to embed the item with.
 type AddItem struct {
 	Item   Item
 	Digest string // of the statement, computed by core/memory
@@ -121,9 +120,8 @@ type RestoreItem struct {
 	At   time.Time
 }
 
-// EditItem is a correction of an item by the person; the old wording joins its history.
-// It fails with ErrNotFound if there is none, and with ErrExists if another active item
-// states the same. Embed is as in AddItem.
+// EditItem is a correction of an item by the person; the old wording joins its history. It fails with ErrNotFound if
+// there is none, and with ErrExists if another active item states the same. Embed is as in AddItem.
 type EditItem struct {
 	Item    ItemID
 	Content string

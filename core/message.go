@@ -76,14 +76,12 @@ type Message struct {
 	Request       *Request  // of a user message, or of the result of a client's tool
 	Decides       *Decision // the message answered a question of a turn
 	Task          *TaskMark // the message is a due task, or says why one did not run
-	// Tainted: its author, the assistant or one of our tools, had read words that the
-	// person did not write there.
+	// Tainted: its author, the assistant or one of our tools, had read words that the person did not write there.
 	Tainted bool
 	News    *News // shown before it in the epoch of its turn; nil: none
 
-	// Position orders messages for the model: microseconds since 1970, strictly
-	// increasing in a thread, assigned when a turn reads the message. 0: not yet
-	// read, or not conversation.
+	// Position orders messages for the model: microseconds since 1970, strictly increasing in a thread, assigned when a
+	// turn reads the message. 0: not yet read, or not conversation.
 	Position int64
 	SentAt   time.Time // determines the day and the order of display
 	Revision int       // 0 at first, incremented by each edit or redaction
@@ -91,10 +89,9 @@ type Message struct {
 	Covered  bool      // a stored summary covers it
 }
 
-// Foreign reports whether a message holds words that its person did not write there:
-// text that was forwarded, quoted from others or imported, results of outside tools,
-// files, requests of a program with instructions or tools of its own, or anything
-// derived from such words.
+// Foreign reports whether a message holds words that its person did not write there: text that was forwarded, quoted
+// from others or imported, results of outside tools, files, requests of a program with instructions or tools of its
+// own, or anything derived from such words.
 func (m *Message) Foreign() bool {
 	switch {
 	case m.ForwardedFrom != "", m.Outside, m.Tainted, m.Quote != nil && !m.Quote.Mine && m.Quote.Text != "":
@@ -201,8 +198,7 @@ type Segment struct {
 	SummaryVersion int    // 0: none yet
 	SummaryError   string // why the last job gave up; empty: it did not
 	Post           PostState
-	// Edits is the thread's count of edits, redactions and regenerations; only
-	// DayStore.Segment fills it in.
+	// Edits is the thread's count of edits, redactions and regenerations; only DayStore.Segment fills it in.
 	Edits int64
 }
 

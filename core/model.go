@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Model is a chat model. Stream yields the completion as it is produced. An error ends
-// the sequence; it is a *ModelError or the context's. A stream that ends without a
-// Finish was cut off.
+// Model is a chat model. Stream yields the completion as it is produced. An error ends the sequence; it is a
+// *ModelError or the context's. A stream that ends without a Finish was cut off.
 type Model interface {
 	Stream(ctx context.Context, req ModelRequest) iter.Seq2[Delta, error]
 }

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Tier is how far old messages are shortened in prompts of the strategy long: the older
-// the message, the higher the tier. The assistant's words are always shortened before
-// the user's.
+// Tier is how far old messages are shortened in prompts of the strategy long: the older the message, the higher the
+// tier. The assistant's words are always shortened before the user's.
 type Tier int
 
 // Tiers of a page. The store keeps every page in the forms of all tiers.
@@ -26,9 +25,8 @@ const MaxTier = TierKernel
 // PageID identifies a page of a user.
 type PageID int64
 
-// Page is the shortened form of a stretch of one day of a thread. Prompts of the
-// strategy long show it once its messages are no longer among the newest. The transcript
-// itself does not change.
+// Page is the shortened form of a stretch of one day of a thread. Prompts of the strategy long show it once its
+// messages are no longer among the newest. The transcript itself does not change.
 type Page struct {
 	User    UserID
 	ID      PageID

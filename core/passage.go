@@ -41,9 +41,8 @@ func Direction(v []float32) []int8 {
 // passageFormat is the first byte of packed passages.
 const passageFormat = 1
 
-// PackPassages encodes the passages of a window whose first message is first. All
-// vectors have the same length. Message ids are stored relative to first, so that they
-// stay valid when the window is moved.
+// PackPassages encodes the passages of a window whose first message is first. All vectors have the same length. Message
+// ids are stored relative to first, so that they stay valid when the window is moved.
 func PackPassages(first MessageID, list []PassageVector) []byte {
 	if len(list) == 0 {
 		return nil

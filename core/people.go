@@ -14,9 +14,8 @@ type Users interface {
 type PeopleStore interface {
 	User(ctx context.Context, id UserID) (User, error)
 	Users(ctx context.Context) ([]User, error)
-	// FindUsers returns up to limit users, ordered by id, from offset on, and the total
-	// number of matches. A user matches if words is empty, is part of the name in any
-	// case, or is the id as "7" or "#7".
+	// FindUsers returns up to limit users, ordered by id, from offset on, and the total number of matches. A user
+	// matches if words is empty, is part of the name in any case, or is the id as "7" or "#7".
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []User, total int, err error)
 	// AddUser creates a user with a continuous thread. The first start creates the owner.
 	AddUser(ctx context.Context, u User) (User, error)
@@ -28,10 +27,9 @@ type PeopleStore interface {
 	AddIdentity(ctx context.Context, i Identity) (Identity, error)
 	// MoveIdentity gives an identity to another user; its messages stay.
 	MoveIdentity(ctx context.Context, i Identity, to UserID) error
-	// DeleteUser removes a user with all data. It returns paths below data_dir/media
-	// for the caller to remove: the user's attachments, then folders that hold nobody
-	// else's files and go with all their contents. ErrRefused for the owner, ErrMoving
-	// while the user is being moved.
+	// DeleteUser removes a user with all data. It returns paths below data_dir/media for the caller to remove: the
+	// user's attachments, then folders that hold nobody else's files and go with all their contents. ErrRefused for the
+	// owner, ErrMoving while the user is being moved.
 	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
 	// PutCode stores a hashed code. There is at most one CodeOwner: a new one replaces it.
 	PutCode(ctx context.Context, c Code) error
@@ -98,9 +96,8 @@ type Move struct {
 	Kind MoveKind
 	From UserID // the source user
 	Into UserID // the target user; 0: a split that has not begun
-	// Identity is where the move was requested, and where its end is reported: an
-	// identity of From, and of Into from MoveTold on; 0: none. For a split it is the
-	// identity that is split off.
+	// Identity is where the move was requested, and where its end is reported: an identity of From, and of Into from
+	// MoveTold on; 0: none. For a split it is the identity that is split off.
 	Identity IdentityID
 	Phase    MovePhase
 	Rows     int // copied so far
@@ -172,8 +169,7 @@ type MoveStore interface {
 // TopicMoves is the wake-up topic of moves.
 const TopicMoves = "moves"
 
-// NewLink stores a linking code and replaces the user's last one. The code's address is
-// where it was requested.
+// NewLink stores a linking code and replaces the user's last one. The code's address is where it was requested.
 type NewLink struct{ Code Code }
 
 // WrongLink counts a wrong code tried by an address.
@@ -190,9 +186,8 @@ type UseLink struct {
 	At       time.Time
 }
 
-// AcceptLink joins the other side of a used code to the user: it attaches a stranger's
-// address, or merges the other user. It fails with ErrRefused if the other side has
-// changed since.
+// AcceptLink joins the other side of a used code to the user: it attaches a stranger's address, or merges the other
+// user. It fails with ErrRefused if the other side has changed since.
 type AcceptLink struct {
 	Subject LinkSubject
 	At      time.Time
@@ -244,10 +239,9 @@ type StandingStore interface {
 	Instructions(ctx context.Context, user UserID) ([]Instruction, error)
 }
 
-// AddInstruction adds a standing instruction; with Instruction.ID 0 the store assigns an
-// id. It does nothing if one with the same Digest exists. It fails with ErrRefused if
-// there would be more than Max, or more than MaxTokens in total; 0: only MaxInstructions
-// bounds them.
+// AddInstruction adds a standing instruction; with Instruction.ID 0 the store assigns an id. It does nothing if one
+// with the same Digest exists. It fails with ErrRefused if there would be more than Max, or more than MaxTokens in
+// total; 0: only MaxInstructions bounds them.
 type AddInstruction struct {
 	Instruction Instruction
 	Digest      string // of the text, computed by core/text

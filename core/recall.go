@@ -18,12 +18,10 @@ const (
 
 // Analyzer turns text into terms of the full-text index. It is pure and safe for concurrent use.
 type Analyzer interface {
-	// Version identifies the analyzer and its languages. Documents indexed by another
-	// version are indexed again.
+	// Version identifies the analyzer and its languages. Documents indexed by another version are indexed again.
 	Version() string
-	// Index returns the distinct terms of a document with their frequency: 1, or 2
-	// for more than once. A term is 1 to 64 bytes without white space, quotes,
-	// control characters or ^.
+	// Index returns the distinct terms of a document with their frequency: 1, or 2 for more than once. A term is 1 to
+	// 64 bytes without white space, quotes, control characters or ^.
 	Index(text string) map[string]int
 }
 
@@ -33,9 +31,8 @@ type MatchQuery struct {
 	Kind     DocKind
 	Terms    []string // at most 100
 	From, To int64    // bounds of the ids, inclusive; To 0: none
-	// Limit bounds the number of documents over all terms, rarest terms first. For a
-	// term in more documents than that, the posting holds the newest of them, and all
-	// that also hold a term that is not cut.
+	// Limit bounds the number of documents over all terms, rarest terms first. For a term in more documents than that,
+	// the posting holds the newest of them, and all that also hold a term that is not cut.
 	Limit int
 }
 
@@ -46,8 +43,7 @@ type Posting struct {
 	// Often is the subset of IDs in which it occurs more than once, ascending.
 	Often []int64
 	Cut   bool // IDs is incomplete
-	// Docs is the number of documents that hold the term; if Cut, an estimate from the
-	// density of the newest.
+	// Docs is the number of documents that hold the term; if Cut, an estimate from the density of the newest.
 	Docs int
 }
 
@@ -102,8 +98,7 @@ const (
 	VectorFile   VectorKind = "file"   // the id is that of a FilePage
 )
 
-// VectorSize is the fixed length of stored vectors. Shorter ones are padded with zeros,
-// which changes no distance.
+// VectorSize is the fixed length of stored vectors. Shorter ones are padded with zeros, which changes no distance.
 const VectorSize = 1024
 
 // NearestQuery selects the vectors nearest to Vector by cosine distance.
@@ -182,13 +177,11 @@ type IndexStore interface {
 	// and those messages in order, preceded by the last message of the window before
 	// them. closed: no more are expected. ErrNotFound if there is no such day.
 	Unwindowed(ctx context.Context, user UserID, limit int) (segment SegmentID, messages []Message, closed bool, err error)
-	// PutWindows stores windows of a day as pending for p.Config, and that the day is
-	// in windows up to p.Through. ErrChanged if a message of p.Read has been edited or
-	// redacted since, or one was inserted before the last of them.
+	// PutWindows stores windows of a day as pending for p.Config, and that the day is in windows up to p.Through.
+	// ErrChanged if a message of p.Read has been edited or redacted since, or one was inserted before the last of them.
 	PutWindows(ctx context.Context, p PutWindows) error
-	// PendingEmbeddings returns the texts that wait for a vector of config, oldest
-	// first. A text without one, or with one of another configuration, waits only if
-	// PutWindows, AddItem or Reembed requested a vector.
+	// PendingEmbeddings returns the texts that wait for a vector of config, oldest first. A text without one, or with
+	// one of another configuration, waits only if PutWindows, AddItem or Reembed requested a vector.
 	PendingEmbeddings(ctx context.Context, user UserID, config string, limit int) ([]Embeddable, error)
 	// PutVectors stores vectors, or errors with the fingerprint that was tried. It
 	// skips texts that have changed since they were read (another Revision).
@@ -205,18 +198,16 @@ type IndexStore interface {
 	// EmbeddingFaults lists the reasons why texts of a user (0: of all) have no
 	// vectors, most frequent first, at most five.
 	EmbeddingFaults(ctx context.Context, user UserID) ([]EmbeddingFault, error)
-	// EmbeddingDue lists users with an id above after, by id, who have messages
-	// outside windows, pending texts, or texts that failed under a fingerprint other
-	// than tried (empty: failures do not count). With own, only users with an
-	// embedding configuration of their own.
+	// EmbeddingDue lists users with an id above after, by id, who have messages outside windows, pending texts, or
+	// texts that failed under a fingerprint other than tried (empty: failures do not count). With own, only users with
+	// an embedding configuration of their own.
 	EmbeddingDue(ctx context.Context, after UserID, own bool, tried string, limit int) ([]UserID, error)
 	// EmbeddingCounts counts a user's embeddings by state, of another configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
-	// Index brings the full-text index up to date for at most users users of a share:
-	// it adds new messages, and redoes documents of another analyzer version. It
-	// returns the number of documents; 0: the index is complete. The index may lag
-	// unnoticed, as Match also searches what is not indexed yet. Edits, redactions,
-	// summaries and items are indexed in the transaction that stores them.
+	// Index brings the full-text index up to date for at most users users of a share: it adds new messages, and redoes
+	// documents of another analyzer version. It returns the number of documents; 0: the index is complete. The index
+	// may lag unnoticed, as Match also searches what is not indexed yet. Edits, redactions, summaries and items are
+	// indexed in the transaction that stores them.
 	Index(ctx context.Context, users int, share Share) (int, error)
 }
 
@@ -262,18 +253,16 @@ type SearchQuery struct {
 	Recency int    // search only this many recent days; 0: all
 	// From and To are the first and last day to search; empty: no bound.
 	From, To string
-	// Kind, Role and Channel restrict the search to one kind of document, one side of
-	// the conversation, or one channel; empty: all. A summary has neither role nor
-	// channel.
+	// Kind, Role and Channel restrict the search to one kind of document, one side of the conversation, or one channel;
+	// empty: all. A summary has neither role nor channel.
 	Kind    DocKind
 	Role    Role
 	Channel string
 	// Before leaves out this message and later ones: a question does not find itself. 0: none.
 	Before MessageID
-	// Matching: every hit holds a word of the query or matches by meaning, and
-	// neighbouring messages come as its context, as people expect. Otherwise a
-	// neighbour may be a hit itself, which finds answers that repeat no word of the
-	// question.
+	// Matching: every hit holds a word of the query or matches by meaning, and neighbouring messages come as its
+	// context, as people expect. Otherwise a neighbour may be a hit itself, which finds answers that repeat no word of
+	// the question.
 	Matching bool
 	Limit    int // 0: the default
 	MinScore float64

@@ -21,10 +21,9 @@ type InboundStore interface {
 	// day segments and the turn job. Repeated events are left out. With a claim,
 	// and if the thread is idle, the turn is claimed in the same transaction.
 	Append(ctx context.Context, a Append) (Appended, error)
-	// Edit replaces the text of the message that e.Target identifies, keeps the earlier
-	// text as a revision and asks a running turn of it to restart. A message that waits
-	// without a turn gets one. ErrNotFound if the message was never seen: the caller
-	// then appends it.
+	// Edit replaces the text of the message that e.Target identifies, keeps the earlier text as a revision and asks a
+	// running turn of it to restart. A message that waits without a turn gets one. ErrNotFound if the message was never
+	// seen: the caller then appends it.
 	Edit(ctx context.Context, user UserID, identity IdentityID, e Inbound, m NewMessage, now time.Time) error
 	// Note stores events that are not conversation, with the effects, messages and
 	// deliveries that answer them. A repeated event does nothing (Noted.Duplicate).
@@ -88,8 +87,7 @@ type Note struct {
 	Event    *Inbound
 	Command  *NewMessage // the event as a transcript row; nil: none
 	Effects  []Effect
-	// Messages are appended to the continuous thread (or Thread, if set); the
-	// deliveries carry the last one.
+	// Messages are appended to the continuous thread (or Thread, if set); the deliveries carry the last one.
 	Messages   []NewMessage
 	Thread     ThreadID
 	Segment    SegmentID
@@ -135,13 +133,11 @@ type TurnStore interface {
 	// messages are read from the epoch's start on. Otherwise the newest are read until
 	// their tokens (at most 200 per tool result) reach q.Tokens, and at most q.Limit.
 	Window(ctx context.Context, t *Turn, q WindowQuery) (Window, error)
-	// ReserveMore reserves b.Reserve more tokens for a running turn and adds them to
-	// t.Reserved; false if the budget does not allow it. ErrFenced if the lease was
-	// lost.
+	// ReserveMore reserves b.Reserve more tokens for a running turn and adds them to t.Reserved; false if the budget
+	// does not allow it. ErrFenced if the lease was lost.
 	ReserveMore(ctx context.Context, t *Turn, b Budget) (bool, error)
-	// Commit writes a reply and ends the turn. Parked deliveries of its identity
-	// follow it. With a claim, the first delivery is stored as claimed, with its first
-	// part sending, and returned. ErrFenced if the lease was lost.
+	// Commit writes a reply and ends the turn. Parked deliveries of its identity follow it. With a claim, the first
+	// delivery is stored as claimed, with its first part sending, and returned. ErrFenced if the lease was lost.
 	Commit(ctx context.Context, r Reply, c *Claim) (Committed, error)
 	// RetryTurn returns a failed turn to the queue, to run again at `at`.
 	RetryTurn(ctx context.Context, t *Turn, at time.Time, cause string) error
@@ -156,8 +152,7 @@ type WindowQuery struct {
 	Stale time.Time
 	// Budgets is the fingerprint that an epoch must have to be continued.
 	Budgets string
-	// Pages bounds the tokens of pages read for a new epoch; messages on pages are not
-	// read then. 0: no pages.
+	// Pages bounds the tokens of pages read for a new epoch; messages on pages are not read then. 0: no pages.
 	Pages int
 }
 
@@ -214,8 +209,7 @@ type QueueStat struct {
 
 // DayStore keeps day segments and their summaries.
 type DayStore interface {
-	// Days lists segments of the continuous thread, newest first, with labels
-	// before `before` (empty: all).
+	// Days lists segments of the continuous thread, newest first, with labels before `before` (empty: all).
 	Days(ctx context.Context, user UserID, before string, limit int) ([]Segment, error)
 	// Day returns the segment of a label, or ErrNotFound.
 	Day(ctx context.Context, user UserID, label string) (Segment, error)
@@ -241,8 +235,7 @@ type SummaryStore interface {
 	PutSummary(ctx context.Context, p PutSummary) error
 	// FailSummary records the failure on the segment and ends the job.
 	FailSummary(ctx context.Context, user UserID, id SegmentID, l Lease, cause string, now time.Time) error
-	// PutPost stores a day's post with its deliveries, or that there is none.
-	// ErrExists if that was decided before.
+	// PutPost stores a day's post with its deliveries, or that there is none. ErrExists if that was decided before.
 	PutPost(ctx context.Context, p PutPost) error
 }
 
@@ -287,9 +280,8 @@ type Fetched struct {
 	Message    MessageID
 	Index      int
 	Attachment Attachment
-	// Text, if not empty, replaces the message's text of Revision without creating a
-	// new revision; Tokens is its size. If the attachment stays unheard, the job runs
-	// again at Attachment.Unheard.
+	// Text, if not empty, replaces the message's text of Revision without creating a new revision; Tokens is its size.
+	// If the attachment stays unheard, the job runs again at Attachment.Unheard.
 	Text     string
 	Tokens   int
 	Revision int
@@ -306,21 +298,18 @@ type JournalStore interface {
 
 // UsageStore keeps the token budgets and usage of users.
 type UsageStore interface {
-	// Reserve reserves n tokens of a day's budget for a job, replacing its earlier
-	// reservation; false if the budget does not allow it. The reservation ends with
-	// the job.
+	// Reserve reserves n tokens of a day's budget for a job, replacing its earlier reservation; false if the budget
+	// does not allow it. The reservation ends with the job.
 	Reserve(ctx context.Context, user UserID, l Lease, day string, n, limit int) (bool, error)
-	// ReserveCall reserves n tokens of a day's budget for a call outside turns and
-	// jobs; false if the budget does not allow it. SettleCall replaces the reservation
-	// with the actual usage. A reservation of a process that died lasts until the day
-	// ends.
+	// ReserveCall reserves n tokens of a day's budget for a call outside turns and jobs; false if the budget does not
+	// allow it. SettleCall replaces the reservation with the actual usage. A reservation of a process that died lasts
+	// until the day ends.
 	ReserveCall(ctx context.Context, user UserID, day string, n, limit int) (bool, error)
 	SettleCall(ctx context.Context, user UserID, day string, n int, u Usage) error
 	// Spend adds a background call's tokens to a day.
 	Spend(ctx context.Context, user UserID, day string, u Usage) error
-	// Grant grants a process tokens from the daily budget of all users and returns its
-	// total grant, used or not. All grants together never exceed that budget. Granted
-	// tokens count as used until the process's lease ends.
+	// Grant grants a process tokens from the daily budget of all users and returns its total grant, used or not. All
+	// grants together never exceed that budget. Granted tokens count as used until the process's lease ends.
 	Grant(ctx context.Context, g Grant) (granted int, err error)
 	// SpentAll returns the tokens of a day that all processes have used and been granted.
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
@@ -345,15 +334,13 @@ type Janitor interface {
 	// Sweep removes raw payloads received before `raw`, expired codes, sessions and
 	// deliveries, and finished bookkeeping. It returns the number of rows removed.
 	Sweep(ctx context.Context, raw, now time.Time) (int, error)
-	// ShareHeads moves the common parts of prompt heads out of at most limit epochs of
-	// an earlier version, and stores them once. It returns the number of epochs it
-	// examined; 0 while a process of that version is alive.
+	// ShareHeads moves the common parts of prompt heads out of at most limit epochs of an earlier version, and stores
+	// them once. It returns the number of epochs it examined; 0 while a process of that version is alive.
 	ShareHeads(ctx context.Context, limit int) (int, error)
 	// Scrub removes remnants of deleted and redacted rows from indexes and files. It may be slow.
 	Scrub(ctx context.Context) error
-	// Traces lists the places among a user's rows that still contain a text, ignoring
-	// case, and the documents that the full-text index still holds with all of its
-	// words. It reads everything.
+	// Traces lists the places among a user's rows that still contain a text, ignoring case, and the documents that the
+	// full-text index still holds with all of its words. It reads everything.
 	Traces(ctx context.Context, user UserID, text string) ([]Trace, error)
 	// Ping returns an error if the store does not answer.
 	Ping(ctx context.Context) error
@@ -375,8 +362,7 @@ type Waker interface {
 	Wakes(ctx context.Context) <-chan string
 }
 
-// TopicListening announces that this process has begun to receive notifications: earlier
-// ones may have been missed.
+// TopicListening announces that this process has begun to receive notifications: earlier ones may have been missed.
 const TopicListening = "listening"
 
 // TopicWritten announces that the store was written, perhaps by a process that notifies nobody.

@@ -95,9 +95,8 @@ type TaskStore interface {
 	Task(ctx context.Context, user UserID, id TaskID) (Task, error)
 	// DueTasks lists due active tasks of all users, oldest first.
 	DueTasks(ctx context.Context, now time.Time, limit int) ([]Task, error)
-	// FireTask claims one occurrence of a task and stores its run. ErrChanged if the
-	// task is no longer active or no longer due at f.Due; ErrRefused if the day has too
-	// few tokens left.
+	// FireTask claims one occurrence of a task and stores its run. ErrChanged if the task is no longer active or no
+	// longer due at f.Due; ErrRefused if the day has too few tokens left.
 	FireTask(ctx context.Context, f FireTask) error
 	// Runs lists the runs of a task, newest first.
 	Runs(ctx context.Context, user UserID, task TaskID, limit int) ([]Run, error)
@@ -123,8 +122,7 @@ type FireTask struct {
 	Now     time.Time
 }
 
-// SetTask creates a task; with Task.ID 0 the store assigns an id. It fails with
-// ErrRefused if the user has Max tasks.
+// SetTask creates a task; with Task.ID 0 the store assigns an id. It fails with ErrRefused if the user has Max tasks.
 type SetTask struct {
 	Task Task
 	Max  int // active and paused ones; 0: unlimited
@@ -225,9 +223,8 @@ type PlanStore interface {
 	DeliveriesOf(ctx context.Context, user UserID, m MessageID) ([]Delivery, error)
 	// Loops lists open loops, newest mention first, at most limit.
 	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
-	// Undoable returns the change that the effect Undo would revert, by the id of the
-	// item, loop or reminder, or ErrNotFound. A cancelled reminder is not undoable once
-	// its time has passed.
+	// Undoable returns the change that the effect Undo would revert, by the id of the item, loop or reminder, or
+	// ErrNotFound. A cancelled reminder is not undoable once its time has passed.
 	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
 }
 
@@ -256,9 +253,8 @@ type CancelReminder struct {
 	Tainted  bool   // Undo can revert it
 }
 
-// SnoozeReminder postpones the next occurrence of an active reminder; a recurring one
-// follows its rule again from then on. It fails with ErrNotFound if the reminder is not
-// active, and with ErrRefused if Until is not after At.
+// SnoozeReminder postpones the next occurrence of an active reminder; a recurring one follows its rule again from then
+// on. It fails with ErrNotFound if the reminder is not active, and with ErrRefused if Until is not after At.
 type SnoozeReminder struct {
 	Reminder  ReminderID
 	Until, At time.Time

@@ -14,9 +14,8 @@ import (
 type Tool interface {
 	// Spec describes the tool to the model. It returns the same value at every call.
 	Spec() ToolSpec
-	// Use runs the tool and returns soon after ctx ends. Arguments is a JSON object,
-	// not validated against the schema. Changes to our own store are returned as
-	// Effects. The model sees the text of an error.
+	// Use runs the tool and returns soon after ctx ends. Arguments is a JSON object, not validated against the schema.
+	// Changes to our own store are returned as Effects. The model sees the text of an error.
 	Use(ctx context.Context, use ToolUse) (ToolResult, error)
 }
 
@@ -102,8 +101,7 @@ type File struct {
 	Data []byte
 }
 
-// Read decodes the arguments; missing ones count as an empty object. Errors explain the
-// problem in plain words.
+// Read decodes the arguments; missing ones count as an empty object. Errors explain the problem in plain words.
 func (u ToolUse) Read(into any) error {
 	if len(u.Arguments) == 0 {
 		return nil

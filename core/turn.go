@@ -86,8 +86,7 @@ type TurnFlags struct {
 // bounded by the request, never by the history.
 type Window struct {
 	Epoch *Epoch // the thread's current one; nil: none yet
-	// Messages holds the newest messages with a position, oldest first, up to the
-	// turn's inputs; only KindChat.
+	// Messages holds the newest messages with a position, oldest first, up to the turn's inputs; only KindChat.
 	Messages []Message
 	// UncoveredBefore counts the uncovered conversation messages older than
 	// Messages[0], at most 1,000; tool results and redacted messages do not count.
@@ -101,9 +100,8 @@ type Window struct {
 	Last         Segment // the newest earlier one; zero if there is none
 	LastSummary  *Summary
 	Loops        []Loop // open ones, newest mention first, at most 20
-	// News counts the changes to the contents of heads; those after Told are not in
-	// the thread's prompt yet. If an epoch continues, Changes holds them, and Last is
-	// the day in its head, with its summary if that is newer.
+	// News counts the changes to the contents of heads; those after Told are not in the thread's prompt yet. If an
+	// epoch continues, Changes holds them, and Last is the day in its head, with its summary if that is newer.
 	News, Told int64
 	Changes    HeadChanges
 	// Compressed counts the compression runs that changed pages of the thread.
@@ -144,9 +142,8 @@ type Epoch struct {
 	Thread  int    `json:"thread,omitempty"`
 	Dropped int    `json:"dropped,omitempty"`
 	Budgets string `json:"budgets"` // fingerprint of the settings; a different one begins a new epoch
-	// Nonce is part of the names of the fences around text that is not the user's own,
-	// so that its authors cannot know how to close them. Empty: an epoch older than
-	// fences, whose derived parts have role system.
+	// Nonce is part of the names of the fences around text that is not the user's own, so that its authors cannot know
+	// how to close them. Empty: an epoch older than fences, whose derived parts have role system.
 	Nonce string `json:"nonce,omitempty"`
 }
 
@@ -178,9 +175,8 @@ type HeadPart struct {
 	Loops   []LoopID  `json:"loops,omitempty"`
 	Tainted bool      `json:"tainted,omitempty"` // derived from words that the person did not write
 	Error   string    `json:"error,omitempty"`   // why the part was left out
-	// Pages lists the pages of the part; Before is the first message on them if earlier
-	// ones are left out. The text of such a part is not stored with the epoch: readers
-	// assemble it from the pages.
+	// Pages lists the pages of the part; Before is the first message on them if earlier ones are left out. The text of
+	// such a part is not stored with the epoch: readers assemble it from the pages.
 	Before MessageID `json:"before,omitempty"`
 	Pages  []PageRef `json:"pages,omitempty"`
 	// Hash identifies the stored text of a shared part. The store itself uses it:
@@ -351,8 +347,7 @@ type Answer struct {
 // Question is a tool call that waits for a yes.
 type Question struct {
 	Call ToolCall
-	// Tainted: the turn read words that the person did not write there, so even an
-	// allowed call needs an approval.
+	// Tainted: the turn read words that the person did not write there, so even an allowed call needs an approval.
 	Tainted bool
 }
 

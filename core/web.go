@@ -23,11 +23,9 @@ type SessionStore interface {
 	// SignIn uses up a CodeWeb and starts a session of its user. The store sets s.User
 	// and s.ID. ErrRefused if the code is not valid.
 	SignIn(ctx context.Context, codeHash string, s Session, now time.Time) (Session, error)
-	// SignsIn returns the user of a CodeWeb and its expiry without using it, or
-	// ErrNotFound if it is not valid.
+	// SignsIn returns the user of a CodeWeb and its expiry without using it, or ErrNotFound if it is not valid.
 	SignsIn(ctx context.Context, codeHash string, now time.Time) (u User, until time.Time, err error)
-	// Session returns the session of a token's hash and its user, or ErrNotFound if
-	// there is none or it has expired.
+	// Session returns the session of a token's hash and its user, or ErrNotFound if there is none or it has expired.
 	Session(ctx context.Context, hash string, now time.Time) (Session, User, error)
 	// UseSession records when a session was last used, and extends it.
 	UseSession(ctx context.Context, user UserID, id int64, used, expires time.Time) error
@@ -37,9 +35,8 @@ type SessionStore interface {
 	EndSession(ctx context.Context, user UserID, id int64) error
 }
 
-// Capability is a permission of an identity, a key or a session. A person's own
-// identities and sessions have all but CanAdmin, which is the owner's. A key has those
-// that it was made with, and never CanAccount.
+// Capability is a permission of an identity, a key or a session. A person's own identities and sessions have all but
+// CanAdmin, which is the owner's. A key has those that it was made with, and never CanAccount.
 type Capability string
 
 // Capabilities. CanTalk is stored as "chat", its name before capabilities.
@@ -88,9 +85,8 @@ type TimelineQuery struct {
 	Thread ThreadID // 0: the continuous one
 	// From and To bound the time of display, To exclusive; zero: no bound.
 	From, To time.Time
-	// Before selects the newest messages before one, After the oldest after one;
-	// with neither, the newest are selected, or with Oldest the oldest. At most one of
-	// the three may be set.
+	// Before selects the newest messages before one, After the oldest after one; with neither, the newest are selected,
+	// or with Oldest the oldest. At most one of the three may be set.
 	Before, After MessageID
 	Oldest        bool
 	Answers       bool // include replaced answers (KindAnswer)
@@ -106,9 +102,8 @@ type Revision struct {
 
 // TimelineStore reads the transcript for display.
 type TimelineStore interface {
-	// Timeline returns messages of every kind, oldest first, and reports whether there
-	// are more in the direction of the query. ErrNotFound if the thread, or the message
-	// of Before or After, does not exist.
+	// Timeline returns messages of every kind, oldest first, and reports whether there are more in the direction of the
+	// query. ErrNotFound if the thread, or the message of Before or After, does not exist.
 	Timeline(ctx context.Context, q TimelineQuery) (ms []Message, more bool, err error)
 	// Sent lists the deliveries of messages, without their parts, oldest first.
 	Sent(ctx context.Context, user UserID, ids []MessageID) ([]Delivery, error)
@@ -131,9 +126,8 @@ type UsageDay struct {
 
 // Changes announces changes to users, so that open pages can update.
 type Changes interface {
-	// Changed yields users whose rows this process has written, each at least once
-	// after the transaction. The channel is closed when ctx ends. A slow reader misses
-	// some.
+	// Changed yields users whose rows this process has written, each at least once after the transaction. The channel
+	// is closed when ctx ends. A slow reader misses some.
 	Changed(ctx context.Context) <-chan UserID
 	// Publish passes a topic of at most 7,000 bytes to the Wakes of every process,
 	// this one included. Nothing is stored; it may be lost.
@@ -145,8 +139,7 @@ type Changes interface {
 type Request struct {
 	// Instructions follow those of the configuration, for this turn only.
 	Instructions string `json:"instructions,omitempty"`
-	// Tools are the client's own: a call of one ends the turn, and its result arrives
-	// as a message of RoleTool.
+	// Tools are the client's own: a call of one ends the turn, and its result arrives as a message of RoleTool.
 	Tools []ToolSpec `json:"tools,omitempty"`
 	// Choice says which tools the model may use: "" or auto, none, required, or the name of one.
 	Choice    string `json:"choice,omitempty"`

@@ -1,6 +1,5 @@
-// Package scheduler runs tasks at regular times. No task relies on a tick: each asks the
-// store what is due, so that downtime, daylight saving and several processes need no special
-// case (docs/architecture.md, "Level-triggered").
+// Package scheduler runs tasks at regular times. No task relies on a tick: each asks the store what is due, so that
+// downtime, daylight saving and several processes need no special case (docs/architecture.md, "Level-triggered").
 package scheduler
 
 import (

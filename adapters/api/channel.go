@@ -1,6 +1,5 @@
-// Package api serves /api/v1, the interface for programs written for Everthread: the
-// conversation, its days, search, memory and the prompts of turns, as JSON. It also serves
-// its description, openapi.yaml.
+// Package api serves /api/v1, the interface for programs written for Everthread: the conversation, its days, search,
+// memory and the prompts of turns, as JSON. It also serves its description, openapi.yaml.
 //
 // Policy. Each request acts for the user of its API key. Other users' data is not found.
 // An unknown field or parameter is an error that names it.

@@ -1,13 +1,10 @@
-// Package matrix is the Matrix channel and, through bridges, the channel of every
-// network that mautrix bridges, such as Signal. It syncs one account, whose rooms are
-// direct chats with Matrix users, portal rooms in which the ghost of a Signal contact
-// writes, or rooms that it does not answer.
+// Package matrix is the Matrix channel and, through bridges, the channel of every network that mautrix bridges, such as
+// Signal. It syncs one account, whose rooms are direct chats with Matrix users, portal rooms in which the ghost of a
+// Signal contact writes, or rooms that it does not answer.
 //
-// Policy. The sync token is stored only after Receiver.Receive returned nil for all
-// events of the response; a repeat carries the same event ids. The homeserver's present
-// state of a room decides its kind, and bridge state counts only if the network's
-// configured bot sent it. Part.Key is the transaction id, so that sending again is
-// harmless.
+// Policy. The sync token is stored only after Receiver.Receive returned nil for all events of the response; a repeat
+// carries the same event ids. The homeserver's present state of a room decides its kind, and bridge state counts only
+// if the network's configured bot sent it. Part.Key is the transaction id, so that sending again is harmless.
 package matrix
 
 import (

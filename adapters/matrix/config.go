@@ -128,9 +128,8 @@ func MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
 		keys.Upgrade(ctx))
 }
 
-// versions creates the tables that record the versions of mautrix' stores. mautrix
-// itself looks for them in all schemas of a database, finds those of others, and then
-// does not create its own.
+// versions creates the tables that record the versions of mautrix' stores. mautrix itself looks for them in all schemas
+// of a database, finds those of others, and then does not create its own.
 func versions(ctx context.Context, db *dbutil.Database) error {
 	for _, table := range []string{sqlstatestore.VersionTableName, sql_store_upgrade.VersionTableName} {
 		if _, err := db.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (version INTEGER, compat INTEGER)"); err != nil {

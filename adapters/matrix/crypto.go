@@ -312,10 +312,9 @@ func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 	return nil
 }
 
-// unwrap processes an encrypted to-device event, most often a room key, and stores all
-// changes in one transaction. The machine first stores that it has seen the event, and
-// its content last. A kill in between would lose the key for good: the server offers the
-// event again, and the machine would refuse it as known.
+// unwrap processes an encrypted to-device event, most often a room key, and stores all changes in one transaction. The
+// machine first stores that it has seen the event, and its content last. A kill in between would lose the key for good:
+// the server offers the event again, and the machine would refuse it as known.
 func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
 	// Encrypting holds a lock of the machine while it waits for the store.
 	o.mu.Lock()

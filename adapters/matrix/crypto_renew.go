@@ -14,9 +14,8 @@ import (
 	"maunium.net/go/mautrix/id"
 )
 
-// anchor is the room of a key that encrypts nothing. A restore deletes the keys that
-// encrypt messages to rooms, including this one. If none is left, the store is older than
-// the state that the homeserver and other devices have.
+// anchor is the room of a key that encrypts nothing. A restore deletes the keys that encrypt messages to rooms,
+// including this one. If none is left, the store is older than the state that the homeserver and other devices have.
 const anchor = id.RoomID("everthread:anchor")
 
 // deviceStore is a device's store. Sessions with other devices from before a renewal of
@@ -41,10 +40,9 @@ func (d *deviceStore) AddSession(ctx context.Context, key id.SenderKey, s *crypt
 	return err
 }
 
-// GetNewestSessionCreationTS always returns the present time. Only the machine's own
-// repair of sessions calls it, after an event that could not be read, and must not run:
-// it would wait for the store while it blocks those for whom the store waits. olm.repair
-// replaces it.
+// GetNewestSessionCreationTS always returns the present time. Only the machine's own repair of sessions calls it, after
+// an event that could not be read, and must not run: it would wait for the store while it blocks those for whom the
+// store waits. olm.repair replaces it.
 func (d *deviceStore) GetNewestSessionCreationTS(context.Context, id.SenderKey) (time.Time, error) {
 	return time.Now(), nil
 }
@@ -118,9 +116,8 @@ func (o *olm) behind(ctx context.Context) error {
 	return nil
 }
 
-// foreign reports whether an event of the account was encrypted with keys of this device
-// that the store does not have, or at an index that it has not reached. err is the result
-// of decrypting it.
+// foreign reports whether an event of the account was encrypted with keys of this device that the store does not have,
+// or at an index that it has not reached. err is the result of decrypting it.
 func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool {
 	var content mevent.EncryptedEventContent
 	if json.Unmarshal(e.Content, &content) != nil || content.SenderKey != o.mach.OwnIdentity().IdentityKey {

@@ -221,9 +221,8 @@ func (b *batch) reread(ctx context.Context, id string, events []json.RawMessage)
 	return still, nil
 }
 
-// sayUnreadable asks people whose messages could not be read for keyWait to send them
-// again, if something was sent to them before. It asks once per room, and again about
-// messages that arrive more than askEvery later.
+// sayUnreadable asks people whose messages could not be read for keyWait to send them again, if something was sent to
+// them before. It asks once per room, and again about messages that arrive more than askEvery later.
 func (c *Channel) sayUnreadable(ctx context.Context, s *session) error {
 	if s.crypto == nil {
 		return nil

@@ -25,9 +25,8 @@ const (
 	overlap  = 10 * time.Minute
 )
 
-// gather returns the events of a room, oldest first: those of the timeline, of the gap
-// before it, and of ghosts from before the room's bridge state arrived. It marks history
-// as old.
+// gather returns the events of a room, oldest first: those of the timeline, of the gap before it, and of ghosts from
+// before the room's bridge state arrived. It marks history as old.
 func (b *batch) gather(ctx context.Context, r room, j joinedRoom) ([]event, error) {
 	events := readEvents(j.Timeline.Events)
 	begin, fresh, err := b.begin(ctx, r, j)

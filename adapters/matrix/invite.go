@@ -89,9 +89,8 @@ func allowed(list []string, user string) bool {
 	return slices.Contains(list, user) || slices.Contains(list, "*:"+server)
 }
 
-// join accepts an invitation, and reports whether to try again. It stores the time of
-// the invitation first, so that even after a crash a message that came with it is not
-// taken for history.
+// join accepts an invitation, and reports whether to try again. It stores the time of the invitation first, so that
+// even after a crash a message that came with it is not taken for history.
 func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) {
 	err = b.c.keep(ctx, map[string]string{keyJoined + i.Room: strconv.FormatInt(i.At, 10), keyLast + i.Room: ""})
 	if err != nil {

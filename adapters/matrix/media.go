@@ -69,9 +69,8 @@ func fileType(mime string) string {
 	return "m.file"
 }
 
-// Fetch downloads a file by its mxc address, or by the JSON of an encrypted one, and
-// returns its content and media type. A file larger than max bytes (0: no limit), or
-// one that the server no longer has, is a *core.Permanent error.
+// Fetch downloads a file by its mxc address, or by the JSON of an encrypted one, and returns its content and media
+// type. A file larger than max bytes (0: no limit), or one that the server no longer has, is a *core.Permanent error.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	address, keys, err := readReference(ref)
 	if err != nil {

@@ -304,9 +304,8 @@ func notice(in core.Inbound, e event) (core.Inbound, bool) {
 	return in, true
 }
 
-// receipts turns the read marks of a room into Inbounds: the person's, and those of a
-// bridge's bot, which mean that a message was handed over. latest returns the last sent
-// message that is not after an event, or "".
+// receipts turns the read marks of a room into Inbounds: the person's, and those of a bridge's bot, which mean that a
+// message was handed over. latest returns the last sent message that is not after an event, or "".
 func receipts(s scene, raw json.RawMessage, latest func(event string) string) []core.Inbound {
 	address, direct := s.room.person(s.home)
 	if !direct {

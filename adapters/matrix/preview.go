@@ -17,9 +17,8 @@ type shown struct {
 	Part  string `json:"part,omitempty"`  // key of the part that replaced it
 }
 
-// Preview shows text, which is unfinished Markdown, as a message that later calls edit.
-// The part whose Preview is the same key becomes its last edit. Rooms of bridged
-// networks have no previews.
+// Preview shows text, which is unfinished Markdown, as a message that later calls edit. The part whose Preview is the
+// same key becomes its last edit. Rooms of bridged networks have no previews.
 func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text string) error {
 	text = head(markup.Plain(text), maxText)
 	if to.Channel != Name || strings.TrimSpace(text) == "" {

@@ -19,9 +19,8 @@ const (
 // joiner is an invisible character that prevents a text from being a command.
 const joiner = "\u2060"
 
-// Render returns p as the content of a message: plain text, and HTML if there is
-// markup. bridge is nil for native rooms. In portals everything is m.text, as notices are
-// not bridged, and commands to the bridge are made harmless.
+// Render returns p as the content of a message: plain text, and HTML if there is markup. bridge is nil for native
+// rooms. In portals everything is m.text, as notices are not bridged, and commands to the bridge are made harmless.
 func Render(p core.Part, bridge *Bridge) map[string]any {
 	c := map[string]any{"msgtype": "m.text", "body": p.Text, "m.mentions": struct{}{}}
 	if p.Quiet && bridge == nil {

@@ -296,10 +296,9 @@ const (
 	alreadyOurs  = 50 // sent events, after which the search ends
 )
 
-// already looks for an event that a dead process may have sent to a room, by transaction
-// id or by a mark in its content. Homeservers should return the same event for the same
-// transaction, but some forget an interrupted request and still carry it out. With fresh,
-// edits do not count.
+// already looks for an event that a dead process may have sent to a room, by transaction id or by a mark in its
+// content. Homeservers should return the same event for the same transaction, but some forget an interrupted request
+// and still carry it out. With fresh, edits do not count.
 func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark string, fresh bool) (string, error) {
 	ours := func(e event) bool { return e.Txn == txn || marked(e, mark, fresh) }
 	id, err := c.newestOf(ctx, s, r, ours)
@@ -353,9 +352,8 @@ func marked(e event, mark string, fresh bool) bool {
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
 }
 
-// before looks for a part among the messages sent by a process whose store was lost, if
-// this store is a restored backup. It returns the message if it is the same, and marks
-// the part as a possible repeat if it cannot tell.
+// before looks for a part among the messages sent by a process whose store was lost, if this store is a restored
+// backup. It returns the message if it is the same, and marks the part as a possible repeat if it cannot tell.
 func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
 	if s.renewal.Salt == "" {
 		return "", nil

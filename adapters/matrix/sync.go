@@ -211,9 +211,8 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 	return &resp, err
 }
 
-// patience returns the time for which a sync may be held open: shorter while invitations
-// are still to be accepted, and zero after a start, as keys of unread events may have
-// arrived.
+// patience returns the time for which a sync may be held open: shorter while invitations are still to be accepted, and
+// zero after a start, as keys of unread events may have arrived.
 func (c *Channel) patience() time.Duration {
 	switch {
 	case c.retried.IsZero():

@@ -2,9 +2,8 @@
 // recall and memory. Over HTTP the API key determines the user, and its scopes the offered
 // tools; on standard input and output it is the user that the command names.
 //
-// Policy. Requests are independent: there are no sessions, so none can be hijacked or
-// left behind, and any process answers the next request. The tools are the model's. The
-// changes of a tool are applied immediately.
+// Policy. Requests are independent: there are no sessions, so none can be hijacked or left behind, and any process
+// answers the next request. The tools are the model's. The changes of a tool are applied immediately.
 package mcp
 
 import (
@@ -113,9 +112,8 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// stranger returns the reason to refuse a request that a foreign web page may have made a
-// browser send: a host name bound to this machine's address, or another origin. Otherwise
-// it returns "".
+// stranger returns the reason to refuse a request that a foreign web page may have made a browser send: a host name
+// bound to this machine's address, or another origin. Otherwise it returns "".
 func (s *Server) stranger(r *http.Request) string {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local != nil && loopback(hostOf(local.String())) && !s.ours(hostOf(r.Host)) {

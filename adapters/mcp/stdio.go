@@ -30,9 +30,8 @@ func (s *Server) Stdio(ctx context.Context, u core.User, in io.ReadCloser, out i
 	return nil
 }
 
-// pipes connects to a client on standard input and output. A client whose input ends,
-// such as a file, still gets its answers: the end of the input is passed on when all
-// requests are answered.
+// pipes connects to a client on standard input and output. A client whose input ends, such as a file, still gets its
+// answers: the end of the input is passed on when all requests are answered.
 type pipes struct {
 	in   io.ReadCloser
 	text *bufio.Reader // of in

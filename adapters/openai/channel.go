@@ -1,12 +1,11 @@
 // Package openai serves the OpenAI-compatible interface, through which any program that
 // supports OpenAI's chat completions can talk to a user's thread.
 //
-// Policy. The server has the history: only the messages of a request after the last one
-// of the assistant are new, and system messages are instructions for this turn. The
-// answer is the turn's stored one, so a request that is repeated with its Idempotency-Key
-// is answered again and stores nothing. A client that disconnects does not stop the turn.
-// A chat program's own requests (titles, tags, follow-up questions) are not conversation:
-// the model answers them directly, and nothing is stored.
+// Policy. The server has the history: only the messages of a request after the last one of the assistant are new, and
+// system messages are instructions for this turn. The answer is the turn's stored one, so a request that is repeated
+// with its Idempotency-Key is answered again and stores nothing. A client that disconnects does not stop the turn. A
+// chat program's own requests (titles, tags, follow-up questions) are not conversation: the model answers them
+// directly, and nothing is stored.
 package openai
 
 import (

@@ -279,10 +279,9 @@ func (b *body) task() bool {
 	return named(b.Task) || named(b.Metadata["task"])
 }
 
-// isTask recognises Open WebUI's own requests: titles, tags, follow-up questions, search
-// queries, completions of a line. Each is one message of the user, made from a template
-// with the conversation between tags. The template of a question with documents has
-// <context> instead, and is conversation.
+// isTask recognises Open WebUI's own requests: titles, tags, follow-up questions, search queries, completions of a
+// line. Each is one message of the user, made from a template with the conversation between tags. The template of a
+// question with documents has <context> instead, and is conversation.
 func isTask(all []message) bool {
 	asked := slices.DeleteFunc(slices.Clone(all), func(m message) bool { return m.role == core.RoleSystem })
 	if len(asked) != 1 || asked[0].role != core.RoleUser {

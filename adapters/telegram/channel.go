@@ -2,10 +2,9 @@
 // entities and files out. It uses the types of go-telegram/bot, but not its poller and
 // webhook handler, which acknowledge updates before they are stored.
 //
-// Policy. An update is acknowledged only after Receiver.Receive returned nil. Unknown
-// updates are passed on as core.InUnsupported with their raw bytes, so that they are
-// stored and not offered forever. There is no idempotency key: a request that may have
-// arrived is *core.Unknown.
+// Policy. An update is acknowledged only after Receiver.Receive returned nil. Unknown updates are passed on as
+// core.InUnsupported with their raw bytes, so that they are stored and not offered forever. There is no idempotency
+// key: a request that may have arrived is *core.Unknown.
 package telegram
 
 import (
@@ -111,10 +110,9 @@ func (c *Channel) Capabilities() core.Capabilities {
 		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerBot}
 }
 
-// Run sets the command menu and receives until ctx ends, and then returns nil. With
-// polling it passes updates to r; with webhooks it registers and checks the URL, and
-// Routes receives. If the service refuses the token, it returns an error that says what
-// to do.
+// Run sets the command menu and receives until ctx ends, and then returns nil. With polling it passes updates to r;
+// with webhooks it registers and checks the URL, and Routes receives. If the service refuses the token, it returns an
+// error that says what to do.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	err := c.start(ctx)
@@ -192,9 +190,8 @@ const maxAnswer = 32 << 20
 
 const callTimeout = 30 * time.Second
 
-// api calls the Bot API with JSON bodies, and with forms for files. It uses the types of
-// go-telegram/bot but not its client, which writes every request as multipart through a
-// pipe and a goroutine: most of the cost of a small call.
+// api calls the Bot API with JSON bodies, and with forms for files. It uses the types of go-telegram/bot but not its
+// client, which writes every request as multipart through a pipe and a goroutine: most of the cost of a small call.
 type api struct {
 	root  string // without the token
 	token string

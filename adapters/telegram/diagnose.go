@@ -83,9 +83,8 @@ func (c *Channel) clock(w *findings, theirs time.Time) core.Finding {
 	return core.Finding{Check: "clock", OK: true, Detail: fmt.Sprintf(w.ClockGood, channel.HostOf(c.opts.APIURL))}
 }
 
-// look calls a method that changes nothing. It returns the service's clock, zero if
-// unknown. Its errors are *apiError, or *netError, whose Left means that another server
-// answered, with the status as Err.
+// look calls a method that changes nothing. It returns the service's clock, zero if unknown. Its errors are *apiError,
+// or *netError, whose Left means that another server answered, with the status as Err.
 func (a *api) look(ctx context.Context, method string, result any) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

@@ -16,9 +16,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// normalise turns one update into an Inbound of the bot account. It also returns the
-// decoded update, or nil. It accepts any bytes; unknown updates are core.InUnsupported.
-// The event id of an update is the same for each repeat.
+// normalise turns one update into an Inbound of the bot account. It also returns the decoded update, or nil. It accepts
+// any bytes; unknown updates are core.InUnsupported. The event id of an update is the same for each repeat.
 func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models.Update) {
 	in := core.Inbound{Address: core.Address{Channel: Name, Account: account}, Kind: core.InUnsupported,
 		ReceivedAt: now, Raw: raw}
@@ -274,9 +273,8 @@ func stopped(in *core.Inbound, s *models.MessageGenerationStopped, update int64)
 	about(in, s.Chat, nil)
 }
 
-// richText returns the text of the rich message in an update, one line per block. A rich
-// message has blocks instead of a text. To support future types of blocks, richText
-// collects whatever is under a key named text.
+// richText returns the text of the rich message in an update, one line per block. A rich message has blocks instead of
+// a text. To support future types of blocks, richText collects whatever is under a key named text.
 func richText(update []byte) string {
 	var u struct {
 		Message *richUpdate `json:"message"`

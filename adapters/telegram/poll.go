@@ -44,9 +44,8 @@ func allowedUpdates() []string {
 	}
 }
 
-// poll receives until ctx ends or the token is refused. The next poll acknowledges a
-// batch, so it follows only after r has stored the batch. No offset is stored, as the
-// service keeps unconfirmed updates.
+// poll receives until ctx ends or the token is refused. The next poll acknowledges a batch, so it follows only after r
+// has stored the batch. No offset is stored, as the service keeps unconfirmed updates.
 func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 	var offset int64
 	last := c.now()
@@ -216,10 +215,9 @@ func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration
 	}}
 }
 
-// Routes returns the webhook, or nil with polling. It answers 200 only after r has stored
-// the update; 401 to a wrong secret, before it reads the body; 413 to more than a
-// mebibyte; and 503 if r failed, so that the service repeats the update. A body that is
-// not an update is stored as well, as the service would otherwise repeat it forever.
+// Routes returns the webhook, or nil with polling. It answers 200 only after r has stored the update; 401 to a wrong
+// secret, before it reads the body; 413 to more than a mebibyte; and 503 if r failed, so that the service repeats the
+// update. A body that is not an update is stored as well, as the service would otherwise repeat it forever.
 func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
 	if c.opts.Mode != "webhook" {
 		return nil

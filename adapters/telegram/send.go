@@ -27,10 +27,9 @@ import (
 // sendTimeout bounds one request to send. After it the outcome is unknown.
 const sendTimeout = 30 * time.Second
 
-// Send delivers one part, a text or a file. It retries a refused request once for each
-// cause: without markup, without a reply to a deleted message, with a picture as a
-// document, or to the supergroup that a group became. Errors are classified by their code
-// and description.
+// Send delivers one part, a text or a file. It retries a refused request once for each cause: without markup, without a
+// reply to a deleted message, with a picture as a document, or to the supergroup that a group became. Errors are
+// classified by their code and description.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	chat, err := strconv.ParseInt(to.External, 10, 64)
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Keyboard is a terminal that asks questions. It is raw until it is closed, and one
-// goroutine reads it all the time: what is typed or pasted before its question is asked
-// answers it, and Ctrl-C counts at any time. The terminal echoes nothing, so that a secret
-// is not seen either if it is typed early.
+// Keyboard is a terminal that asks questions. It is raw until it is closed, and one goroutine reads it all the time:
+// what is typed or pasted before its question is asked answers it, and Ctrl-C counts at any time. The terminal echoes
+// nothing, so that a secret is not seen either if it is typed early.
 type Keyboard struct {
 	edit   *term.Terminal
 	typed  chan []byte
@@ -131,9 +130,8 @@ func Hide(f *os.File) (show func()) {
 	return func() { _ = term.Restore(fd, was) }
 }
 
-// TTY is a terminal with a line editor and a history. It is in raw mode only while a line
-// is read, so that Ctrl-C is a signal while an answer is written. Output during a read
-// appears above the line.
+// TTY is a terminal with a line editor and a history. It is in raw mode only while a line is read, so that Ctrl-C is a
+// signal while an answer is written. Output during a read appears above the line.
 type TTY struct {
 	in   *os.File
 	out  io.Writer

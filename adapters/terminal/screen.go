@@ -92,9 +92,8 @@ func (s *screen) write(text string) error {
 	return err
 }
 
-// stable returns the beginning of a half-written answer that cannot change any more. It
-// ends between words, before a table and before a character that may become markup, and
-// never with a line break.
+// stable returns the beginning of a half-written answer that cannot change any more. It ends between words, before a
+// table and before a character that may become markup, and never with a line break.
 func stable(text string) string {
 	start := strings.LastIndexByte(text, '\n') + 1
 	block := strings.LastIndex(text, "\n\n") + 1

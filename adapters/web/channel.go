@@ -1,26 +1,21 @@
-// Package web is the web page of the gateway, a channel of its own. The server renders
-// it and a small script keeps it up to date; everything works without the script. The
-// package is the shell of its rooms: sessions and sign-in, layout and navigation, static
-// files, request guards, and the texts that all rooms share. It imports no room; chat
-// and office beside it are rooms, and import only this package of the page.
+// Package web is the web page of the gateway, a channel of its own. The server renders it and a small script keeps it
+// up to date; everything works without the script. The package is the shell of its rooms: sessions and sign-in, layout
+// and navigation, static files, request guards, and the texts that all rooms share. It imports no room; chat and office
+// beside it are rooms, and import only this package of the page.
 //
-// Policy. Every page belongs to the user of its session and reads through methods that
-// take the user, so that another user's ids are not found. Changes are POST requests,
-// from our own pages only. Foreign text reaches a page through html/template or, as
-// Markdown, through goldmark and then bluemonday; there is no inline script or style. A
-// room declares what it needs from the rest of the gateway in its own Options.
+// Policy. Every page belongs to the user of its session and reads through methods that take the user, so that another
+// user's ids are not found. Changes are POST requests, from our own pages only. Foreign text reaches a page through
+// html/template or, as Markdown, through goldmark and then bluemonday; there is no inline script or style. A room
+// declares what it needs from the rest of the gateway in its own Options.
 //
-// Adding a page. Write a function that serves it and a Route for it, in the Routes of
-// its room. A route with a Tab is in the navigation; only the owner finds one with
-// Owner. The function receives a Visit, reads, and ends with v.Page("name", title,
-// data): templates/name.html of the room defines "main", and has data as .Page, the
-// texts in the visitor's language as (t), those of the room under the room's name, and
-// the parts in templates/parts. A link of class "inline" opens a page in place, and a
-// form with data-inline is sent from there. Styles for tables, cards, forms, tabs,
-// badges, notes and toasts are listed at the head of static/app.css, which all pages
-// share. A form posts to a route of its own, which reads v.R.PostForm and ends with
-// v.Back(path, toast). Functions return errors: core.ErrNotFound becomes the page for it,
-// and a *Fault one with its own text.
+// Adding a page. Write a function that serves it and a Route for it, in the Routes of its room. A route with a Tab is
+// in the navigation; only the owner finds one with Owner. The function receives a Visit, reads, and ends with
+// v.Page("name", title, data): templates/name.html of the room defines "main", and has data as .Page, the texts in the
+// visitor's language as (t), those of the room under the room's name, and the parts in templates/parts. A link of class
+// "inline" opens a page in place, and a form with data-inline is sent from there. Styles for tables, cards, forms,
+// tabs, badges, notes and toasts are listed at the head of static/app.css, which all pages share. A form posts to a
+// route of its own, which reads v.R.PostForm and ends with v.Back(path, toast). Functions return errors:
+// core.ErrNotFound becomes the page for it, and a *Fault one with its own text.
 //
 // Adding a room. Implement Room, and pass it to New.
 package web

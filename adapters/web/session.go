@@ -120,10 +120,9 @@ func (v *Visit) signInPage() error {
 	return v.Page("signin", v.Words.SignInTitle, page)
 }
 
-// signInView holds the data of the sign-in page. Name states whose account the code
-// opens, and is empty for an unknown code. Other warns that another user is signed in.
-// Until states how long the code is valid. House is the gateway's own zone, if the user
-// chose none.
+// signInView holds the data of the sign-in page. Name states whose account the code opens, and is empty for an unknown
+// code. Other warns that another user is signed in. Until states how long the code is valid. House is the gateway's own
+// zone, if the user chose none.
 type signInView struct{ Code, Next, Name, Other, Until, House string }
 
 // until states how long a code is valid, in the zone of its user. The browser's zone may

@@ -256,9 +256,8 @@ type Tab struct {
 	InMenu bool     // it moves into the menu on narrow screens
 }
 
-// Needing returns the routes of an area with the capability that each needs: routes that
-// change something need that of the area, those that only read CanRead, and the owner's
-// CanAdmin.
+// Needing returns the routes of an area with the capability that each needs: routes that change something need that of
+// the area, those that only read CanRead, and the owner's CanAdmin.
 func Needing(area core.Capability, all ...Route) []Route {
 	for i := range all {
 		switch r := &all[i]; {

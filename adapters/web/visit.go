@@ -228,9 +228,8 @@ func Each[T, S any](all []T, one func(T) S) []S {
 	return out
 }
 
-// Stay returns a context for a long answer, which ends with ctx and when the process
-// stops. It is not ok if the visitor already has most such answers (0: no limit);
-// otherwise the caller must call leave.
+// Stay returns a context for a long answer, which ends with ctx and when the process stops. It is not ok if the visitor
+// already has most such answers (0: no limit); otherwise the caller must call leave.
 func (v *Visit) Stay(ctx context.Context, most int) (_ context.Context, leave func(), ok bool) {
 	return v.channel.watchers.stay(ctx, v.User.ID, most)
 }

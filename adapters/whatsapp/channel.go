@@ -1,13 +1,11 @@
-// Package whatsapp is the WhatsApp channel over Meta's Cloud API: a signed
-// webhook in, Graph API requests out.
+// Package whatsapp is the WhatsApp channel over Meta's Cloud API: a signed webhook in, Graph API requests out.
 //
-// Policy. A webhook is answered 200 only after Receiver.Receive stored all of its
-// events. Unknown events are passed on as core.InUnsupported, so that they are stored and
-// not offered again for days. There is no idempotency key: a request that may have been
-// carried out is *core.Unknown, and the statuses, which return Part.Key, settle it. A
-// person is identified by Meta's id for this business (BSUID), or else by their phone
-// number with "+"; the other one is an alias. A refusal that concerns the whole account
-// loses nothing: Check says what the owner must do, and Send requests a pause.
+// Policy. A webhook is answered 200 only after Receiver.Receive stored all of its events. Unknown events are passed on
+// as core.InUnsupported, so that they are stored and not offered again for days. There is no idempotency key: a request
+// that may have been carried out is *core.Unknown, and the statuses, which return Part.Key, settle it. A person is
+// identified by Meta's id for this business (BSUID), or else by their phone number with "+"; the other one is an alias.
+// A refusal that concerns the whole account loses nothing: Check says what the owner must do, and Send requests a
+// pause.
 package whatsapp
 
 import (
@@ -128,9 +126,8 @@ func (c *Channel) Capabilities() core.Capabilities {
 // Check returns the error that prevents the channel from working, with what the owner must do, or nil.
 func (c *Channel) Check() error { return c.state.err() }
 
-// Run checks the number immediately and then every ten minutes until ctx ends: whether
-// the token works, the number exists and its account sends webhooks to an app. Messages
-// arrive through Routes. It returns nil.
+// Run checks the number immediately and then every ten minutes until ctx ends: whether the token works, the number
+// exists and its account sends webhooks to an app. Messages arrive through Routes. It returns nil.
 func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	c.watch(ctx)

@@ -27,10 +27,9 @@ func reference(f *graph.Media) string {
 	return clean(f.ID + "#" + f.SHA256)
 }
 
-// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A
-// file larger than max bytes (0: the service's limit), one that the service no longer
-// has, and one with a wrong digest are *core.Permanent errors. Only Meta's hosts receive
-// the token, and redirects are not followed.
+// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A file larger than max bytes (0:
+// the service's limit), one that the service no longer has, and one with a wrong digest are *core.Permanent errors.
+// Only Meta's hosts receive the token, and redirects are not followed.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	id, digest, _ := strings.Cut(ref, "#")
 	if max <= 0 || max > maxFile {

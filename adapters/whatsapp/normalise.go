@@ -27,10 +27,9 @@ type reader struct {
 	reading
 }
 
-// read parses the body of a webhook into the events of the number account, in order. It
-// accepts any bytes; unknown events are core.InUnsupported. It leaves out other numbers
-// of the same app, and the owner's own messages from another client (Coexistence). Event
-// ids are the same for each repeat: the wamid, for statuses with the status.
+// read parses the body of a webhook into the events of the number account, in order. It accepts any bytes; unknown
+// events are core.InUnsupported. It leaves out other numbers of the same app, and the owner's own messages from another
+// client (Coexistence). Event ids are the same for each repeat: the wamid, for statuses with the status.
 func read(account string, body []byte, now time.Time) reading {
 	r := reader{account: account, now: now}
 	var e envelope

@@ -26,12 +26,11 @@ const (
 	maxPayload      = 4 << 20 // bytes; the service sends at most 3 MB
 )
 
-// Routes returns the webhook. GET answers the challenge to a caller that knows the verify
-// token, and otherwise 403. POST answers 200 only after r stored all events of the body;
-// 401 to a wrong signature, before the body is parsed; 413 to more than four mebibytes;
-// 408 or 503 if unauthenticated bodies take too much time or memory; and 503 if r failed,
-// so that the service repeats the request. An unknown signed body is stored as well, as
-// the service would otherwise repeat it for days.
+// Routes returns the webhook. GET answers the challenge to a caller that knows the verify token, and otherwise 403.
+// POST answers 200 only after r stored all events of the body; 401 to a wrong signature, before the body is parsed; 413
+// to more than four mebibytes; 408 or 503 if unauthenticated bodies take too much time or memory; and 503 if r failed,
+// so that the service repeats the request. An unknown signed body is stored as well, as the service would otherwise
+// repeat it for days.
 func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
 	return map[string]http.Handler{
 		"GET " + WebhookPath: http.HandlerFunc(c.verify),

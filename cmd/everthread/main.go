@@ -1,6 +1,5 @@
-// Command everthread keeps one conversation with an assistant across messaging
-// apps. Each subcommand has a file of its own; cmd_serve.go and wire.go assemble
-// a process.
+// Command everthread keeps one conversation with an assistant across messaging apps. Each subcommand has a file of its
+// own; cmd_serve.go and wire.go assemble a process.
 package main
 
 import (

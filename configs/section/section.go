@@ -1,6 +1,5 @@
-// Package section holds what the configuration shares with the sections of channels: the
-// settings of a channel are a struct of its own package, which the configuration reads and
-// checks without knowing it.
+// Package section holds what the configuration shares with the sections of channels: the settings of a channel are a
+// struct of its own package, which the configuration reads and checks without knowing it.
 package section
 
 import (
@@ -11,9 +10,8 @@ import (
 	"strings"
 )
 
-// Section is a part of the configuration below channels: a pointer to a struct that
-// holds the defaults. Its fields have the names of keys in yaml tags, and are strings,
-// Secrets, numbers, booleans, durations or lists of strings.
+// Section is a part of the configuration below channels: a pointer to a struct that holds the defaults. Its fields have
+// the names of keys in yaml tags, and are strings, Secrets, numbers, booleans, durations or lists of strings.
 type Section interface {
 	// Key is its name below channels.
 	Key() string

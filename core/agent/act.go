@@ -25,9 +25,8 @@ type done struct {
 	err    error // of the journal; it ends the loop
 }
 
-// act runs the tool calls of a in parallel, and adds a and the results in the order of the
-// calls. If the context ends meanwhile it adds nothing: a call is never stored without its
-// result.
+// act runs the tool calls of a in parallel, and adds a and the results in the order of the calls. If the context ends
+// meanwhile it adds nothing: a call is never stored without its result.
 func (r *run) act(ctx context.Context, a answer) error {
 	results := make([]done, len(a.calls))
 	var wg sync.WaitGroup
@@ -131,10 +130,9 @@ func (r *run) outside(name string) bool {
 // begunMark is the journal's entry of a call that was begun and whose end is unknown.
 const begunMark = "begun\n"
 
-// journalled replays the call if it was made before, else makes and records it. A call that
-// may change something is recorded before it is made, too: if the process dies in between
-// it is not repeated, and the model reads that its effect is unknown. begun is the result
-// of that first record for the audit; empty: the audit has only the end.
+// journalled replays the call if it was made before, else makes and records it. A call that may change something is
+// recorded before it is made, too: if the process dies in between it is not repeated, and the model reads that its
+// effect is unknown. begun is the result of that first record for the audit; empty: the audit has only the end.
 func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse,
 	begun core.AuditResult) done {
 	mark := fingerprint(call)
@@ -216,8 +214,7 @@ func (r *run) keep(ctx context.Context, c core.ToolUse, d *done) {
 	}
 }
 
-// recorded returns the journal's entry of a call: a line for its files, if it has any, and
-// its text.
+// recorded returns the journal's entry of a call: a line for its files, if it has any, and its text.
 func (d done) recorded() string {
 	files, err := json.Marshal(d.kept)
 	if err != nil || len(d.kept) == 0 {

@@ -1,10 +1,8 @@
-// Package agent runs the loop of a model and its tools: it calls the model, runs the tools
-// that the model calls in parallel, and returns their results to it, until the model
-// answers.
+// Package agent runs the loop of a model and its tools: it calls the model, runs the tools that the model calls in
+// parallel, and returns their results to it, until the model answers.
 //
-// No failure of a tool ends the loop: an unknown name, malformed arguments, an error, a
-// panic or a timeout become results that explain to the model what was wrong. Only errors
-// of the model, the journal and the context end it.
+// No failure of a tool ends the loop: an unknown name, malformed arguments, an error, a panic or a timeout become
+// results that explain to the model what was wrong. Only errors of the model, the journal and the context end it.
 package agent
 
 import (
@@ -42,9 +40,8 @@ type Request struct {
 	Permit func(tool core.Tool, tainted bool) Verdict
 	// Tainted: the prompt contains foreign words. Results of outside tools are always foreign.
 	Tainted bool
-	// Foreign runs parallel to Messages, and marks those with foreign words. A call that
-	// the model would also make without them needs no question because of them. nil: it is
-	// not known, and every call asks.
+	// Foreign runs parallel to Messages, and marks those with foreign words. A call that the model would also make
+	// without them needs no question because of them. nil: it is not known, and every call asks.
 	Foreign []bool
 	// Decided is a call that the person decided about: the first step of the turn. nil: none.
 	Decided *Decided
@@ -76,9 +73,8 @@ type Request struct {
 	// Keep stores the n-th file of a call, to come with the answer. nil: files are left out.
 	Keep func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
 
-	// OnText receives the whole answer so far, each time it grows. Text that the model
-	// writes before it calls tools counts as an answer until then: after the calls the
-	// text begins again.
+	// OnText receives the whole answer so far, each time it grows. Text that the model writes before it calls tools
+	// counts as an answer until then: after the calls the text begins again.
 	OnText func(soFar string)
 }
 
@@ -100,9 +96,8 @@ type Decided struct {
 
 // Outcome is the result of a run. With an error it holds everything until then.
 type Outcome struct {
-	// Messages are those to store: the model's tool calls, each message followed by all of
-	// its results in the order of the calls, and last the answer. With an error the answer
-	// is incomplete, or missing if none had begun.
+	// Messages are those to store: the model's tool calls, each message followed by all of its results in the order of
+	// the calls, and last the answer. With an error the answer is incomplete, or missing if none had begun.
 	Messages   []core.NewMessage
 	Text       string // of the answer
 	Finish     core.Finish
@@ -117,9 +112,8 @@ type Outcome struct {
 	Tainted  bool // the model read foreign words
 }
 
-// Run calls the model until it answers. Errors are those of the model, the journal and the
-// context, ErrEmpty, and a *core.ModelError of kind ModelRejected if the model refused. The
-// outcome is valid with an error, too.
+// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty, and a
+// *core.ModelError of kind ModelRejected if the model refused. The outcome is valid with an error, too.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
 	err := r.decided(ctx)

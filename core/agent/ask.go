@@ -111,8 +111,7 @@ func (r *run) judge(ctx context.Context, text string, last core.Delta, tools boo
 	return a, nil
 }
 
-// accept returns calls in a form that every provider accepts in a prompt: with unique ids
-// and non-empty arguments.
+// accept returns calls in a form that every provider accepts in a prompt: with unique ids and non-empty arguments.
 func (r *run) accept(calls []core.ToolCall) []core.ToolCall {
 	var out []core.ToolCall
 	for i, call := range calls[:min(len(calls), maxCalls)] {

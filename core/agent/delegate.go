@@ -18,9 +18,8 @@ var (
 	_ PatientTool = (*Delegate)(nil)
 )
 
-// Delegate is the tool delegate: a stateless helper that does one task with a prompt of its
-// own, without the conversation and without tools that read or change the person's data.
-// All fields are required.
+// Delegate is the tool delegate: a stateless helper that does one task with a prompt of its own, without the
+// conversation and without tools that read or change the person's data. All fields are required.
 type Delegate struct {
 	Model   core.Model
 	Outfit  Outfit
@@ -40,8 +39,7 @@ type Delegate struct {
 
 // Outfit provides a user's tools and standing instructions for a helper.
 type Outfit interface {
-	// ToolsOf returns the tools that a user has now. Delegate removes itself and the tools
-	// for the person's data.
+	// ToolsOf returns the tools that a user has now. Delegate removes itself and the tools for the person's data.
 	ToolsOf(ctx context.Context, user core.UserID) *Registry
 	// StandingOf returns a user's standing instructions as text of a prompt; empty: none.
 	StandingOf(ctx context.Context, user core.UserID) (string, error)

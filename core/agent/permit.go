@@ -113,9 +113,8 @@ func (d done) result() core.AuditResult {
 	return core.ResultDone
 }
 
-// counterfactual holds the calls that the model would make if it had not read foreign
-// words. A call that it makes in both cases is the person's wish, and not that of the author
-// of these words.
+// counterfactual holds the calls that the model would make if it had not read foreign words. A call that it makes in
+// both cases is the person's wish, and not that of the author of these words.
 type counterfactual struct {
 	mu    sync.Mutex
 	asked int             // step of calls, from 1; 0: none yet

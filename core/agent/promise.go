@@ -17,11 +17,10 @@ const promiseNudge = "[You told the person that you will come back to this later
 	"or loops_open if no time is known; then write your whole answer again. If no tool fits, write your whole answer again without the promise " +
 	"and say what the person can do instead. Do not mention this note.]"
 
-// Promise finds promises in an answer, in English, French or German: to remind, to follow
-// up, to get back to the person, to check later; and the claim that a reminder was set. If
-// there is one and no tool of used keeps it (reminder_set, task_set, loops_open), it returns
-// the nudge for Request.Guard, else nothing. Offers, conditions, questions, quotations and
-// reports of earlier actions are not promises.
+// Promise finds promises in an answer, in English, French or German: to remind, to follow up, to get back to the
+// person, to check later; and the claim that a reminder was set. If there is one and no tool of used keeps it
+// (reminder_set, task_set, loops_open), it returns the nudge for Request.Guard, else nothing. Offers, conditions,
+// questions, quotations and reports of earlier actions are not promises.
 func Promise(answer string, used []string) string {
 	if slices.ContainsFunc(used, func(name string) bool {
 		return name == "reminder_set" || name == "loops_open" || name == "task_set"
@@ -222,8 +221,7 @@ func conditional(text string, at []int) bool {
 	return before().MatchString(text[:at[0]]) || after().MatchString(text[at[0]:])
 }
 
-// reminding reports whether the sentence reminds of something itself: "I will
-// remind you that the office is closed".
+// reminding reports whether the sentence reminds of something itself: "I will remind you that the office is closed".
 func reminding(text string, at []int) bool {
 	m := thatIsNow().FindStringSubmatch(text[at[0]:])
 	return m != nil && !dayWords().MatchString(m[1])

@@ -104,9 +104,8 @@ func (r *run) trimWords(i int) {
 	r.weigh(i)
 }
 
-// Truncate returns s if it has at most maxTokens, else its beginning and end around
-// [… N tokens of tool output trimmed], at most maxTokens in all. If not even the mark fits,
-// it returns nothing.
+// Truncate returns s if it has at most maxTokens, else its beginning and end around [… N tokens of tool output
+// trimmed], at most maxTokens in all. If not even the mark fits, it returns nothing.
 func Truncate(s string, maxTokens int, t core.Tokenizer) string {
 	if len(s) <= maxTokens { // a token has at least one byte
 		return s

@@ -30,9 +30,8 @@ type choice struct {
 	tokens int
 }
 
-// Select returns the selection of a set whose descriptions may take budget tokens. If
-// they take more, it shortens those of outside tools, then all, then leaves out the least
-// useful. Rank is lower for more useful tools.
+// Select returns the selection of a set whose descriptions may take budget tokens. If they take more, it shortens those
+// of outside tools, then all, then leaves out the least useful. Rank is lower for more useful tools.
 func Select(all *Registry, budget int, rank func(core.Tool) int, t core.Tokenizer) *Selection {
 	s := &Selection{all: all, budget: budget,
 		size: func(spec core.ToolSpec) int { return specsTokens([]core.ToolSpec{spec}, t) }}

@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Journal stores the results of outside tools, so that a re-run of a turn does not call
-// them again.
+// Journal stores the results of outside tools, so that a re-run of a turn does not call them again.
 type Journal interface {
 	// Lookup returns the recorded text of a call.
 	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)

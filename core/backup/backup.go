@@ -1,5 +1,4 @@
-// Package backup writes all data of a gateway into one file, while the gateway
-// works, and restores it.
+// Package backup writes all data of a gateway into one file, while the gateway works, and restores it.
 //
 // A backup is a tar archive, compressed with zstd, for standard tools:
 //
@@ -11,13 +10,11 @@
 //	contents/000001.jsonl  name, size, SHA-256 and rows of the entries before it
 //	end.json             the number of entries
 //
-// It holds all conversations, and the key to stored secrets: its holder can read
-// everything.
+// It holds all conversations, and the key to stored secrets: its holder can read everything.
 //
-// Writing needs little memory, whatever the size. A backup gets its name only after
-// it was read back completely; the next backup removes the files of a killed one.
-// Restoring first unpacks everything in a separate folder, whose name marks an
-// unfinished restore: nothing works in a data folder that has it.
+// Writing needs little memory, whatever the size. A backup gets its name only after it was read back completely; the
+// next backup removes the files of a killed one. Restoring first unpacks everything in a separate folder, whose name
+// marks an unfinished restore: nothing works in a data folder that has it.
 package backup
 
 import (

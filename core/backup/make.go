@@ -313,8 +313,7 @@ func (m *Maker) wants() (total int64) {
 	return total
 }
 
-// noRoom adds the room that unpacking a backup needs to the error of a full disk, and
-// joins the error of undo.
+// noRoom adds the room that unpacking a backup needs to the error of a full disk, and joins the error of undo.
 func (r *Restorer) noRoom(err error, a *Reader, undone error) error {
 	full, server := disk.StoreFull(err)
 	switch {

@@ -16,8 +16,7 @@ import (
 	"github.com/everthread/everthread/core/disk"
 )
 
-// Unfinished is the folder in a data folder that marks an unfinished restore: nothing
-// may work there while it exists.
+// Unfinished is the folder in a data folder that marks an unfinished restore: nothing may work there while it exists.
 const Unfinished = "restore.unfinished"
 
 // Whole returns core.ErrUnfinished if a data folder has an unfinished restore.
@@ -77,9 +76,8 @@ type Restored struct {
 	Left     []string         `json:"left,omitempty"` // omitted tables, and why
 }
 
-// Restore restores a backup. It changes nothing if the backup is of another engine or
-// newer than the program, or if there is data already and Force is not set. A killed
-// restore is started over by the next.
+// Restore restores a backup. It changes nothing if the backup is of another engine or newer than the program, or if
+// there is data already and Force is not set. A killed restore is started over by the next.
 func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	f, err := os.Open(file)
 	if err != nil {

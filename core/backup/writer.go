@@ -119,8 +119,7 @@ func (w *writer) write(name string, size int64, r io.Reader) error {
 	return w.cut(size)
 }
 
-// cut begins a new frame if this one is large enough. Each frame has its own checksum,
-// so that damage can be located.
+// cut begins a new frame if this one is large enough. Each frame has its own checksum, so that damage can be located.
 func (w *writer) cut(size int64) error {
 	if w.frame += size; w.frame < frameSize {
 		return nil

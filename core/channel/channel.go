@@ -19,9 +19,8 @@ import (
 	"github.com/everthread/everthread/core/intake"
 )
 
-// Config is a channel's section of the configuration, and opens the channel. Optional
-// interfaces describe further capabilities: Tabler, KeyChecker and Guided here, and those of
-// core.Channel.
+// Config is a channel's section of the configuration, and opens the channel. Optional interfaces describe further
+// capabilities: Tabler, KeyChecker and Guided here, and those of core.Channel.
 type Config interface {
 	section.Section
 	// On reports whether the channel is configured.
@@ -62,9 +61,8 @@ type Store interface {
 	Keeper(account string) core.Keeper
 	// Secret returns a random secret of an account, generated at the first call.
 	Secret(ctx context.Context, account, name string, bytes int) ([]byte, error)
-	// Lease runs run while this process holds an account, and cancels its context when it
-	// loses the account. It waits for run. It returns immediately if another process holds
-	// the account.
+	// Lease runs run while this process holds an account, and cancels its context when it loses the account. It waits
+	// for run. It returns immediately if another process holds the account.
 	Lease(ctx context.Context, account string, run func(ctx context.Context) error) error
 	// Database returns a separate connection to the database, for the tables of a Tabler,
 	// and its dialect: sqlite3 or postgres.
@@ -93,8 +91,7 @@ type KeyChecker interface {
 	CheckKey(ctx context.Context, h Host, key string) error
 }
 
-// Guided is an optional interface of a Config that `everthread init` can set up. Answers are
-// written into the Config.
+// Guided is an optional interface of a Config that `everthread init` can set up. Answers are written into the Config.
 type Guided interface {
 	Guide(language string, h Host) Guide
 }
@@ -104,8 +101,7 @@ type Guide struct {
 	Option string  // text among rarely used options; empty: it is offered to everybody
 	Fields []Field // questions, in order
 	Hint   string  // what to do without the guide, such as "for X get a token …"; may be empty
-	// Try tests the answers. Its errors are *Fault or *Unreached; others say what to do in
-	// English.
+	// Try tests the answers. Its errors are *Fault or *Unreached; others say what to do in English.
 	Try func(ctx context.Context) (Tried, error)
 }
 

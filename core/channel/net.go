@@ -19,8 +19,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// NetError is the error of a request without an answer. Left means that the request may have
-// reached the service.
+// NetError is the error of a request without an answer. Left means that the request may have reached the service.
 type NetError struct {
 	Op   string
 	Left bool
@@ -98,8 +97,7 @@ func Clean(err error, secret string) error {
 	return err
 }
 
-// Form returns a form with fields and a file, and its content type. disposition is the
-// Content-Disposition of the file.
+// Form returns a form with fields and a file, and its content type. disposition is the Content-Disposition of the file.
 func Form(fields [][2]string, disposition, media string, data []byte) ([]byte, string, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -167,8 +165,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 // english is the language of the log.
 const english = "en"
 
-// Trouble is an error that the owner must fix. It has advice in their language; its text is
-// in English, for the log.
+// Trouble is an error that the owner must fix. It has advice in their language; its text is in English, for the log.
 type Trouble struct {
 	Advice func(language string) string // a sentence without its full stop
 	Err    error                        // of the service

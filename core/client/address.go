@@ -43,9 +43,8 @@ func KeyOf(a core.Address) (id int64, ok bool) {
 	return id, err == nil
 }
 
-// Join returns the identity of a program on a channel, and creates it at its first message.
-// The identity always belongs to the key's user: if it was moved to another user, it is
-// moved back, without its messages.
+// Join returns the identity of a program on a channel, and creates it at its first message. The identity always belongs
+// to the key's user: if it was moved to another user, it is moved back, without its messages.
 func Join(ctx context.Context, p People, c Caller, channel string, now time.Time) (core.Identity, error) {
 	a := c.Address(channel)
 	i, _, err := p.Identify(ctx, a)
@@ -77,9 +76,8 @@ type Threads interface {
 	ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error)
 }
 
-// Place puts messages into the plain thread with a name, or without a name into the
-// continuous thread, and returns that thread (0: the continuous one). A program chooses the
-// thread with each message; /thread does not apply to it.
+// Place puts messages into the plain thread with a name, or without a name into the continuous thread, and returns that
+// thread (0: the continuous one). A program chooses the thread with each message; /thread does not apply to it.
 func Place(ctx context.Context, s Threads, i core.Identity, name string, in []core.Inbound,
 	now time.Time) (core.ThreadID, error) {
 	if name == "" && i.Thread == 0 {

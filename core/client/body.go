@@ -15,8 +15,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// BadBody is the error of an invalid body. Message is a sentence; Param is the invalid field,
-// if there is one.
+// BadBody is the error of an invalid body. Message is a sentence; Param is the invalid field, if there is one.
 type BadBody struct {
 	Status  int // 400 or 413
 	Param   string

@@ -32,9 +32,8 @@ const (
 	maxName = 100
 )
 
-// NewKey returns a new API key of a user. secret is the key itself, which is shown once and
-// stored nowhere. scopes are names. It returns core.ErrRefused if a scope is unknown or not
-// for this user, or the name is invalid.
+// NewKey returns a new API key of a user. secret is the key itself, which is shown once and stored nowhere. scopes are
+// names. It returns core.ErrRefused if a scope is unknown or not for this user, or the name is invalid.
 func NewKey(random io.Reader, u core.User, name string, scopes []string,
 	now time.Time) (k core.APIKey, secret string, err error) {
 	name = strings.Join(strings.Fields(name), " ")
@@ -120,9 +119,8 @@ const wrongPerMinute = 10
 
 // Guard authenticates requests by their API key. It is safe for concurrent use.
 //
-// After too many wrong keys within a minute an address is refused without reading the store,
-// except for keys that were valid here before: programs behind one proxy do not lock each
-// other out.
+// After too many wrong keys within a minute an address is refused without reading the store, except for keys that were
+// valid here before: programs behind one proxy do not lock each other out.
 type Guard struct {
 	GuardOptions
 	mu    sync.Mutex

@@ -1,6 +1,5 @@
-// Package command answers slash commands, the same on every channel and in every language
-// with a catalogue. A command reads the store, and returns its answer and its effects; the
-// gateway stores both in one transaction.
+// Package command answers slash commands, the same on every channel and in every language with a catalogue. A command
+// reads the store, and returns its answer and its effects; the gateway stores both in one transaction.
 package command
 
 import (

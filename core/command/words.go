@@ -36,10 +36,9 @@ func parse(text string) (line, bool) {
 	return l, true
 }
 
-// talk reports whether a line that names no command is conversation, given its nearest
-// command and the distance to it. A word near a command is a typing error. Otherwise /word
-// is an attempt to find a command, while a word with more than letters (a path) or after !
-// (an exclamation) is conversation.
+// talk reports whether a line that names no command is conversation, given its nearest command and the distance to it.
+// A word near a command is a typing error. Otherwise /word is an attempt to find a command, while a word with more than
+// letters (a path) or after ! (an exclamation) is conversation.
 func (l line) talk(nearest string, d int) bool {
 	if l.sign == '!' {
 		return d > 1 || len(nearest) < 4

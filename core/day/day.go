@@ -1,10 +1,9 @@
 // Package day is the arithmetic of local calendar days. It is pure:
 // the same arguments give the same result in any process.
 //
-// A wall time on a date means the first instant at which the zone's clock shows
-// it or a later one. So a wall time that does not exist is the end of the gap, one that
-// occurs twice is the first, and a later wall time is never an earlier instant:
-// whatever a zone did to its clocks, days tile the line of time.
+// A wall time on a date means the first instant at which the zone's clock shows it or a later one. So a wall time that
+// does not exist is the end of the gap, one that occurs twice is the first, and a later wall time is never an earlier
+// instant: whatever a zone did to its clocks, days tile the line of time.
 package day
 
 import (
@@ -34,8 +33,7 @@ func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Dura
 	return out
 }
 
-// Parse returns midnight UTC of a label. Anything but an existing date as YYYY-MM-DD is
-// an error for people.
+// Parse returns midnight UTC of a label. Anything but an existing date as YYYY-MM-DD is an error for people.
 func Parse(label string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, label)
 	if err != nil {
@@ -83,8 +81,7 @@ func (d date) label() string { return d.midnight.Format(time.DateOnly) }
 
 func (d date) plus(days int) date { return date{d.midnight.AddDate(0, 0, days)} }
 
-// exists reports whether the zone's clock ever showed d: some zones skipped one
-// when they moved across the date line.
+// exists reports whether the zone's clock ever showed d: some zones skipped one when they moved across the date line.
 func (d date) exists(zone *time.Location) bool {
 	y, m, n := d.at(0, zone).In(zone).Date()
 	return y == d.midnight.Year() && m == d.midnight.Month() && n == d.midnight.Day()
@@ -135,9 +132,8 @@ func (c Calendar) Label(s core.Settings, now time.Time, text string) (label stri
 	return label, ok
 }
 
-// Name returns the name of a day on the day today (both are labels): Today,
-// Yesterday, or its weekday and date, with the year if it is another one.
-// language is a BCP 47 tag. A label that is no date is returned unchanged.
+// Name returns the name of a day on the day today (both are labels): Today, Yesterday, or its weekday and date, with
+// the year if it is another one. language is a BCP 47 tag. A label that is no date is returned unchanged.
 func Name(label, today, language string) string {
 	d, err := Parse(label)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package disk handles full disks: it recognises their errors, reports the room that
-// is left, and lets tests simulate them. It also writes files durably, and removes abandoned
-// ones.
+// Package disk handles full disks: it recognises their errors, reports the room that is left, and lets tests simulate
+// them. It also writes files durably, and removes abandoned ones.
 package disk
 
 import (
@@ -48,8 +47,7 @@ func Sweep(pattern string, lock func(path string) (unlock func(), err error)) {
 	}
 }
 
-// Full reports whether err means that a disk has no room: it is full, or a quota or
-// a limit of size was reached.
+// Full reports whether err means that a disk has no room: it is full, or a quota or a limit of size was reached.
 func Full(err error) bool {
 	means := func(no error) bool { return errors.Is(err, no) }
 	if slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, means) {

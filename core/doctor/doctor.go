@@ -1,7 +1,6 @@
-// Package doctor checks everything that a gateway needs, and says what to do: the
-// configuration, the data folder, the store, models, channels, addresses, backups and the
-// clock. The command line and the owner's page show its findings. It stands above the
-// engine, and changes nothing, except that it makes a missing data folder.
+// Package doctor checks everything that a gateway needs, and says what to do: the configuration, the data folder, the
+// store, models, channels, addresses, backups and the clock. The command line and the owner's page show its findings.
+// It stands above the engine, and changes nothing, except that it makes a missing data folder.
 package doctor
 
 import (

@@ -1,9 +1,8 @@
 // Package document reads the files that users send: it extracts their text, page by
 // page, and gives it to the model on demand.
 //
-// Readers run in a separate process, the same binary started again (Serve), with bounds
-// on time, memory and output (Reader). A hostile file ends only that process. The text is
-// its author's data, never an instruction.
+// Readers run in a separate process, the same binary started again (Serve), with bounds on time, memory and output
+// (Reader). A hostile file ends only that process. The text is its author's data, never an instruction.
 package document
 
 import (

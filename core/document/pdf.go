@@ -20,9 +20,8 @@ import (
 // wasmPage is the size of a WebAssembly memory page.
 const wasmPage = 64 << 10
 
-// openPDFium starts PDFium, which is WebAssembly: it has bounded memory, and neither
-// files nor a network. Its machine code is cached in the folder cache for other
-// processes; empty: nowhere.
+// openPDFium starts PDFium, which is WebAssembly: it has bounded memory, and neither files nor a network. Its machine
+// code is cached in the folder cache for other processes; empty: nowhere.
 func openPDFium(ctx context.Context, cache string, memory int64) (pdfium.Pool, error) {
 	pages := uint32(min(max(memory, 64<<20)/wasmPage, 65536)) //nolint:gosec // it is bounded
 	c := wazero.NewRuntimeConfig().WithMemoryLimitPages(pages).WithCloseOnContextDone(false).

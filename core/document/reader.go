@@ -228,9 +228,8 @@ const (
 	exitUsage  = 73
 )
 
-// Serve is the main function of the reading process: it reads one file from in and writes
-// its pages to out. It returns the exit code. If it exceeds its memory or time, it ends
-// the process.
+// Serve is the main function of the reading process: it reads one file from in and writes its pages to out. It returns
+// the exit code. If it exceeds its memory or time, it ends the process.
 func Serve(in io.Reader, out io.Writer) int {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')

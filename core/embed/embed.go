@@ -1,14 +1,12 @@
 // Package embed computes the vectors of windows and memory items in the background.
 //
-// Policy. One job for each user does all pending work: it cuts new messages into
-// windows, then embeds texts without vectors in batches. It yields while replies are
-// written. When the provider is down the job is retried, with growing delays and without
-// end: texts without vectors are found by their words. A fault that somebody must fix,
-// such as a refused key or vectors that are too long, is shown as the error of all pending
-// texts, and retried as rarely, or immediately by an embedder of another fingerprint. A
-// window is stored with the vectors of its passages, or not at all. A text that the
-// provider refuses is marked with the reason, and the others go on, unless the provider
-// refuses a plain sentence too. Tokens are not charged.
+// Policy. One job for each user does all pending work: it cuts new messages into windows, then embeds texts without
+// vectors in batches. It yields while replies are written. When the provider is down the job is retried, with growing
+// delays and without end: texts without vectors are found by their words. A fault that somebody must fix, such as a
+// refused key or vectors that are too long, is shown as the error of all pending texts, and retried as rarely, or
+// immediately by an embedder of another fingerprint. A window is stored with the vectors of its passages, or not at
+// all. A text that the provider refuses is marked with the reason, and the others go on, unless the provider refuses a
+// plain sentence too. Tokens are not charged.
 package embed
 
 import (

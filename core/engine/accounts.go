@@ -40,9 +40,8 @@ func (e *Engine) RefreshAccounts() {
 	}
 }
 
-// Traces lists where a text of a user is still stored, and reports whether it searched the
-// database's files, too. The file of the embedded store holds the texts of all users, so
-// it is searched only if the user is the only one.
+// Traces lists where a text of a user is still stored, and reports whether it searched the database's files, too. The
+// file of the embedded store holds the texts of all users, so it is searched only if the user is the only one.
 func (e *Engine) Traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, all bool, err error) {
 	if e.Config.DatabaseURL == "" {
 		users, err := e.Store.Users(ctx)
@@ -161,8 +160,7 @@ type apps struct {
 	known map[string]core.App
 }
 
-// Apps returns the apps in which people can write to the assistant, as their services
-// describe it. Answers are cached.
+// Apps returns the apps in which people can write to the assistant, as their services describe it. Answers are cached.
 func (e *Engine) Apps(ctx context.Context) []core.App {
 	e.apps.Lock()
 	defer e.apps.Unlock()

@@ -20,8 +20,7 @@ func budgets(c configs.Config) prompt.Budgets {
 		LongRaw: LongRaw(c), MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
-// leastResults is the number of tokens that tools may return in any turn, callTokens that
-// of a tool call itself.
+// leastResults is the number of tokens that tools may return in any turn, callTokens that of a tool call itself.
 const (
 	leastResults = 200
 	callTokens   = 40

@@ -116,8 +116,7 @@ func (ts *Turns) hints(ctx context.Context, user core.UserID) prompt.Static {
 	}}
 }
 
-// hintedThemes is one theme more than the hints list, so that they can mention that there
-// are more.
+// hintedThemes is one theme more than the hints list, so that they can mention that there are more.
 const hintedThemes = 11
 
 func (e *Engine) newStanding() *standing.Standing {
@@ -142,8 +141,7 @@ func (p *standingPart) static(ctx context.Context) prompt.Static {
 	return prompt.Static{Name: core.PartStanding, Text: fmt.Sprint(p.user.Standing), Load: load}
 }
 
-// StandingOf returns a user's standing instructions as text of a prompt; empty: there never
-// were any.
+// StandingOf returns a user's standing instructions as text of a prompt; empty: there never were any.
 func (ts *Turns) StandingOf(ctx context.Context, user core.UserID) (string, error) {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil || u.Standing == 0 {
@@ -152,8 +150,7 @@ func (ts *Turns) StandingOf(ctx context.Context, user core.UserID) (string, erro
 	return ts.Standing.Prompt(ctx, user)
 }
 
-// withStanding inserts a user's standing instructions after the system messages of a
-// request outside the conversation.
+// withStanding inserts a user's standing instructions after the system messages of a request outside the conversation.
 func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.ModelMessage) ([]core.ModelMessage,
 	error) {
 	always, err := ts.StandingOf(ctx, user)

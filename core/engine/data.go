@@ -29,8 +29,7 @@ func MakeData(c configs.Config) error {
 	return nil
 }
 
-// PrepareData makes the data folder, and reads or makes the secret key of the embedded
-// store.
+// PrepareData makes the data folder, and reads or makes the secret key of the embedded store.
 func PrepareData(c *configs.Config) error {
 	if err := MakeData(*c); err != nil {
 		return err
@@ -105,8 +104,7 @@ type Migrator interface {
 	Migrate(ctx context.Context) error
 }
 
-// AwaitStore migrates a store, and waits for a database server that does not answer, until
-// ctx ends.
+// AwaitStore migrates a store, and waits for a database server that does not answer, until ctx ends.
 func AwaitStore(ctx context.Context, c configs.Config, st Migrator, log *zap.Logger) error {
 	for wait := firstTry; ; wait = min(2*wait, lastTry) {
 		err := st.Migrate(ctx)
@@ -147,8 +145,7 @@ type backups struct {
 	next  time.Time // of a retry
 }
 
-// run makes a backup if one is due, in one process at a time. It retries a failed one after
-// backupRetry.
+// run makes a backup if one is due, in one process at a time. It retries a failed one after backupRetry.
 func (b *backups) run(ctx context.Context) error {
 	if b.maker == nil || b.Config.Backup.Cron == "" || b.Now().Before(b.next) {
 		return nil
@@ -187,8 +184,7 @@ func (b *backups) make(ctx context.Context) ([]zap.Field, error) {
 		zap.Duration("took", b.Now().Sub(began)), zap.Strings("removed", res.Removed)}, err
 }
 
-// BackupTimes returns the time of the last scheduled backup, zero for none, and when the
-// next one is due.
+// BackupTimes returns the time of the last scheduled backup, zero for none, and when the next one is due.
 func BackupTimes(ctx context.Context, c configs.Config, st core.StateStore) (last, due time.Time, err error) {
 	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
 	if err != nil {

@@ -44,8 +44,7 @@ func NewEmbedders(p *Process, ledger *trust.Ledger) (*Embedders, error) {
 	return out, err
 }
 
-// Embedder returns the configured embedder and the name of its configuration, or nil.
-// Its calls are not counted.
+// Embedder returns the configured embedder and the name of its configuration, or nil. Its calls are not counted.
 func Embedder(c configs.Config, way *egress.Gate) (core.Embedder, string, error) {
 	e := c.Embeddings
 	if e.Provider == "none" || e.Provider == "" {
@@ -68,8 +67,7 @@ func (e *Embedders) counted(one core.Embedder, config string, user core.UserID) 
 	return e.ledger.Embedder(one, user)
 }
 
-// Of returns the embedder of a user and the name of its configuration. It is a
-// core.EmbedderOf.
+// Of returns the embedder of a user and the name of its configuration. It is a core.EmbedderOf.
 func (e *Embedders) Of(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
 	if e.system != nil {
 		return e.counted(e.system, e.config, user), e.config, nil
@@ -145,8 +143,7 @@ func (e *Embedders) Name(ctx context.Context, user core.UserID) (string, error) 
 	return config, err
 }
 
-// Shared returns the configured embedder for work that belongs to no user, counted; nil:
-// there is none.
+// Shared returns the configured embedder for work that belongs to no user, counted; nil: there is none.
 func (e *Embedders) Shared() core.Embedder { return e.ledger.Embedder(e.system, 0) }
 
 // want enqueues a job for every user with texts to embed.

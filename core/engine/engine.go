@@ -1,7 +1,6 @@
-// Package engine is the core engine. It constructs the features of a process, plugs them
-// into turns, from the window of messages through the prompt to the model and its tools,
-// and runs background work: the index, the leases of channels, scheduled tasks. It is the
-// only package of core that knows the features; stores, channels and doors are passed in.
+// Package engine is the core engine. It constructs the features of a process, plugs them into turns, from the window of
+// messages through the prompt to the model and its tools, and runs background work: the index, the leases of channels,
+// scheduled tasks. It is the only package of core that knows the features; stores, channels and doors are passed in.
 package engine
 
 import (
@@ -43,8 +42,7 @@ type Options struct {
 	Ticks    Ticks
 	Backup   *backup.Maker     // of scheduled backups; nil: none is made
 	Crash    func(step string) // ends the process at a step, in tests
-	// ReadDocument is the command of a process that calls document.Serve; nil: documents
-	// are not read.
+	// ReadDocument is the command of a process that calls document.Serve; nil: documents are not read.
 	ReadDocument []string
 }
 
@@ -138,8 +136,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// busy reports whether background work must yield: replies are being written, or the day
-// has no tokens left.
+// busy reports whether background work must yield: replies are being written, or the day has no tokens left.
 func (e *Engine) busy() bool {
 	return e.slots.Busy() || !e.Ledger.Closed(context.Background(), step(e.Config, core.Settings{})).IsZero()
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Health returns the error of every channel, or nil; of a channel with many accounts one
-// error each.
+// Health returns the error of every channel, or nil; of a channel with many accounts one error each.
 func (e *Engine) Health() map[string]error {
 	out := map[string]error{}
 	for name, ch := range e.Channels {

@@ -23,8 +23,7 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-// Models returns the configured model with its fallbacks. Its calls are not counted; see
-// trust.Ledger.
+// Models returns the configured model with its fallbacks. Its calls are not counted; see trust.Ledger.
 func Models(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error) {
 	first, err := Model(c, t, way)
 	if err != nil {

@@ -33,8 +33,7 @@ type Welcome struct {
 // WelcomeLife is how long the link of a Welcome is valid.
 const WelcomeLife = time.Hour
 
-// Welcome makes the owner at the first start, with a code and a link as long as they are
-// needed.
+// Welcome makes the owner at the first start, with a code and a link as long as they are needed.
 func (e *Engine) Welcome(ctx context.Context) (w Welcome, err error) {
 	owner, code, err := e.People.EnsureOwner(ctx)
 	if err != nil {

@@ -31,8 +31,7 @@ type Store interface {
 	Remains(ctx context.Context, user core.UserID) ([]string, error)
 }
 
-// Process holds the dependencies of one process of the gateway, its leases, and the stored
-// state of its accounts.
+// Process holds the dependencies of one process of the gateway, its leases, and the stored state of its accounts.
 type Process struct {
 	Config configs.Config
 	Store  Store
@@ -148,8 +147,7 @@ func (p *Process) fence(name string) core.Fence {
 // Sealer returns the sealer of the configured secret key.
 func (p *Process) Sealer() (*seal.Sealer, error) { return NewSealer(p.Config) }
 
-// NewSealer returns a sealer that encrypts with the secret key, and also decrypts with the
-// previous one.
+// NewSealer returns a sealer that encrypts with the secret key, and also decrypts with the previous one.
 func NewSealer(c configs.Config) (*seal.Sealer, error) {
 	keys := []string{string(c.SecretKey)}
 	if c.PreviousKey != "" {

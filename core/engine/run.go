@@ -67,8 +67,7 @@ func (e *Engine) TakeOver(ctx context.Context) error {
 	return err
 }
 
-// Work runs turns, deliveries and background work until ctx ends. Running turns then have
-// grace to finish.
+// Work runs turns, deliveries and background work until ctx ends. Running turns then have grace to finish.
 func (e *Engine) Work(ctx context.Context, grace time.Duration) error {
 	defer e.join(ctx)()
 	group, ctx := errgroup.WithContext(ctx)
@@ -280,8 +279,7 @@ func (e *Engine) attend(ctx context.Context, ch core.Channel) error {
 // Finalize closes the days that are due.
 func (e *Engine) Finalize(ctx context.Context) error { return e.summary.Finalize(ctx) }
 
-// Summarize requests the summary of a day and waits for it. This process writes it, unless
-// another is quicker.
+// Summarize requests the summary of a day and waits for it. This process writes it, unless another is quicker.
 func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, error) {
 	now := e.Now()
 	_, err := e.Store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}},

@@ -90,8 +90,7 @@ func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 	return agent.Select(all, budget, rank, b.tokenizer)
 }
 
-// offered returns the tools that the model is offered in a turn. They include those whose
-// calls are in the prompt.
+// offered returns the tools that the model is offered in a turn. They include those whose calls are in the prompt.
 func (ts *Turns) offered(u core.User, p core.Prompt) *agent.Registry {
 	chosen := ts.tools.of(u)
 	if p.Request != nil && len(p.Request.Tools) > 0 {
@@ -106,8 +105,7 @@ func (ts *Turns) offered(u core.User, p core.Prompt) *agent.Registry {
 	return chosen.Tools(called...)
 }
 
-// Offered returns how many tools the model is offered, and how many there are, for a user
-// who may use all of outside.
+// Offered returns how many tools the model is offered, and how many there are, for a user who may use all of outside.
 func Offered(c configs.Config, outside []core.Tool, t core.Tokenizer) (offered, all int, err error) {
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Standing: &standing.Standing{},
 		Reminders: &remind.Reminders{}, Tasks: &task.Tasks{}}

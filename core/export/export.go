@@ -1,6 +1,5 @@
-// Package export writes everything of a user into one ZIP file: a Markdown file
-// for each day, for people, JSON Lines of everything, for programs, and the
-// attachments.
+// Package export writes everything of a user into one ZIP file: a Markdown file for each day, for people, JSON Lines of
+// everything, for programs, and the attachments.
 package export
 
 import (
@@ -53,9 +52,8 @@ func Done(user core.UserID) core.AuditRow {
 	return core.AuditRow{What: core.AuditExport, Object: "user", IDs: []int64{int64(user)}}
 }
 
-// Write writes the export of a user. progress, if not nil, is called from time to time,
-// and at the end, with the number of written messages. Missing files are left out and
-// named in missing.txt.
+// Write writes the export of a user. progress, if not nil, is called from time to time, and at the end, with the number
+// of written messages. Missing files are left out and named in missing.txt.
 func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, progress func(messages int)) error {
 	u, err := e.Store.User(ctx, user)
 	if err != nil {

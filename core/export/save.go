@@ -27,9 +27,8 @@ type Saver struct {
 // partialPattern matches incomplete files.
 const partialPattern = ".everthread-export-*.partial"
 
-// Save writes the export of a user to a file; see Write. The file gets its name only
-// when it is complete. An existing file of that name stays, and is an error. Save also
-// removes the incomplete files of killed exports in the folder.
+// Save writes the export of a user to a file; see Write. The file gets its name only when it is complete. An existing
+// file of that name stays, and is an error. Save also removes the incomplete files of killed exports in the folder.
 func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progress func(messages int)) error {
 	dir := filepath.Dir(file)
 	disk.Sweep(filepath.Join(dir, partialPattern), s.Lock)

@@ -1,5 +1,4 @@
-// Package folder manages the data folder of a process: its access, lock and owner, and
-// the secret key in it.
+// Package folder manages the data folder of a process: its access, lock and owner, and the secret key in it.
 package folder
 
 import (

@@ -66,9 +66,8 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	return q, nil
 }
 
-// ask adds a question to those of a turn, and returns its text for the turn's answer. In a
-// program's turn the question goes to another identity of the user; without one it is
-// not asked.
+// ask adds a question to those of a turn, and returns its text for the turn's answer. In a program's turn the question
+// goes to another identity of the user; without one it is not asked.
 func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a core.Approval,
 	text string) (string, error) {
 	language := g.language(u.Settings)
@@ -200,8 +199,7 @@ func (g *Gateway) notifyOthers(ctx context.Context, n *core.Note, u core.User, i
 	return err
 }
 
-// followUp continues after the stored effects of a command. If the process dies before it,
-// the scheduler repeats it.
+// followUp continues after the stored effects of a command. If the process dies before it, the scheduler repeats it.
 func (g *Gateway) followUp(ctx context.Context, effects []core.Effect) {
 	if slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(core.UseLink); return ok }) {
 		g.logUnless(ctx, g.People.AskLinks(ctx), "ask about a linked address")

@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// command answers a slash command. Its effects and its answer are stored in one
-// transaction with the event.
+// command answers a slash command. Its effects and its answer are stored in one transaction with the event.
 func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	if e.Thread != 0 {
 		i.Thread = e.Thread
@@ -59,8 +58,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	return g.finishNote(ctx, noted)
 }
 
-// finishNote receives the messages that stored effects released, and removes the files
-// that they orphaned.
+// finishNote receives the messages that stored effects released, and removes the files that they orphaned.
 func (g *Gateway) finishNote(ctx context.Context, n core.Noted) error {
 	if err := g.Receive(ctx, n.Released...); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))

@@ -55,8 +55,7 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	g.send(g.ctx, d)
 }
 
-// send sends the parts of a claimed delivery in order, until one is not sent or the
-// delivery is handed back.
+// send sends the parts of a claimed delivery in order, until one is not sent or the delivery is handed back.
 func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 	for n := range d.Parts {
 		p := &d.Parts[n]
@@ -142,8 +141,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	return g.judge(ctx, d, err)
 }
 
-// unsettled returns the outcome of a part that may have arrived and must not be sent again
-// now; nil: it is sent again.
+// unsettled returns the outcome of a part that may have arrived and must not be sent again now; nil: it is sent again.
 func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartResult {
 	c := g.Channels.Capabilities(d.To.Channel)
 	if c.Idempotent {
@@ -263,8 +261,7 @@ func (g *Gateway) take(ctx context.Context, key string, perSecond float64, burst
 	return wait
 }
 
-// MemoryLimiter is a Limiter for one process. Each key is a leaky bucket kept as
-// the time of its next free slot.
+// MemoryLimiter is a Limiter for one process. Each key is a leaky bucket kept as the time of its next free slot.
 type MemoryLimiter struct {
 	mu   sync.Mutex
 	next map[string]time.Time

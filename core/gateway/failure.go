@@ -87,10 +87,9 @@ func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
 	})
 }
 
-// giveUp ends a turn without an answer. If it failed, its messages are pending again and
-// the person is notified. A program was told, and its request is never joined with others:
-// if the model refuses it, it is not tried again, so that it does not hold up all that
-// follows.
+// giveUp ends a turn without an answer. If it failed, its messages are pending again and the person is notified. A
+// program was told, and its request is never joined with others: if the model refuses it, it is not tried again, so
+// that it does not hold up all that follows.
 func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause error) error {
 	now := g.Now()
 	if state == core.TurnFailed && t.Task != 0 {
@@ -149,8 +148,7 @@ func operators(m *core.ModelError) bool {
 	return m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig)
 }
 
-// tellOwner notifies the owner, once a day, that members get no answers and why, if only
-// the owner can fix that.
+// tellOwner notifies the owner, once a day, that members get no answers and why, if only the owner can fix that.
 func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError) error {
 	if u.Role == core.RoleOwner || !operators(m) {
 		return nil
@@ -210,9 +208,8 @@ const (
 	lastWrite    = 2 * time.Second // for a write of a stopping process
 )
 
-// retry repeats a write that records finished work, so that an outage of the database does
-// not cause the work to be done twice. During an outage no other process can claim it. It
-// ends soon after ctx. Errors are wrapped with what.
+// retry repeats a write that records finished work, so that an outage of the database does not cause the work to be
+// done twice. During an outage no other process can claim it. It ends soon after ctx. Errors are wrapped with what.
 func (g *Gateway) retry(ctx context.Context, what string, write func(ctx context.Context) error) error {
 	until := g.Now().Add(retryFor)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -234,9 +231,8 @@ func (g *Gateway) retry(ctx context.Context, what string, write func(ctx context
 // settled reports whether an error is the store's decision, which a retry cannot change.
 func settled(err error) bool { return refused(err) || errors.Is(err, core.ErrFenced) }
 
-// uncertain has jobs of a user abandoned that this process may have claimed with a failed
-// write. The write may have been committed, and then nobody would work on the jobs until
-// their leases expire.
+// uncertain has jobs of a user abandoned that this process may have claimed with a failed write. The write may have
+// been committed, and then nobody would work on the jobs until their leases expire.
 func (g *Gateway) uncertain(user core.UserID, err error) {
 	if err == nil || refused(err) || errors.Is(err, core.ErrChanged) {
 		return

@@ -1,6 +1,5 @@
-// Package gateway takes a message from channel to reply: it stores the message, runs the
-// turn that answers it, and delivers the answer. A table in docs/architecture.md states
-// what holds if the process dies after any step.
+// Package gateway takes a message from channel to reply: it stores the message, runs the turn that answers it, and
+// delivers the answer. A table in docs/architecture.md states what holds if the process dies after any step.
 package gateway
 
 import (
@@ -62,8 +61,7 @@ type Commander interface {
 	Answers(text string) bool
 }
 
-// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to
-// answer.
+// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer.
 type Prompter interface {
 	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
 }
@@ -88,11 +86,9 @@ type Meter interface {
 
 // Budgets bounds the tokens of a day that turns may use.
 type Budgets interface {
-	// Reserve returns the tokens to reserve for a turn of a user, and the fewest with
-	// which it may run, without tools.
+	// Reserve returns the tokens to reserve for a turn of a user, and the fewest with which it may run, without tools.
 	Reserve(s core.Settings) (full, least int)
-	// Closed returns until when no turn begins because the tokens of all users are used
-	// up; zero: they are not.
+	// Closed returns until when no turn begins because the tokens of all users are used up; zero: they are not.
 	Closed(s core.Settings) time.Time
 }
 
@@ -157,8 +153,7 @@ type Options struct {
 	Settings Settings
 	Budgets  Budgets  // nil: there is no bound
 	Previews Previews // nil: there are no previews
-	// Summaries writes summaries with the conversation in this process's memory; nil: they wait for
-	// any process.
+	// Summaries writes summaries with the conversation in this process's memory; nil: they wait for any process.
 	Summaries Summaries
 	Meter     Meter // nil: nothing is counted
 	Log       *zap.Logger
@@ -210,8 +205,7 @@ func New(o Options) *Gateway {
 		reserved: map[core.Address][]time.Time{}, held: map[string]bool{}}
 }
 
-// Run takes turns and deliveries until ctx ends. Running ones then have grace to finish;
-// the rest is handed back.
+// Run takes turns and deliveries until ctx ends. Running ones then have grace to finish; the rest is handed back.
 func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	g.ctx, g.halt = context.WithCancel(context.WithoutCancel(ctx))
 	defer g.halt()
@@ -299,8 +293,7 @@ func (g *Gateway) dispatch(ctx context.Context, runners []*job.Runner) {
 	}
 }
 
-// drain waits for running work, and interrupts it after grace: an interrupted turn is
-// handed back.
+// drain waits for running work, and interrupts it after grace: an interrupted turn is handed back.
 func (g *Gateway) drain(grace time.Duration) {
 	done := make(chan struct{})
 	go func() { g.work.Wait(); close(done) }()
@@ -377,8 +370,7 @@ func (noMeter) Count(string, float64, ...string) {}
 // Observe does nothing.
 func (noMeter) Observe(string, float64, ...string) {}
 
-// Channels holds the channels of a process and those that they carry, by name. It
-// implements core.Channels.
+// Channels holds the channels of a process and those that they carry, by name. It implements core.Channels.
 type Channels map[string]core.Channel
 
 // NewChannels returns the channels of a list and those that they carry.

@@ -23,10 +23,9 @@ type Identities interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Plan returns the targets of a proactive message: the home identity, else the most
-// recently used one that can receive now. If none can, it is the first of these, whose
-// delivery waits. With all it is every identity of a push channel. Without a push channel
-// the plan is empty.
+// Plan returns the targets of a proactive message: the home identity, else the most recently used one that can receive
+// now. If none can, it is the first of these, whose delivery waits. With all it is every identity of a push channel.
+// Without a push channel the plan is empty.
 func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
 	push, err := p.push(ctx, u)
 	if err != nil {
@@ -46,9 +45,8 @@ func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target
 	return nil, nil
 }
 
-// elsewhere returns the identity that a person is written to about what another could not
-// receive: the home, else the most recently used one that can receive now. ok is false if there
-// is none.
+// elsewhere returns the identity that a person is written to about what another could not receive: the home, else the
+// most recently used one that can receive now. ok is false if there is none.
 func (p Planner) elsewhere(ctx context.Context, u core.User, not core.IdentityID) (i core.Identity, ok bool,
 	err error) {
 	push, err := p.push(ctx, u)
@@ -105,8 +103,7 @@ func why(i core.Identity, u core.User, n int) string {
 // redirects bounds the parked deliveries of one Redirect.
 const redirects = 200
 
-// Redirect moves parked summaries, reminders and results of tasks to an identity that can
-// receive them by now.
+// Redirect moves parked summaries, reminders and results of tasks to an identity that can receive them by now.
 func (g *Gateway) Redirect(ctx context.Context) error {
 	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
 		Limit: redirects})

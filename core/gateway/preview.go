@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// firstSign is the delay before a person sees that an answer is being written; a quick
-// answer comes without.
+// firstSign is the delay before a person sees that an answer is being written; a quick answer comes without.
 const firstSign = 400 * time.Millisecond
 
 // previewer shows a person that their answer is being written: the typing indicator and,

@@ -78,8 +78,7 @@ func (g *Gateway) plain(in core.Inbound) bool {
 	return in.Kind == core.InMessage && !commands(in) && !g.answers(in)
 }
 
-// answers reports whether an event may answer a question of ours. A program's event never
-// does.
+// answers reports whether an event may answer a question of ours. A program's event never does.
 func (g *Gateway) answers(in core.Inbound) bool {
 	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 &&
 		g.Commands.Answers(in.Text)
@@ -132,8 +131,7 @@ func (g *Gateway) known(e core.Inbound) (i core.Identity, u core.User, as string
 	return i, u, as, ok && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases))
 }
 
-// identify returns the sender of an event. If they are known by an alias of the address
-// only, the address replaces it.
+// identify returns the sender of an event. If they are known by an alias of the address only, the address replaces it.
 func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, core.User, error) {
 	i, u, err := g.Store.Identify(ctx, e.Address)
 	for _, alias := range e.Aliases {
@@ -407,8 +405,7 @@ func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.Ne
 		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}
 }
 
-// waiting holds the events of a user that is being moved, to receive them afterwards. It
-// returns all other errors.
+// waiting holds the events of a user that is being moved, to receive them afterwards. It returns all other errors.
 func (g *Gateway) waiting(ctx context.Context, err error, in []core.Inbound, now time.Time) error {
 	if !errors.Is(err, core.ErrMoving) {
 		return err

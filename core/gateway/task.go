@@ -87,8 +87,7 @@ func (g *Gateway) failTask(t *core.Turn, u core.User, cause core.RunCause, failu
 	return nil
 }
 
-// proposeTasks adds to an answer the tasks that the turn set, and one question about all
-// tasks that it proposes.
+// proposeTasks adds to an answer the tasks that the turn set, and one question about all tasks that it proposes.
 func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
 	now time.Time) error {
 	language := g.language(u.Settings)

@@ -241,8 +241,7 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 	return r
 }
 
-// commit stores a reply. It claims the reply's delivery in the same transaction if it can
-// be sent immediately.
+// commit stores a reply. It claims the reply's delivery in the same transaction if it can be sent immediately.
 func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
@@ -367,8 +366,7 @@ func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
 	return out
 }
 
-// speaks reports whether a reply is also spoken: the person wants it, and the channel
-// supports it.
+// speaks reports whether a reply is also spoken: the person wants it, and the channel supports it.
 func (g *Gateway) speaks(u core.User, p core.Prompt, channel string) bool {
 	return g.Settings.Speaks && u.Settings.Voice.Speaks(p.Heard) && g.Channels.Capabilities(channel).Voice
 }

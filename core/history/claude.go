@@ -58,9 +58,8 @@ func readClaude(a *Archive, names []string, _ Options, out output) error {
 	})
 }
 
-// branch returns the messages that were shown: if messages name their parents, the path
-// from the newest back to the first, else all. Where a parent is missing, the path
-// continues at the newest earlier message.
+// branch returns the messages that were shown: if messages name their parents, the path from the newest back to the
+// first, else all. Where a parent is missing, the path continues at the newest earlier message.
 func (c claudeConversation) branch(out output) []claudeMessage {
 	var all []claudeMessage
 	byID := map[string]claudeMessage{}

@@ -13,8 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// hermesSession is a session of Hermes Agent in its database, or a line of
-// `hermes sessions export` with its messages.
+// hermesSession is a session of Hermes Agent in its database, or a line of `hermes sessions export` with its messages.
 type hermesSession struct {
 	ID       string          `json:"id"`
 	Source   string          `json:"source"`

@@ -179,12 +179,10 @@ type digester struct {
 	threads map[core.ThreadID]hash.Hash
 }
 
-// Digest returns a hash of the contents of an export of ours: every message with its
-// revisions, tool calls and the bytes of its files, and summaries, memory, standing
-// instructions, loops, reminders and tasks. It omits what a store assigns or derives: ids,
-// names of files, settings, the audit and the text of documents. So an export has the same
-// digest as an export of the store that imported it. It is empty for an archive that is no
-// complete export of ours.
+// Digest returns a hash of the contents of an export of ours: every message with its revisions, tool calls and the
+// bytes of its files, and summaries, memory, standing instructions, loops, reminders and tasks. It omits what a store
+// assigns or derives: ids, names of files, settings, the audit and the text of documents. So an export has the same
+// digest as an export of the store that imported it. It is empty for an archive that is no complete export of ours.
 func Digest(a *Archive) (string, error) {
 	names := a.find(called("messages.jsonl"))
 	if len(names) == 0 || a.main != "" {

@@ -121,9 +121,8 @@ func leafPath(parents map[string]string, leaf string) map[string]bool {
 	return path
 }
 
-// choose returns which people's conversations to import, if an archive has those of
-// several: me names the user's accounts, separated by commas. If me is empty there must be
-// only one.
+// choose returns which people's conversations to import, if an archive has those of several: me names the user's
+// accounts, separated by commas. If me is empty there must be only one.
 func choose(people map[string]int, me string) (mine func(person string) bool, err error) {
 	if len(people) == 0 || me == "" && len(people) == 1 {
 		return func(string) bool { return true }, nil

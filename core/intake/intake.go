@@ -65,8 +65,7 @@ type Body struct {
 	grown  uint64 // number of the grant with which it grew last; guarded by the budget
 }
 
-// Take reads the body of a request, of at most most bytes. The caller releases it. Errors
-// are those of this package.
+// Take reads the body of a request, of at most most bytes. The caller releases it. Errors are those of this package.
 func (b *Budget) Take(w http.ResponseWriter, r *http.Request, most int64) (*Body, error) {
 	if r.ContentLength > most {
 		return nil, ErrTooLarge

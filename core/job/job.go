@@ -32,9 +32,8 @@ type Worker struct {
 	Log   *zap.Logger
 }
 
-// Func runs a claimed job. It returns nil after it has ended the job, with Finish or in the
-// transaction of its result. Its context ends, with core.ErrFenced as the cause, when the
-// lease is lost.
+// Func runs a claimed job. It returns nil after it has ended the job, with Finish or in the transaction of its result.
+// Its context ends, with core.ErrFenced as the cause, when the lease is lost.
 //
 // An error gives the job back: a *Later for its time; immediately if the process stops or the
 // work's input changed (core.ErrChanged), neither of which is a failure; else after a growing
@@ -111,8 +110,7 @@ func (w *Worker) giveBack(ctx context.Context, j *core.Job, err error) error {
 	return errors.Join(cause, w.Store.RetryJob(context.WithoutCancel(ctx), j.User, j.Lease, at, text))
 }
 
-// Slots bound the number of concurrent replies: the writer of one sends a value, and receives
-// one when it is done.
+// Slots bound the number of concurrent replies: the writer of one sends a value, and receives one when it is done.
 type Slots chan struct{}
 
 // Busy reports whether more than half of the slots are taken; background work then yields.

@@ -15,8 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Duration and renewal of a named lease. Another process takes a name over within leaseFor +
-// Renew of a death.
+// Duration and renewal of a named lease. Another process takes a name over within leaseFor + Renew of a death.
 const (
 	leaseFor = 10 * time.Second
 	Renew    = 3 * time.Second
@@ -124,9 +123,8 @@ type MemberStore interface {
 	Publish(ctx context.Context, topic string) error
 }
 
-// Members divides the users among the live processes: each user's work is in the share of one
-// of them. It also releases the work of a dead process immediately. All fields are required;
-// it is safe for concurrent use.
+// Members divides the users among the live processes: each user's work is in the share of one of them. It also releases
+// the work of a dead process immediately. All fields are required; it is safe for concurrent use.
 type Members struct {
 	Store  MemberStore
 	Worker string // this process
@@ -138,8 +136,7 @@ type Members struct {
 	share atomic.Pointer[core.Share]
 }
 
-// Share returns the users whose work this process takes first; all users until Run has found
-// other processes.
+// Share returns the users whose work this process takes first; all users until Run has found other processes.
 func (m *Members) Share() core.Share {
 	if !m.Known() {
 		return core.NoShare()

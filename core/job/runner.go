@@ -17,10 +17,9 @@ type DueJobs interface {
 		share core.Share) ([]core.JobRef, time.Time, error)
 }
 
-// Runner finds due jobs of some queues and takes them, at most Workers concurrently. It polls
-// when woken, when the next job is due, and every Poll; the only process less often after it has
-// found nothing several times. Of several processes each polls less often, so that all together
-// poll every Poll.
+// Runner finds due jobs of some queues and takes them, at most Workers concurrently. It polls when woken, when the next
+// job is due, and every Poll; the only process less often after it has found nothing several times. Of several
+// processes each polls less often, so that all together poll every Poll.
 type Runner struct {
 	Jobs    DueJobs
 	Queues  []string
@@ -58,8 +57,7 @@ func (r *Runner) init() {
 	})
 }
 
-// Wake makes the runner poll if the topic names work in its share, or means that wake-ups may
-// have been lost.
+// Wake makes the runner poll if the topic names work in its share, or means that wake-ups may have been lost.
 func (r *Runner) Wake(topic string) {
 	r.init()
 	queue, user, ok := core.ParseWakeTopic(topic)

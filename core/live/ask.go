@@ -21,8 +21,7 @@ type AskStore interface {
 	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
 }
 
-// Asker sends messages to the gateway and waits for their answer, for clients with a
-// request-response protocol.
+// Asker sends messages to the gateway and waits for their answer, for clients with a request-response protocol.
 type Asker struct {
 	Hub      *Hub
 	Receiver core.Receiver
@@ -82,10 +81,9 @@ func (e *OverBudget) Error() string {
 	return "the day's budget of tokens is used up until " + e.Until.UTC().Format(time.RFC3339)
 }
 
-// Ask stores messages of one address, each with a NativeID, and waits until the last one is
-// answered. Repeated messages get the earlier answer. onText, unless nil, receives the whole
-// answer so far, each time it grows. If ctx ends, the answer is written and stored
-// nevertheless. Errors are those of the receiver, *Failed, *OverBudget and the context's.
+// Ask stores messages of one address, each with a NativeID, and waits until the last one is answered. Repeated messages
+// get the earlier answer. onText, unless nil, receives the whole answer so far, each time it grows. If ctx ends, the
+// answer is written and stored nevertheless. Errors are those of the receiver, *Failed, *OverBudget and the context's.
 func (a *Asker) Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (Answer, error) {
 	last := in[len(in)-1]
 	i, _, err := a.Store.Identify(ctx, last.Address)

@@ -1,9 +1,7 @@
-// Package live notifies open pages and waiting clients of changes of a user's rows, and of
-// answers that are being written. A follower gets the news of this process, and those of
-// other processes about users who are followed here.
+// Package live notifies open pages and waiting clients of changes of a user's rows, and of answers that are being
+// written. A follower gets the news of this process, and those of other processes about users who are followed here.
 //
-// All news are stored, or about to be: they may be lost here, and followers read the store
-// regularly.
+// All news are stored, or about to be: they may be lost here, and followers read the store regularly.
 package live
 
 import (
@@ -188,8 +186,7 @@ type SittingStore interface {
 	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
 }
 
-// Sitting is a conversation at an address whose user writes and waits for the replies.
-// All fields are required.
+// Sitting is a conversation at an address whose user writes and waits for the replies. All fields are required.
 type Sitting struct {
 	Store   SittingStore
 	Address core.Address

@@ -25,9 +25,8 @@ type Failure struct {
 	Secret  string // must not appear in the error
 }
 
-// Error returns the failure as an error whose text says what to do. It quotes the
-// first 200 bytes of the server's message, without the secret and without longer
-// quotations, which may be a user's words.
+// Error returns the failure as an error whose text says what to do. It quotes the first 200 bytes of the server's
+// message, without the secret and without longer quotations, which may be a user's words.
 func (f Failure) Error() *core.ModelError {
 	kind, advice := f.kind()
 	text := advice
@@ -126,9 +125,8 @@ func Refusal(resp *http.Response, secret string) Failure {
 	return f
 }
 
-// ReadFailure reads an error in any of the usual forms: {"error": {"message", "type",
-// "code"}}, {"error": "text"}, the same in a list, {"message"}, {"detail"}. The failure
-// is empty for anything but JSON, such as a proxy's page.
+// ReadFailure reads an error in any of the usual forms: {"error": {"message", "type", "code"}}, {"error": "text"}, the
+// same in a list, {"message"}, {"detail"}. The failure is empty for anything but JSON, such as a proxy's page.
 func ReadFailure(body []byte) Failure {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {

@@ -22,9 +22,8 @@ import (
 // ErrStalled is the error of a request whose server sent nothing for too long.
 var ErrStalled = errors.New("the server sent nothing for too long")
 
-// NewClient returns a client that sends through base, ends a request with ErrStalled
-// when no byte arrived for stall (0: never), and follows no redirect, since a
-// redirected POST loses its body. The caller closes bodies.
+// NewClient returns a client that sends through base, ends a request with ErrStalled when no byte arrived for stall (0:
+// never), and follows no redirect, since a redirected POST loses its body. The caller closes bodies.
 func NewClient(base *http.Client, stall time.Duration) *http.Client {
 	client := *base
 	client.Transport = &watched{next: client.Transport, stall: stall}
@@ -116,9 +115,8 @@ func NewAudio(base, key string, way *egress.Gate) *openai.Client {
 	return openai.NewClientWithConfig(c)
 }
 
-// AudioError returns an error of such a server that says what to do, and its kind; empty: it
-// may pass. op is the operation, section the one of the configuration, and refused what the
-// server refused, if it does not take the call.
+// AudioError returns an error of such a server that says what to do, and its kind; empty: it may pass. op is the
+// operation, section the one of the configuration, and refused what the server refused, if it does not take the call.
 func AudioError(err error, op, section, refused string) (core.ModelErrorKind, error) {
 	var api *openai.APIError
 	var request *openai.RequestError
@@ -153,9 +151,8 @@ type Server struct {
 // ErrAddress means that the address of a server is none.
 var ErrAddress = errors.New("no web address")
 
-// Models returns the ids of the models that the server lists; nil: it lists none in a way
-// that is known. Its errors are ErrAddress, or a *core.ModelError of kind ModelDown or
-// ModelAuth without the address, which may hold a secret.
+// Models returns the ids of the models that the server lists; nil: it lists none in a way that is known. Its errors are
+// ErrAddress, or a *core.ModelError of kind ModelDown or ModelAuth without the address, which may hold a secret.
 func (s Server) Models(ctx context.Context) ([]string, error) {
 	var list struct {
 		Data []struct {

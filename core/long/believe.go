@@ -117,9 +117,8 @@ func (v vocabulary) hasParts(w *word) bool {
 	return strings.ContainsAny(w.lower, "-'’")
 }
 
-// believeUser combines a model's text for a user's message with all units that must be
-// kept. It fails if the text is too long, or a sentence is not in the user's own words
-// or drops a "not".
+// believeUser combines a model's text for a user's message with all units that must be kept. It fails if the text is
+// too long, or a sentence is not in the user's own words or drops a "not".
 func (d *draft) believeUser(given string) (string, bool) {
 	given = strings.TrimSpace(given)
 	if given == "" || d.m.Role != core.RoleUser {
@@ -179,9 +178,8 @@ func (d *draft) reworded(i int, kept string, twice bool, now unit) unit {
 	return now
 }
 
-// locate returns the unit of which the model made a sentence: the first, from unit from
-// on, that has nearly all of its words in their order and no "not" that it lacks. -1:
-// none.
+// locate returns the unit of which the model made a sentence: the first, from unit from on, that has nearly all of its
+// words in their order and no "not" that it lacks. -1: none.
 func (d *draft) locate(sentence string, from int) int {
 	words := wordsOf(sentence)
 	for i := from; i < len(d.units); i++ {

@@ -1,33 +1,25 @@
-// Package long compresses a conversation of months for the strategy of the same
-// name: unequally, because a user's words are precious and a model's can be
-// derived. The Compressor is pure: no store, no network, no clock, and the same
-// message has the same forms in any process. The Worker makes pages with it in
-// the background.
+// Package long compresses a conversation of months for the strategy of the same name: unequally, because a user's words
+// are precious and a model's can be derived. The Compressor is pure: no store, no network, no clock, and the same
+// message has the same forms in any process. The Worker makes pages with it in the background.
 //
-// A message that leaves the newest part of a prompt is compressed once, by
-// Compressor.Forms, to three lengths. Everything in a form is cut from the message
-// itself, or was written by a model and checked against it: a user's quotes and
-// code blocks are kept byte for byte or left out, and a form has no number or name
-// that the message lacks.
+// A message that leaves the newest part of a prompt is compressed once, by Compressor.Forms, to three lengths.
+// Everything in a form is cut from the message itself, or was written by a model and checked against it: a user's
+// quotes and code blocks are kept byte for byte or left out, and a form has no number or name that the message lacks.
 //
 // A repeated paste is shown as a reference (Repeats). It is found by fingerprints
 // (Prints), in a time that does not depend on the length of the conversation.
 //
-// The Worker makes the pages that prompts show instead of old messages: each is a
-// stretch of a day, in a form for each tier. A tier sets the lengths of the user's
-// and of the assistant's messages.
+// The Worker makes the pages that prompts show instead of old messages: each is a stretch of a day, in a form for each
+// tier. A tier sets the lengths of the user's and of the assistant's messages.
 //
-// Policy. There is one job for each user, enqueued by a reply whose prompt has passed
-// the threshold of its budget. It puts the oldest messages on pages, a batch at a time,
-// until the others have room, but never the newest. Then it sets the tiers with which
-// all pages fit, one tier after the other and the oldest pages first: the assistant's
-// messages become shortest before the user's are shortened at all, and are left out
-// before the user's are shortened further. In the last tier only facts remain, the
-// assistant's too, as they take little room. A message is compressed once for all tiers.
-// The job yields while replies are written. The model of summaries helps, within the
-// user's budget; if it may not or cannot, and for a large backlog (an import, a first
-// start), extraction alone is used. The transcript does not change, so all of it can be
-// undone.
+// Policy. There is one job for each user, enqueued by a reply whose prompt has passed the threshold of its budget. It
+// puts the oldest messages on pages, a batch at a time, until the others have room, but never the newest. Then it sets
+// the tiers with which all pages fit, one tier after the other and the oldest pages first: the assistant's messages
+// become shortest before the user's are shortened at all, and are left out before the user's are shortened further. In
+// the last tier only facts remain, the assistant's too, as they take little room. A message is compressed once for all
+// tiers. The job yields while replies are written. The model of summaries helps, within the user's budget; if it may
+// not or cannot, and for a large backlog (an import, a first start), extraction alone is used. The transcript does not
+// change, so all of it can be undone.
 package long
 
 import (
@@ -92,11 +84,10 @@ type Compressor struct{ tokens core.Tokenizer }
 // New returns a compressor that counts with tokens.
 func New(tokens core.Tokenizer) *Compressor { return &Compressor{tokens} }
 
-// Forms returns the forms of m, indexed by their lengths (0 is not used). given is the
-// text that a model made of it; it is used as far as it can be believed, and "" means
-// extraction alone. repeats are those that Repeats found in the text of m. No form has
-// more tokens than the one before it, or than the text. Messages of other roles than user
-// and assistant have empty forms.
+// Forms returns the forms of m, indexed by their lengths (0 is not used). given is the text that a model made of it; it
+// is used as far as it can be believed, and "" means extraction alone. repeats are those that Repeats found in the text
+// of m. No form has more tokens than the one before it, or than the text. Messages of other roles than user and
+// assistant have empty forms.
 func (c *Compressor) Forms(m *core.Message, given string, repeats []Repeat) [4]Form {
 	d := c.read(m, repeats)
 	var texts [4]string

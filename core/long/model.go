@@ -61,9 +61,8 @@ func proseBytes(text string) int {
 	return n
 }
 
-// Request returns the request to shorten those of ms that a model can help with
-// (Wants): a system message, with words appended a line each, and a user message. It
-// is nil if there are none. Parse reads the answer.
+// Request returns the request to shorten those of ms that a model can help with (Wants): a system message, with words
+// appended a line each, and a user message. It is nil if there are none. Parse reads the answer.
 func Request(ms []core.Message, words ...string) []core.ModelMessage {
 	var lines []string
 	for i := range ms {

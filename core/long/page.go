@@ -162,8 +162,7 @@ func (s *sheet) form(t core.Tokenizer) core.PageForm {
 // likeLine matches the beginning of a line that resembles that of a message or a day.
 var likeLine = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])(#\d+(?: me| \(forwarded\)|–#\d+)?:|## \w{3} \d)`)
 
-// unlike keeps a text from imitating other messages. Fenced code stays unchanged: it
-// cannot be mistaken for a message.
+// unlike keeps a text from imitating other messages. Fenced code stays unchanged: it cannot be mistaken for a message.
 func unlike(text string) string {
 	var out strings.Builder
 	at := 0

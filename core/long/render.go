@@ -202,9 +202,8 @@ func (d *draft) clauses(u unit) []unit {
 	return out
 }
 
-// clauseEnd returns the end of the part that begins at start: the first pause after
-// half of target, or a gap between words, or between letters of a script without gaps,
-// after twice target, or the end of the text.
+// clauseEnd returns the end of the part that begins at start: the first pause after half of target, or a gap between
+// words, or between letters of a script without gaps, after twice target, or the end of the text.
 func clauseEnd(s string, start, target int) int {
 	for i := start; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])

@@ -19,10 +19,9 @@ type Candidate struct {
 	Text    string // the original text of the whole message
 }
 
-// Repeat says that a piece of a text repeats an earlier one. Diff (unified, without
-// file names), applied to the earlier one, gives the piece, except for white space at
-// the ends of lines. In the diff a paragraph of one line has a line for each of its
-// clauses.
+// Repeat says that a piece of a text repeats an earlier one. Diff (unified, without file names), applied to the earlier
+// one, gives the piece, except for white space at the ends of lines. In the diff a paragraph of one line has a line for
+// each of its clauses.
 type Repeat struct {
 	Piece int
 	Of    core.MessageID
@@ -111,9 +110,8 @@ func similarity(a, b string) float64 {
 	return 1 - float64(other)/float64(len(x)+len(y))
 }
 
-// clauseLines puts every clause of a paragraph on its own line. Lines end after a stop
-// or comma, and after one word in eight, chosen by its hash so that a change affects no
-// other line. The space stays at the end of a line.
+// clauseLines puts every clause of a paragraph on its own line. Lines end after a stop or comma, and after one word in
+// eight, chosen by its hash so that a change affects no other line. The space stays at the end of a line.
 func clauseLines(s string) string {
 	var b strings.Builder
 	for word := range strings.SplitAfterSeq(s, " ") {

@@ -179,9 +179,8 @@ func weigh(ms []core.Message) int {
 	return n
 }
 
-// stretch makes pages of consecutive messages as long as there are tokens over the
-// goal, and returns how many remain. If more messages follow, the last page is left for
-// the next call.
+// stretch makes pages of consecutive messages as long as there are tokens over the goal, and returns how many remain.
+// If more messages follow, the last page is left for the next call.
 func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over int) (int, error) {
 	cut := r.cut(ms)
 	if more && len(cut) > 1 {

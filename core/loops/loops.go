@@ -1,6 +1,5 @@
-// Package loops provides the model's tools that open and close open loops, and the rule that
-// recognises a loop when it is named again. The prompt shows open loops, so no tool lists
-// them.
+// Package loops provides the model's tools that open and close open loops, and the rule that recognises a loop when it
+// is named again. The prompt shows open loops, so no tool lists them.
 package loops
 
 import (

@@ -13,11 +13,10 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Match returns the open loop that text names again, if there is one. It is pure. Two texts
-// name the same loop if they have the same content words: those that remain in English or
-// French without small words and endings; or if one contains all of at least three content
-// words of the other, and few more. They differ if each has a word that the other lacks. Of
-// several loops it returns the one that shares most, of equals the one mentioned last.
+// Match returns the open loop that text names again, if there is one. It is pure. Two texts name the same loop if they
+// have the same content words: those that remain in English or French without small words and endings; or if one
+// contains all of at least three content words of the other, and few more. They differ if each has a word that the
+// other lacks. Of several loops it returns the one that shares most, of equals the one mentioned last.
 //
 // It prefers opening a loop twice to losing one in another.
 func Match(text string, open []core.Loop) (core.LoopID, bool) {
@@ -98,8 +97,7 @@ func (t topic) common(other topic) int {
 	return n
 }
 
-// negated reports whether a text says that something must not be done. Something not done
-// yet is open, and not negated.
+// negated reports whether a text says that something must not be done. Something not done yet is open, and not negated.
 func (t topic) negated() bool {
 	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {
 		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter"}, w)

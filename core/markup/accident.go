@@ -51,9 +51,8 @@ func move(at int, hits, moved []int) int {
 	return at + moved[n-1]
 }
 
-// accidents returns the offsets of the characters of t that would pair up as
-// markup, in order: those outside code and URLs, on a line with a second one or
-// with a span of the same delimiter; and fences within code.
+// accidents returns the offsets of the characters of t that would pair up as markup, in order: those outside code and
+// URLs, on a line with a second one or with a span of the same delimiter; and fences within code.
 func accidents(t Text) []int {
 	var out []int
 	for start := 0; start < len(t.Text); {
@@ -115,8 +114,7 @@ func notePairs(pairs map[byte]bool, s core.Span) {
 	}
 }
 
-// role reports whether the delimiter line[i] can open and close. An asterisk or
-// back-tick can do so within a word too.
+// role reports whether the delimiter line[i] can open and close. An asterisk or back-tick can do so within a word too.
 func role(line string, i int) (opens, closes bool) {
 	before, _ := utf8.DecodeLastRuneInString(line[:i])
 	after, _ := utf8.DecodeRuneInString(line[i+1:])

@@ -1,6 +1,5 @@
-// Package markup turns Markdown into plain text with spans over it, and cuts such
-// texts into parts of the length that a channel supports. It is pure: each channel
-// renders the spans as its own markup. It imports goldmark, uniseg and core.
+// Package markup turns Markdown into plain text with spans over it, and cuts such texts into parts of the length that a
+// channel supports. It is pure: each channel renders the spans as its own markup. It imports goldmark, uniseg and core.
 package markup
 
 import (
@@ -33,9 +32,8 @@ func UTF16Len(s string) int {
 	return n
 }
 
-// Renderer writes a Text as a channel's own markup. Open and Close return the markup
-// before and after a span. Escape returns the text between in escaped form; in is the
-// innermost span around it, the zero Span if there is none.
+// Renderer writes a Text as a channel's own markup. Open and Close return the markup before and after a span. Escape
+// returns the text between in escaped form; in is the innermost span around it, the zero Span if there is none.
 type Renderer struct {
 	Open, Close func(s core.Span) string
 	Escape      func(text string, in core.Span) string

@@ -26,12 +26,10 @@ func newParser(more ...goldmark.Extender) parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(all...)).Parser()
 }
 
-// Parse returns the Markdown md as plain text with spans. Headings are on their own
-// lines, list items begin with "• " or their number, tables are aligned text in a
-// SpanPre, task boxes are ☐ and ☑. Line breaks stay. Raw HTML stays text, but <br> is a
-// line break. A link that no client would open (no web, mail, phone or chat scheme) is
-// written out as "text (target)". Parse accepts any bytes, never panics, and its time is
-// linear in len(md).
+// Parse returns the Markdown md as plain text with spans. Headings are on their own lines, list items begin with "• "
+// or their number, tables are aligned text in a SpanPre, task boxes are ☐ and ☑. Line breaks stay. Raw HTML stays text,
+// but <br> is a line break. A link that no client would open (no web, mail, phone or chat scheme) is written out as
+// "text (target)". Parse accepts any bytes, never panics, and its time is linear in len(md).
 func Parse(md string) Text {
 	md = strings.ToValidUTF8(md, "\uFFFD")
 	md = strings.ReplaceAll(strings.ReplaceAll(md, "\r\n", "\n"), "\x00", "\uFFFD")
@@ -101,9 +99,8 @@ const (
 	maxTargets = 1 << 20 // bytes
 )
 
-// Grows reports whether Markdown could become much larger when rendered: by rows of a
-// table that are padded to its header, or by link definitions that are used repeatedly.
-// Its time is linear in len(md).
+// Grows reports whether Markdown could become much larger when rendered: by rows of a table that are padded to its
+// header, or by link definitions that are used repeatedly. Its time is linear in len(md).
 func Grows(md string) (tables, links bool) { return cells(md) > maxCells, targets(md) > maxTargets }
 
 // cells bounds the cells of all tables: the columns of each rule below a header,
@@ -166,9 +163,8 @@ func chunks(md string) []chunk {
 	return append(out, next)
 }
 
-// cut returns the end of a chunk in md, the text between it and the next one, and the
-// line that opened a fence around the cut, if any. opened is the fence line that the
-// chunk itself continues, if any.
+// cut returns the end of a chunk in md, the text between it and the next one, and the line that opened a fence around
+// the cut, if any. opened is the fence line that the chunk itself continues, if any.
 func cut(opened, md string) (n int, join, reopen string) {
 	inForce := strings.TrimSuffix(opened, "\n")
 	var blank, plain, any int

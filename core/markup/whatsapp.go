@@ -10,10 +10,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// WhatsApp returns t with WhatsApp's markup, which is part of the text, in at most max
-// UTF-16 units (0: no limit). Headings become bold, links "text (URL)", quotes lines with
-// "> ". Markup that does not fit is left out: styles first, URLs last. The text is always
-// complete, so only a text longer than max exceeds it.
+// WhatsApp returns t with WhatsApp's markup, which is part of the text, in at most max UTF-16 units (0: no limit).
+// Headings become bold, links "text (URL)", quotes lines with "> ". Markup that does not fit is left out: styles first,
+// URLs last. The text is always complete, so only a text longer than max exceeds it.
 //
 // WhatsApp has no escape character. A character of the text that would pair up
 // as markup is replaced by one that looks alike (2∗3∗4), outside code and URLs.
@@ -127,9 +126,8 @@ func codeMark(text string, s core.Span, index int) []chatMark {
 	return []chatMark{around(rank, start, end, fence, fence, index)}
 }
 
-// styleMarks puts delimiters around each line of a span. WhatsApp does not show a style
-// that begins or ends within a word, so that is left out. Between digits it was arithmetic
-// (2*3*4): its asterisks are restored as look-alikes.
+// styleMarks puts delimiters around each line of a span. WhatsApp does not show a style that begins or ends within a
+// word, so that is left out. Between digits it was arithmetic (2*3*4): its asterisks are restored as look-alikes.
 func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 	if sign := arithmetic(text, s); sign != "" {
 		return []chatMark{around(linkRank, s.Start, s.End, sign, sign, index)}

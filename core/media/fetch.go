@@ -210,8 +210,7 @@ func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *cor
 	return heard(text, a.Kind, said), nil
 }
 
-// heard inserts a transcript into the first placeholder of its kind: [voice 0:12] becomes
-// [voice 0:12: the words].
+// heard inserts a transcript into the first placeholder of its kind: [voice 0:12] becomes [voice 0:12: the words].
 func heard(text, kind, said string) string {
 	start := strings.Index(text, "["+kind)
 	if start >= 0 {

@@ -35,8 +35,7 @@ type Transcriber interface {
 	Transcribe(ctx context.Context, r core.Recording) (string, error)
 }
 
-// Files stores attachments below a folder, with one folder per user. It is safe for
-// concurrent use.
+// Files stores attachments below a folder, with one folder per user. It is safe for concurrent use.
 type Files struct {
 	Store Store
 	Users core.Users
@@ -195,8 +194,7 @@ type taken struct {
 // measuredFor is how long a process trusts a measurement: others may add files meanwhile.
 const measuredFor = time.Minute
 
-// spaceFor reserves n more bytes for a user's files, or returns a permanent core.ErrNoRoom.
-// The owner has no bound.
+// spaceFor reserves n more bytes for a user's files, or returns a permanent core.ErrNoRoom. The owner has no bound.
 func (m *Files) spaceFor(ctx context.Context, u core.UserID, n int64) error {
 	most := m.PerUser
 	if most <= 0 {

@@ -26,8 +26,7 @@ func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID)
 	return m.await(ctx, u, ids, m.loading)
 }
 
-// Readable waits until the documents among the attachments of messages are downloaded and
-// read, for at most Wait.
+// Readable waits until the documents among the attachments of messages are downloaded and read, for at most Wait.
 func (m *Files) Readable(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	return m.await(ctx, u, ids, m.Unread)
 }

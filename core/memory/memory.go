@@ -3,8 +3,7 @@
 // deletes nothing: it corrects an item by adding another and archiving the old one. A person
 // may correct an item, which keeps its earlier wordings, and delete it for good.
 //
-// Changes are returned as effects and committed with the reply, or with the answer to a
-// command.
+// Changes are returned as effects and committed with the reply, or with the answer to a command.
 package memory
 
 import (
@@ -141,9 +140,8 @@ type Added struct {
 	Near   []core.Item   // active ones of the theme with nearly the same meaning
 }
 
-// Add prepares a new item with User and Content. A missing Theme is core.DefaultTheme, a
-// missing Type core.ItemFact; Tags and the source are optional. A refusal wraps
-// core.ErrRefused.
+// Add prepares a new item with User and Content. A missing Theme is core.DefaultTheme, a missing Type core.ItemFact;
+// Tags and the source are optional. A refusal wraps core.ErrRefused.
 func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, error) {
 	name := text.OneLine(text.Clean(i.Theme))
 	i, err := complete(i, now)
@@ -281,9 +279,8 @@ const (
 	maxTag     = 40 // characters
 )
 
-// Slug returns the slug of a theme: lower case, without accents, dashes between words, at
-// most 64 bytes; core.DefaultTheme for a blank one. It refuses a longer theme and one without
-// letters or digits with core.ErrRefused.
+// Slug returns the slug of a theme: lower case, without accents, dashes between words, at most 64 bytes;
+// core.DefaultTheme for a blank one. It refuses a longer theme and one without letters or digits with core.ErrRefused.
 func Slug(theme string) (string, error) {
 	if strings.TrimSpace(theme) == "" {
 		return core.DefaultTheme, nil
@@ -303,8 +300,7 @@ func wordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// alike reports whether two statements share three in five of their content words: one may
-// then replace the other.
+// alike reports whether two statements share three in five of their content words: one may then replace the other.
 func alike(a, b map[string]bool) bool {
 	both := 0
 	for w := range a {

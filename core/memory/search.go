@@ -159,9 +159,8 @@ type candidate struct {
 	lexical, semantic float64
 }
 
-// rank weighs two signals, meaning and words: it takes the best candidates of each, and
-// normalises each signal over all of them. In a search by words only these count. Of equals
-// the newer comes first, then the lower id.
+// rank weighs two signals, meaning and words: it takes the best candidates of each, and normalises each signal over all
+// of them. In a search by words only these count. Of equals the newer comes first, then the lower id.
 func (s Settings) rank(found core.ItemSignals, items map[core.ItemID]core.Item) []Hit {
 	all := s.best(found.Signals, items)
 	lexical := normalise(all, func(c candidate) (float64, bool) { return c.lexical, c.fts })

@@ -33,8 +33,7 @@ func (m *Memory) Tools() []core.Tool {
 	}
 }
 
-// number is a whole number. Some models write it as a string. Unlike core.Number its error
-// repeats the argument.
+// number is a whole number. Some models write it as a string. Unlike core.Number its error repeats the argument.
 type number int64
 
 // UnmarshalJSON reads 7, "7" or null.
@@ -191,8 +190,7 @@ func (m *Memory) getTool(ctx context.Context, use core.ToolUse, _ core.NoArgumen
 	return core.TaintedResult(i.View(use.Location), i.Tainted)
 }
 
-// named returns the item that a call names. The error is the same for an unknown item and for
-// another user's.
+// named returns the item that a call names. The error is the same for an unknown item and for another user's.
 func (m *Memory) named(ctx context.Context, use core.ToolUse) (core.Item, error) {
 	var in struct {
 		ID number `json:"item_id"`

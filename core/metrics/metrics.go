@@ -30,9 +30,8 @@ type Meter struct {
 	spent      spent
 }
 
-// metric is a metric with its labels: names, each with its known values. Their series
-// exist from the start, at 0: for Prometheus, a series that first appears with 1 has
-// not increased.
+// metric is a metric with its labels: names, each with its known values. Their series exist from the start, at 0: for
+// Prometheus, a series that first appears with 1 has not increased.
 type metric struct{ name, help, labels string }
 
 var counters = []metric{
@@ -180,8 +179,7 @@ func (s *spent) total() float64 {
 	return s.most
 }
 
-// Handler serves the metrics. measure sets the gauges at each scrape: those that it
-// leaves out are not reported.
+// Handler serves the metrics. measure sets the gauges at each scrape: those that it leaves out are not reported.
 func (m *Meter) Handler(measure func(ctx context.Context)) http.Handler {
 	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -211,8 +211,7 @@ func (d *Deleter) unnoteOld(user core.UserID) error {
 	return d.unnote(user)
 }
 
-// gone reports whether a user was deleted. A user who was merged into another is not found
-// either, but was not deleted.
+// gone reports whether a user was deleted. A user who was merged into another is not found either, but was not deleted.
 func (d *Deleter) gone(ctx context.Context, user core.UserID) (bool, error) {
 	if _, err := d.Store.User(ctx, user); !errors.Is(err, core.ErrNotFound) {
 		return false, err

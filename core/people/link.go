@@ -59,8 +59,7 @@ func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
 		Parts: markup.Parts(text, p.Channels.Capabilities(in.Address.Channel)), Expires: p.Now().Add(time.Hour)}
 }
 
-// linkRefusal returns the text that a code is wrong, or how long no code is accepted. It
-// does not reveal why.
+// linkRefusal returns the text that a code is wrong, or how long no code is accepted. It does not reveal why.
 func linkRefusal(language string, l core.Link, now time.Time) string {
 	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
 	if !locked {
@@ -73,9 +72,8 @@ func linkRefusal(language string, l core.Link, now time.Time) string {
 	return fmt.Sprintf(say(language).LinkLocked, wait)
 }
 
-// AskLinks asks users whether the address that used their code is theirs
-// (docs/security.md, "Account changes"). It may run at any time, in any process: each
-// question is asked once.
+// AskLinks asks users whether the address that used their code is theirs (docs/security.md, "Account changes"). It may
+// run at any time, in any process: each question is asked once.
 func (p *People) AskLinks(ctx context.Context) error {
 	codes, err := p.Codes(ctx, core.CodeLinked, p.Now())
 	if err != nil {

@@ -25,8 +25,7 @@ type MoveStore interface {
 
 // Leases hold names, each for one process at a time.
 type Leases interface {
-	// While runs f while this process holds a name. If another process holds it, it
-	// returns nil immediately.
+	// While runs f while this process holds a name. If another process holds it, it returns nil immediately.
 	While(ctx context.Context, name string, f func(context.Context) error) error
 }
 
@@ -96,8 +95,7 @@ func sleep(ctx context.Context, wakes <-chan string, wait time.Duration) bool {
 // openMoves bounds the moves of one round.
 const openMoves = 50
 
-// All carries out every move as far as possible now, and returns the wait before the next
-// round (0: no move is left).
+// All carries out every move as far as possible now, and returns the wait before the next round (0: no move is left).
 func (v *Mover) All(ctx context.Context) (time.Duration, error) {
 	list, err := v.Store.Moves(ctx, openMoves)
 	if err != nil || len(list) == 0 {

@@ -148,8 +148,7 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 	return false, p.pair(ctx, in)
 }
 
-// theirs adds an address to the user who owns its account, or to the target user if that
-// one was merged meanwhile.
+// theirs adds an address to the user who owns its account, or to the target user if that one was merged meanwhile.
 func (p *People) theirs(ctx context.Context, in core.Inbound) (bool, error) {
 	user := in.For
 	switch now, err := p.Became(ctx, user); {
@@ -318,8 +317,7 @@ const (
 	linkSigns = 24
 )
 
-// Door returns a user's identity on a channel of the gateway itself, and creates it if there
-// is none.
+// Door returns a user's identity on a channel of the gateway itself, and creates it if there is none.
 func (p *People) Door(ctx context.Context, user core.UserID, channel string) (core.Identity, error) {
 	if i, err := p.door(ctx, user, channel); !errors.Is(err, core.ErrNotFound) {
 		return i, err

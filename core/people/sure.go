@@ -21,11 +21,10 @@ import (
 // recentApprovals bounds the newest questions of a user that are checked.
 const recentApprovals = 50
 
-// Sure reports whether a user has just approved a change that a browser requests. If so, one
-// transaction uses the yes up, makes the change by effects (on change.User, if it is set)
-// and notifies all identities; only a deletion is left to the caller. If not, it asks the
-// user, on another identity than the one through which the browser was signed in, if there
-// is one. asked is that identity.
+// Sure reports whether a user has just approved a change that a browser requests. If so, one transaction uses the yes
+// up, makes the change by effects (on change.User, if it is set) and notifies all identities; only a deletion is left
+// to the caller. If not, it asks the user, on another identity than the one through which the browser was signed in, if
+// there is one. asked is that identity.
 func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
 	effects ...core.Effect) (asked core.Identity, sure bool, err error) {
 	change.Session = s.ID

@@ -64,9 +64,8 @@ func (c *choice) reserve() int {
 	return min(need, c.builder.cap/2)
 }
 
-// choose keeps the wanted messages and fits them into the target: it cuts tool outputs
-// first, then drops covered turns, oldest first. Required and uncovered messages may
-// exceed the target.
+// choose keeps the wanted messages and fits them into the target: it cuts tool outputs first, then drops covered turns,
+// oldest first. Required and uncovered messages may exceed the target.
 func (c *choice) choose() {
 	target, count := c.wanted()
 	over := func() int { return c.recount() - target }

@@ -136,9 +136,8 @@ func (l *layout) cutOfInputs() (c core.Cut) {
 	return c
 }
 
-// pressed reports whether the prompt is nearly full while it has uncovered messages that
-// the next epoch would have to carry: any before the last KeepLast, or more than the
-// remaining room.
+// pressed reports whether the prompt is nearly full while it has uncovered messages that the next epoch would have to
+// carry: any before the last KeepLast, or more than the remaining room.
 func (b *builder) pressed(l *layout, total int) bool {
 	full := b.budgets.Pressure * float64(b.cap)
 	if float64(total) <= full {
@@ -154,9 +153,8 @@ func (b *builder) pressed(l *layout, total int) bool {
 	return before || float64(tokens) > float64(b.cap)-full
 }
 
-// middle returns s if it has at most limit tokens, else its beginning and end around
-// mark(tokens left out), at most limit tokens in all. If nothing of s fits it returns the
-// mark, or nothing. total is the number of tokens of s.
+// middle returns s if it has at most limit tokens, else its beginning and end around mark(tokens left out), at most
+// limit tokens in all. If nothing of s fits it returns the mark, or nothing. total is the number of tokens of s.
 func middle(s string, total, limit int, t core.Tokenizer, mark func(tokens int) string) string {
 	if total <= limit || s == "" {
 		return s

@@ -265,9 +265,8 @@ func (b *builder) age(l core.Loop) int {
 	return 0
 }
 
-// Policy returns the part of a prompt that explains how to read it and when to use which
-// of tools. Its text does not depend on the language, because it precedes all parts that
-// change.
+// Policy returns the part of a prompt that explains how to read it and when to use which of tools. Its text does not
+// depend on the language, because it precedes all parts that change.
 func Policy(tools []string) string {
 	has := func(name string) bool { return slices.Contains(tools, name) }
 	lines := []string{

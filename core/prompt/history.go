@@ -7,10 +7,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// usable returns the messages that a prompt may contain, in order, up to the last input (to
-// the end if inputs is nil): messages of user, assistant and tools that are not redacted,
-// and calls only with their results. The decision depends only on a message and those
-// directly after it in its group, so it does not change while an epoch grows.
+// usable returns the messages that a prompt may contain, in order, up to the last input (to the end if inputs is nil):
+// messages of user, assistant and tools that are not redacted, and calls only with their results. The decision depends
+// only on a message and those directly after it in its group, so it does not change while an epoch grows.
 func (v *view) usable(ms []core.Message, inputs []core.MessageID, redacted bool) []raw {
 	out := make([]raw, 0, len(ms))
 	end := 0
@@ -29,8 +28,7 @@ func (v *view) usable(ms []core.Message, inputs []core.MessageID, redacted bool)
 	return out
 }
 
-// span returns the number of messages in the first group: an assistant's calls and the tool
-// messages directly after it.
+// span returns the number of messages in the first group: an assistant's calls and the tool messages directly after it.
 func span(ms []core.Message) int {
 	n := 1
 	if ms[0].Role == core.RoleAssistant && len(ms[0].ToolCalls) > 0 {

@@ -150,10 +150,9 @@ func (b *builder) compressed(e *core.Epoch, total int) bool {
 	return b.plan == Long && b.Window.Compressed > e.Compressed && total >= b.budgets.target(Long)
 }
 
-// crowded reports whether compressing old messages would make needed room: the prompt has
-// passed the threshold, and has more raw messages than it needs, or pages that can be
-// shortened. Within an epoch that is so when the prompt passes the threshold, and then
-// once per step of growth: if compression did not help, nothing could be compressed.
+// crowded reports whether compressing old messages would make needed room: the prompt has passed the threshold, and has
+// more raw messages than it needs, or pages that can be shortened. Within an epoch that is so when the prompt passes
+// the threshold, and then once per step of growth: if compression did not help, nothing could be compressed.
 func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 	if b.Turn.Segment == 0 {
 		return false

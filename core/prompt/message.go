@@ -74,9 +74,8 @@ func (v *view) count(m *core.Message) int {
 	return n
 }
 
-// around returns the texts before and after that of a user message: the quote that it
-// replies to, and the delimiters of forwarded words. Their author cannot close the
-// delimiters, because the nonce is not known before.
+// around returns the texts before and after that of a user message: the quote that it replies to, and the delimiters of
+// forwarded words. Their author cannot close the delimiters, because the nonce is not known before.
 func (v *view) around(m *core.Message) (before, after string) {
 	if m.Quote != nil && strings.TrimSpace(m.Quote.Text) != "" {
 		whose := "[Reply to the user's own words:]\n> "

@@ -1,15 +1,13 @@
 // Package prompt builds the prompt of a turn from stored rows. It is pure: the same rows
 // give the same bytes in any process.
 //
-// A prompt consists of a head and raw messages. The head has system messages
-// (instructions, policy, tools, memory, standing instructions) and one user message of
-// notes, which are derived from the conversation: themes of memory, last conversation, open
-// loops, today's summary. Each note is one line of JSON with its sources, and the notes are
-// between fences that nobody can predict. An epoch (core.Epoch) fixes the head and the first
-// raw message, so that from turn to turn the prompt only grows and the caches of providers
-// hit. Changes meanwhile (loops, memory, the zone, a newer summary of the last day) are
-// shown as news before the message of the first turn that sees them, and in the head of the
-// next epoch.
+// A prompt consists of a head and raw messages. The head has system messages (instructions, policy, tools, memory,
+// standing instructions) and one user message of notes, which are derived from the conversation: themes of memory, last
+// conversation, open loops, today's summary. Each note is one line of JSON with its sources, and the notes are between
+// fences that nobody can predict. An epoch (core.Epoch) fixes the head and the first raw message, so that from turn to
+// turn the prompt only grows and the caches of providers hit. Changes meanwhile (loops, memory, the zone, a newer
+// summary of the last day) are shown as news before the message of the first turn that sees them, and in the head of
+// the next epoch.
 //
 // To use it, read the window of Query from the store and Build; on ErrStale read that of
 // Fresh and Build again. The new epoch is then stored with the reply.
@@ -54,10 +52,9 @@ const (
 	NewShorter  = "shorter"  // long: old messages were compressed
 )
 
-// Static is a part of the head that does not depend on the conversation. Names are
-// instructions, policy, tools, memory, standing (which is never cut) and themes, whose text
-// is lines of JSON and which are notes. Parts keep their order, which should be from most
-// to least stable. A part with an Error is left out, and the snapshot records the error.
+// Static is a part of the head that does not depend on the conversation. Names are instructions, policy, tools, memory,
+// standing (which is never cut) and themes, whose text is lines of JSON and which are notes. Parts keep their order,
+// which should be from most to least stable. A part with an Error is left out, and the snapshot records the error.
 type Static struct {
 	Name, Text, Error string
 	// Load, unless nil, returns the text when an epoch begins, and whether it contains

@@ -90,8 +90,7 @@ func fill(all []section, room int, t core.Tokenizer) {
 	}
 }
 
-// byWeight returns the indexes of sections, the most important first: the narrative, then
-// named sections, then others.
+// byWeight returns the indexes of sections, the most important first: the narrative, then named sections, then others.
 func byWeight(all []section) []int {
 	order := make([]int, len(all))
 	for i := range order {

@@ -1,6 +1,5 @@
-// Package recall searches the whole conversation. It holds the analyzer of the full-text
-// index, the windows for embeddings, the reading of queries, the ranking, and the tools
-// conversation_search and conversation_get.
+// Package recall searches the whole conversation. It holds the analyzer of the full-text index, the windows for
+// embeddings, the reading of queries, the ranking, and the tools conversation_search and conversation_get.
 package recall
 
 import (
@@ -20,10 +19,9 @@ const version = "recall/1 "
 // maxTerms is the most distinct terms of a document.
 const maxTerms = 20_000
 
-// Analyzer turns text into terms (docs/architecture.md, "One SQL, two engines"). It folds
-// case and accents, stems with Snowball, keeps identifiers whole and in parts, and
-// reads scripts without gaps as single characters and pairs. It is safe for
-// concurrent use and does not panic on any text.
+// Analyzer turns text into terms (docs/architecture.md, "One SQL, two engines"). It folds case and accents, stems with
+// Snowball, keeps identifiers whole and in parts, and reads scripts without gaps as single characters and pairs. It is
+// safe for concurrent use and does not panic on any text.
 type Analyzer struct {
 	languages []string
 	stems     stems
@@ -240,9 +238,8 @@ const (
 	longestWord = 24 // bytes; longer ones are rarely repeated
 )
 
-// cache holds the terms of short words as written. Words of the same slot replace
-// each other, so it never holds more than cacheSlots of them (about 1.5 MB). It is
-// safe for concurrent use; callers must not change the terms.
+// cache holds the terms of short words as written. Words of the same slot replace each other, so it never holds more
+// than cacheSlots of them (about 1.5 MB). It is safe for concurrent use; callers must not change the terms.
 type cache struct {
 	slots [cacheSlots]atomic.Pointer[cached]
 }

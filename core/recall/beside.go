@@ -49,9 +49,8 @@ func (r *ranking) withSources(list []candidate) []candidate {
 	return list
 }
 
-// meet ensures that no neighbour scores more than its best source: where it would, the
-// two meet in between. A neighbour that answers a question scores a little more. The keys
-// of at are places in the directory, its values indexes in hits.
+// meet ensures that no neighbour scores more than its best source: where it would, the two meet in between. A neighbour
+// that answers a question scores a little more. The keys of at are places in the directory, its values indexes in hits.
 func (s *search) meet(hits []core.Hit, at map[int32]int) {
 	scores := make([]float64, len(hits))
 	for i, h := range hits {

@@ -28,9 +28,8 @@ type Target interface {
 type Report struct {
 	All        Score         `json:"all"`
 	Categories map[int]Score `json:"categories"`
-	// Old and New are questions whose evidence is all older than 90 days, or of the
-	// newest 30, counted from the end of the conversation. Ratio is Recall10 of Old by
-	// that of New: 1 if nothing is forgotten.
+	// Old and New are questions whose evidence is all older than 90 days, or of the newest 30, counted from the end of
+	// the conversation. Ratio is Recall10 of Old by that of New: 1 if nothing is forgotten.
 	Old     Score   `json:"old"`
 	New     Score   `json:"new"`
 	Ratio   float64 `json:"ratio"`
@@ -38,10 +37,9 @@ type Report struct {
 	Missed  []Miss  `json:"missed,omitempty"`
 }
 
-// Score is a mean over questions. Recall is the part of the evidence whose message is
-// among the first 5, 10 or 20 results; Found, the part of questions with any evidence
-// there; Day, the part of the evidence whose day is that of any of the first ten. MRR is
-// the mean reciprocal rank of the first evidence.
+// Score is a mean over questions. Recall is the part of the evidence whose message is among the first 5, 10 or 20
+// results; Found, the part of questions with any evidence there; Day, the part of the evidence whose day is that of any
+// of the first ten. MRR is the mean reciprocal rank of the first evidence.
 type Score struct {
 	Questions int     `json:"questions"`
 	Recall5   float64 `json:"recall_at_5"`
@@ -67,9 +65,8 @@ const (
 	evalDay   = 24 * time.Hour
 )
 
-// Evaluate stores every conversation in the target, asks each question through
-// conversation_search itself a day after the last session, and scores strictly by
-// the ids of messages.
+// Evaluate stores every conversation in the target, asks each question through conversation_search itself a day after
+// the last session, and scores strictly by the ids of messages.
 func Evaluate(ctx context.Context, t Target, samples []Sample) (Report, error) {
 	out := Report{Categories: map[int]Score{}}
 	for _, s := range samples {

@@ -66,9 +66,8 @@ type rawTurn struct {
 	Caption string `json:"blip_caption"`
 }
 
-// ReadLoCoMo reads conversations in the JSON of LoCoMo: a list of samples.
-// Evidence that names no utterance is left out; a session without a readable time
-// is an error.
+// ReadLoCoMo reads conversations in the JSON of LoCoMo: a list of samples. Evidence that names no utterance is left
+// out; a session without a readable time is an error.
 func ReadLoCoMo(r io.Reader) ([]Sample, error) {
 	var raw []rawSample
 	if err := json.NewDecoder(r).Decode(&raw); err != nil {

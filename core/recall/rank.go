@@ -12,10 +12,9 @@ import (
 // ranking is the lexical score of a user's messages for one query.
 // Slices are indexed by the place in Directory.Messages or Directory.Segments.
 //
-// The score of a message is the BM25 of the query's words over the user's own messages,
-// plus shares of the scores of its neighbours in the day, plus shares of the best score
-// for its day (BM25 of days as documents) and for a date that the query names. It is
-// doubled for a speaker or channel that the query names.
+// The score of a message is the BM25 of the query's words over the user's own messages, plus shares of the scores of
+// its neighbours in the day, plus shares of the best score for its day (BM25 of days as documents) and for a date that
+// the query names. It is doubled for a speaker or channel that the query names.
 //
 // The scale is fixed: Lexical = x/(x+1), where x is the score as a multiple of that of
 // a lone message of average length with every word of the query once. Such a message has
@@ -127,8 +126,7 @@ func (r *ranking) documents(places []int32, postings []core.Posting) int {
 	return min(n, max(r.count, len(places)))
 }
 
-// places returns the messages in any of postings, in no order, and sets r.often to 1,
-// or to 2 for several occurrences.
+// places returns the messages in any of postings, in no order, and sets r.often to 1, or to 2 for several occurrences.
 func (r *ranking) places(postings []core.Posting) []int32 {
 	var places []int32
 	for _, posting := range postings {

@@ -10,9 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// compareHits orders hits: best first, then neighbours last, then newest day, then
-// summaries, then newest message. Neighbours come oldest first, since a reply to a
-// question scores more already.
+// compareHits orders hits: best first, then neighbours last, then newest day, then summaries, then newest message.
+// Neighbours come oldest first, since a reply to a question scores more already.
 func compareHits(a, b core.Hit) int {
 	newest, last := cmp.Compare(b.Message.ID, a.Message.ID), 0
 	if a.Neighbour {

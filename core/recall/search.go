@@ -57,11 +57,10 @@ func (s *Searcher) hasFiles(ctx context.Context, q core.SearchQuery) (bool, erro
 	return yes, nil
 }
 
-// Search returns the best hits of a query among the user's own messages, summaries and
-// files. A limit of 0 is the default, one above the maximum is the maximum; other invalid
-// values are errors in words for the caller. No hits are no error: Note explains. If the
-// embedder fails or takes longer than Settings.EmbedTimeout, or no vectors are ready, full
-// text alone is searched.
+// Search returns the best hits of a query among the user's own messages, summaries and files. A limit of 0 is the
+// default, one above the maximum is the maximum; other invalid values are errors in words for the caller. No hits are
+// no error: Note explains. If the embedder fails or takes longer than Settings.EmbedTimeout, or no vectors are ready,
+// full text alone is searched.
 func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
 	if err := s.check(&q); err != nil {
 		return core.SearchResult{}, err

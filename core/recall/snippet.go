@@ -28,9 +28,8 @@ func (a *Analyzer) snippet(text string, words []ranked, n int) string {
 // bytesOf returns the approximate size of n characters of a text.
 func bytesOf(text string, n int) int { return n * len(text) / max(1, utf8.RuneCountInString(text)) }
 
-// around returns the passage of about n characters around a stretch of a text, cut
-// between words, or at least between characters as people see them. Where it omits text,
-// it has "…". A short text stays whole.
+// around returns the passage of about n characters around a stretch of a text, cut between words, or at least between
+// characters as people see them. Where it omits text, it has "…". A short text stays whole.
 func around(text string, start, end, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text

@@ -15,10 +15,9 @@ const (
 	supportLook  = 20  // best messages that are considered
 )
 
-// Support returns, for each claim about a day, the messages of the day that it can
-// be traced to, in their order: at most three of the best by the ranking of a search,
-// which together hold most of the claim's words. It is nil for a claim that is not
-// supported. Support reads only said, no index.
+// Support returns, for each claim about a day, the messages of the day that it can be traced to, in their order: at
+// most three of the best by the ranking of a search, which together hold most of the claim's words. It is nil for a
+// claim that is not supported. Support reads only said, no index.
 func (s *Searcher) Support(claims []string, said []core.Message) [][]core.MessageID {
 	d := s.Analyzer.daybook(said)
 	out := make([][]core.MessageID, len(claims))

@@ -170,8 +170,7 @@ func (a *Analyzer) possessed(s string) []part {
 	return out
 }
 
-// stopText holds the words that say nothing about the subject of a query, a line
-// for each language.
+// stopText holds the words that say nothing about the subject of a query, a line for each language.
 //
 //go:embed stops.txt
 var stopText string

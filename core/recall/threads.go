@@ -20,11 +20,9 @@ type Threads interface {
 		limit int) ([]core.Message, error)
 }
 
-// InThreads returns the messages of plain threads that hold a word of q.Query and pass
-// its filters, best first, at most q.Limit. Plain threads have no index, as the assistant
-// does not search them: InThreads reads their newest messages, at most
-// Settings.ThreadMessages of at most Settings.Threads threads. More reports whether there
-// are others.
+// InThreads returns the messages of plain threads that hold a word of q.Query and pass its filters, best first, at most
+// q.Limit. Plain threads have no index, as the assistant does not search them: InThreads reads their newest messages,
+// at most Settings.ThreadMessages of at most Settings.Threads threads. More reports whether there are others.
 func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error) {
 	if err := s.check(&q); err != nil {
 		return core.ThreadHits{}, err

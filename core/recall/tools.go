@@ -190,9 +190,8 @@ func (s *Searcher) Summary(ctx context.Context, user core.UserID, id core.Segmen
 	return out, nil
 }
 
-// Range returns the messages of a day from one id to another, both inclusive, at
-// most Settings.Page of them and Settings.PageTokens tokens. A longer message is
-// returned alone and shortened. core.ErrNotFound: there is no such day.
+// Range returns the messages of a day from one id to another, both inclusive, at most Settings.Page of them and
+// Settings.PageTokens tokens. A longer message is returned alone and shortened. core.ErrNotFound: there is no such day.
 func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentID, from,
 	to core.MessageID) (Page, error) {
 	if _, err := s.Days.Segment(ctx, user, id); err != nil {

@@ -18,12 +18,11 @@ const (
 // Windows cuts messages into windows and passages, which are found by their meaning.
 type Windows struct{}
 
-// Cut cuts the messages of one day, in order, into windows. A window is full with 400
-// tokens and has at most 800, unless one message is longer: that message is a window of
-// its own. Each window begins with the last message of the one before, unless that does
-// not fit with the next message. The last run of messages, if not full, becomes a window
-// only if closed. Through is the last message that is in a window, 0: none. To continue,
-// pass the messages from that one on.
+// Cut cuts the messages of one day, in order, into windows. A window is full with 400 tokens and has at most 800,
+// unless one message is longer: that message is a window of its own. Each window begins with the last message of the
+// one before, unless that does not fit with the next message. The last run of messages, if not full, becomes a window
+// only if closed. Through is the last message that is in a window, 0: none. To continue, pass the messages from that
+// one on.
 func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID) {
 	for start := 0; start < len(messages); {
 		n, tokens, full := fill(messages[start:])
@@ -42,9 +41,8 @@ func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWin
 	return windows, through
 }
 
-// fill returns how many messages the first window takes and their tokens. Full
-// reports whether no more may join it. An earlier window may hold the first message
-// already, so a second one that fits is always taken.
+// fill returns how many messages the first window takes and their tokens. Full reports whether no more may join it. An
+// earlier window may hold the first message already, so a second one that fits is always taken.
 func fill(messages []core.Message) (n, tokens int, full bool) {
 	for i, m := range messages {
 		if i > 0 && tokens+m.Tokens > windowMax {
@@ -82,9 +80,8 @@ const (
 	mostPassages = 256 // of a window
 )
 
-// Passages cuts the messages of the user and the assistant in a window into the
-// stretches that are compared with a query one by one: whole sentences of one message,
-// of up to 200 characters together, or pieces of a longer sentence.
+// Passages cuts the messages of the user and the assistant in a window into the stretches that are compared with a
+// query one by one: whole sentences of one message, of up to 200 characters together, or pieces of a longer sentence.
 func (Windows) Passages(messages []core.Message) []core.Passage {
 	var out []core.Passage
 	for _, m := range messages {

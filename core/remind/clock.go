@@ -17,10 +17,9 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// Next returns when a cron expression is next due after a moment, by the wall clock of a
-// zone; the zero time if it does not recur (again). A wall time that the zone skips is due
-// at the first instant after the gap, one that occurs twice at its first occurrence: no time
-// is lost or repeated. A date that a zone skipped altogether has no times.
+// Next returns when a cron expression is next due after a moment, by the wall clock of a zone; the zero time if it does
+// not recur (again). A wall time that the zone skips is due at the first instant after the gap, one that occurs twice
+// at its first occurrence: no time is lost or repeated. A date that a zone skipped altogether has no times.
 func (Settings) Next(cron, zone string, after time.Time) time.Time {
 	s, err := schedule(cron)
 	if err != nil {
@@ -112,9 +111,8 @@ type Snooze struct {
 	At   time.Time
 }
 
-// Snoozes returns the times to which a reminder can be postponed, soonest first: in an hour,
-// this evening if that is more than an hour away, and tomorrow morning. Evenings and
-// mornings are those of Parse.
+// Snoozes returns the times to which a reminder can be postponed, soonest first: in an hour, this evening if that is
+// more than an hour away, and tomorrow morning. Evenings and mornings are those of Parse.
 func (m *Reminders) Snoozes(now time.Time, zone *time.Location) []Snooze {
 	wall := wallOf(now, zone)
 	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)

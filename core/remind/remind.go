@@ -1,10 +1,9 @@
 // Package remind manages reminders: it parses their times, sets, lists and cancels them for
 // the model and for people, and fires those that are due.
 //
-// A reminder that was missed while no process ran is sent once, late, with the time at which
-// it was due; a recurring one continues from then. A reminder that cannot reach the person
-// now is held until it can, as posts are. None is fired twice: the store advances the
-// reminder in the transaction that stores its message.
+// A reminder that was missed while no process ran is sent once, late, with the time at which it was due; a recurring
+// one continues from then. A reminder that cannot reach the person now is held until it can, as posts are. None is
+// fired twice: the store advances the reminder in the transaction that stores its message.
 package remind
 
 import (
@@ -108,18 +107,16 @@ func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language
 
 // The methods below read and describe times, for reminders and for tasks.
 
-// Parse finds a time in a text in English, French or German: "in 20 minutes", "demain à 9 h
-// call Ana", "every weekday at 7:30", "am 1. jedes Monats", a date and time of ISO 8601 or a
-// cron expression of five fields. at is the first time after now, cron the expression of a
-// recurring one (by the wall clock of loc), rest the text without the words of the time. It
-// is pure.
+// Parse finds a time in a text in English, French or German: "in 20 minutes", "demain à 9 h call Ana", "every weekday
+// at 7:30", "am 1. jedes Monats", a date and time of ISO 8601 or a cron expression of five fields. at is the first time
+// after now, cron the expression of a recurring one (by the wall clock of loc), rest the text without the words of the
+// time. It is pure.
 //
-// A day without a time means DefaultHour, as does a morning; an afternoon means 15:00, an
-// evening and a night 20:00. A weekday is the next one, today only with a time that is still
-// ahead; "next Friday" is the one of next week, "vendredi prochain" and "nächsten Freitag"
-// the next one that is not today. 3/6 is 3 June, and 12/25 is 25 December. Midnight is the end
-// of its day. A wall time that the zone skips moves to the first instant that exists; one that
-// occurs twice is the first.
+// A day without a time means DefaultHour, as does a morning; an afternoon means 15:00, an evening and a night 20:00. A
+// weekday is the next one, today only with a time that is still ahead; "next Friday" is the one of next week, "vendredi
+// prochain" and "nächsten Freitag" the next one that is not today. 3/6 is 3 June, and 12/25 is 25 December. Midnight is
+// the end of its day. A wall time that the zone skips moves to the first instant that exists; one that occurs twice is
+// the first.
 //
 // Errors are sentences in lang that wrap core.ErrRefused: nothing is understood, the time is
 // past, or it recurs more often than MinEvery.

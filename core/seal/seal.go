@@ -18,9 +18,8 @@ import (
 // ErrKey means that no known key opens a text.
 var ErrKey = errors.New("it was encrypted with another secret_key; set the one that was used, or enter the value again")
 
-// Sealer encrypts with AES-256-GCM. A sealed text names its key, so that the
-// secret can be changed. It is safe for concurrent use if its source of random
-// bytes is.
+// Sealer encrypts with AES-256-GCM. A sealed text names its key, so that the secret can be changed. It is safe for
+// concurrent use if its source of random bytes is.
 type Sealer struct {
 	keys []key
 	rand io.Reader
@@ -78,8 +77,7 @@ func (s *Sealer) Seal(what, plain string) (string, error) {
 	return "sealed:" + k.id + ":" + base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
-// Open decrypts a text that Seal returned for the same what. ErrKey: it was encrypted
-// with another secret.
+// Open decrypts a text that Seal returned for the same what. ErrKey: it was encrypted with another secret.
 func (s *Sealer) Open(what, sealed string) (string, error) {
 	rest, ok := strings.CutPrefix(sealed, "sealed:")
 	id, body, both := strings.Cut(rest, ":")

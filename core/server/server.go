@@ -1,5 +1,4 @@
-// Package server serves HTTP on configured listeners, with a common form of errors and
-// little memory.
+// Package server serves HTTP on configured listeners, with a common form of errors and little memory.
 package server
 
 import (

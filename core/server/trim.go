@@ -24,11 +24,10 @@ const (
 	trimWork = 4 << 20          // bytes allocated since the last time that make it worthwhile
 )
 
-// Trim releases memory when the process has become idle after work: the reserve of the
-// heap, and, every trimEach, the pages of the program that something has needed. The next turn
-// reads its pages again from the page cache, which takes 20 ms, so a short silence is not
-// enough. A garbage collection shrinks stacks, and growing them again reads tables from all over
-// the program: so its pages are released one look later.
+// Trim releases memory when the process has become idle after work: the reserve of the heap, and, every trimEach, the
+// pages of the program that something has needed. The next turn reads its pages again from the page cache, which takes
+// 20 ms, so a short silence is not enough. A garbage collection shrinks stacks, and growing them again reads tables
+// from all over the program: so its pages are released one look later.
 func Trim(ctx context.Context, log *zap.Logger) error {
 	last, trimmed := uint64(0), uint64(0)    // bytes allocated
 	idle, kept := time.Duration(0), trimEach // since the last work, and since pages were released
@@ -70,9 +69,8 @@ const (
 	crowdGarbage = 25  // percent of garbage meanwhile
 )
 
-// crowd counts open connections. While there are many, garbage is collected earlier:
-// otherwise the memory of their buffers would be doubled, even if they send nothing.
-// GOGC in the environment takes precedence.
+// crowd counts open connections. While there are many, garbage is collected earlier: otherwise the memory of their
+// buffers would be doubled, even if they send nothing. GOGC in the environment takes precedence.
 type crowd struct {
 	mu    sync.Mutex
 	open  int

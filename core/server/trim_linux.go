@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// dropProgram releases the pages of the program file from the process's memory. They
-// are read again from the page cache when needed. A mapping with modified pages
-// (relocations) is kept: they would be replaced by those of the file.
+// dropProgram releases the pages of the program file from the process's memory. They are read again from the page cache
+// when needed. A mapping with modified pages (relocations) is kept: they would be replaced by those of the file.
 func dropProgram() error {
 	exe, err := os.Executable()
 	if err != nil {

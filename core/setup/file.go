@@ -161,10 +161,9 @@ func envHead() string {
 	return head
 }
 
-// WriteEnv writes .env into a folder, readable for nobody else: the keys that
-// docker-compose.yml needs. In an existing one every line stays, and only a missing key is
-// added; wrote reports whether one was. It also makes the folder config, where
-// everthread.yaml can stand.
+// WriteEnv writes .env into a folder, readable for nobody else: the keys that docker-compose.yml needs. In an existing
+// one every line stays, and only a missing key is added; wrote reports whether one was. It also makes the folder
+// config, where everthread.yaml can stand.
 func WriteEnv(folder string, random io.Reader) (wrote bool, err error) {
 	path, mode := filepath.Join(folder, ".env"), os.O_WRONLY|os.O_APPEND
 	old, err := os.ReadFile(path)
@@ -275,10 +274,9 @@ func word(text string) string {
 // StateDir is the data folder of a service of the machine.
 const StateDir = "/var/lib/everthread"
 
-// Unit returns a unit for systemd: deploy/everthread.service with the paths of this machine.
-// A service of the machine runs as the person who made it, unless that is root, so that the
-// person can use the commands on its data. A service of the person has only the
-// restrictions that need no privileges.
+// Unit returns a unit for systemd: deploy/everthread.service with the paths of this machine. A service of the machine
+// runs as the person who made it, unless that is root, so that the person can use the commands on its data. A service
+// of the person has only the restrictions that need no privileges.
 func (s Service) Unit() string {
 	u := readUnit(deploy.Unit)
 	credentials := "${CREDENTIALS_DIRECTORY}/everthread.yaml"

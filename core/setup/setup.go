@@ -1,8 +1,7 @@
-// Package setup is the wizard of a new gateway: it asks for a model that answers and a
-// messaging app to write from. It tries every answer immediately, and says in one sentence
-// what is wrong with it. It stands above the engine, takes answers from a person or a file,
-// and writes the configuration and the files of services. It knows no store, and does not
-// run the gateway.
+// Package setup is the wizard of a new gateway: it asks for a model that answers and a messaging app to write from. It
+// tries every answer immediately, and says in one sentence what is wrong with it. It stands above the engine, takes
+// answers from a person or a file, and writes the configuration and the files of services. It knows no store, and does
+// not run the gateway.
 package setup
 
 import (

@@ -156,12 +156,11 @@ type Rejected string
 // Error returns the reason.
 func (r Rejected) Error() string { return string(r) }
 
-// Try tries the channel of a section with answers to its guide, by the ids of the fields.
-// A missing answer is taken from the section, which is not changed. said reports the result
-// to the person, and lines are the part of the configuration that the answers make, with …
-// for each secret. A secret of the section goes only where the section sends it: if another
-// field is answered with a new value, the secret has to be answered too. Its errors are
-// ErrNoGuide and Rejected.
+// Try tries the channel of a section with answers to its guide, by the ids of the fields. A missing answer is taken
+// from the section, which is not changed. said reports the result to the person, and lines are the part of the
+// configuration that the answers make, with … for each secret. A secret of the section goes only where the section
+// sends it: if another field is answered with a new value, the secret has to be answered too. Its errors are ErrNoGuide
+// and Rejected.
 func (t ChannelTrier) Try(ctx context.Context, s section.Section, language string,
 	answers map[string]string) (said, lines string, err error) {
 	trial := reflect.New(reflect.TypeOf(s).Elem()) // the answers go into a copy

@@ -1,6 +1,5 @@
-// Package speech speaks answers, once each, after their text was stored and independently of
-// its delivery. A failure costs the recording and never the text; the log, doctor and /voice
-// report it.
+// Package speech speaks answers, once each, after their text was stored and independently of its delivery. A failure
+// costs the recording and never the text; the log, doctor and /voice report it.
 package speech
 
 import (

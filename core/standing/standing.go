@@ -2,9 +2,8 @@
 // are settings, not memory, and are in every prompt, in the person's own words. The model
 // may only propose one; it is active once the person has approved it.
 //
-// Their number and their tokens are bounded. Instructions beyond the bounds, after a merge,
-// an import or a change of the configuration, are stored: they are active while there is
-// room, the oldest first.
+// Their number and their tokens are bounded. Instructions beyond the bounds, after a merge, an import or a change of
+// the configuration, are stored: they are active while there is room, the oldest first.
 package standing
 
 import (
@@ -89,8 +88,7 @@ func (s *Standing) Prompt(ctx context.Context, user core.UserID) (string, error)
 	return strings.Join(lines, "\n"), nil
 }
 
-// Beyond returns a text about the number of a user's standing instructions without room;
-// empty: all have room.
+// Beyond returns a text about the number of a user's standing instructions without room; empty: all have room.
 func (s *Standing) Beyond(ctx context.Context, user core.UserID, language string) (string, error) {
 	_, waiting, err := s.List(ctx, user)
 	if err != nil || len(waiting) == 0 {

@@ -38,9 +38,8 @@ var (
 // sections are the fixed headings, in order.
 var sections = []string{narrative, "Goals", "Decisions", openLoops, "Next steps"}
 
-// ground parses a model's summary. It removes references to messages that are not allowed.
-// Text before the first heading is narrative, and unknown headings are part of the section
-// before them.
+// ground parses a model's summary. It removes references to messages that are not allowed. Text before the first
+// heading is narrative, and unknown headings are part of the section before them.
 func ground(text string, allowed map[core.MessageID]bool) draft {
 	var d draft
 	var story []string

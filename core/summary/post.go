@@ -17,9 +17,8 @@ import (
 // batch bounds the days of one run.
 const batch = 100
 
-// Finalize requests the summary of every day whose finalization or rewriting is due, oldest
-// first, and of the newest imported day of each user. It may run in any number of processes
-// at any time.
+// Finalize requests the summary of every day whose finalization or rewriting is due, oldest first, and of the newest
+// imported day of each user. It may run in any number of processes at any time.
 func (s *Summarizer) Finalize(ctx context.Context) error {
 	now := s.Now()
 	due, err := s.Store.DueSegments(ctx, now, batch)
@@ -104,8 +103,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 // say returns the texts around a summary in a language.
 var say = words.In[struct{ Title string }]("summary") // Title: the name of the day
 
-// text returns a summary as it is posted: with a title, without references and without
-// bullets that rest on no message.
+// text returns a summary as it is posted: with a title, without references and without bullets that rest on no message.
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	language := cmp.Or(u.Settings.Language, s.Settings.Language)
 	name := day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat

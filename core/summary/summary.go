@@ -1,10 +1,8 @@
-// Package summary writes the summaries of days, closes days at night and posts their
-// summaries the morning after.
+// Package summary writes the summaries of days, closes days at night and posts their summaries the morning after.
 //
-// A summary is written in the background, never in the path of a reply: a job per segment,
-// one at a time per user, that yields while replies are written. It is incremental (the
-// previous summary and new messages), or from the transcript if the segment is stale. A
-// failed or empty result never replaces a good summary.
+// A summary is written in the background, never in the path of a reply: a job per segment, one at a time per user, that
+// yields while replies are written. It is incremental (the previous summary and new messages), or from the transcript
+// if the segment is stale. A failed or empty result never replaces a good summary.
 package summary
 
 import (

@@ -1,11 +1,10 @@
 // Package task manages tasks: work that a person wants done at a time. A task that is due
 // becomes a turn, whose instruction is the text of the task.
 //
-// Each time of a task is claimed once, in the transaction that stores its instruction and
-// reserves tokens of the day. Of several missed times only the newest runs; one that is more
-// than Expires late is skipped. The person is notified once of a run that is skipped or
-// fails, with the cause and the remedy. A task that failed three times in a row is paused,
-// and the person is asked whether to resume it.
+// Each time of a task is claimed once, in the transaction that stores its instruction and reserves tokens of the day.
+// Of several missed times only the newest runs; one that is more than Expires late is skipped. The person is notified
+// once of a run that is skipped or fails, with the cause and the remedy. A task that failed three times in a row is
+// paused, and the person is asked whether to resume it.
 package task
 
 import (
@@ -70,9 +69,8 @@ type Tasks struct {
 	Settings Settings
 }
 
-// New prepares a task from words with a time and a text, such as "every weekday at 7:30 tell
-// the news". It uses User, Now, Location, Language and Inputs of use. A refusal is a sentence
-// in the language that wraps core.ErrRefused.
+// New prepares a task from words with a time and a text, such as "every weekday at 7:30 tell the news". It uses User,
+// Now, Location, Language and Inputs of use. A refusal is a sentence in the language that wraps core.ErrRefused.
 func (m *Tasks) New(ctx context.Context, use core.ToolUse, words string) (core.SetTask, error) {
 	at, cron, rest, err := m.Times.Read(use, words)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Pattern returns a regular expression that is compiled at its first use: compiling a
-// large one costs time at each start of a program that may never use it. It then panics
-// if expr is invalid.
+// Pattern returns a regular expression that is compiled at its first use: compiling a large one costs time at each
+// start of a program that may never use it. It then panics if expr is invalid.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -98,9 +97,8 @@ func Fold(s string) string {
 	}, norm.NFKD.String(s))
 }
 
-// Unaccent returns s in lower case and without the accents of Latin, Greek and
-// Cyrillic letters. Marks that other scripts need stay. Slugs and digests that are
-// stored depend on it.
+// Unaccent returns s in lower case and without the accents of Latin, Greek and Cyrillic letters. Marks that other
+// scripts need stay. Slugs and digests that are stored depend on it.
 func Unaccent(s string) string {
 	var last rune
 	out := strings.Map(func(r rune) rune {
@@ -115,9 +113,8 @@ func Unaccent(s string) string {
 	return norm.NFC.String(out)
 }
 
-// Digest identifies a statement: two that differ only in case, accents, white space or
-// the punctuation around words have the same digest. Signs within a word and those that
-// have a meaning (1.5, C++, -5) count. It is hex SHA-256.
+// Digest identifies a statement: two that differ only in case, accents, white space or the punctuation around words
+// have the same digest. Signs within a word and those that have a meaning (1.5, C++, -5) count. It is hex SHA-256.
 func Digest(statement string) string {
 	plain := strings.Join(bare(statement), " ")
 	if plain == "" {
@@ -168,8 +165,7 @@ func Shorten(s string, n int) string {
 	return strings.TrimSpace(string([]rune(s)[:n])) + "…"
 }
 
-// Within returns s, or if it has more than n characters, its beginning with …, n
-// characters in all. n is 1 or more.
+// Within returns s, or if it has more than n characters, its beginning with …, n characters in all. n is 1 or more.
 func Within(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"

@@ -1,7 +1,6 @@
-// Package trust decides what is allowed: what each door may do (capabilities), which actions
-// need a question (approvals), which words are foreign (taint), how many tokens may be spent
-// (the ledger) and where connections may go (package egress). Features and adapters import
-// it; it imports none of them (docs/security.md).
+// Package trust decides what is allowed: what each door may do (capabilities), which actions need a question
+// (approvals), which words are foreign (taint), how many tokens may be spent (the ledger) and where connections may go
+// (package egress). Features and adapters import it; it imports none of them (docs/security.md).
 package trust
 
 import (
@@ -43,8 +42,7 @@ func Known() []core.Capability {
 	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAccount, core.CanAdmin}
 }
 
-// Allows reports whether the grants of a program's key cover a need. A program
-// never has core.CanAccount.
+// Allows reports whether the grants of a program's key cover a need. A program never has core.CanAccount.
 func Allows(grants []core.Capability, need core.Capability) bool {
 	return need == Open || need != core.CanAccount && slices.Contains(grants, need)
 }
@@ -63,8 +61,7 @@ func Word(c core.Capability) string {
 // OwnerWord must be typed to give an address the owner's rights.
 const OwnerWord = "OWNER"
 
-// AddressName returns an address with its own name as one line of Markdown, from which
-// neither can break out.
+// AddressName returns an address with its own name as one line of Markdown, from which neither can break out.
 func AddressName(a core.Address, name string) string {
 	plain := func(s string) string { return text.Within(Line(strings.ReplaceAll(s, "`", " ")), 60) }
 	out := a.Channel + " `" + plain(a.External) + "`"

@@ -13,16 +13,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Obeyed reports whether a screen interprets a character instead of showing it: terminal
-// controls (C0 except newline and tab, DEL, C1), changes of the direction of text, and line
-// ends other than the newline.
+// Obeyed reports whether a screen interprets a character instead of showing it: terminal controls (C0 except newline
+// and tab, DEL, C1), changes of the direction of text, and line ends other than the newline.
 func Obeyed(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
 		r == '\u2028' || r == '\u2029'
 }
 
-// Visible returns a foreign text without the characters that a screen would interpret. It
-// keeps line breaks.
+// Visible returns a foreign text without the characters that a screen would interpret. It keeps line breaks.
 func Visible(text string) string { return replaced(text, -1) }
 
 // Line returns a foreign text, such as a name, as a part of a line.

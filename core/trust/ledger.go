@@ -20,9 +20,8 @@ type LedgerStore interface {
 	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
 }
 
-// Ledger counts all calls of providers before they are made: no call is made for which the
-// gateway's day has no tokens. Each process gets tokens ahead, so that no call waits for
-// another process. Its methods may be called concurrently.
+// Ledger counts all calls of providers before they are made: no call is made for which the gateway's day has no tokens.
+// Each process gets tokens ahead, so that no call waits for another process. Its methods may be called concurrently.
 type Ledger struct {
 	Store  LedgerStore
 	PerDay int // tokens of all users a day (UTC); 0: no limit
@@ -51,8 +50,7 @@ type Ledger struct {
 	asking   sync.Mutex                 // one grant at a time
 }
 
-// OverCap is the error of a call for which the gateway's day has no tokens; with One, the
-// user's day.
+// OverCap is the error of a call for which the gateway's day has no tokens; with One, the user's day.
 type OverCap struct {
 	Until time.Time
 	One   bool

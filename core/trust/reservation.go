@@ -54,9 +54,8 @@ func (r *Reservation) Affords(ctx context.Context, req core.ModelRequest) (bool,
 	return r.Has(ctx, n+n+r.Output+r.Results)
 }
 
-// Take reserves n tokens for a call of a helper. Give replaces them with the tokens that it
-// used. The tokens of the turn's answer stay reserved. The error is an OverCap, or the
-// store's.
+// Take reserves n tokens for a call of a helper. Give replaces them with the tokens that it used. The tokens of the
+// turn's answer stay reserved. The error is an OverCap, or the store's.
 func (r *Reservation) Take(ctx context.Context, n int) (give func(took int), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,8 +179,7 @@ func busy(err error) error {
 	return &core.ModelError{Kind: core.ModelDown, Err: err}
 }
 
-// Embedder returns an embedder whose calls the ledger counts, and charges to a user; 0: to
-// nobody. Nil stays nil.
+// Embedder returns an embedder whose calls the ledger counts, and charges to a user; 0: to nobody. Nil stays nil.
 func (l *Ledger) Embedder(e core.Embedder, user core.UserID) core.Embedder {
 	if e == nil {
 		return nil
@@ -221,8 +219,7 @@ type Speaker interface {
 	Speak(ctx context.Context, s core.Speech) ([]byte, error)
 }
 
-// Speaker returns a speaker whose calls the ledger counts, and charges to the user of the
-// answer. Nil stays nil.
+// Speaker returns a speaker whose calls the ledger counts, and charges to the user of the answer. Nil stays nil.
 func (l *Ledger) Speaker(s Speaker) Speaker {
 	if s == nil {
 		return nil

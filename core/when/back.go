@@ -141,8 +141,7 @@ func (d Day) back(today time.Time) time.Time {
 	return today.AddDate(0, 0, -d.N)
 }
 
-// Span is a range of days, both ends inclusive. The ends are labels (YYYY-MM-DD), or MM-DD for the
-// days of every year.
+// Span is a range of days, both ends inclusive. The ends are labels (YYYY-MM-DD), or MM-DD for the days of every year.
 type Span struct{ From, To string }
 
 // Has reports whether a day is in the span.

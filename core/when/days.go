@@ -280,9 +280,8 @@ var (
 	yearLast  = text.Pattern(`^(\d{1,2})([-/.])(\d{1,2})(?:[-/.](\d{4}|\d{2})|(\.))?$`)
 )
 
-// numeric reads 2026-11-23, 2026-11, 23/11, 23/11/2026, 23.11. and 23.11.2026. It reads a date
-// without a year only alone, at the start of a text or after on or le, because 1/2 has other
-// meanings.
+// numeric reads 2026-11-23, 2026-11, 23/11, 23/11/2026, 23.11. and 23.11.2026. It reads a date without a year only
+// alone, at the start of a text or after on or le, because 1/2 has other meanings.
 func (r *reader) numeric(i int, f *Found) int {
 	lead := max(r.any(i, "on the", "on", "le", "du", "el", "since", "depuis"),
 		r.german(i, "am", "bis zum", "zum", "vom"))

@@ -202,8 +202,7 @@ func (r *reader) read() (Found, []stretch) {
 	return f, used
 }
 
-// element reads one piece of a time at i into f, and returns its number of words. going
-// means that a stretch continues.
+// element reads one piece of a time at i into f, and returns its number of words. going means that a stretch continues.
 func (r *reader) element(i int, f *Found, going bool) int {
 	for _, read := range []func(int, *Found, bool) int{r.expression, r.stamp, r.repeated, r.span, r.day, r.clock,
 		r.part} {

@@ -1,6 +1,5 @@
-// Package when knows the names of months and weekdays, and reads the dates and times that people
-// and models write: Find a time ahead, Spans the earlier days that a question names, Date one day.
-// All three know the same words. It is pure.
+// Package when knows the names of months and weekdays, and reads the dates and times that people and models write: Find
+// a time ahead, Spans the earlier days that a question names, Date one day. All three know the same words. It is pure.
 package when
 
 import (
@@ -14,10 +13,9 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// calendar holds the names of a language, and the forms of its dates. Each name is the
-// written form, then alternatives. A ! marks one that is also another word: such a month
-// counts only beside a number, a year or an "in", such a weekday only for users of that
-// language.
+// calendar holds the names of a language, and the forms of its dates. Each name is the written form, then alternatives.
+// A ! marks one that is also another word: such a month counts only beside a number, a year or an "in", such a weekday
+// only for users of that language.
 type calendar struct {
 	Months, Weekdays                           []string
 	Date                                       string // weekday, day, month

@@ -14,12 +14,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Counted is a text about a number of things, in the plural forms of its language:
-// one message, two messages.
+// Counted is a text about a number of things, in the plural forms of its language: one message, two messages.
 type Counted struct{ forms }
 
-// Ranked is a text about the place of something, in the ordinal forms of its language:
-// the 1st, the 2nd.
+// Ranked is a text about the place of something, in the ordinal forms of its language: the 1st, the 2nd.
 type Ranked struct{ forms }
 
 type forms struct {

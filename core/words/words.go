@@ -1,6 +1,5 @@
-// Package words holds all texts for people, in a catalogue for each language: en.toml,
-// fr.toml and so on. Adding a language is adding a file. A package declares its texts as
-// a struct, which a section of the catalogues fills:
+// Package words holds all texts for people, in a catalogue for each language: en.toml, fr.toml and so on. Adding a
+// language is adding a file. A package declares its texts as a struct, which a section of the catalogues fills:
 //
 //	type texts struct {
 //		Welcome  string        // name
@@ -52,8 +51,7 @@ var languages = sync.OnceValue(func() []string {
 // Languages returns the languages with a catalogue: English, then the others by code.
 func Languages() []string { return slices.Clone(languages()) }
 
-// Match returns the language for a language tag: fr for fr, FR_fr and fr-CA, English
-// for languages without a catalogue.
+// Match returns the language for a language tag: fr for fr, FR_fr and fr-CA, English for languages without a catalogue.
 func Match(tag string) string {
 	base, _, _ := strings.Cut(strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(tag)), "-")
 	if slices.Contains(languages(), base) {
@@ -73,10 +71,9 @@ func Locale(variable func(name string) string) string {
 	return English
 }
 
-// In returns a function that returns the texts of a section in the language that Match
-// finds for a tag. They are shared and filled once; callers must not change them. The
-// function panics at its first use if a catalogue lacks a text or has an unknown one:
-// like in regexp.MustCompile, that is an error in the source.
+// In returns a function that returns the texts of a section in the language that Match finds for a tag. They are shared
+// and filled once; callers must not change them. The function panics at its first use if a catalogue lacks a text or
+// has an unknown one: like in regexp.MustCompile, that is an error in the source.
 func In[T any](section string) func(tag string) *T {
 	filled := each(func(language string) *T {
 		out := new(T)
@@ -147,10 +144,9 @@ func (h *headings) all() []string {
 
 var say = In[headings]("headings")
 
-// Fill fills a struct with the texts of a section, such as web or web.settings, in one
-// of Languages. The key of a field is its name in lower case with underscores:
-// sign_in_as. Fields are strings, Counted, Ranked, lists of strings, structs, and maps of
-// strings to any of them. A key without a field and a field without a key are errors.
+// Fill fills a struct with the texts of a section, such as web or web.settings, in one of Languages. The key of a field
+// is its name in lower case with underscores: sign_in_as. Fields are strings, Counted, Ranked, lists of strings,
+// structs, and maps of strings to any of them. A key without a field and a field without a key are errors.
 func Fill(language, section string, into any) error {
 	c := catalogues(language)
 	if c == nil {

@@ -142,9 +142,8 @@ func nests(md string) bool {
 	return false
 }
 
-// safely replaces goldmark's unsafe renderers: it renders raw HTML as text, images as
-// links, headings below those of the page, and only links with a known scheme. Code and
-// tables get classes instead of styles.
+// safely replaces goldmark's unsafe renderers: it renders raw HTML as text, images as links, headings below those of
+// the page, and only links with a known scheme. Code and tables get classes instead of styles.
 type safely struct{}
 
 // RegisterFuncs registers the renderers in place of goldmark's own.

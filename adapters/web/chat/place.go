@@ -191,9 +191,8 @@ func (r *Room) addBesides(v *web.Visit, s *stretch, from, to time.Time) error {
 	return nil
 }
 
-// addVersions adds the versions of the day's summary written between from and to. A
-// version belongs to the day that it describes; one written later follows the day's
-// last message.
+// addVersions adds the versions of the day's summary written between from and to. A version belongs to the day that it
+// describes; one written later follows the day's last message.
 func (r *Room) addVersions(v *web.Visit, p place, s *stretch, from, to time.Time) error {
 	if p.segment.SummaryVersion == 0 || p.segment.Hidden {
 		return nil

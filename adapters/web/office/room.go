@@ -150,9 +150,8 @@ type Engine interface {
 	WebLink(user core.UserID) (url string, code core.Code, err error)
 	// Export writes all of a user's data as a ZIP file.
 	Export(ctx context.Context, w io.Writer, user core.UserID) error
-	// Delete deletes a user's account, reports progress to tell, and lists the places
-	// that a final check found to hold data still. For a deleted user, it finishes the
-	// remaining steps.
+	// Delete deletes a user's account, reports progress to tell, and lists the places that a final check found to hold
+	// data still. For a deleted user, it finishes the remaining steps.
 	Delete(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 	// Resume continues the deletions that an earlier process did not finish.
 	Resume(ctx context.Context) error

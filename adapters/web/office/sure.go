@@ -27,10 +27,9 @@ type askedView struct {
 
 type field struct{ Name, Value string }
 
-// sure reports whether the visitor has just confirmed a change on an identity that was
-// trusted before, and effects have been applied. If not, it asks there and shows a page
-// that says so. A visitor without any other identity is asked on this page, whose form
-// brings the confirmation.
+// sure reports whether the visitor has just confirmed a change on an identity that was trusted before, and effects have
+// been applied. If not, it asks there and shows a page that says so. A visitor without any other identity is asked on
+// this page, whose form brings the confirmation.
 func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ...core.Effect) (bool, error) {
 	if code := v.R.PostForm.Get("yes"); v.R.Method == http.MethodPost && code != "" {
 		if err := r.agree(v, c, code); err != nil {

@@ -1,10 +1,9 @@
 // Package agent is the channel of WhatsApp's personal agents. A person creates an agent
 // in their own app, and its key reaches nobody else. One Channel serves all keys.
 //
-// Policy. Each key has one poller, a stored cursor, its own rate limits and one sender at
-// a time. The cursor is stored after Receiver.Receive stored the messages, and only then
-// are they marked as read, as reading may remove them from the service. A message that
-// may have arrived is never sent again, as its outcome cannot be determined.
+// Policy. Each key has one poller, a stored cursor, its own rate limits and one sender at a time. The cursor is stored
+// after Receiver.Receive stored the messages, and only then are they marked as read, as reading may remove them from
+// the service. A message that may have arrived is never sent again, as its outcome cannot be determined.
 package agent
 
 import (
@@ -102,9 +101,8 @@ func New(opts Options) *Channel {
 
 func (c *Channel) Name() string { return Name }
 
-// Capabilities returns the limits of the Agent Platform. An agent has only one chat. Of
-// its 12 messages a minute two remain in reserve: a burst of four and one every ten
-// seconds are never more than ten in any minute.
+// Capabilities returns the limits of the Agent Platform. An agent has only one chat. Of its 12 messages a minute two
+// remain in reserve: a burst of four and one every ten seconds are never more than ten in any minute.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{MaxText: maxText, Length: markup.UTF16Len, Push: true, RatePerChat: 0.1, BurstPerChat: 4,
 		Files: true, Voice: true, NoRepeat: true, Personal: true}

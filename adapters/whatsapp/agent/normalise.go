@@ -73,10 +73,9 @@ type reader struct {
 	out   Updates
 }
 
-// Normalise parses the answer to a poll with key into events, in order. It accepts any
-// bytes; unknown events are core.InUnsupported. It leaves out messages from before the
-// key was added, as nobody waits for an answer to them. Event ids are the same for each
-// repeat: the wamid, for receipts with the status.
+// Normalise parses the answer to a poll with key into events, in order. It accepts any bytes; unknown events are
+// core.InUnsupported. It leaves out messages from before the key was added, as nobody waits for an answer to them.
+// Event ids are the same for each repeat: the wamid, for receipts with the status.
 func Normalise(key Key, body []byte, now time.Time) Updates {
 	r := reader{key: key, now: now, names: map[string]string{}}
 	var e envelope

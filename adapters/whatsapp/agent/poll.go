@@ -124,9 +124,8 @@ func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *pl
 	return nil
 }
 
-// admit learns the creator of the agent from the first message, and cuts off messages of
-// anybody else. Their account is not the one to which the key was bound, so nothing is
-// delivered until a person has checked.
+// admit learns the creator of the agent from the first message, and cuts off messages of anybody else. Their account is
+// not the one to which the key was bound, so nothing is delivered until a person has checked.
 func (p *place) admit(got *Updates) error {
 	for i, in := range got.In {
 		if in.Kind == core.InReceipt || in.Address.External == "" {

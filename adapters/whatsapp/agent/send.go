@@ -32,9 +32,8 @@ type outgoing struct {
 	graph.Content
 }
 
-// Send delivers one part, one at a time for each agent. A file is uploaded first, which
-// is harmless to repeat. A reply to a message that the service does not know becomes a
-// plain message. Errors are classified by their code.
+// Send delivers one part, one at a time for each agent. A file is uploaded first, which is harmless to repeat. A reply
+// to a message that the service does not know becomes a plain message. Errors are classified by their code.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	if !strings.HasPrefix(to.External, "user:") {
 		return core.Receipt{}, &core.Permanent{
@@ -115,9 +114,8 @@ func (a *agent) classify(ctx context.Context, err error) error {
 	return &core.Permanent{Err: err}
 }
 
-// probe returns an error if the service does not know the key. It marks a message that
-// does not exist as read: the service refuses an unknown key, or else the message. A poll
-// would interrupt the process that receives.
+// probe returns an error if the service does not know the key. It marks a message that does not exist as read: the
+// service refuses an unknown key, or else the message. A poll would interrupt the process that receives.
 func (a *agent) probe(ctx context.Context) error {
 	err := a.api.MarkRead(ctx, "mark as read", "statuses", callTimeout, "wamid.none", false)
 	if unknownKey(err) {
@@ -183,10 +181,9 @@ func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte)
 	return a.api.Upload(ctx, "media", name, mediaType, data)
 }
 
-// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A
-// file larger than max bytes (0: 64 MiB), one that the service no longer has, and one
-// with a wrong digest are *core.Permanent errors. Only Meta's hosts receive the key, and
-// redirects are not followed.
+// Fetch downloads the file of an attachment's Ref, and returns it with its media type. A file larger than max bytes (0:
+// 64 MiB), one that the service no longer has, and one with a wrong digest are *core.Permanent errors. Only Meta's
+// hosts receive the key, and redirects are not followed.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	account, rest, _ := strings.Cut(ref, "/")
 	id, digest, _ := strings.Cut(rest, "#")

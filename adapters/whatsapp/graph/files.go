@@ -83,9 +83,8 @@ type Info struct {
 	Size   json.Number `json:"file_size"` // a string in Meta's description
 }
 
-// Fetch looks up the URL of a file at a path and downloads it, at most max bytes. It returns
-// the media type, too. lookedUp wraps the error of the lookup. A file without the digest is
-// a *core.Permanent error.
+// Fetch looks up the URL of a file at a path and downloads it, at most max bytes. It returns the media type, too.
+// lookedUp wraps the error of the lookup. A file without the digest is a *core.Permanent error.
 func (a *API) Fetch(ctx context.Context, path, digest string, timeout time.Duration, max int64,
 	lookedUp func(error) error) ([]byte, string, error) {
 	var info Info

@@ -66,9 +66,8 @@ func (c *Content) Carry(kind string, f File, name string) {
 	}
 }
 
-// Render returns p as the text of a message of at most max UTF-16 units, in WhatsApp's
-// markup. It returns a *core.Permanent error if the text is empty or does not fit even
-// without markup. to names the channel in errors.
+// Render returns p as the text of a message of at most max UTF-16 units, in WhatsApp's markup. It returns a
+// *core.Permanent error if the text is empty or does not fit even without markup. to names the channel in errors.
 func Render(to string, p core.Part, max int) (string, error) {
 	if strings.TrimSpace(p.Text) == "" {
 		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text is empty", to)}

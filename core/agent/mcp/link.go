@@ -116,8 +116,7 @@ func (l *link) complain(failures int, err error) {
 	log("MCP server is away", zap.String("server", l.server.Name), zap.Int("failures", failures+1), zap.Error(err))
 }
 
-// pause waits before the next attempt: longer each time, but at most a second once a call
-// needs the server.
+// pause waits before the next attempt: longer each time, but at most a second once a call needs the server.
 func (l *link) pause(ctx context.Context, failures int) {
 	d := min(firstWait<<min(failures, 10), longestWait)
 	d -= time.Duration(l.client.Rand() * float64(d) / 4)

@@ -1,12 +1,10 @@
-// Package mcp provides the agent with the tools of configured Model Context Protocol
-// servers.
+// Package mcp provides the agent with the tools of configured Model Context Protocol servers.
 //
-// Servers are connected and reconnected in the background, so a dead or slow server costs
-// one tool error, never a turn and never the start. A server's tools are those of its first
-// list, until the process ends: the list of tools is at the head of every prompt, and a
-// change would invalidate the caches of providers. A call of a tool that the server removed
-// returns the server's own error. Messages of servers are bounded while they are read, and
-// only text reaches the model.
+// Servers are connected and reconnected in the background, so a dead or slow server costs one tool error, never a turn
+// and never the start. A server's tools are those of its first list, until the process ends: the list of tools is at
+// the head of every prompt, and a change would invalidate the caches of providers. A call of a tool that the server
+// removed returns the server's own error. Messages of servers are bounded while they are read, and only text reaches
+// the model.
 //
 // Addresses come from the configuration file, so private ones are allowed.
 package mcp
@@ -105,9 +103,8 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// Tools returns the tools of all servers that have been up, ordered by name. It
-// only ever grows, when a server is up for the first time. The caller must not
-// change it.
+// Tools returns the tools of all servers that have been up, ordered by name. It only ever grows, when a server is up
+// for the first time. The caller must not change it.
 func (c *Client) Tools() []core.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

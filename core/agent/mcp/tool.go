@@ -139,8 +139,7 @@ func (t *tool) explain(ctx context.Context, err error) error {
 		t.link.server.Name, t.link.broke(ctx, err))
 }
 
-// textOf returns a result as text for the model, with the names of other content. The agent
-// adds what becomes of files.
+// textOf returns a result as text for the model, with the names of other content. The agent adds what becomes of files.
 func textOf(res *sdk.CallToolResult) string {
 	var parts []string
 	for _, c := range res.Content {

@@ -130,8 +130,7 @@ type input struct {
 	once  sync.Once
 }
 
-// Close closes the input and waits for the program to end. After a second each it sends
-// SIGTERM, then kills it.
+// Close closes the input and waits for the program to end. After a second each it sends SIGTERM, then kills it.
 func (i *input) Close() error {
 	i.once.Do(func() {
 		_ = i.WriteCloser.Close() // the program may be gone

@@ -51,9 +51,8 @@ func choice(name string) (c sdk.ToolChoiceUnionParam) {
 	return c
 }
 
-// conversion converts a prompt to Anthropic's form: system messages are separate, the
-// others alternate between user and assistant, no text is empty, and each tool call is
-// directly followed by its result.
+// conversion converts a prompt to Anthropic's form: system messages are separate, the others alternate between user and
+// assistant, no text is empty, and each tool call is directly followed by its result.
 type conversion struct {
 	system   []sdk.TextBlockParam
 	messages []sdk.MessageParam
@@ -129,8 +128,7 @@ func (c *conversion) assistant(m core.ModelMessage) {
 	}
 }
 
-// use returns a tool call, or a text about it if it has no result or no tools are
-// offered: the API refuses such calls.
+// use returns a tool call, or a text about it if it has no result or no tools are offered: the API refuses such calls.
 func (c *conversion) use(call core.ToolCall) sdk.ContentBlockParamUnion {
 	if !c.paired[call.ID] {
 		return sdk.NewTextBlock(fmt.Sprintf("[used the tool %s with %s]", call.Name, call.Arguments))

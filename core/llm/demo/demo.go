@@ -1,6 +1,5 @@
-// Package demo is the built-in chat model, for trying everything out without a
-// key. It understands nothing, and says so: it quotes what its prompt and
-// conversation_search show. The same request always has the same answer.
+// Package demo is the built-in chat model, for trying everything out without a key. It understands nothing, and says
+// so: it quotes what its prompt and conversation_search show. The same request always has the same answer.
 package demo
 
 import (

@@ -65,9 +65,8 @@ type client struct {
 	old  atomic.Bool // llama.cpp has only /embedding
 }
 
-// New returns the embedder. Errors are about Options, in words for the operator.
-// Embed reads the first 8,000 characters of each text, or as many as the model
-// accepts.
+// New returns the embedder. Errors are about Options, in words for the operator. Embed reads the first 8,000 characters
+// of each text, or as many as the model accepts.
 func New(o Options) (core.Embedder, error) {
 	if o.Dimensions < 0 || o.Dimensions > core.VectorSize {
 		return nil, fmt.Errorf("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own",

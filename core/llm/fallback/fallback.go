@@ -13,11 +13,9 @@ import (
 // model is a core.Model.
 type model struct{ models []core.Model }
 
-// New returns a model that asks primary, and then each of rest in order if the one
-// before is down, busy or misconfigured and has not begun an answer. Other errors are
-// the request's fault and are returned. If all fail, the error is the first that a
-// retry may resolve, else the primary's. The Model of the last Delta says which one
-// answered.
+// New returns a model that asks primary, and then each of rest in order if the one before is down, busy or
+// misconfigured and has not begun an answer. Other errors are the request's fault and are returned. If all fail, the
+// error is the first that a retry may resolve, else the primary's. The Model of the last Delta says which one answered.
 func New(primary core.Model, rest ...core.Model) core.Model {
 	if len(rest) == 0 {
 		return primary

@@ -50,10 +50,9 @@ type model struct {
 // New returns the model. An invalid address is an error of Stream, of kind
 // ModelConfig. The temperature is left to the server.
 //
-// The bound of a completion is sent as max_completion_tokens to OpenAI, whose
-// newer models refuse max_tokens, and as max_tokens to every other server, since
-// many know nothing else. If a server refuses this or another optional parameter by
-// name, the request is repeated without it, and later requests omit it.
+// The bound of a completion is sent as max_completion_tokens to OpenAI, whose newer models refuse max_tokens, and as
+// max_tokens to every other server, since many know nothing else. If a server refuses this or another optional
+// parameter by name, the request is repeated without it, and later requests omit it.
 func New(o Options) core.Model {
 	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/chat/completions"), DefaultBaseURL)
 	m := &model{endpoint: base + "/chat/completions", options: o,

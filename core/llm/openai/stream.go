@@ -123,8 +123,7 @@ func (a *assembly) run(body io.Reader) {
 // complete reports whether the answer is complete. After the finish reason only the usage can be lost.
 func (a *assembly) complete() bool { return a.done || a.finish != "" }
 
-// read reads an answer. By its first byte it is a stream, one JSON object although a
-// stream was requested, or neither.
+// read reads an answer. By its first byte it is a stream, one JSON object although a stream was requested, or neither.
 func (a *assembly) read(r *bufio.Reader) error {
 	first, err := firstByte(r)
 	switch {

@@ -24,9 +24,8 @@ type Counter struct{}
 // New returns a counter.
 func New() *Counter { return &Counter{} }
 
-// Count returns the number of tokens in text. It is exact if no word, number or run of
-// spaces is longer than 512 bytes; for each 512 bytes of a longer one it may be up to
-// three too high, never too low. An invalid byte counts like U+FFFD.
+// Count returns the number of tokens in text. It is exact if no word, number or run of spaces is longer than 512 bytes;
+// for each 512 bytes of a longer one it may be up to three too high, never too low. An invalid byte counts like U+FFFD.
 func (*Counter) Count(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
@@ -57,12 +56,10 @@ func count(piece string) int {
 	return total + merged(piece)
 }
 
-// The vocabulary is read in place in the program, so it takes no heap, and only the used
-// pages of its 3.4 MB. It begins with a hash table of slots of 32 bits, little endian: the
-// offset of a token's entry (22 bits, from the end of the table; 0: the slot is free) and
-// the rest of its hash. An entry is the token's rank (3 bytes), its length (1 byte) and the
-// token. Entries are in order of rank, so that frequent tokens are together. A collision
-// goes to the next slot.
+// The vocabulary is read in place in the program, so it takes no heap, and only the used pages of its 3.4 MB. It begins
+// with a hash table of slots of 32 bits, little endian: the offset of a token's entry (22 bits, from the end of the
+// table; 0: the slot is free) and the rest of its hash. An entry is the token's rank (3 bytes), its length (1 byte) and
+// the token. Entries are in order of rank, so that frequent tokens are together. A collision goes to the next slot.
 //
 // The file is made from the vocabulary of github.com/tiktoken-go/tokenizer (MIT) by
 // "go test ./core/llm/tokens -run Vocabulary -update".
@@ -122,9 +119,8 @@ type pair struct {
 	rank int32 // of both as one token
 }
 
-// merged returns the number of tokens of a piece by byte pair encoding: of all pairs
-// that are a token together, that of the lowest rank is merged, the leftmost first, until
-// there are none.
+// merged returns the number of tokens of a piece by byte pair encoding: of all pairs that are a token together, that of
+// the lowest rank is merged, the leftmost first, until there are none.
 func merged(piece string) int {
 	var few [64]pair
 	pairs := few[:0]

@@ -72,8 +72,7 @@ func columnsOf(t core.Table) string {
 	return strings.Join(names, ", ")
 }
 
-// every selects the tables of the schema, without those of extensions, and without partitions of
-// other tables.
+// every selects the tables of the schema, without those of extensions, and without partitions of other tables.
 const every = `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 	AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')`
 

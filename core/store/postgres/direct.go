@@ -63,8 +63,7 @@ func (s *Store) Connections(ctx context.Context, now time.Time) (core.Connection
 // hearing is the timeout of a notification.
 const hearing = 3 * time.Second
 
-// Hears fails with core.ErrDeaf or core.ErrPooler unless notifications arrive, which they do not
-// through a pooler.
+// Hears fails with core.ErrDeaf or core.ErrPooler unless notifications arrive, which they do not through a pooler.
 func (s *Store) Hears(ctx context.Context) (err error) {
 	defer pooler(&err)
 	if err := s.sameDatabase(ctx); err != nil {

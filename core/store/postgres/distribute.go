@@ -27,8 +27,7 @@ type placed struct {
 	place         place
 }
 
-// places returns the places of all tables of the schema, users first, as others are colocated
-// with it.
+// places returns the places of all tables of the schema, users first, as others are colocated with it.
 func places() []placed {
 	out := []placed{{"users", "id", distributed}}
 	for _, t := range sqlstore.Tables() {

@@ -1,5 +1,4 @@
-// Package postgres is the store for several processes: PostgreSQL 15 or later
-// with pgvector, through pgx.
+// Package postgres is the store for several processes: PostgreSQL 15 or later with pgvector, through pgx.
 package postgres
 
 import (
@@ -99,9 +98,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		schema: direct.RuntimeParams["search_path"]}, nil
 }
 
-// planOnce makes a connection plan each prepared statement once, where the server would plan it
-// six times before it keeps a plan. No plan here depends on the arguments. Citus needs them to
-// find the shard.
+// planOnce makes a connection plan each prepared statement once, where the server would plan it six times before it
+// keeps a plan. No plan here depends on the arguments. Citus needs them to find the shard.
 func planOnce(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `SELECT set_config('plan_cache_mode', 'force_generic_plan', false)
 		WHERE NOT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, pgx.QueryExecModeSimpleProtocol)
@@ -161,8 +159,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// listen yields the notifications of other processes, on a connection of its own. It first yields
-// core.TopicListening.
+// listen yields the notifications of other processes, on a connection of its own. It first yields core.TopicListening.
 func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error {
 	c, err := pgx.ConnectConfig(ctx, cfg.Copy())
 	if err != nil {
@@ -182,8 +179,7 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error 
 	}
 }
 
-// Migrate brings the schema up to date, one process at a time. It fails if a restore was not
-// completed.
+// Migrate brings the schema up to date, one process at a time. It fails if a restore was not completed.
 func (s *Store) Migrate(ctx context.Context) (err error) {
 	defer pooler(&err)
 	if err := s.sameDatabase(ctx); err != nil {

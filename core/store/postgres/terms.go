@@ -134,13 +134,11 @@ func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through
 		Args: []any{from, into, string(kind), after, through, shift}}}
 }
 
-// rerank is the least number of vectors, nearest by their signs, that are compared in full; see
-// docs/benchmarks.md.
+// rerank is the least number of vectors, nearest by their signs, that are compared in full; see docs/benchmarks.md.
 const rerank = 500
 
-// Nearest compares the signs of all of a user's vectors, and the nearest of these in full.
-// pgvector's graph index covers all users together: it finds less, and slows down as other users'
-// vectors grow.
+// Nearest compares the signs of all of a user's vectors, and the nearest of these in full. pgvector's graph index
+// covers all users together: it finds less, and slows down as other users' vectors grow.
 func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
 	return sqlstore.Statement{Query: `SELECT near.id, (SELECT e.vector <=> q.v FROM embeddings e WHERE e.user_id = $2 AND e.kind = $3 AND e.id = near.id) AS distance
 		FROM (SELECT v, binary_quantize(v)::bit(1024) AS bits FROM (SELECT ($1::text)::halfvec(1024) AS v OFFSET 0) given OFFSET 0) q CROSS JOIN LATERAL

@@ -16,10 +16,9 @@ import (
 // Library creates the tables of a library besides ours.
 type Library func(ctx context.Context, db *sql.DB, dialect string) error
 
-// Preparer returns a function that brings a restored database below a folder up to date, and
-// settles its work in progress. Afterwards the database consists of one file. A database with an
-// object that neither our schema nor the library creates in this form is refused, as a schema can
-// contain code that runs by itself.
+// Preparer returns a function that brings a restored database below a folder up to date, and settles its work in
+// progress. Afterwards the database consists of one file. A database with an object that neither our schema nor the
+// library creates in this form is refused, as a schema can contain code that runs by itself.
 func Preparer(library Library) func(ctx context.Context, dir string) error {
 	return func(ctx context.Context, dir string) error {
 		if err := checkSchema(ctx, dir, library); err != nil {
@@ -54,8 +53,7 @@ func (s *Store) has(table string) bool {
 // object is an entry of a schema.
 type object struct{ kind, name, table, text string }
 
-// checkSchema compares the schema of the database below dir with a new one of its version, without
-// running any of it.
+// checkSchema compares the schema of the database below dir with a new one of its version, without running any of it.
 func checkSchema(ctx context.Context, dir string, library Library) error {
 	found, version, err := untrusted(ctx, filepath.Join(dir, "everthread.db"))
 	if err != nil {

@@ -1,8 +1,7 @@
 // Package sqlite is the embedded store: one file, no server, no cgo.
 //
-// It runs in WAL mode with synchronous=FULL: a completed commit survives a power
-// cut. There is one writing connection and several readers. Several processes may
-// have the file open; each looks every second whether another has written.
+// It runs in WAL mode with synchronous=FULL: a completed commit survives a power cut. There is one writing connection
+// and several readers. Several processes may have the file open; each looks every second whether another has written.
 package sqlite
 
 import (

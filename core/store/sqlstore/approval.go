@@ -84,8 +84,7 @@ func (t *tx) useYes(e core.UseYes) {
 		t.user, e.Approval, ms(e.At.Add(-core.AccountLife)))
 }
 
-// redactApprovals empties the approvals requested by a message, or by the turn that read it.
-// Open ones are closed.
+// redactApprovals empties the approvals requested by a message, or by the turn that read it. Open ones are closed.
 func (t *tx) redactApprovals(m core.Message) {
 	const empty = `UPDATE approvals SET subject = '{}', state = CASE WHEN state = 'open' THEN 'no' ELSE state END WHERE user_id = $1 AND `
 	t.exec(empty+`message_id = $2`, t.user, m.ID)

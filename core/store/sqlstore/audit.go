@@ -29,8 +29,7 @@ func (t *tx) acts() (core.Actor, bool) {
 	return core.ActorOf(t.ctx)
 }
 
-// auditAction writes a row for an action. If no actor is known, the gateway acted by itself,
-// and nothing is written.
+// auditAction writes a row for an action. If no actor is known, the gateway acted by itself, and nothing is written.
 func (t *tx) auditAction(r core.AuditRow) {
 	a, ok := t.acts()
 	if !ok {
@@ -172,8 +171,7 @@ func (p *pair) copyAudit(m *move, g keyRange) {
 	}
 }
 
-// auditEffects audits effects that change an account or redact. Approvals are audited where
-// they are stored.
+// auditEffects audits effects that change an account or redact. Approvals are audited where they are stored.
 func (t *tx) auditEffects(effects []core.Effect) {
 	var forgotten []int64
 	for _, e := range effects {

@@ -107,9 +107,8 @@ func readState(r core.Reply, s *state) Statement {
 	}}
 }
 
-// withoutChanged returns the reply without the parts that rest on messages changed or redacted
-// while it was written: derived parts of a new epoch's head lose their text, and a reply whose
-// inputs are all gone becomes empty.
+// withoutChanged returns the reply without the parts that rest on messages changed or redacted while it was written:
+// derived parts of a new epoch's head lose their text, and a reply whose inputs are all gone becomes empty.
 func withoutChanged(r core.Reply, st state) core.Reply {
 	if r.Epoch != nil && r.Epoch.Edits != st.edits {
 		e := *r.Epoch
@@ -151,8 +150,7 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 	return said
 }
 
-// deliverReply stores the deliveries of a reply; the first is claimed if a claim
-// is given and its address is idle.
+// deliverReply stores the deliveries of a reply; the first is claimed if a claim is given and its address is idle.
 func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.Claim) *core.Delivery {
 	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(ids) == 0 {
 		return t.deliverAll(r.Deliveries, ids, c, r.Now)
@@ -163,8 +161,7 @@ func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.
 	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued || st.sending}, c, r.Now)
 }
 
-// moveThread writes a thread after a reply whose last message has the position last, if a reply
-// changes it.
+// moveThread writes a thread after a reply whose last message has the position last, if a reply changes it.
 func (t *tx) moveThread(r core.Reply, last int64, st *state) {
 	epoch := st.epoch
 	if r.Epoch != nil {
@@ -206,8 +203,7 @@ func (t *tx) closeTurn(r core.Reply, st state) {
 	}
 }
 
-// waits reports whether the inputs of a reply's turn wait for another one, which only
-// something new begins.
+// waits reports whether the inputs of a reply's turn wait for another one, which only something new begins.
 func waits(r core.Reply) bool { return r.State == core.TurnFailed && r.Turn.Task == 0 && !r.Drop }
 
 // leavePrompts removes the inputs of a turn from all later prompts. Their place for display stays.
@@ -217,8 +213,7 @@ func (t *tx) leavePrompts(turn core.Turn) {
 	}
 }
 
-// unreadAgain makes the inputs of a turn pending again, refused or not. Their place for display
-// stays.
+// unreadAgain makes the inputs of a turn pending again, refused or not. Their place for display stays.
 func (t *tx) unreadAgain(turn core.Turn, refused bool) {
 	for _, id := range turn.Inputs {
 		t.exec(`UPDATE messages SET position = 0, turn_id = 0, refused = $3 WHERE user_id = $1 AND id = $2`, t.user, id,

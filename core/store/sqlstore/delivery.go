@@ -187,9 +187,8 @@ func (t *tx) reachable(d *core.Delivery) {
 	}
 }
 
-// startPart marks the first unfinished part as sending. One that was already sending, as a
-// process died, becomes unknown in d only. If nothing is left to send, because it was
-// redacted, the delivery ends.
+// startPart marks the first unfinished part as sending. One that was already sending, as a process died, becomes
+// unknown in d only. If nothing is left to send, because it was redacted, the delivery ends.
 func (t *tx) startPart(d *core.Delivery) (started bool) {
 	for i := range d.Parts {
 		p := &d.Parts[i]
@@ -263,8 +262,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	return more, err
 }
 
-// readSending returns the statement that reads the holding of a delivery, whose lease is in its
-// row or in a job.
+// readSending returns the statement that reads the holding of a delivery, whose lease is in its row or in a job.
 func readSending(d *core.Delivery, h *holding) Statement {
 	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'running' AND attempt = $3),
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND id = $5 AND lease_until > 0),
@@ -316,9 +314,8 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time
 	return false
 }
 
-// nextPart stores part n as sending, if there is one that has not been redacted meanwhile. A
-// part that is already sending was stored so by an earlier attempt of this write, as the lease
-// is held.
+// nextPart stores part n as sending, if there is one that has not been redacted meanwhile. A part that is already
+// sending was stored so by an earlier attempt of this write, as the lease is held.
 func (t *tx) nextPart(d *core.Delivery, n int) bool {
 	if n >= len(d.Parts) {
 		return false

@@ -11,11 +11,9 @@ import (
 // Dialect holds the differences between the engines.
 type Dialect struct {
 	Name string
-	// Lock is appended to a SELECT to lock its rows; empty where writing transactions
-	// exclude each other.
+	// Lock is appended to a SELECT to lock its rows; empty where writing transactions exclude each other.
 	Lock string
-	// OneWriter: there is one writing connection, so transactions that wait for it
-	// are committed together.
+	// OneWriter: there is one writing connection, so transactions that wait for it are committed together.
 	OneWriter bool
 	// Together reports whether transactions of several users can share one; nil: they never
 	// can, unless there is one writer. Lanes is how many of those run at the same time.
@@ -26,21 +24,18 @@ type Dialect struct {
 	Timeout time.Duration
 	// Read holds the options of a consistent read.
 	Read sql.TxOptions
-	// Pipeline runs statements in one round trip on a connection; nil: round trips cost
-	// nothing.
+	// Pipeline runs statements in one round trip on a connection; nil: round trips cost nothing.
 	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
 	// Verify returns a statement that takes the locks of s and fails unless s would read
 	// its Expected row; without a query if the engine cannot verify s. Unexpected reports
 	// whether an error is that failure. nil: nothing is expected.
 	Verify     func(s Statement) Statement
 	Unexpected func(err error) bool
-	// Copy stores many rows of a table at once, on a connection that holds a
-	// transaction; nil: statements are used.
+	// Copy stores many rows of a table at once, on a connection that holds a transaction; nil: statements are used.
 	Copy func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
 	// Snapshot begins a consistent read, where statements are pipelined.
 	Snapshot string
-	// Notify is the statement that notifies other processes of a topic ($1); empty:
-	// there are none.
+	// Notify is the statement that notifies other processes of a topic ($1); empty: there are none.
 	Notify string
 	// Listen yields topics of other processes until ctx ends; nil: there are none.
 	Listen func(ctx context.Context, yield func(topic string)) error

@@ -94,8 +94,7 @@ func (k *directories) put(user core.UserID, d *directory) {
 	}
 }
 
-// added is the update of a directory: the directory as it will be, but with only the fresh
-// messages.
+// added is the update of a directory: the directory as it will be, but with only the fresh messages.
 type added struct {
 	core.Directory
 	edits int64

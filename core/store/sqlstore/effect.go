@@ -240,8 +240,7 @@ func (t *tx) toldTurn(id core.TurnID, out *core.Noted) {
 	t.wake = append(t.wake, core.TurnTopic(t.user, id))
 }
 
-// retryTurn restarts the running turn, makes a waiting one run now, or starts one for pending
-// messages.
+// retryTurn restarts the running turn, makes a waiting one run now, or starts one for pending messages.
 func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) {
 	thread := t.threadOr(e.Thread)
 	if t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready'`,

@@ -235,9 +235,8 @@ func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.E
 	return out, wrap("read errors of embeddings", err)
 }
 
-// EmbeddingDue lists users with messages outside windows or pending texts, but no job for
-// them; see core.IndexStore. A job that waits after a failure keeps its time, unless the
-// fingerprint has changed.
+// EmbeddingDue lists users with messages outside windows or pending texts, but no job for them; see core.IndexStore. A
+// job that waits after a failure keeps its time, unless the fingerprint has changed.
 func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, tried string,
 	limit int) ([]core.UserID, error) {
 	whose, failed := ``, ``

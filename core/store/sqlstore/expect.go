@@ -11,11 +11,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Where round trips cost something, a transaction does not read rows first if an earlier
-// transaction of this process left an expectation of them. It assumes the expected rows, and
-// sends with its writes statements that fail unless the rows are as expected. On such a
-// failure, and without an expectation, it reads the rows as usual. So a wrong expectation
-// costs one more round trip, but never goes unnoticed.
+// Where round trips cost something, a transaction does not read rows first if an earlier transaction of this process
+// left an expectation of them. It assumes the expected rows, and sends with its writes statements that fail unless the
+// rows are as expected. On such a failure, and without an expectation, it reads the rows as usual. So a wrong
+// expectation costs one more round trip, but never goes unnoticed.
 
 // expectation holds the rows that the commit of a turn, or the end of a delivery's first part,
 // will read unless something else happens to the user in between.
@@ -44,8 +43,7 @@ func (e *expectations) keep(user core.UserID, x expectation) {
 	e.users[user] = x
 }
 
-// take removes and returns the expectation for a turn or delivery of a user; the zero value if
-// there is none.
+// take removes and returns the expectation for a turn or delivery of a user; the zero value if there is none.
 func (e *expectations) take(user core.UserID, of int64) expectation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,8 +88,7 @@ func (s *Store) transactExpected(ctx context.Context, op string, user core.UserI
 		knowsLeases: true, together: together}, f)
 }
 
-// assume scans the expected rows of all statements, and queues their verification; false if
-// one has no expectation.
+// assume scans the expected rows of all statements, and queues their verification; false if one has no expectation.
 func (t *tx) assume(statements []Statement) bool {
 	var checks []Statement
 	for _, s := range statements {

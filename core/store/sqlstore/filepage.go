@@ -89,8 +89,7 @@ func shownAs(name, title, body string) string {
 	return name + "\n" + title + "\n" + body
 }
 
-// loseFilePages removes the pages of attachments first to last of a message, with their terms
-// and vectors.
+// loseFilePages removes the pages of attachments first to last of a message, with their terms and vectors.
 func (t *tx) loseFilePages(m core.MessageID, first, last int) {
 	for _, id := range listOf(t, column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND message_id = $2 AND part >= $3 AND part <= $4`, t.user, m, first, last) {

@@ -75,8 +75,7 @@ func (t *tx) putHeads(texts map[string]string) {
 	}
 }
 
-// putEpoch stores the epoch of a thread; whole while a process is alive that does not know
-// shared texts.
+// putEpoch stores the epoch of a thread; whole while a process is alive that does not know shared texts.
 func (t *tx) putEpoch(thread core.ThreadID, e core.Epoch) {
 	whole := !t.s.allKnow(headsVersion)
 	if !whole {

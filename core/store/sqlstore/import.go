@@ -56,8 +56,7 @@ func (s *Store) PrepareImport(ctx context.Context, b *core.ImportBatch) error {
 	return err
 }
 
-// Import stores messages of an archive; see core.ImportStore. It analyzes them before it locks
-// the user's row.
+// Import stores messages of an archive; see core.ImportStore. It analyzes them before it locks the user's row.
 func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
 	if len(b.Terms) != len(b.Messages) {
 		b.Terms = s.analyzedAll(b, nil)
@@ -311,8 +310,7 @@ func (in *importing) copyAll(table string, columns []string, all [][]any) {
 	in.fail(in.s.dialect.Copy(in.ctx, in.conn, table, columns, all))
 }
 
-// indexAll adds the messages to the full-text index if it is up to date; otherwise Index does
-// later.
+// indexAll adds the messages to the full-text index if it is up to date; otherwise Index does later.
 func (in *importing) indexAll() {
 	if in.s.analyze == nil {
 		return

@@ -17,8 +17,7 @@ type importedDay struct {
 	id    core.SegmentID
 	fresh bool // it is opened now
 	over  bool
-	// first and last are the ids of the messages that it receives; said counts those of
-	// the user and the assistant.
+	// first and last are the ids of the messages that it receives; said counts those of the user and the assistant.
 	first, last core.MessageID
 	said        int
 }
@@ -62,8 +61,7 @@ func (in *importing) findDay(day core.Day) *importedDay {
 	return d
 }
 
-// closeDays stores the days. The summary of one that is over waits behind those of current days,
-// and is never posted.
+// closeDays stores the days. The summary of one that is over waits behind those of current days, and is never posted.
 func (in *importing) closeDays() {
 	for _, label := range slices.Sorted(maps.Keys(in.days)) {
 		if d := in.days[label]; d.fresh {
@@ -95,8 +93,7 @@ func (in *importing) addTo(d *importedDay) {
 		WHERE user_id = $1 AND id = $2`, in.user, d.id, d.said, d.last, flag(d.over && in.b.Summaries))
 }
 
-// updateThread updates the last position of the thread, and ends the epoch if messages were
-// placed within it.
+// updateThread updates the last position of the thread, and ends the epoch if messages were placed within it.
 func (in *importing) updateThread() {
 	last, first := int64(0), int64(0)
 	for _, m := range in.fresh {

@@ -142,8 +142,7 @@ func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, e
 	return p, err
 }
 
-// readDocs reads a page of messages with ids above after, and returns the last id that it
-// covers.
+// readDocs reads a page of messages with ids above after, and returns the last id that it covers.
 func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (through int64, err error) {
 	through = min(after+indexPage, last)
 	p.docs, err = list(s.one(ctx), scanDoc, `SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+
@@ -154,8 +153,7 @@ func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (t
 	return through, wrap("read what is not indexed", err)
 }
 
-// index stores pages, and returns the number of documents, plus one for each page that advanced a
-// user's progress.
+// index stores pages, and returns the number of documents, plus one for each page that advanced a user's progress.
 func (s *Store) index(ctx context.Context, pages []indexing) (total int, err error) {
 	owner := pages[0].user
 	if len(pages) > 1 {

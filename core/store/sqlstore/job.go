@@ -118,8 +118,7 @@ func readHolding(user core.UserID, l core.Lease, h *holding) Statement {
 		}}
 }
 
-// holds fails with core.ErrFenced unless the lease is still held. It also learns whether a job
-// waits behind it.
+// holds fails with core.ErrFenced unless the lease is still held. It also learns whether a job waits behind it.
 func (t *tx) holds(l core.Lease) {
 	var h holding
 	t.ask(readHolding(t.user, l, &h))

@@ -56,8 +56,7 @@ func (s *Store) writeSharedLong(ctx context.Context, op string, f func(t *transa
 	return wrap(op, db.Commit())
 }
 
-// Take reserves the next slot of a limiter: a leaky bucket, stored as the time of its next
-// free slot in microseconds.
+// Take reserves the next slot of a limiter: a leaky bucket, stored as the time of its next free slot in microseconds.
 func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int,
 	now time.Time) (time.Duration, error) {
 	var slot int64
@@ -198,8 +197,7 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 	return err
 }
 
-// Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Only the
-// last failed job is kept.
+// Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Only the last failed job is kept.
 func (s *Store) Unspoken(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
 	return s.update(ctx, "give speech up", user, func(t *tx) {
 		t.holds(l)

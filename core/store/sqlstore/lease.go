@@ -59,8 +59,7 @@ func (t *tx) enter(first ...Statement) {
 	t.makeJobs()
 }
 
-// leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads
-// jobs.
+// leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads jobs.
 func (t *tx) leasesAsJobs() {
 	if !t.knowsLeases {
 		return

@@ -97,9 +97,8 @@ func (s *Store) UseLink(ctx context.Context, hash string, h core.Hold) error {
 	})
 }
 
-// useLinkCode uses a code at an address, unless the address is locked. The used code is kept
-// with the address and its name until it would have expired: its user is asked, and a repeat
-// finds it.
+// useLinkCode uses a code at an address, unless the address is locked. The used code is kept with the address and its
+// name until it would have expired: its user is asked, and a repeat finds it.
 func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time) {
 	if _, until, err := triesOf(t, a, now); err != nil || !until.IsZero() {
 		t.fail(cmp.Or(err, core.ErrRefused))

@@ -45,8 +45,7 @@ func (t *tx) dropTokens(kind, table, where string, args ...any) {
 		AND hash IN (SELECT hash FROM `+table+` WHERE user_id = $1`+where+`)`, append([]any{t.user}, args...)...)
 }
 
-// dropCodes removes the codes of a kind of a user, or of strangers, that match where. $1 is the
-// user and $2 the kind.
+// dropCodes removes the codes of a kind of a user, or of strangers, that match where. $1 is the user and $2 the kind.
 func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) {
 	of := ` WHERE user_id = $1 AND kind = $2` + where
 	args = append([]any{user, string(kind)}, args...)
@@ -63,8 +62,7 @@ const (
 	eventReleased
 )
 
-// admits returns the statement that admits an event for a user, unless it is known; keep stores
-// the event itself.
+// admits returns the statement that admits an event for a user, unless it is known; keep stores the event itself.
 func admits(user core.UserID, e core.Inbound, how *admission) Statement {
 	return Statement{Query: `INSERT INTO event_ids (channel, account, event_id, user_id) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (channel, account, event_id) DO NOTHING RETURNING 1`, Args: []any{e.Address.Channel, e.Address.Account, e.EventID, user},

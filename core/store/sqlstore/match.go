@@ -66,8 +66,7 @@ func (m *match) read(ctx context.Context) error {
 	return nil
 }
 
-// tailMost bounds the unindexed messages that a search analyzes. There are more only during a
-// large import.
+// tailMost bounds the unindexed messages that a search analyzes. There are more only during a large import.
 const tailMost = 2000
 
 // tail returns the statement that reads messages that are not indexed yet.

@@ -10,8 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Prefixes of the leases of live processes: those that claim work, and those that only finish
-// theirs.
+// Prefixes of the leases of live processes: those that claim work, and those that only finish theirs.
 const (
 	memberPrefix  = "process:"
 	leavingPrefix = "leaving:"

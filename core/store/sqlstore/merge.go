@@ -9,8 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// beginMerge begins a merge: it freezes the source user and pauses the target user. The owner
-// is always the target.
+// beginMerge begins a merge: it freezes the source user and pauses the target user. The owner is always the target.
 func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	roles, err := s.rolesOf(ctx, m)
 	if err != nil {
@@ -105,8 +104,7 @@ func (p *pair) begun(m *move, from, into core.UserID) (yes bool) {
 	return yes
 }
 
-// toldFirst reports whether deliveries to the source user are still in progress. The move waits
-// for them for a while.
+// toldFirst reports whether deliveries to the source user are still in progress. The move waits for them for a while.
 func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool, err error) {
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
 		return false, nil
@@ -178,9 +176,8 @@ func (p *pair) restand(user core.UserID, t core.Turn, last int64) int64 {
 	return last
 }
 
-// haltTurns stops the running turns of the source user. They run again after the move, with
-// their journal. If both continuous threads have a running turn, the inputs of the source
-// user's become pending instead.
+// haltTurns stops the running turns of the source user. They run again after the move, with their journal. If both
+// continuous threads have a running turn, the inputs of the source user's become pending instead.
 func (p *pair) haltTurns(m *move) {
 	for _, t := range p.runningTurns(m.From, 0) {
 		p.wake = append(p.wake, core.TurnTopic(m.From, t.ID))
@@ -310,9 +307,8 @@ type placed struct {
 	next               int64
 }
 
-// interleave merges two threads, both sorted by position, in the order of time. Each message
-// keeps its position, or gets the one after its predecessor if that is taken. Messages of one
-// turn stay together.
+// interleave merges two threads, both sorted by position, in the order of time. Each message keeps its position, or
+// gets the one after its predecessor if that is taken. Messages of one turn stay together.
 func interleave(into, from []placed) []placed {
 	out := make([]placed, 0, len(into)+len(from))
 	last := int64(0)

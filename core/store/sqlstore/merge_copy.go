@@ -225,8 +225,7 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (k
 	return g, keyCursor(g.through), err
 }
 
-// of returns the condition of a split's rows, besides the keys; n is the number of its
-// argument, which args appends.
+// of returns the condition of a split's rows, besides the keys; n is the number of its argument, which args appends.
 func (g keyRange) of(alias string, n int) string {
 	if g.split == "" {
 		return ""
@@ -276,8 +275,7 @@ func placeholders(from, n int) string {
 	return strings.Join(out, ", ")
 }
 
-// copyMessages copies messages into the merged order, counts them in their days, and renumbers
-// their references.
+// copyMessages copies messages into the merged order, counts them in their days, and renumbers their references.
 func (p *pair) copyMessages(m *move, g keyRange) {
 	p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo, refused)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
@@ -317,8 +315,7 @@ func (p *pair) countDays(m *move, g keyRange) {
 	}
 }
 
-// renumberMessages rewrites the references in messages of a page, except in a person's own
-// words.
+// renumberMessages rewrites the references in messages of a page, except in a person's own words.
 func (p *pair) renumberMessages(m *move, g keyRange) {
 	if m.Kind == core.MoveSplit {
 		return // a split keeps ids
@@ -332,8 +329,7 @@ func (p *pair) renumberMessages(m *move, g keyRange) {
 	}
 }
 
-// moveEvents moves events to the target user. It does not copy them, as their keys are those of
-// the services.
+// moveEvents moves events to the target user. It does not copy them, as their keys are those of the services.
 func (p *pair) moveEvents(m *move, g keyRange) {
 	p.exec(`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
 		g.args(m.From, m.Into, g.after[0], g.through[0])...)
@@ -342,8 +338,7 @@ func (p *pair) moveEvents(m *move, g keyRange) {
 	p.handAs(handing{"events", eventRest, become, ` AND message_id > $2 AND message_id <= $3` + g.of("events", 4)}, m.From, m.Into, args, m.plan.Message)
 }
 
-// cleanings lists the tables in the order in which they are emptied: a table that refers to
-// others comes before these.
+// cleanings lists the tables in the order in which they are emptied: a table that refers to others comes before these.
 func cleanings() (out []copying) {
 	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
 	for len(left) > 0 {

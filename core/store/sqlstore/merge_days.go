@@ -84,8 +84,7 @@ func (p *pair) bringDay(m *move, g core.Segment) {
 	p.joinDay(m, r, g, there[0], versions)
 }
 
-// addDay copies a day that the target user does not have. Its messages are counted when they
-// are copied.
+// addDay copies a day that the target user does not have. Its messages are counted when they are copied.
 func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) {
 	id := r.segment(g.ID)
 	p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,

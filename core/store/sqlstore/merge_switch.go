@@ -22,8 +22,7 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 // switching transfers one kind of rows.
 type switching = func(p *pair, m *move, r renumbering, now time.Time)
 
-// switched runs all steps in one transaction, unless a delivery is in progress: then the move
-// waits.
+// switched runs all steps in one transaction, unless a delivery is in progress: then the move waits.
 func (s *Store) switched(ctx context.Context, m move, now time.Time, steps ...switching) (time.Duration, error) {
 	r, err := s.numbersOf(ctx, m)
 	if err != nil {

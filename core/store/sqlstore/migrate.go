@@ -18,8 +18,7 @@ func SchemaOf(ctx context.Context, p *goose.Provider) (core.Schema, error) {
 	return core.Schema{Current: current, Target: target}, nil
 }
 
-// Migrate brings the schema up to date. If it is newer, Migrate changes nothing and fails with
-// core.ErrNewerSchema.
+// Migrate brings the schema up to date. If it is newer, Migrate changes nothing and fails with core.ErrNewerSchema.
 func Migrate(ctx context.Context, p *goose.Provider) error {
 	s, err := SchemaOf(ctx, p)
 	if err != nil {
@@ -37,10 +36,9 @@ func Migrate(ctx context.Context, p *goose.Provider) error {
 	return nil
 }
 
-// Settle settles, through exec, the work in progress of a restored backup. A part that was
-// about to be sent has probably been sent since, so it becomes one that may have arrived, as
-// after a crash. All leases end, as no holder works on this store. has reports whether a
-// table exists.
+// Settle settles, through exec, the work in progress of a restored backup. A part that was about to be sent has
+// probably been sent since, so it becomes one that may have arrived, as after a crash. All leases end, as no holder
+// works on this store. has reports whether a table exists.
 func Settle(has func(table string) bool, exec func(query string) error) error {
 	for _, query := range []string{`UPDATE turns SET lease_until = 1 WHERE state = 'running' AND lease_until > 0`,
 		`UPDATE deliveries SET lease_until = 1 WHERE ` + underWay + ` AND lease_until > 0`, `UPDATE jobs SET lease_until = 0 WHERE state = 'running'`,
@@ -55,8 +53,7 @@ func Settle(has func(table string) bool, exec func(query string) error) error {
 	if !has(roomKeys) {
 		return nil
 	}
-	// Encrypted rooms need new keys: the old ones would use the same places in their
-	// sequence twice.
+	// Encrypted rooms need new keys: the old ones would use the same places in their sequence twice.
 	if err := exec(`DELETE FROM ` + roomKeys); err != nil {
 		return fmt.Errorf("forget keys of encrypted rooms: %w", err)
 	}

@@ -82,9 +82,8 @@ func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
 	return id, err
 }
 
-// askMove stores a move of the user. Which of two users is the target is decided when the move
-// begins, as both are locked then. A merge pauses the user immediately, so that messages after
-// the answer are kept for both.
+// askMove stores a move of the user. Which of two users is the target is decided when the move begins, as both are
+// locked then. A merge pauses the user immediately, so that messages after the answer are kept for both.
 func (t *tx) askMove(m core.Move) (id core.MoveID) {
 	if m.From == m.Into || m.From == 0 || m.Kind == core.MoveMerge && m.Into == 0 {
 		t.fail(core.ErrRefused)
@@ -220,8 +219,7 @@ func (s *Store) step(ctx context.Context, m move, f func(p *pair, m *move)) erro
 	})
 }
 
-// hold locks the user that is not locked yet. core.ErrChanged if the move has changed since m
-// was read.
+// hold locks the user that is not locked yet. core.ErrChanged if the move has changed since m was read.
 func (p *pair) hold(m move) {
 	for _, t := range []*tx{p.from, p.into} {
 		if t != p.tx {
@@ -245,8 +243,7 @@ func (p *pair) end(m move) {
 // next moves to a phase.
 func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 
-// waits reports whether jobs of a queue wait until the user's move ends. Deliveries continue
-// unless the user is frozen.
+// waits reports whether jobs of a queue wait until the user's move ends. Deliveries continue unless the user is frozen.
 func (t *tx) waits(queue string) bool {
 	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize ||
 		queue == core.QueueEmbed || queue == core.QueueCompress || queue == core.QueueSpeak)
@@ -279,8 +276,7 @@ func (t *tx) wakeJobs(now time.Time) {
 	t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
 }
 
-// inTurn fails with core.ErrMoving if an event of the same address is held that was received
-// before this one.
+// inTurn fails with core.ErrMoving if an event of the same address is held that was received before this one.
 func (t *tx) inTurn(e core.Inbound) {
 	if t.moving != letting {
 		return

@@ -64,8 +64,7 @@ func (t *tx) also(n core.Note) {
 	other.flush()
 }
 
-// splitQuestions returns the effects of a note, and separately the approvals that its messages
-// ask for.
+// splitQuestions returns the effects of a note, and separately the approvals that its messages ask for.
 func (t *tx) splitQuestions(n core.Note) (now, questions []core.Effect) {
 	for _, e := range t.withSource(n) {
 		if _, ok := e.(core.AskApproval); ok {
@@ -104,8 +103,7 @@ func (t *tx) withSource(n core.Note) []core.Effect {
 	return out
 }
 
-// withoutQuotes returns a note that redacts without the quotes of its command: these may hold
-// the text to redact.
+// withoutQuotes returns a note that redacts without the quotes of its command: these may hold the text to redact.
 func withoutQuotes(n core.Note) core.Note {
 	if oldest(n.Effects) == 0 || n.Event == nil {
 		return n
@@ -187,8 +185,7 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) {
 	}
 }
 
-// lastPlace returns the place of an assistant's message that belongs to no turn: the last
-// position, in the current day.
+// lastPlace returns the place of an assistant's message that belongs to no turn: the last position, in the current day.
 func (t *tx) lastPlace(p place, now time.Time) place {
 	var last int64
 	t.get(columns{&last, &p.segment}, `SELECT `+lastPosition+`, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)

@@ -20,8 +20,7 @@ type pageSizes struct {
 	Forms [core.MaxTier + 1]core.PageForm `json:"forms"`
 }
 
-// pageWith scans pageColumns and more columns of a row. A page from before there were so many
-// tiers is stale.
+// pageWith scans pageColumns and more columns of a row. A page from before there were so many tiers is stale.
 func pageWith(r scanner, more ...any) (p core.Page, err error) {
 	var stored string
 	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier,
@@ -274,8 +273,7 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 	})
 }
 
-// putPage stores a page under a new id and removes the old one, as earlier prompts refer to pages
-// by id.
+// putPage stores a page under a new id and removes the old one, as earlier prompts refer to pages by id.
 func (t *tx) putPage(p *core.Page, old core.PageID) {
 	if old != 0 {
 		t.execEach([]string{dropForms, `DELETE FROM pages WHERE user_id = $1 AND id = $2`}, t.user, old)

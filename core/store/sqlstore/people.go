@@ -216,8 +216,7 @@ func (t *tx) folders(files []string) []string {
 	return free
 }
 
-// mergedInto lists the users merged into t's user, and reports whether any move ever involved
-// that user.
+// mergedInto lists the users merged into t's user, and reports whether any move ever involved that user.
 func (t *tx) mergedInto() (all []core.UserID, moved bool) {
 	done := listOf(t, fields(func(m *core.Move) []any { return []any{&m.From, &m.Into, &m.Kind} }),
 		`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)

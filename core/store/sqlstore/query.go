@@ -49,8 +49,7 @@ func (s *Store) snapshot(ctx context.Context, reads ...Statement) error {
 	return err
 }
 
-// reads runs statements with All in one consistent read, in one round trip where
-// that is possible.
+// reads runs statements with All in one consistent read, in one round trip where that is possible.
 func (s *Store) reads(ctx context.Context, op string, reads ...Statement) error {
 	if s.dialect.Pipeline != nil {
 		return wrap(op, s.snapshot(ctx, reads...))

@@ -65,8 +65,7 @@ func partOf(key string) (user core.UserID, id core.DeliveryID, n int, ok bool) {
 	return user, id, n, read == 3 && n >= 0
 }
 
-// currentID returns the id that a delivery of user, who may have been merged into t's user, has
-// here.
+// currentID returns the id that a delivery of user, who may have been merged into t's user, has here.
 func (t *tx) currentID(user core.UserID, id core.DeliveryID) core.DeliveryID {
 	var now core.DeliveryID
 	if !t.find(&now, `SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user,
@@ -76,8 +75,7 @@ func (t *tx) currentID(user core.UserID, id core.DeliveryID) core.DeliveryID {
 	return now
 }
 
-// settlePart applies a status to a part, and reports whether that made its delivery failed or
-// parked, as d says then.
+// settlePart applies a status to a part, and reports whether that made its delivery failed or parked, as d says then.
 func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) (undelivered bool) {
 	if p.State != core.DeliveryPending && rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
 		return false

@@ -8,11 +8,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// recent caches the raw messages of epochs that continue, so that a turn reads only new
-// messages, and none if this process stored these too. An entry is valid while the thread's
-// versions are unchanged: every edit, redaction, regeneration, summary and attachment changes
-// one. The process that stores a summary keeps its entry. A turn's own messages are added when it has succeeded: if it fails, they lose their
-// positions.
+// recent caches the raw messages of epochs that continue, so that a turn reads only new messages, and none if this
+// process stored these too. An entry is valid while the thread's versions are unchanged: every edit, redaction,
+// regeneration, summary and attachment changes one. The process that stores a summary keeps its entry. A turn's own
+// messages are added when it has succeeded: if it fails, they lose their positions.
 type recent struct {
 	mu      sync.Mutex
 	threads map[threadOf]*kept
@@ -170,8 +169,7 @@ func (r *recent) ended(turn *core.Turn, last int64, said []core.Message) {
 	r.threads[k] = &next
 }
 
-// coverage lists the messages that a summary is the first to cover, with their thread's versions
-// since.
+// coverage lists the messages that a summary is the first to cover, with their thread's versions since.
 type coverage struct {
 	thread           threadOf
 	edits, summaries int64

@@ -127,8 +127,7 @@ func (t *tx) redactResult(s core.Message) {
 	t.restart(s.Turn)
 }
 
-// redactQuotes removes the message's words, including those of its revisions, from later
-// messages that quote it.
+// redactQuotes removes the message's words, including those of its revisions, from later messages that quote it.
 func (t *tx) redactQuotes(m core.Message) {
 	quoting := t.quotesAfter(m.ID)
 	if len(quoting) == 0 {

@@ -15,9 +15,8 @@ func scanSegment(row scanner) (g core.Segment, err error) {
 		&g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, &g.Post))
 }
 
-// segment returns the segment of a message's day in the route's thread, and opens it if need
-// be. It counts the message; a final segment becomes stale. If the user's zone has changed, the
-// segment ends with the day of the new zone.
+// segment returns the segment of a message's day in the route's thread, and opens it if need be. It counts the message;
+// a final segment becomes stale. If the user's zone has changed, the segment ends with the day of the new zone.
 func (t *tx) segment(to *route, m core.NewMessage) core.SegmentID {
 	id, ends, marked, d := to.segment, to.ends, to.marked, m.Day
 	if (d.Label != to.label || id == 0) && !t.find(columns{&id, &ends, &marked},

@@ -22,8 +22,7 @@ func (t *tx) requireUser() {
 	rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0 AND role <> 'none'`, t.user)
 }
 
-// sharedID returns an id that is unique among all users. It locks user 0, after which no other
-// user may be locked.
+// sharedID returns an id that is unique among all users. It locks user 0, after which no other user may be locked.
 func (t *tx) sharedID() (id int64) {
 	t.asUser(0, func(zero *tx) { id = zero.nextID() })
 	return id
@@ -66,8 +65,7 @@ func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core
 	return c, err
 }
 
-// signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by
-// now.
+// signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
 	err = s.updateFrozen(ctx, "use code", n.User, func(t *tx) {
 		c := t.useCode(core.CodeWeb, codeHash, now)

@@ -69,8 +69,7 @@ func (s *Store) splitDays(ctx context.Context, m move) error {
 	return s.eachDay(ctx, m, (*pair).splitThreads, (*pair).splitDay)
 }
 
-// splitThreads copies the identity, which stays detached until the switch, and the plain
-// threads that it was used in.
+// splitThreads copies the identity, which stays detached until the switch, and the plain threads that it was used in.
 func (p *pair) splitThreads(m *move) {
 	for _, id := range p.plainThreads(m.From) {
 		p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
@@ -137,8 +136,7 @@ func (p *pair) splitIdentity(m *move, _ renumbering, _ time.Time) {
 	p.hand(handing{"codes", codeRest, codeRest, ` AND channel = $2 AND account = $3 AND external = $4`}, m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External)
 }
 
-// stopHere ends the transferred turns at the source user, and releases their reservations
-// there.
+// stopHere ends the transferred turns at the source user, and releases their reservations there.
 func (p *pair) stopHere(m *move) {
 	for _, id := range m.plan.Turns {
 		p.execEach([]string{
@@ -177,8 +175,7 @@ func (p *pair) splitUser(m *move, _ renumbering, now time.Time) {
 // movedDay is the condition of days with transferred messages.
 const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = $1 AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
 
-// splitRules lists how the transferred rows of each table are removed at the source user:
-// derived rows before messages.
+// splitRules lists how the transferred rows of each table are removed at the source user: derived rows before messages.
 func splitRules() []copying {
 	list := []copying{
 		{table: "segments", key: "id", page: 20, split: movedDay, rows: (*pair).partDays},
@@ -314,8 +311,7 @@ func (p *pair) endSplit(m *move) {
 	p.from.resumeAll(m.AskedAt)
 }
 
-// endThreads removes plain threads without messages and identities, unless a client has named
-// them.
+// endThreads removes plain threads without messages and identities, unless a client has named them.
 func (p *pair) endThreads(m *move) {
 	for _, id := range p.plainThreads(m.Into) {
 		const left = ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2 AND m.position > 0)

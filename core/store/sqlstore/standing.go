@@ -54,8 +54,7 @@ func (t *tx) addInstruction(e core.AddInstruction) {
 	t.standingChanged()
 }
 
-// standingChanged ends the epochs of all threads with their next turn, as the system message
-// changes.
+// standingChanged ends the epochs of all threads with their next turn, as the system message changes.
 func (t *tx) standingChanged() {
 	t.exec(`UPDATE users SET standing = standing + 1 WHERE id = $1`, t.user)
 }
@@ -92,8 +91,7 @@ func (t *tx) dropInstructions(gone ...core.Instruction) {
 	}
 }
 
-// stillStanding returns an epoch without the lines of instructions that were removed while its
-// turn ran.
+// stillStanding returns an epoch without the lines of instructions that were removed while its turn ran.
 func (t *tx) stillStanding(e core.Epoch) core.Epoch {
 	if !slices.ContainsFunc(e.Head, func(h core.HeadPart) bool { return h.Name == core.PartStanding }) {
 		return e

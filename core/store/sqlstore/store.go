@@ -1,10 +1,8 @@
-// Package sqlstore implements the store over database/sql, with one SQL for both
-// engines. store/sqlite and store/postgres open and migrate a database, and
-// describe the differences in a Dialect.
+// Package sqlstore implements the store over database/sql, with one SQL for both engines. store/sqlite and
+// store/postgres open and migrate a database, and describe the differences in a Dialect.
 //
-// The SQL is portable because it uses $1 placeholders, times as UTC milliseconds,
-// positions as microseconds, JSON as text, flags as 0 and 1, ON CONFLICT, no
-// now() and no arrays. Every writing transaction first locks its user's row, so
+// The SQL is portable because it uses $1 placeholders, times as UTC milliseconds, positions as microseconds, JSON as
+// text, flags as 0 and 1, ON CONFLICT, no now() and no arrays. Every writing transaction first locks its user's row, so
 // one user's transactions commit in order, and users never wait for each other.
 package sqlstore
 
@@ -66,8 +64,7 @@ func (s *Store) Commits() int64 { return s.commits.Load() }
 // Trips returns the number of round trips of writing transactions.
 func (s *Store) Trips() int64 { return s.trips.Load() }
 
-// Trace passes every statement to f before it runs, for tests. It must be called
-// before the first use of the store.
+// Trace passes every statement to f before it runs, for tests. It must be called before the first use of the store.
 func (s *Store) Trace(f func(query string, args []any)) { s.trace = f }
 
 // prepared returns the arguments of a statement in the form for the database, and traces them.

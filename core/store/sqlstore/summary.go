@@ -145,8 +145,7 @@ func (t *tx) openLoops(p core.PutSummary) {
 	}
 }
 
-// settled reports whether a loop was closed after it was last mentioned, at said. Closing counts
-// as the last mention.
+// settled reports whether a loop was closed after it was last mentioned, at said. Closing counts as the last mention.
 func settled(p core.PutSummary, body string, said time.Time, closed []core.Loop) bool {
 	id, ok := sameLoop(p, body, closed)
 	return ok && slices.ContainsFunc(closed, func(l core.Loop) bool { return l.ID == id && !said.After(l.Mentioned) })

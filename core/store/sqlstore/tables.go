@@ -2,10 +2,9 @@ package sqlstore
 
 import "slices"
 
-// Table describes a table of the schema. All operations on everything that a user has
-// (account deletion, redaction, merges and splits, the search for traces, new keys, the checks
-// of the contract) rely on Tables. A test reads the schema itself, and fails for a table or
-// column that is not named here.
+// Table describes a table of the schema. All operations on everything that a user has (account deletion, redaction,
+// merges and splits, the search for traces, new keys, the checks of the contract) rely on Tables. A test reads the
+// schema itself, and fails for a table or column that is not named here.
 type Table struct {
 	Name string
 	// Owner is the column of the owning user; empty: rows have no owner.
@@ -50,9 +49,8 @@ type Table struct {
 // ForgetRule says what happens to the words of a table when a message is redacted.
 type ForgetRule string
 
-// With ForgetRows, rows with its message_id are deleted; with ForgetWords their words become
-// NULL. With ForgetMade, redact itself finds words made from the message. With ForgetNone, the
-// words do not come from messages.
+// With ForgetRows, rows with its message_id are deleted; with ForgetWords their words become NULL. With ForgetMade,
+// redact itself finds words made from the message. With ForgetNone, the words do not come from messages.
 const (
 	ForgetRows  ForgetRule = "rows"
 	ForgetWords ForgetRule = "words"

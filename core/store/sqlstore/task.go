@@ -101,8 +101,7 @@ func (t *tx) claimTask(f core.FireTask) {
 		ms(due), ms(f.Run.Due), flag(f.Run.State == core.RunFailed))
 }
 
-// instruct stores the instruction of a run like a message of its person, and ensures a turn that
-// answers it.
+// instruct stores the instruction of a run like a message of its person, and ensures a turn that answers it.
 func (t *tx) instruct(f core.FireTask) core.MessageID {
 	a := core.Append{User: t.user, Identity: f.Identity, Thread: t.threadOr(0),
 		Messages: []core.NewMessage{*f.Instruction}, Now: f.Now, RunAt: f.Now}
@@ -223,8 +222,7 @@ func (t *tx) resumeTask(e core.ResumeTask) {
 		t.user, e.Task, ms(e.Due))
 }
 
-// redactTasks deletes the tasks that a message requested or is an instruction of, and redacts
-// their other instructions.
+// redactTasks deletes the tasks that a message requested or is an instruction of, and redacts their other instructions.
 func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) {
 	query, id := ` WHERE k.user_id = $1 AND k.message_id = $2 AND k.message_id > 0`, int64(m.ID)
 	if m.Task != nil {
@@ -238,8 +236,7 @@ func (t *tx) redactTasks(m core.Message, now time.Time, out *core.Noted) {
 	}
 }
 
-// dropTask deletes a task with its runs, and releases the reservations of runs that have not
-// begun.
+// dropTask deletes a task with its runs, and releases the reservations of runs that have not begun.
 func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *core.Noted) {
 	type run struct {
 		message  core.MessageID

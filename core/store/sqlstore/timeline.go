@@ -48,10 +48,9 @@ type shownAt struct {
 // endOfTime is after every place.
 const endOfTime = int64(1) << 62
 
-// displayed returns the query of columns of the first messages of a thread ($1, $2) in the order
-// of display, at most $7, between the places ($3, $4) and ($5, $6), exclusive. order is ASC or
-// DESC. Almost all messages are displayed at their position, which has an index anyway; the
-// index of shown has only the others.
+// displayed returns the query of columns of the first messages of a thread ($1, $2) in the order of display, at most
+// $7, between the places ($3, $4) and ($5, $6), exclusive. order is ASC or DESC. Almost all messages are displayed at
+// their position, which has an index anyway; the index of shown has only the others.
 func displayed(columns, where, order string) string {
 	from := func(condition, place, by string) string {
 		return `SELECT * FROM (SELECT ` + columns + `, shown FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + condition +

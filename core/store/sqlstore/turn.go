@@ -10,8 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// wantTurn ensures that a turn answers the appended messages: the one claimed with them, or
-// that of a job.
+// wantTurn ensures that a turn answers the appended messages: the one claimed with them, or that of a job.
 func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
 	job := turnJob(to.thread, a.RunAt)
 	switch {
@@ -36,8 +35,7 @@ func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) {
 	t.keptLease()
 }
 
-// insertTurn stores a running turn, whose last input has the position last. The lease of a
-// claim is kept in its row.
+// insertTurn stores a running turn, whose last input has the position last. The lease of a claim is kept in its row.
 func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) {
 	t.placed(turn.Thread, last)
 	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
@@ -104,9 +102,8 @@ type pendingMessage struct {
 	refused  bool // by the model's server
 }
 
-// unread is the condition of messages that wait for a turn: those of a person, and results of
-// a client's tools. Results of our own tools are stored with their turn, and imported messages
-// have positions from the start.
+// unread is the condition of messages that wait for a turn: those of a person, and results of a client's tools. Results
+// of our own tools are stored with their turn, and imported messages have positions from the start.
 const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
 // pending returns the longest run of unanswered messages of one identity. What has failed alone
@@ -185,8 +182,7 @@ func (t *tx) postpone(b *core.Budget, now time.Time) *core.Postponed {
 	return t.reserve(b)
 }
 
-// reserve reserves b.Reserve tokens of the day's budget, or else b.Least, and then sets
-// b.Reserve to that.
+// reserve reserves b.Reserve tokens of the day's budget, or else b.Least, and then sets b.Reserve to that.
 func (t *tx) reserve(b *core.Budget) *core.Postponed {
 	if b.TokensPerDay <= 0 {
 		return nil
@@ -244,8 +240,7 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	return turn, put, err
 }
 
-// resume continues a turn whose earlier attempt did not end. If all of its inputs have been
-// redacted, it ends here.
+// resume continues a turn whose earlier attempt did not end. If all of its inputs have been redacted, it ends here.
 func (t *tx) resume(id core.TurnID, l core.Lease) *core.Turn {
 	turn := t.turn(id)
 	if t.left(turn) == 0 {
@@ -301,8 +296,7 @@ func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (
 	return f, found(err)
 }
 
-// spent charges the usage of failed attempts of a turn, and returns how much of the turn's
-// reservation that takes.
+// spent charges the usage of failed attempts of a turn, and returns how much of the turn's reservation that takes.
 func (t *tx) spent(turn *core.Turn) (back int) {
 	if turn.Used == (core.Usage{}) {
 		return 0

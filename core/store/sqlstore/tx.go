@@ -194,8 +194,7 @@ func (t *tx) lockInto() []any {
 	return []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving}
 }
 
-// forUser returns a tx in the same database transaction for another user, whose row is
-// not locked yet.
+// forUser returns a tx in the same database transaction for another user, whose row is not locked yet.
 func (t *tx) forUser(user core.UserID) *tx { return &tx{transaction: t.transaction, user: user} }
 
 // asUser runs f in the same database transaction for another user, whose row it locks.

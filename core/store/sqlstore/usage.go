@@ -104,8 +104,7 @@ func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, wa
 	return got, err
 }
 
-// within returns the part of want that keeps the sum with used between 0 and most; most 0 is no
-// limit.
+// within returns the part of want that keeps the sum with used between 0 and most; most 0 is no limit.
 func within(want, used, most int64) int64 {
 	if want < 0 {
 		return max(want, -used)
@@ -116,8 +115,7 @@ func within(want, used, most int64) int64 {
 	return want
 }
 
-// UsageDays lists usage; see core.UsageStore. The usage of merged users counts for the target
-// user.
+// UsageDays lists usage; see core.UsageStore. The usage of merged users counts for the target user.
 func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
 	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.task_tokens, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
 	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`
@@ -130,8 +128,7 @@ func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through s
 	}), query, args...)
 }
 
-// Grant grants a process tokens of a day; see core.UsageStore. The lock of user 0 serialises
-// all processes.
+// Grant grants a process tokens of a day; see core.UsageStore. The lock of user 0 serialises all processes.
 func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error) {
 	err = s.update(ctx, "grant", 0, func(t *tx) {
 		var others, has, used int

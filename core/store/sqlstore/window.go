@@ -82,8 +82,7 @@ func continues(w core.Window, q core.WindowQuery) bool {
 	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
 }
 
-// fromEpoch reads the messages of an epoch that continues, without those in this process's
-// cache.
+// fromEpoch reads the messages of an epoch that continues, without those in this process's cache.
 func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries int64) error {
 	k := threadOf{turn.User, turn.Thread}
 	var known []core.Message

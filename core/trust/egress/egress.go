@@ -1,10 +1,8 @@
-// Package egress dials every connection that a user or a model can cause, by one policy
-// (docs/security.md).
+// Package egress dials every connection that a user or a model can cause, by one policy (docs/security.md).
 //
-// An address that the operator configured may be reached, host and port. Every other
-// address, redirects included, must be public: the check is on the dialled address, so that
-// DNS rebinding does not help. Connections for a user, see For, count against the user's
-// daily allowance.
+// An address that the operator configured may be reached, host and port. Every other address, redirects included, must
+// be public: the check is on the dialled address, so that DNS rebinding does not help. Connections for a user, see For,
+// count against the user's daily allowance.
 package egress
 
 import (
@@ -39,8 +37,7 @@ type Options struct {
 	AllowHosts   []string
 	AllowPrivate bool
 
-	// PerDay is a user's daily allowance; 0: no limit. With a limit Meter, Day and Now are
-	// required.
+	// PerDay is a user's daily allowance; 0: no limit. With a limit Meter, Day and Now are required.
 	PerDay core.Egress
 	Meter  Meter
 	// Day returns a user's current day.
@@ -68,10 +65,9 @@ func For(ctx context.Context, user core.UserID) context.Context {
 	return context.WithValue(ctx, userKey{}, user)
 }
 
-// Client returns a client that reaches the addresses (URLs) in written, which the operator
-// configured or which are our own, and all others by the policy. It uses the environment's
-// proxy only for written addresses, because a proxy resolves names itself. The client has
-// no timeout of its own and keeps connections for many concurrent calls.
+// Client returns a client that reaches the addresses (URLs) in written, which the operator configured or which are our
+// own, and all others by the policy. It uses the environment's proxy only for written addresses, because a proxy
+// resolves names itself. The client has no timeout of its own and keeps connections for many concurrent calls.
 func (g *Gate) Client(written ...string) *http.Client {
 	if g == nil {
 		g = New(Options{})
