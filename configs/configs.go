@@ -10,10 +10,9 @@ import (
 	"github.com/everthread/everthread/configs/section"
 )
 
-// Config is everything that can be configured. everthread.example.yaml
-// explains each key, which can also be given as EVERTHREAD_… in the environment.
-// Tags hold the default of a field and, for numbers, the range: "1..9", or "1.." without an
-// upper end.
+// Config is everything that can be configured. everthread.example.yaml explains each key, which can also be given as
+// EVERTHREAD_… in the environment. Tags hold the default of a field and, for numbers, the range: "1..9", or "1.."
+// without an upper end.
 type Config struct {
 	DatabaseURL      Secret        `yaml:"database_url"`        // holds a password
 	DatabaseListen   Secret        `yaml:"database_listen_url"` // the same, without a pooler

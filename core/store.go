@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// The ports of the store. Every method is one transaction (or one consistent
-// read), takes or carries the user, and touches that user's rows only. A
-// consumer declares the few methods that it needs; Store is their sum, and the
+// The ports of the store. Every method is one transaction (or one consistent read), takes or carries the user, and
+// touches that user's rows only. A consumer declares the few methods that it needs; Store is their sum, and the
 // conformance suite core/store/storetest checks it.
 
 // InboundStore stores inbound events.

@@ -1,5 +1,4 @@
-// Package terminal is the channel of the person at the keyboard: lines in,
-// text out, streamed.
+// Package terminal is the channel of the person at the keyboard: lines in, text out, streamed.
 //
 // Policy. A terminal stores nothing: event ids are random per process, a line is acknowledged when the next one is
 // read, and printed text has arrived. Control characters in foreign text never reach the screen.

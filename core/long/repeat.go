@@ -35,10 +35,9 @@ const (
 	mostDiff = 0.3  // greatest size of the diff, as a share of the piece
 )
 
-// Repeats returns the pieces of text that repeat one of their candidates, exactly or
-// nearly (similar, mostDiff). Of several candidates the one with the
-// shortest diff counts, then the earliest. A reference of as many tokens as the piece
-// itself does not count.
+// Repeats returns the pieces of text that repeat one of their candidates, exactly or nearly (similar, mostDiff). Of
+// several candidates the one with the shortest diff counts, then the earliest. A reference of as many tokens as the
+// piece itself does not count.
 func (c *Compressor) Repeats(text string, candidates map[int][]Candidate) []Repeat {
 	var out []Repeat
 	for i, p := range split(text) {

@@ -9,9 +9,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Text is plain text with spans over it. Spans obey the contract of core.Span:
-// byte offsets at rune boundaries, sorted by start, outer before inner,
-// properly nested, never empty, and no span inside another of its own kind.
+// Text is plain text with spans over it. Spans obey the contract of core.Span: byte offsets at rune boundaries, sorted
+// by start, outer before inner, properly nested, never empty, and no span inside another of its own kind.
 type Text struct {
 	Text  string
 	Spans []core.Span

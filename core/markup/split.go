@@ -10,13 +10,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Split cuts t into parts of at most max units of length (nil: bytes), which
-// must be additive over concatenation. It cuts at a paragraph, else a line or
-// sentence, else a word, else between graphemes; only a grapheme longer than
-// max is cut between its runes. A span around a cut continues in the next part,
-// so code is closed and reopened with its language. The parts together hold
-// all of the text except white space at the cuts; none is empty or only white
-// space. A max of 0 or less means no limit.
+// Split cuts t into parts of at most max units of length (nil: bytes), which must be additive over concatenation. It
+// cuts at a paragraph, else a line or sentence, else a word, else between graphemes; only a grapheme longer than max is
+// cut between its runes. A span around a cut continues in the next part, so code is closed and reopened with its
+// language. The parts together hold all of the text except white space at the cuts; none is empty or only white space.
+// A max of 0 or less means no limit.
 func Split(t Text, max int, length func(string) int) []Text {
 	if length == nil {
 		length = func(s string) int { return len(s) }

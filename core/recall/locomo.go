@@ -14,9 +14,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Sample is one long conversation of two people and questions about it, as in
-// the data set LoCoMo. The first speaker is taken for the user and the second for
-// the assistant; each session is a day.
+// Sample is one long conversation of two people and questions about it, as in the data set LoCoMo. The first speaker is
+// taken for the user and the second for the assistant; each session is a day.
 type Sample struct {
 	Name      string
 	Names     map[string]core.Role // of the two speakers

@@ -280,10 +280,9 @@ func (d Day) newest(today time.Time) (time.Time, bool) {
 // Yesterday is what Date returns for the day before today, whatever its date is: a zone may have skipped one.
 const Yesterday = "yesterday"
 
-// Date reads a date in any supported language: 2026-11-19, 19/11, 19.11.2025,
-// 19 nov, Thursday 19 November 2026, monday, hier, three days ago. Without a year it is the
-// newest one up to today; a weekday is the last one before today. The result is
-// a label, or Yesterday. today is a label.
+// Date reads a date in any supported language: 2026-11-19, 19/11, 19.11.2025, 19 nov, Thursday 19 November 2026,
+// monday, hier, three days ago. Without a year it is the newest one up to today; a weekday is the last one before
+// today. The result is a label, or Yesterday. today is a label.
 func Date(s, today string) (string, bool) {
 	now, _ := time.Parse(time.DateOnly, today)
 	r := &reader{alone: true}

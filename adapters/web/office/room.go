@@ -1,8 +1,7 @@
-// Package office is the part of the web page where a person manages memory, settings,
-// data, browsers and keys, and the owner the whole gateway. Its pages are long, with
-// sections, confirmations in place (class="sure") and charts. They share
-// templates/parts/office.html and static/office.css, which
-// {{define "head"}}{{template "office"}}{{end}} includes.
+// Package office is the part of the web page where a person manages memory, settings, data, browsers and keys, and the
+// owner the whole gateway. Its pages are long, with sections, confirmations in place (class="sure") and charts. They
+// share templates/parts/office.html and static/office.css, which {{define "head"}}{{template "office"}}{{end}}
+// includes.
 package office
 
 import (

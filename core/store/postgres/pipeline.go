@@ -16,8 +16,7 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-// pipeline runs statements in one round trip on a connection, in order, until
-// one fails.
+// pipeline runs statements in one round trip on a connection, in order, until one fails.
 func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Statement) error {
 	return conn.Raw(func(driver any) error {
 		var b pgx.Batch
