@@ -26,6 +26,7 @@ var (
 
 func (b *bridged) Name() string { return b.bridge.Network }
 
+// Account returns the MXID of the account that carries the network.
 func (b *bridged) Account() string { return b.account.Account() }
 
 func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {

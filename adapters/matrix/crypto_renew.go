@@ -32,6 +32,7 @@ func (d *deviceStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 	return err == nil && s != nil && !d.wanted[key]
 }
 
+// AddSession stores a new session.
 func (d *deviceStore) AddSession(ctx context.Context, key id.SenderKey, s *crypto.OlmSession) error {
 	err := d.SQLCryptoStore.AddSession(ctx, key, s)
 	if err == nil {

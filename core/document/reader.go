@@ -192,6 +192,7 @@ type head struct {
 	buf bytes.Buffer
 }
 
+// Write keeps the first bytes.
 func (h *head) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,6 +200,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String returns it on one line.
 func (h *head) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,6 +42,7 @@ type input struct {
 // reference is a FileRef that models also write as a number.
 type reference string
 
+// UnmarshalJSON reads a string or a number.
 func (r *reference) UnmarshalJSON(data []byte) error {
 	*r = reference(strings.Trim(string(data), `"`))
 	return nil

@@ -78,6 +78,7 @@ type bounded struct {
 	archive *archive
 }
 
+// Read reads within the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.archive.left <= 0 {
 		return 0, &Fault{Problem: core.DocumentBomb}

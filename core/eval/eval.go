@@ -147,11 +147,13 @@ type fakeChannel struct {
 	sent chan string
 }
 
+// Name is the channel's name.
 func (p *fakeChannel) Name() string { return p.name }
 
 // Run receives nothing: the stage calls Receive.
 func (p *fakeChannel) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
 
+// Send keeps a part.
 func (p *fakeChannel) Send(ctx context.Context, _ core.Address, part core.Part) (core.Receipt, error) {
 	select {
 	case p.sent <- part.Text:

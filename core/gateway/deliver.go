@@ -220,13 +220,15 @@ func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time
 	return wait
 }
 
-// reserve keeps a slot of an address's rate for a later delivery to it, for at most a minute after
-// its time: the rate has recovered then without it.
+// reserve keeps a slot of an address's rate for a later delivery to it. Those that nobody uses for a minute, as another
+// process has sent the delivery, are forgotten.
 func (g *Gateway) reserve(to core.Address, slot time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	kept := slices.DeleteFunc(g.reserved[to], func(old time.Time) bool { return slot.Sub(old) > time.Minute })
-	g.reserved[to] = append(kept, slot)
+	kept = append(kept, slot)
+	slices.SortFunc(kept, time.Time.Compare)
+	g.reserved[to] = kept
 }
 
 // sendDelay returns how long a delivery waits for its slot: the first reserved one, else a new one.
@@ -244,12 +246,10 @@ func (g *Gateway) takeReserved(to core.Address) (time.Time, bool) {
 	if len(slots) == 0 {
 		return time.Time{}, false
 	}
-	first := slices.MinFunc(slots, time.Time.Compare)
-	n := slices.Index(slots, first)
-	if g.reserved[to] = slices.Delete(slots, n, n+1); len(slots) == 1 {
+	if g.reserved[to] = slots[1:]; len(slots) == 1 {
 		delete(g.reserved, to)
 	}
-	return first, true
+	return slots[0], true
 }
 
 func (g *Gateway) take(ctx context.Context, key string, perSecond float64, burst int, now time.Time) time.Duration {

@@ -293,6 +293,7 @@ type bounded struct {
 	left int64
 }
 
+// Read reads within the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errLarge

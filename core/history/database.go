@@ -52,6 +52,7 @@ func openDatabase(a *Archive, name string) (*database, error) {
 	return d, nil
 }
 
+// Close closes and removes the copy.
 func (d *database) Close() {
 	if d.DB != nil {
 		_ = d.DB.Close() // it was only read

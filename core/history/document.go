@@ -152,6 +152,7 @@ type piece[T any] struct {
 	odd bool
 }
 
+// UnmarshalJSON reads a piece.
 func (p *piece[T]) UnmarshalJSON(b []byte) error {
 	p.odd = json.Unmarshal(b, &p.v) != nil
 	return nil

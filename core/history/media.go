@@ -182,6 +182,7 @@ type source struct {
 	err error
 }
 
+// Read reads.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -37,6 +37,7 @@ type watched struct {
 	stall time.Duration
 }
 
+// RoundTrip sends a request and watches its answer.
 func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	body := &watchedBody{ctx: ctx, cancel: cancel, stall: w.stall}
@@ -62,6 +63,7 @@ type watchedBody struct {
 	ended  bool
 }
 
+// Read reads and restarts the timer.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {

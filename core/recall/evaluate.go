@@ -302,6 +302,7 @@ func (t Trial) Run(ctx context.Context, samples []Sample) (Report, error) {
 	return Evaluate(ctx, one, samples)
 }
 
+// Begin makes a user for a conversation.
 func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error) {
 	fmt.Fprintf(t.Progress, "conversation %s: %d sessions, %d questions\n", s.Name, len(s.Sessions), len(s.Questions))
 	a := core.Address{Channel: "terminal", Account: "eval", External: fmt.Sprintf("%s-%d", s.Name, t.Now.UnixNano())}
@@ -316,6 +317,7 @@ func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, er
 	return u.ID, Tools(t.Search, names)[0], err
 }
 
+// People searches like a person.
 func (t *trial) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
 	got, err := t.Search.Search(ctx, q)
 	return got.Hits, err

@@ -116,6 +116,7 @@ type wholeNum int64
 
 var errWhole = errors.New("limit, recency_days and ids must be whole numbers")
 
+// UnmarshalJSON reads the number.
 func (w *wholeNum) UnmarshalJSON(b []byte) error {
 	s := strings.TrimPrefix(strings.Trim(string(b), `"`), "#")
 	if s == "null" || s == "" {

@@ -50,6 +50,7 @@ func New(o Options) core.Model {
 	)}
 }
 
+// Stream asks the model.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		stream := m.client.Messages.NewStreaming(ctx, m.params(req))

@@ -21,6 +21,7 @@ type model struct{ tokens core.Tokenizer }
 // New returns the model. It estimates usage with tokens.
 func New(tokens core.Tokenizer) core.Model { return &model{tokens: tokens} }
 
+// Stream answers word by word.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		r := reply(req)

@@ -23,6 +23,7 @@ func New(primary core.Model, rest ...core.Model) core.Model {
 	return &model{models: append([]core.Model{primary}, rest...)}
 }
 
+// Stream asks the models until one answers.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		var failed error

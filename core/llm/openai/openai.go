@@ -67,6 +67,7 @@ func New(o Options) core.Model {
 	return m
 }
 
+// Stream asks the model.
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		resp, err := m.send(ctx, req)

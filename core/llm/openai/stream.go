@@ -53,6 +53,7 @@ type callPart struct {
 // which those of type text count, or as the object that it should encode.
 type flexible string
 
+// UnmarshalJSON reads any of the forms.
 func (f *flexible) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
