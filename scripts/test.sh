@@ -10,6 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root_dir"
 ci=${CI:-false}
 export EVERTHREAD_TEST_ALL=1
+export GOFLAGS=-trimpath # checkouts share their compiled packages
 failures=()
 work=$(mktemp -d)
 skips=$work/skipped flaky=$work/flaky

@@ -220,7 +220,7 @@ func (p *Tab) Comes(expression string) {
 
 func (p *Tab) Within(d time.Duration, expression string) {
 	p.T.Helper()
-	for deadline := time.Now().Add(d); !p.Is(expression); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(d); !p.Is(expression); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.T.Fatalf("the page does not come to %s within %s:\n%s", expression, d, p.Shown())
 		}
