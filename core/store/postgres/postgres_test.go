@@ -44,7 +44,7 @@ func (b beside) DB() *sql.DB { return b.db }
 
 // opened returns a migrated store that is closed with the test.
 func opened(t testing.TB, url string) *postgres.Store {
-	conns := 6
+	conns := 4
 	if _, ok := t.(*testing.B); ok {
 		conns = 0 // the number in use
 	}
