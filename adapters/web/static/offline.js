@@ -173,12 +173,24 @@
   }
 
   // ---- Writing: the composer offers a message, and clears it once it is stored here. ----
-  async function hold(parts) {
-    const x = { user: owner, at: Date.now(), parts };
+  // Storing takes a moment, in which the page may be left: until then its words are also kept in this tab.
+  const nonceOf = (x) => x.parts.find(([name]) => name === "nonce")[1];
+  async function hold(parts, at = Date.now()) {
+    const x = { user: owner, at, parts }, copy = "held:" + nonceOf(x);
+    keep(() => sessionStorage.setItem(copy, JSON.stringify({ ...x, parts: parts.filter(([, v]) => typeof v === "string") })));
     x.n = await put(x); // it is shown as waiting once it is stored
-    if (!x.n) items.push(x);
+    if (x.n) keep(() => sessionStorage.removeItem(copy));
+    else items.push(x);
     await refresh();
     if (!lost && !offline) flush();
+  }
+  // restore stores the messages of a page that was left too early.
+  async function restore() {
+    for (const copy of keep(() => Object.keys(sessionStorage).filter((k) => k.startsWith("held:"))) || []) {
+      const x = keep(() => JSON.parse(sessionStorage.getItem(copy)));
+      if (x?.user === owner && !items.some((y) => nonceOf(y) === nonceOf(x))) await hold(x.parts, x.at);
+      else keep(() => sessionStorage.removeItem(copy));
+    }
   }
   if (write) {
     $("composer").prepend(box);
@@ -223,5 +235,5 @@
       if (items.length && !confirm(box.dataset.leave)) e.preventDefault();
     });
   }
-  refresh().then(() => { if (items.length && !offline) flush(); });
+  refresh().then(restore).then(() => { if (items.length && !offline) flush(); });
 })();
