@@ -88,7 +88,7 @@ start_peers() {
 }
 
 builds() {
-	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench citus' ./... &&
+	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... &&
 		(cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
 }
 
@@ -98,8 +98,8 @@ program() {
 		export EVERTHREAD_TEST_PROGRAM=$work/everthread
 }
 
-# gotest flags... -- packages... runs the tests of the packages; go vet has already run on
-# all of them. Up to three failing tests are rerun alone, three times, because the load of
+# gotest flags... -- packages... runs the tests of the packages; lint runs go vet on all of
+# them. Up to three failing tests are rerun alone, three times, because the load of
 # the others may be the cause. The report names them. A data race or a panic is always a
 # failure.
 gotest() {

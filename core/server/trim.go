@@ -17,19 +17,20 @@ import (
 
 // Criteria for releasing the memory of an idle process.
 const (
-	trimLook = 3 * time.Second // between two checks
-	trimRest = time.Minute     // of idleness, except for the first time: the user may be about to answer
-	trimIdle = 512 << 10       // bytes allocated between two checks: with less it is idle
-	trimWork = 4 << 20         // bytes allocated since the last time that make it worthwhile
+	trimLook = 3 * time.Second  // between two checks
+	trimRest = time.Minute      // of idleness, except for the first time: the user may be about to answer
+	trimEach = 15 * time.Second // between two releases of the program's pages
+	trimIdle = 512 << 10        // bytes allocated between two checks: with less it is idle
+	trimWork = 4 << 20          // bytes allocated since the last time that make it worthwhile
 )
 
-// Trim releases memory when the process has become idle after work: the reserve of the heap, and, at every look, the
+// Trim releases memory when the process has become idle after work: the reserve of the heap, and, every trimEach, the
 // pages of the program that something has needed. The next turn reads its pages again from the page cache, which takes
 // 20 ms, so a short silence is not enough. A garbage collection shrinks stacks, and growing them again reads tables
 // from all over the program: so its pages are released one look later.
 func Trim(ctx context.Context, log *zap.Logger) error {
-	last, trimmed := uint64(0), uint64(0) // bytes allocated
-	idle := time.Duration(0)              // since the last work
+	last, trimmed := uint64(0), uint64(0)    // bytes allocated
+	idle, kept := time.Duration(0), trimEach // since the last work, and since pages were released
 	for rest := trimLook; ; {
 		job.Wait(ctx, trimLook)
 		if ctx.Err() != nil {
@@ -40,13 +41,14 @@ func Trim(ctx context.Context, log *zap.Logger) error {
 			idle = 0
 		}
 		last = total
+		kept += trimLook
 		switch {
 		case idle < rest:
 		case total-trimmed > trimWork:
-			trimmed = total
+			trimmed, kept = total, trimEach
 			debug.FreeOSMemory()
-		default:
-			rest = trimRest
+		case kept >= trimEach:
+			kept, rest = 0, trimRest
 			if err := dropProgram(); err != nil {
 				log.Debug("memory not released", zap.Error(err))
 			}
