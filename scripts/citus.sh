@@ -49,6 +49,9 @@ build() {
 		return 0
 	fi
 	need_packages gcc:gcc make:make flex:flex
+	# The headers of PostgreSQL include those of the libraries that it is built with.
+	printf '#include <%s>\n' zstd.h lz4.h gssapi/gssapi.h openssl/ssl.h | gcc -E - >/dev/null 2>&1 ||
+		need_packages no-headers:libzstd-dev no-headers:liblz4-dev no-headers:libkrb5-dev no-headers:libssl-dev
 	origin=$(EVERTHREAD_POSTGRES=unpack "$root_dir/scripts/postgres.sh" bin)
 	[ -d "$origin/../lib/pgxs" ] ||
 		die "there is no postgresql-server-dev beside $origin, which Citus is compiled against"
@@ -64,7 +67,7 @@ build() {
 		quietly ./configure "PG_CONFIG=$config" --without-libcurl --without-lz4 --without-zstd \
 			"CPPFLAGS=-I$home/server/usr/include/postgresql" "LDFLAGS=-L$(echo "$home"/server/usr/lib/*-linux-*)"
 		quietly make -j2 with_llvm=no 'CFLAGS=-O2 -w' install
-	)
+	) || die "Citus is not compiled"
 	rm -rf "$home/source" "$home/data"
 	echo "$sum" >"$home/built"
 }
