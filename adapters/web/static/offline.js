@@ -49,7 +49,10 @@
     if (!offline) for (const x of all) if (x.user !== owner) await drop(x);
     show();
   }
+  const nonceOf = (x) => x.parts.find(([name]) => name === "nonce")?.[1];
+  const release = (x) => keep(() => sessionStorage.removeItem("held:" + nonceOf(x)));
   async function drop(x) {
+    release(x);
     await rows("readwrite", (s) => s.delete(x.n)).catch(() => {});
     items = items.filter((y) => y !== x && (!y.n || y.n !== x.n));
     news?.postMessage("");
@@ -174,12 +177,11 @@
 
   // ---- Writing: the composer offers a message, and clears it once it is stored here. ----
   // Storing takes a moment, in which the page may be left: until then its words are also kept in this tab.
-  const nonceOf = (x) => x.parts.find(([name]) => name === "nonce")[1];
   async function hold(parts, at = Date.now()) {
-    const x = { user: owner, at, parts }, copy = "held:" + nonceOf(x);
-    keep(() => sessionStorage.setItem(copy, JSON.stringify({ ...x, parts: parts.filter(([, v]) => typeof v === "string") })));
+    const x = { user: owner, at, parts };
+    keep(() => sessionStorage.setItem("held:" + nonceOf(x), JSON.stringify({ ...x, parts: parts.filter(([, v]) => typeof v === "string") })));
     x.n = await put(x); // it is shown as waiting once it is stored
-    if (x.n) keep(() => sessionStorage.removeItem(copy));
+    if (x.n) release(x);
     else items.push(x);
     await refresh();
     if (!lost && !offline) flush();
