@@ -127,7 +127,7 @@ func NewTown(t *testing.T, database string) *Town {
 	w.Env = []string{
 		"EVERTHREAD_DATA_DIR=" + w.Dir, "EVERTHREAD_DATABASE_URL=" + database,
 		secretKey, "EVERTHREAD_ACCESS_POLICY=open",
-		// Each plans its statements anew.
+		// Each plans its statements by itself.
 		"EVERTHREAD_DATABASE_CONNECTIONS=" + cmp.Or(os.Getenv("EVERTHREAD_DATABASE_CONNECTIONS"), "4"),
 		"EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1",
 		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + w.Model +
