@@ -145,7 +145,7 @@ func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func
 func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...func(context.Context) error) error {
 	site := a.site()
 	run := append(more, func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler()) },
-		func(ctx context.Context) error { return server.Trim(ctx, a.Log) })
+		func(ctx context.Context) error { return server.Trim(ctx, a.Log, a.Meter) })
 	if a.page != nil {
 		run = append(run, a.page.Run)
 	}

@@ -6,60 +6,61 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"runtime/metrics"
+	heap "runtime/metrics"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/metrics"
 )
 
 // Criteria for releasing the memory of an idle process.
 const (
-	trimLook = 3 * time.Second  // between two checks
-	trimRest = time.Minute      // of idleness, except for the first time: the user may be about to answer
-	trimEach = 15 * time.Second // between two releases of the program's pages
-	trimIdle = 512 << 10        // bytes allocated between two checks: with less it is idle
-	trimWork = 4 << 20          // bytes allocated since the last time that make it worthwhile
+	trimLook = 5 * time.Second // between two checks
+	trimRest = time.Minute     // of idleness after work: the user may be about to answer
+	trimIdle = 1 << 20         // bytes allocated between two checks: with more it is not idle
+	trimWork = 4 << 20         // bytes allocated since the last time that make it worthwhile
 )
 
-// Trim releases memory when the process has become idle after work: the reserve of the heap, and, every trimEach, the
-// pages of the program that something has needed. The next turn reads its pages again from the page cache, which takes
-// 20 ms, so a short silence is not enough. A garbage collection shrinks stacks, and growing them again reads tables
-// from all over the program: so its pages are released one look later.
-func Trim(ctx context.Context, log *zap.Logger) error {
-	last, trimmed := uint64(0), uint64(0)    // bytes allocated
-	idle, kept := time.Duration(0), trimEach // since the last work, and since pages were released
+// Trim releases memory when the process has become idle after work: first the reserve of the heap, then, at each check,
+// the pages of the program that something has needed. The next turn reads its pages again from the page cache, which
+// takes 20 ms, so a short silence is not enough. What the meter counts is work, and so is a lot of allocation.
+func Trim(ctx context.Context, log *zap.Logger, meter *metrics.Meter) error {
+	last, trimmed := uint64(0), uint64(0) // bytes allocated
+	events := meter.Events()
+	idle := time.Duration(0) // since the last work
 	for rest := trimLook; ; {
 		job.Wait(ctx, trimLook)
 		if ctx.Err() != nil {
 			return nil
 		}
 		total := allocated()
-		if idle += trimLook; total-last >= trimIdle {
-			idle = 0
-		}
-		last = total
-		kept += trimLook
-		switch {
-		case idle < rest:
-		case total-trimmed > trimWork:
-			trimmed, kept = total, trimEach
-			debug.FreeOSMemory()
-		case kept >= trimEach:
-			kept, rest = 0, trimRest
-			if err := dropProgram(); err != nil {
-				log.Debug("memory not released", zap.Error(err))
+		if idle += trimLook; total-last >= trimIdle || meter.Events() != events {
+			if idle = 0; trimmed > 0 {
+				rest = trimRest
 			}
+		}
+		last, events = total, meter.Events()
+		if idle < rest {
+			continue
+		}
+		if total-trimmed > trimWork {
+			debug.FreeOSMemory()
+			last = allocated()
+			trimmed = last
+		}
+		if err := dropProgram(); err != nil {
+			log.Debug("memory not released", zap.Error(err))
 		}
 	}
 }
 
 // allocated returns the bytes that the process has allocated so far.
 func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(s)
+	s := []heap.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	heap.Read(s)
 	return s[0].Value.Uint64()
 }
 

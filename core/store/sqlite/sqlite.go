@@ -151,7 +151,7 @@ const (
 const autocheckpoint = "wal_autocheckpoint(4000)"
 
 // Tend copies the log into the database until ctx ends, so that commits need not, and yields
-// core.TopicWritten to Wakes after writes of any process.
+// core.TopicWritten to Wakes after writes of any process: each changes the file of the log.
 func (s *Store) Tend(ctx context.Context) error {
 	db, err := open(s.path, "deferred", 1)
 	if err != nil {
@@ -160,15 +160,14 @@ func (s *Store) Tend(ctx context.Context) error {
 	defer func() { _ = db.Close() }() // nothing depends on it
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
-	for done, seen := int64(0), int64(0); ; {
+	for done, seen := int64(0), (mark{}); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		var version int64
-		if err := db.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&version); err != nil || version != seen {
-			seen = version
+		if now := written(s.path); now != seen {
+			seen = now
 			s.Tell(core.TopicWritten)
 		}
 		n := s.Commits()
@@ -179,4 +178,16 @@ func (s *Store) Tend(ctx context.Context) error {
 			done = n // otherwise a commit does it, and reports the error
 		}
 	}
+}
+
+// mark identifies a state of the log.
+type mark struct{ at, size int64 }
+
+// written returns the mark of the log of the database at path.
+func written(path string) mark {
+	info, err := os.Stat(path + "-wal")
+	if err != nil { // the last process to close the database removes it
+		return mark{}
+	}
+	return mark{info.ModTime().UnixNano(), info.Size()}
 }
