@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/sqlstore"
@@ -140,11 +142,21 @@ func (p placed) put(ctx context.Context, c *pgx.Conn) error {
 		}
 		args = append(args, p.column, with)
 	}
-	if _, err := c.Exec(ctx, query, args...); err != nil || p.place == local {
+	if err := execRetried(ctx, c, query, args...); err != nil || p.place == local {
 		return err
 	}
-	_, err := c.Exec(ctx, `SELECT truncate_local_data_after_distributing_table($1::text::regclass)`, p.table)
-	return err
+	return execRetried(ctx, c, `SELECT truncate_local_data_after_distributing_table($1::text::regclass)`, p.table)
+}
+
+// execRetried executes a statement, again after a deadlock: another schema may be distributed at the same time.
+func execRetried(ctx context.Context, c *pgx.Conn, query string, args ...any) error {
+	const retries = 5
+	for n := 0; ; n++ {
+		_, err := c.Exec(ctx, query, args...)
+		if e, ok := errors.AsType[*pgconn.PgError](err); n == retries || !ok || e.Code != "40P01" { // a deadlock
+			return err
+		}
+	}
 }
 
 // whereabouts returns the current places of the tables of the schema; nil without Citus.

@@ -61,6 +61,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Trace {
 		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
+	hot := &warm{uses: map[string]int{}}
 	direct := cfg.ConnConfig.Copy()
 	if o.Direct != "" {
 		if direct, err = pgx.ParseConfig(o.Direct); err != nil {
@@ -70,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		// A prepared statement belongs to one connection, a described one to any.
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	} else {
-		cfg.AfterConnect = planOnce
+		cfg.AfterConnect, cfg.AfterRelease = planOnce, hot.released
 	}
 	primary(cfg.ConnConfig)
 	primary(direct)
@@ -87,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Lanes: max(int(cfg.MaxConns)/4, 1), Together: func() bool { return !spread.Load() },
 		Timeout: cmp.Or(o.Patience, 10*time.Second),
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
+		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: hot.pipeline, Copy: copyRows,
 		Verify: verifier{spread}.verify, Unexpected: unexpected,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },

@@ -33,10 +33,22 @@ type head struct {
 
 func (t *tx) head(k string) (head, bool) {
 	var h head
-	t.leasesAsJobs()
+	if keepable(k) {
+		t.leasesAsJobs()
+	}
 	busy := t.find(columns{&h.id, &h.state, &h.ref},
 		`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`, t.user, k)
 	return h, busy
+}
+
+// present returns a statement that sets yes if a query returns a row, of one number.
+func present(yes *bool, query string, args ...any) Statement {
+	return Statement{Query: query, Args: args, Scan: func(r Row) error {
+		var one int
+		err := r.Scan(&one)
+		*yes = err == nil
+		return optional(err)
+	}}
 }
 
 // enqueue adds a job behind those of its key.
@@ -45,12 +57,20 @@ func (t *tx) enqueue(j core.NewJob) { t.enqueueFor(j, nil) }
 // enqueueFor is enqueue with a claim, if that is not nil, of a job that may run now. It returns such
 // a job, of which it notifies nobody.
 func (t *tx) enqueueFor(j core.NewJob, c *core.Claim) *core.Job {
-	if j.Unique && t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
-		WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt), j.Ref) > 0 {
-		t.awaken(j.Queue)
-		return nil
+	if keepable(j.Key) {
+		t.leasesAsJobs()
 	}
-	switch _, busy := t.head(j.Key); {
+	var ask []Statement
+	earlier, busy := false, false
+	if j.Unique {
+		ask = append(ask, present(&earlier, `UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
+			WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting') RETURNING 1`, t.user, j.Key, ms(j.RunAt), j.Ref))
+	}
+	t.ask(append(ask, present(&busy, `SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`,
+		t.user, j.Key))...)
+	switch {
+	case earlier:
+		t.awaken(j.Queue)
 	case busy:
 		t.addJob(j, core.JobWaiting)
 	case c == nil || t.waits(j.Queue):

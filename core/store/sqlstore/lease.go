@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -57,6 +58,11 @@ func (t *tx) enter(first ...Statement) {
 	}
 	t.ask(ask...)
 	t.makeJobs()
+}
+
+// keepable reports whether the job of a key may be a lease in a row: of a turn, or of a delivery.
+func keepable(key string) bool {
+	return strings.HasPrefix(key, "thread:") || strings.HasPrefix(key, "to:")
 }
 
 // leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads jobs.
