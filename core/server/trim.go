@@ -6,14 +6,13 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	heap "runtime/metrics"
+	"runtime/metrics"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/metrics"
 )
 
 // Criteria for releasing the memory of an idle process.
@@ -24,10 +23,13 @@ const (
 	trimWork = 4 << 20         // bytes allocated since the last time that make it worthwhile
 )
 
+// Meter counts the events of the process.
+type Meter interface{ Events() uint64 }
+
 // Trim releases memory when the process has become idle after work: first the reserve of the heap, then, at each check,
 // the pages of the program that something has needed. The next turn reads its pages again from the page cache, which
 // takes 20 ms, so a short silence is not enough. What the meter counts is work, and so is a lot of allocation.
-func Trim(ctx context.Context, log *zap.Logger, meter *metrics.Meter) error {
+func Trim(ctx context.Context, log *zap.Logger, meter Meter) error {
 	last, trimmed := uint64(0), uint64(0) // bytes allocated
 	events := meter.Events()
 	idle := time.Duration(0) // since the last work
@@ -59,8 +61,8 @@ func Trim(ctx context.Context, log *zap.Logger, meter *metrics.Meter) error {
 
 // allocated returns the bytes that the process has allocated so far.
 func allocated() uint64 {
-	s := []heap.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	heap.Read(s)
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 

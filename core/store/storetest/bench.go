@@ -57,7 +57,16 @@ func benchTurn(b *testing.B, open Open, history, others int) {
 // Road takes a message through Append, Commit and FinishPart, and passes each step to the caller's
 // function to run.
 func Road(tb testing.TB, open Open, step func(s Store, name string, run func())) {
-	newBench(tb, open).road(step, func() {}, func() {})
+	newBench(tb, open).road(step, func(*core.Reply) {}, func() {}, func() {})
+}
+
+// Due is Road for a reply that makes a summary due.
+func Due(tb testing.TB, open Open, step func(s Store, name string, run func())) {
+	w := newBench(tb, open)
+	w.road(step, func(r *core.Reply) {
+		c := w.claim()
+		r.Summarize, r.Summary = true, &c
+	}, func() {}, func() {})
 }
 
 // Rush is Road for a user who sends another message before the reply is stored, with the index of a
@@ -72,14 +81,14 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 			tb.Error("there was nothing to index")
 		}
 	}
-	w.road(step, index, func() {
+	w.road(step, func(*core.Reply) {}, index, func() {
 		index()
 		w.say(true, "And this?")
 	})
 }
 
-// road is Road; it calls appended once the message is stored, and committed once the reply is.
-func (b *bench) road(step func(s Store, name string, run func()), appended, committed func()) {
+// road is Road; it calls appended once the message is stored, change with the reply, and committed once that is stored.
+func (b *bench) road(step func(s Store, name string, run func()), change func(*core.Reply), appended, committed func()) {
 	b.user, b.at = b.filled(1000)
 	b.epochFrom(b.turn("first"), "1")
 	b.exchange("second", "2")
@@ -90,6 +99,7 @@ func (b *bench) road(step func(s Store, name string, run func()), appended, comm
 	_, err := b.Window(b.ctx, t, b.ongoing())
 	b.must(err)
 	r, c := b.reply(t, "It is."), b.claim()
+	change(&r)
 	var out core.Committed
 	step(b.Store, "Commit", func() {
 		out, err = b.Commit(b.ctx, r, &c)
