@@ -58,7 +58,8 @@ func use(t *testing.T, db *sql.DB, w *warm) {
 	c := conn(t, db)
 	defer c.Close()
 	for n := range hotFrom {
-		statements := []sqlstore.Statement{{Query: `BEGIN`}, {Query: `SELECT $1::bigint + 1`, Args: []any{n}}, {Query: `COMMIT`}}
+		statements := []sqlstore.Statement{{Query: `BEGIN`}, {Query: `SELECT $1::bigint + 1`, Args: []any{n}},
+			{Query: `COMMIT`}}
 		if n == 0 {
 			statements = append(statements, sqlstore.Statement{Query: `SELECT $1::bigint + 2`, Args: []any{n}})
 		}

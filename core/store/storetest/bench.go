@@ -88,7 +88,8 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 }
 
 // road is Road; it calls appended once the message is stored, change with the reply, and committed once that is stored.
-func (b *bench) road(step func(s Store, name string, run func()), change func(*core.Reply), appended, committed func()) {
+func (b *bench) road(step func(s Store, name string, run func()), change func(*core.Reply),
+	appended, committed func()) {
 	b.user, b.at = b.filled(1000)
 	b.epochFrom(b.turn("first"), "1")
 	b.exchange("second", "2")
