@@ -26,6 +26,7 @@ type warm struct {
 const (
 	hotFrom  = 3 // uses
 	mostHot  = 64
+	mostUses = 1000 // statements whose uses are counted
 	warmTime = 5 * time.Second
 	warmed   = "warmed" // key of the number of statements that a connection has prepared
 )
@@ -41,7 +42,7 @@ func (w *warm) pipeline(ctx context.Context, conn *sql.Conn, statements []sqlsto
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range statements {
-		if len(w.hot) == mostHot {
+		if len(w.hot) == mostHot || len(w.uses) == mostUses {
 			break
 		}
 		if len(s.Args) == 0 { // BEGIN and COMMIT
