@@ -61,7 +61,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Trace {
 		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
-	hot := &warm{uses: map[string]int{}}
+	spread := new(atomic.Bool)
+	hot := &warm{spread: spread, uses: map[string]int{}}
 	direct := cfg.ConnConfig.Copy()
 	if o.Direct != "" {
 		if direct, err = pgx.ParseConfig(o.Direct); err != nil {
@@ -79,7 +80,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	spread := new(atomic.Bool)
 	db := stdlib.OpenDBFromPool(pool)
 	db.SetMaxOpenConns(int(cfg.MaxConns))
 	d := sqlstore.Dialect{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +19,8 @@ import (
 // warm prepares and plans frequent statements on idle connections. A connection otherwise does it at the first use of
 // each, and reads the catalog for the first one on a table: 40 ms for the statements of a turn.
 type warm struct {
+	spread *atomic.Bool // the database is distributed by user: a statement is planned for its arguments
+
 	mu   sync.Mutex
 	uses map[string]int
 	hot  []string // frequent statements, in the order in which they became frequent
@@ -63,7 +66,7 @@ func (w *warm) released(c *pgx.Conn) bool {
 	w.mu.Lock()
 	hot := w.hot[done:]
 	w.mu.Unlock()
-	if len(hot) == 0 {
+	if len(hot) == 0 || w.spread.Load() {
 		return true
 	}
 	data[warmed] = done + len(hot)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"database/sql"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,7 +22,7 @@ func TestAReleasedConnectionPlansWhatIsFrequent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &warm{uses: map[string]int{}}
+	w := &warm{spread: new(atomic.Bool), uses: map[string]int{}}
 	cfg.MaxConns, cfg.AfterConnect, cfg.AfterRelease = 2, planOnce, w.released
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {

@@ -62,7 +62,8 @@ func (t *tx) enter(first ...Statement) {
 
 // keepable reports whether the job of a key may be a lease in a row: of a turn, or of a delivery.
 func keepable(key string) bool {
-	return strings.HasPrefix(key, "thread:") || strings.HasPrefix(key, "to:")
+	_, delivery := core.ParseAddressKey(key)
+	return delivery || strings.HasPrefix(key, "thread:")
 }
 
 // leasesAsJobs converts leases to jobs in a transaction that knows them, before it reads jobs.
