@@ -57,6 +57,7 @@ func TestAway(t *testing.T) {
 		t.Error("enqueue while the server is away: got no error")
 	}
 	p.mend()
+	time.Sleep(1200 * time.Millisecond) // a connection that was idle for a second is checked before its next use
 	if err := enqueue(t.Context(), s, u.ID); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
