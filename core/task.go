@@ -219,8 +219,6 @@ type PlanStore interface {
 	// Fire stores the message of a reminder with its deliveries, and its next due
 	// time. ErrChanged if it is no longer active or no longer due at f.Due.
 	Fire(ctx context.Context, f Fire) (MessageID, error)
-	// DeliveriesOf lists the deliveries of a message.
-	DeliveriesOf(ctx context.Context, user UserID, m MessageID) ([]Delivery, error)
 	// Loops lists open loops, newest mention first, at most limit.
 	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
 	// Undoable returns the change that the effect Undo would revert, by the id of the item, loop or reminder, or

@@ -18,8 +18,8 @@ type Reminders interface {
 	New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error)
 	// Reminders lists active ones, soonest first.
 	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
-	// DeliveriesOf lists the deliveries of a message.
-	DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error)
+	// Sent lists the deliveries of messages.
+	Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error)
 	// Describe returns a cron expression in words.
 	Describe(expression, language string) string
 }
@@ -100,7 +100,7 @@ func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (st
 	if x.Message == 0 {
 		return "", nil
 	}
-	ds, err := c.Reminders.DeliveriesOf(ctx, r.user.ID, x.Message)
+	ds, err := c.Reminders.Sent(ctx, r.user.ID, []core.MessageID{x.Message})
 	if err != nil {
 		return "", err
 	}

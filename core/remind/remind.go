@@ -47,8 +47,8 @@ func (s Settings) orDefault() Settings {
 type Store interface {
 	// Reminders lists active reminders, soonest first.
 	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
-	// DeliveriesOf lists the deliveries of a message.
-	DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error)
+	// Sent lists the deliveries of messages.
+	Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error)
 	// NewID reserves an id for an object of an effect.
 	NewID(ctx context.Context, user core.UserID) (int64, error)
 }

@@ -67,7 +67,7 @@ func (s *shelf) Fire(_ context.Context, f core.Fire) (core.MessageID, error) {
 	return r.Message, nil
 }
 
-func (s *shelf) DeliveriesOf(context.Context, core.UserID, core.MessageID) ([]core.Delivery, error) {
+func (s *shelf) Sent(context.Context, core.UserID, []core.MessageID) ([]core.Delivery, error) {
 	return nil, s.err
 }
 

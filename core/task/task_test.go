@@ -167,7 +167,7 @@ func TestWhatHindersARun(t *testing.T) {
 			if len(h) != 1 || !strings.Contains(h[0].Text, c.said) || h[0].Kind != core.KindNotice {
 				t.Errorf("said %+v", h)
 			}
-			ds, err := f.DeliveriesOf(t.Context(), p.ID, h[0].ID)
+			ds, err := f.Sent(t.Context(), p.ID, []core.MessageID{h[0].ID})
 			f.must(err)
 			if len(ds) != c.sent {
 				t.Errorf("sent %d times, want %d", len(ds), c.sent)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -181,14 +182,29 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// copyOfCheckout copies the files of the repository to a temporary folder.
+// copyOfCheckout copies the files of the repository to a temporary folder: as links to one copy, since
+// commands replace a file of the repository, if at all, and do not write into it.
 func copyOfCheckout(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	copied := exec.Command("bash", "-c",
-		`cd ../.. && git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar --null -T - -cf - | tar -xf - -C "$1"`, "copy", dir)
-	if out, err := copied.CombinedOutput(); err != nil {
+	original, err := checkout()
+	e2etest.Must(t, err)
+	dir := filepath.Join(t.TempDir(), "checkout")
+	if out, err := exec.Command("cp", "-al", original, dir).CombinedOutput(); err != nil {
 		t.Fatalf("copy the checkout: %v\n%s", err, out)
 	}
 	return dir
 }
+
+// checkout copies the files of the repository.
+var checkout = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(e2etest.Program), "checkout")
+	if err != nil {
+		return "", err
+	}
+	copied := exec.Command("bash", "-c",
+		`cd ../.. && git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar --null -T - -cf - | tar -xf - -C "$1"`, "copy", dir)
+	if out, err := copied.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})

@@ -90,6 +90,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: hot.pipeline, Copy: copyRows,
 		Verify: verifier{spread}.verify, Unexpected: unexpected,
+		OneOf:    `= ANY (ARRAY(%s))`,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },
 		Terms:    terms{spread}, Vector: vectors{}, Scrub: []string{`VACUUM`},

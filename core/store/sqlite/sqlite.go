@@ -43,7 +43,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{},
+	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, OneOf: `IN (%s)`, Terms: terms{},
 		Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
 }
 

@@ -34,13 +34,14 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 			t.leasesAsJobs()
 		}
 		t.apply(r.Effects, nil)
-		out.Delivery = t.deliverReply(r, st, out.Messages, c)
+		var direct core.DeliveryID
+		direct, out.Delivery = t.deliverReply(r, st, said, c)
 		out.Summary = t.summaryDue(r, st)
 		t.speakJob(r, out.Messages)
 		if st.parked && !st.blocked {
 			t.unpark(r.Turn.Identity, r.Now)
 		}
-		t.closeTurn(r, st)
+		t.closeTurn(r, st, direct)
 		t.settle(r)
 		if out.Again = t.next(r, st); out.Delivery != nil {
 			next = t.expectPart(out.Delivery.ID, false, true, false)
@@ -150,15 +151,20 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 	return said
 }
 
-// deliverReply stores the deliveries of a reply; the first is claimed if a claim is given and its address is idle.
-func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.Claim) *core.Delivery {
-	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(ids) == 0 {
-		return t.deliverAll(r.Deliveries, ids, c, r.Now)
+// deliverReply stores the deliveries of a reply; the first is claimed if a claim is given and its address is idle. A
+// single one to where the turn came from is direct: it returns its id, which the turn keeps.
+func (t *tx) deliverReply(r core.Reply, st state, said []core.Message,
+	c *core.Claim) (direct core.DeliveryID, claimed *core.Delivery) {
+	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(said) == 0 ||
+		said[len(said)-1].Kind != core.KindChat {
+		return 0, t.deliverAll(r.Deliveries, idsOf(said), c, r.Now)
 	}
 	if st.sending {
 		t.leasesAsJobs()
 	}
-	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued || st.sending}, c, r.Now)
+	direct = core.DeliveryID(t.nextID())
+	return direct, t.deliverTo(direct, said[len(said)-1].ID, true, r.Deliveries[0],
+		recipient{st.blocked, st.queued || st.sending}, c, r.Now)
 }
 
 // moveThread writes a thread after a reply whose last message has the position last, if a reply changes it.
@@ -182,7 +188,7 @@ func told(r core.Reply) int64 {
 	return r.Told
 }
 
-func (t *tx) closeTurn(r core.Reply, st state) {
+func (t *tx) closeTurn(r core.Reply, st state, direct core.DeliveryID) {
 	if r.News != nil && r.State != core.TurnFailed {
 		t.keepNote(r.News, st)
 	}
@@ -191,8 +197,8 @@ func (t *tx) closeTurn(r core.Reply, st state) {
 		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
 	}
 	t.exec(
-		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7, lease_until = 0 WHERE user_id = $1 AND id = $2`,
-		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
+		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7, lease_until = 0, delivery_id = $8
+		WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error, direct)
 	t.endRun(r.Turn, runState(r), r.Cause, r.Now)
 	t.forgetCalls(r.Turn.ID)
 	switch {

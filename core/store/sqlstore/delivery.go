@@ -45,14 +45,14 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 	t.get(columns{&r.blocked, &r.busy}, `SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
 		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity,
 		core.AddressKey(n.To))
-	return t.deliverTo(m, n, r, c, now)
+	return t.deliverTo(core.DeliveryID(t.nextID()), m, false, n, r, c, now)
 }
 
 // deliverTo stores one delivery with its parts and its job; parked and without a job if the
-// recipient is blocked. It returns the delivery if it was claimed.
-func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *core.Claim,
-	now time.Time) *core.Delivery {
-	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To,
+// recipient is blocked. It returns the delivery if it was claimed. direct: the turn of the message has the id.
+func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core.NewDelivery, r recipient,
+	c *core.Claim, now time.Time) *core.Delivery {
+	d := core.Delivery{User: t.user, ID: id, Message: m, To: n.To,
 		Identity: n.Identity, Kind: n.Kind, State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
 	claimed := c != nil && !r.blocked && !r.busy
 	switch {
@@ -73,7 +73,7 @@ func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *cor
 		}
 		d.Parts = append(d.Parts, part)
 	}
-	t.insertDelivery(d, c)
+	t.insertDelivery(d, direct, c)
 	if !claimed {
 		return nil
 	}
@@ -98,12 +98,12 @@ func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) core.NewJ
 }
 
 // insertDelivery stores a delivery. The lease of a claim is kept in its row.
-func (t *tx) insertDelivery(d core.Delivery, c *core.Claim) {
+func (t *tx) insertDelivery(d core.Delivery, direct bool, c *core.Claim) {
 	t.exec(
-		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, worker, lease_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, t.user, d.ID, d.Message, d.Identity,
+		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, worker, lease_until, direct)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, t.user, d.ID, d.Message, d.Identity,
 		d.To.Channel, d.To.Account, d.To.External, string(d.Kind), string(d.State), d.Why, ms(d.CreatedAt), ms(d.Expires),
-		c.Worker, ms(c.Until))
+		c.Worker, ms(c.Until), flag(direct))
 	for _, p := range d.Parts {
 		t.exec(`INSERT INTO delivery_parts (user_id, delivery_id, n, body, state) VALUES ($1, $2, $3, $4, $5)`,
 			t.user, d.ID, p.N, text(p.Part), string(p.State))
@@ -122,6 +122,16 @@ func keyParts(d *core.Delivery) {
 }
 
 const deliveryColumns = `user_id, id, message_id, identity_id, channel, account, external, kind, state, why, error, created_at, expires_at, born`
+
+// deliveriesOf returns the query for deliveries of the user's ($1) messages from $2 to $3: of those that the turns of
+// the messages name, and of the others.
+func (s *Store) deliveriesOf() string {
+	const direct = `SELECT t.delivery_id FROM messages m JOIN turns t ON t.user_id = $1 AND t.id = m.turn_id
+		WHERE m.user_id = $1 AND m.id BETWEEN $2 AND $3`
+	const of = ` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3`
+	return `SELECT ` + deliveryColumns + of + ` AND message_id > 0 AND direct = 0 UNION ALL
+		SELECT ` + deliveryColumns + of + ` AND direct = 1 AND id ` + fmt.Sprintf(s.dialect.OneOf, direct)
+}
 
 func scanDelivery(row scanner) (d core.Delivery, err error) {
 	return d, found(row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account, &d.To.External,

@@ -33,6 +33,8 @@ type Dialect struct {
 	Unexpected func(err error) bool
 	// Copy stores many rows of a table at once, on a connection that holds a transaction; nil: statements are used.
 	Copy func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
+	// OneOf is the condition that a column has one of the few values of a query (%s), each of which is looked up.
+	OneOf string
 	// Snapshot begins a consistent read, where statements are pipelined.
 	Snapshot string
 	// Notify is the statement that notifies other processes of a topic ($1); empty: there are none.

@@ -25,7 +25,7 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) {
 // may show a summary or a loop made from it.
 func (t *tx) redactNotices(since core.MessageID) {
 	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM messages m JOIN deliveries d ON d.user_id = $1 AND d.message_id = m.id
-		WHERE m.user_id = $1 AND m.id > $2 AND m.kind = 'notice' AND m.redacted = 0 AND d.message_id > 0)`
+		WHERE m.user_id = $1 AND m.id > $2 AND m.kind = 'notice' AND m.redacted = 0 AND d.message_id > 0 AND d.direct = 0)`
 	t.execEach([]string{
 		`DELETE FROM delivery_parts` + ours + ` AND state = 'pending'`,
 		`UPDATE delivery_parts SET body = '{"text":""}'` + ours,

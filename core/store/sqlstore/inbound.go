@@ -113,8 +113,8 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 
 // appendNew stores the nth message with its event and its decision, if any.
 func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *core.Turn) core.MessageID {
-	id := t.appendOne(a.Messages[n], a.Events[n], to, turn)
-	t.keep(a.Events[n], how, id, "done", a.Now)
+	id, withDay := t.appendOne(a.Messages[n], a.Events[n], to, turn)
+	t.keep(a.Events[n], how, id, "done", withDay && a.Messages[n].Day.End.After(a.Now), a.Now)
 	d := a.Messages[n].Decides
 	if d == nil {
 		return id
@@ -178,6 +178,7 @@ type route struct {
 	segment  core.SegmentID // of the day label; 0: it is not open yet
 	ends     int64          // when the segment ends
 	marked   bool           // the segment is marked as having messages outside windows
+	raw      bool           // raw payloads are removed with the segment
 	since    int64          // messages of the segment since its summary
 	state    string
 	other    bool // another identity was used after this one
@@ -193,7 +194,7 @@ func readRoute(a core.Append, r *route) Statement {
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = h.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
-			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.since_summary, 0),
+			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.raw, 0), COALESCE(g.since_summary, 0),
 			COALESCE(g.state, ''),
 			EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id <> i.id AND last_used >= i.last_used)
 		FROM identities i JOIN threads h ON h.user_id = $1 AND h.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
@@ -204,7 +205,7 @@ func readRoute(a core.Append, r *route) Statement {
 		Scan: func(row Row) error {
 			*r = route{label: r.label}
 			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, &r.mode}, r.versions.columns()...),
-				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked,
+				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked, &r.raw,
 				&r.since, &r.state, &r.other)})
 			r.identity, r.last = i, r.versions.last
 			if errors.Is(err, core.ErrNotFound) {
@@ -231,17 +232,19 @@ func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.P
 		Reserved: b.Reserve}, nil
 }
 
-// appendOne stores one message, as the next input of turn if that is not nil.
-func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.Turn) core.MessageID {
+// appendOne stores one message, as the next input of turn if that is not nil. It reports whether raw payloads are
+// removed with the message's day.
+func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route,
+	turn *core.Turn) (id core.MessageID, withDay bool) {
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
 	if to.mode == core.ModeContinuous && m.Kind == core.KindChat {
-		p.segment = t.segment(to, m)
+		p.segment, withDay = t.segment(to, m)
 	}
 	if turn != nil {
 		to.last = nextPosition(to.last, turn.StartedAt)
 		p.turn, p.position, turn.Segment = turn.ID, to.last, p.segment
 	}
-	id := t.insert(m, p)
+	id = t.insert(m, p)
 	if turn != nil {
 		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
 		input, err := stored(t.user, id, m, p)
@@ -250,7 +253,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	}
 	t.refer(to.identity.ID, e.NativeID, id)
 	t.fetchJobs(id, e, m)
-	return id
+	return id, withDay
 }
 
 // refer stores the service's id of a message, for replies and edits.
@@ -310,7 +313,7 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 			return
 		}
 		t.inTurn(e)
-		t.keep(e, how, old.ID, "done", now)
+		t.keep(e, how, old.ID, "done", false, now)
 		if old.Redacted || old.Text == m.Text {
 			return
 		}

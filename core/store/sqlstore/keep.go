@@ -135,18 +135,22 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 
 // Sweep removes obsolete rows; see core.Janitor.
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
-	total := int64(0)
+	total, err := s.sweepDays(ctx, raw, now)
+	if err != nil {
+		return int(total), err
+	}
 	var late []core.UserID
-	err := s.writeSharedLong(ctx, "sweep", func(t *transaction) {
+	err = s.writeSharedLong(ctx, "sweep", func(t *transaction) {
 		late = listOf(t, column[core.UserID], `UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
 			WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
 			ms(now))
-		total = int64(len(late))
+		total += int64(len(late))
 		for _, step := range []struct {
 			query  string
 			before int64
 		}{
-			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, ms(raw)},
+			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND with_day = 0 AND received_at < $1`,
+				ms(raw)},
 			{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE expires_at > 0 AND expires_at <= $1)`,
 				ms(now)},
 			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`, ms(now)},
@@ -163,6 +167,38 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 		s.changes.publish(slices.DeleteFunc(late, func(u core.UserID) bool { return u == 0 })...)
 	}
 	return int(total), err
+}
+
+const (
+	sweptDays = 500            // in a transaction
+	dayOfRaw  = 24 * time.Hour // a day's payloads are removed when the first of them are due
+	skew      = time.Hour      // a process whose clock is slow still stores messages in a day that has ended
+)
+
+// sweepDays removes the raw payloads of the messages of days that have ended and that began before raw, and returns
+// their number.
+func (s *Store) sweepDays(ctx context.Context, raw, now time.Time) (total int64, err error) {
+	ended := raw.Add(dayOfRaw)
+	if latest := now.Add(-skew); latest.Before(ended) {
+		ended = latest
+	}
+	type dayOf struct {
+		user core.UserID
+		id   core.SegmentID
+	}
+	for more := true; more && err == nil; {
+		err = s.writeSharedLong(ctx, "sweep days", func(t *transaction) {
+			days := listOf(t, fields(func(d *dayOf) []any { return []any{&d.user, &d.id} }),
+				`SELECT user_id, id FROM segments WHERE raw = 1 AND ends_at < $1 ORDER BY ends_at LIMIT $2`, ms(ended), sweptDays)
+			for _, d := range days {
+				total += t.count(`UPDATE events SET payload = NULL WHERE user_id = $1 AND payload IS NOT NULL AND with_day = 1
+					AND message_id IN (SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0)`, d.user, d.id)
+				t.exec(`UPDATE segments SET raw = 0 WHERE user_id = $1 AND id = $2`, d.user, d.id)
+			}
+			more = len(days) == sweptDays
+		})
+	}
+	return total, err
 }
 
 // speakJob enqueues the job that speaks the answer of a turn, if requested.

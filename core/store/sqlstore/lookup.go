@@ -95,22 +95,23 @@ func (t *tx) admit(e core.Inbound, state string) (how admission) {
 	return how
 }
 
-// keep stores an admitted event, with its message or 0.
-func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, now time.Time) {
+// keep stores an admitted event, with its message or 0. withDay: its payload is removed with the day of the message.
+func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, withDay bool, now time.Time) {
 	a := e.Address
 	if how == eventReleased {
 		t.get(columns{&a.External, asTime(&now)}, `DELETE FROM events WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3
 			RETURNING external, received_at`, a.Channel, a.Account, e.EventID)
 	}
-	t.exec(`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now), nullable(e.Raw))
+	t.exec(`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload, with_day)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now),
+		nullable(e.Raw), flag(withDay))
 }
 
 // takeIn admits and stores an event, and reports whether it is new.
 func (t *tx) takeIn(e core.Inbound, m core.MessageID, state string, now time.Time) bool {
 	how := t.admit(e, state)
 	if how != eventKnown {
-		t.keep(e, how, m, state, now)
+		t.keep(e, how, m, state, false, now)
 	}
 	return how != eventKnown
 }

@@ -142,7 +142,7 @@ func (t *tx) fresh(n core.Note) bool {
 			return false
 		}
 		t.inTurn(*n.Event)
-		t.keep(*n.Event, how, message, "done", n.Now)
+		t.keep(*n.Event, how, message, "done", false, n.Now)
 	}
 	if repeated || n.Once == "" {
 		return !repeated

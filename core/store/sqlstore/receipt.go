@@ -47,11 +47,14 @@ func (t *tx) statusPart(identity core.IdentityID, e core.Inbound) (*core.Deliver
 		}
 		return nil, nil // of an earlier attempt
 	}
-	ids := listOf(t, column[core.DeliveryID],
-		`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = $1 AND d.message_id = r.message_id AND d.message_id > 0
-		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
-	for _, id := range ids {
-		d := t.delivery(id)
+	var message core.MessageID
+	t.find(&message, `SELECT message_id FROM refs WHERE user_id = $1 AND identity_id = $2 AND native_id = $3`, t.user,
+		identity, e.Target)
+	for _, d := range listOf(t, scanDelivery, t.s.deliveriesOf(), t.user, message, message) {
+		if d.Identity != identity {
+			continue
+		}
+		t.fail(loadParts(t, &d))
 		if n := slices.IndexFunc(d.Parts, func(p core.DeliveryPart) bool { return p.NativeID == e.Target }); n >= 0 {
 			return &d, &d.Parts[n]
 		}

@@ -177,7 +177,7 @@ func (t *tx) redactSummaries(m core.Message) {
 		return
 	}
 	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = $1 AND m.id = d.message_id
-		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post' AND d.message_id > 0)`
+		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post' AND d.message_id > 0 AND d.direct = 0)`
 	t.execEach([]string{
 		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
 		`UPDATE segments SET hidden = 1, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
@@ -293,12 +293,10 @@ func (t *tx) redactLoops(m core.Message) {
 
 // redactDeliveries empties the parts of the message's own deliveries, and removes pending ones.
 func (t *tx) redactDeliveries(m core.Message) {
-	ids := listOf(t, column[core.DeliveryID],
-		`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
-	for _, id := range ids {
+	for _, d := range listOf(t, scanDelivery, t.s.deliveriesOf(), t.user, m.ID, m.ID) {
 		t.execEach([]string{
 			`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
-			`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`}, t.user, id)
+			`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`}, t.user, d.ID)
 	}
 }
 

@@ -38,12 +38,6 @@ func (s *Store) DueReminders(ctx context.Context, now time.Time, limit int) ([]c
 		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.moving IN (1, 2)) ORDER BY due_at LIMIT $2`, ms(now), limit)
 }
 
-// DeliveriesOf lists the deliveries of a message.
-func (s *Store) DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error) {
-	return list(s.one(ctx), scanDelivery, `SELECT `+deliveryColumns+
-		` FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0 ORDER BY id`, user, m)
-}
-
 // Fire stores one occurrence of a reminder; see core.PlanStore.
 func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 	var id core.MessageID

@@ -16,20 +16,21 @@ func scanSegment(row scanner) (g core.Segment, err error) {
 }
 
 // segment returns the segment of a message's day in the route's thread, and opens it if need be. It counts the message;
-// a final segment becomes stale. If the user's zone has changed, the segment ends with the day of the new zone.
-func (t *tx) segment(to *route, m core.NewMessage) core.SegmentID {
-	id, ends, marked, d := to.segment, to.ends, to.marked, m.Day
-	if (d.Label != to.label || id == 0) && !t.find(columns{&id, &ends, &marked},
-		`SELECT id, ends_at, unwindowed FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, to.thread,
+// a final segment becomes stale. If the user's zone has changed, the segment ends with the day of the new zone. It
+// reports whether raw payloads are removed with the segment.
+func (t *tx) segment(to *route, m core.NewMessage) (id core.SegmentID, raw bool) {
+	id, ends, marked, raw, d := to.segment, to.ends, to.marked, to.raw, m.Day
+	if (d.Label != to.label || id == 0) && !t.find(columns{&id, &ends, &marked, &raw},
+		`SELECT id, ends_at, unwindowed, raw FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, to.thread,
 		d.Label) {
-		return t.openSegment(to.thread, d, counts(m))
+		return t.openSegment(to.thread, d, counts(m)), true
 	}
 	if ends != ms(d.End) {
 		t.exec(`UPDATE segments SET ends_at = $3, finalize_at = $4, post_at = $5 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(d.End), ms(d.Finalize), ms(d.Post))
 	}
 	t.counted(id, counts(m), marked)
-	return id
+	return id, raw
 }
 
 // counts returns 1 for a person's message, and 0 for a tool result, which is no conversation.
@@ -42,8 +43,8 @@ func counts(m core.NewMessage) int {
 
 func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) core.SegmentID {
 	id := core.SegmentID(t.nextID())
-	t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`, t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
+	t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary, raw)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11, 1)`, t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 	return id
 }
 

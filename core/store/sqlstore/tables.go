@@ -142,7 +142,7 @@ func tablesOfConversation() []Table {
 			Plain: []string{"state", "sources"}, Merge: MergeCopied}),
 		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
-			Loose: []string{"identity_id", "segment_id", "epoch_id", "task_id"},
+			Loose: []string{"identity_id", "segment_id", "epoch_id", "task_id", "delivery_id"},
 			Plain: []string{"state", "inputs", "day", "worker"}, Merge: MergeCopied}),
 		owned(Table{Name: "answers", Key: "message_id, turn_id", Page: 500, Split: cameWith, Row: "message_id",
 			Refs:  refs("message_id", "messages", "first_message", "messages", "last_message", "messages", "turn_id", "turns"),

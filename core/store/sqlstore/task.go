@@ -111,7 +111,7 @@ func (t *tx) instruct(f core.FireTask) core.MessageID {
 		t.fail(core.ErrNotFound)
 		return 0
 	}
-	id := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
+	id, _ := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
 	t.wantTurn(a, to, core.Appended{})
 	return id
 }

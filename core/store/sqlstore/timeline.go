@@ -143,8 +143,7 @@ func threadThere(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, e
 // Sent lists the deliveries of messages, oldest first; see core.TimelineStore.
 func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error) {
 	var out []core.Delivery
-	err := s.readRanges(ctx, "list deliveries", `SELECT `+deliveryColumns+
-		` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id > 0`, user, ids,
+	err := s.readRanges(ctx, "list deliveries", s.deliveriesOf(), user, ids,
 		func(row Row) error {
 			d, err := scanDelivery(row)
 			out = append(out, d)

@@ -54,15 +54,20 @@ func benchTurn(b *testing.B, open Open, history, others int) {
 	b.ReportMetric(float64(w.Commits()-before)/float64(turns), "commits/turn")
 }
 
-// Road takes a message through Append, Commit and FinishPart, and passes each step to the caller's
-// function to run.
+// Road takes some messages through Append, Commit and FinishPart, and passes each step to the
+// caller's function to run.
 func Road(tb testing.TB, open Open, step func(s Store, name string, run func())) {
-	newBench(tb, open).road(step, func(*core.Reply) {}, func() {}, func() {})
+	b := newBench(tb, open)
+	b.begin()
+	for range 5 {
+		b.road(step, func(*core.Reply) {}, func() {}, func() {})
+	}
 }
 
 // Due is Road for a reply that makes a summary due.
 func Due(tb testing.TB, open Open, step func(s Store, name string, run func())) {
 	w := newBench(tb, open)
+	w.begin()
 	w.road(step, func(r *core.Reply) {
 		c := w.claim()
 		r.Summarize, r.Summary = true, &c
@@ -74,6 +79,7 @@ func Due(tb testing.TB, open Open, step func(s Store, name string, run func())) 
 func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name string, run func())) {
 	w := newBench(tb, open)
 	w.Analyze(a)
+	w.begin()
 	index := func() {
 		n, err := w.Index(w.ctx, 100, core.Share{})
 		w.must(err)
@@ -87,12 +93,17 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 	})
 }
 
-// road is Road; it calls appended once the message is stored, change with the reply, and committed once that is stored.
-func (b *bench) road(step func(s Store, name string, run func()), change func(*core.Reply),
-	appended, committed func()) {
+// begin prepares the road: a user with 1,000 messages and an epoch.
+func (b *bench) begin() {
 	b.user, b.at = b.filled(1000)
 	b.epochFrom(b.turn("first"), "1")
 	b.exchange("second", "2")
+}
+
+// road is a turn of Road; it calls appended once the message is stored, change with the reply, and committed once that
+// is stored.
+func (b *bench) road(step func(s Store, name string, run func()), change func(*core.Reply),
+	appended, committed func()) {
 	b.now = b.now.Add(time.Second)
 	var t *core.Turn
 	step(b.Store, "Append", func() { t = b.turn("Is this on the road?") })

@@ -118,6 +118,11 @@ func userInvariants() map[string]string {
 			UNION ALL SELECT * FROM (SELECT kind, hash, user_id, id FROM tokens EXCEPT SELECT * FROM (` + opened + `) o) y`,
 		"an event is known to be its user's": `SELECT * FROM (SELECT channel, account, event_id, user_id FROM events EXCEPT SELECT channel, account, event_id, user_id FROM event_ids) x
 			UNION ALL SELECT * FROM (SELECT channel, account, event_id, user_id FROM event_ids EXCEPT SELECT channel, account, event_id, user_id FROM events) y`,
+		"a raw payload is removed in time": `SELECT user_id, message_id FROM events e WHERE payload IS NOT NULL AND with_day = 1
+			AND NOT EXISTS (SELECT 1 FROM messages m JOIN segments g ON g.user_id = m.user_id AND g.id = m.segment_id AND g.raw = 1
+				WHERE m.user_id = e.user_id AND m.id = e.message_id)`,
+		"a direct delivery is its turn's": `SELECT user_id, id FROM deliveries d WHERE direct = 1 AND NOT EXISTS (SELECT 1 FROM messages m
+			JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id AND t.delivery_id = d.id WHERE m.user_id = d.user_id AND m.id = d.message_id)`,
 		"sessions are known by their ids": `SELECT id FROM sessions GROUP BY id HAVING COUNT(*) > 1`,
 		"API keys are known by their ids": `SELECT id FROM api_keys GROUP BY id HAVING COUNT(*) > 1`,
 	}

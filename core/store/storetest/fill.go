@@ -56,11 +56,11 @@ func fill(t testing.TB, db *sql.DB, first, last, n int, until time.Time) {
 		`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, covered) ` + fillRange(first, last, n) +
 			` SELECT u.i, k.i, 1, {segments} + 1 + (k.i - 1) / {day}, {turns} + (k.i + 1) / 2, {identity}, 'filler', CASE WHEN k.i % 2 = 1 THEN 'user' ELSE 'assistant' END, 'chat',
 			'This is message number ' || k.i || ' of a long conversation, and it says something.', 15, '{}', ({from} + k.i * 60000) * 1000, ({from} + k.i * 60000) * 1000, {from} + k.i * 60000, 0, 1 FROM u CROSS JOIN k`,
-		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, started_at, ended_at) ` +
+		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, started_at, ended_at, delivery_id) ` +
 			fillRange(first, last, n/2) +
-			` SELECT u.i, {turns} + k.i, 1, {identity}, {segments} + 1 + (2 * k.i - 2) / {day}, 'done', '[]', {from} + k.i * 120000, 0 FROM u CROSS JOIN k`,
-		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at) ` + fillRange(first, last, n/2) +
-			` SELECT u.i, {sent} + k.i, 2 * k.i, {identity}, 'filler', '1', 'f' || u.i, 'reply', 'sent', '', {from} + k.i * 120000, 0 FROM u CROSS JOIN k`,
+			` SELECT u.i, {turns} + k.i, 1, {identity}, {segments} + 1 + (2 * k.i - 2) / {day}, 'done', '[]', {from} + k.i * 120000, 0, ({sent} + k.i) * (k.i % 2) FROM u CROSS JOIN k`,
+		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, direct) ` + fillRange(first, last, n/2) +
+			` SELECT u.i, {sent} + k.i, 2 * k.i, {identity}, 'filler', '1', 'f' || u.i, 'reply', 'sent', '', {from} + k.i * 120000, 0, k.i % 2 FROM u CROSS JOIN k`,
 		`INSERT INTO delivery_parts (user_id, delivery_id, n, body, state) ` + fillRange(first, last, n/2) +
 			` SELECT u.i, {sent} + k.i, 0, '{}', 'sent' FROM u CROSS JOIN k`,
 		`INSERT INTO refs (user_id, identity_id, native_id, message_id) ` + fillRange(first, last, n) +

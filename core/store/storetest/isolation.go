@@ -211,7 +211,7 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	counted("tasks", len(ks), err)
 	runs, err := b.Runs(b.ctx, me, x.task.ID, 10)
 	counted("runs", len(runs), err)
-	ds, err := b.DeliveriesOf(b.ctx, me, x.delivery.Message)
+	ds, err := b.Sent(b.ctx, me, []core.MessageID{x.delivery.Message})
 	counted("deliveries of a message", len(ds), err)
 	traces, err := b.Traces(b.ctx, me, "secret")
 	if b.must(err); len(traces) > 0 && traces[0].ID != 0 {

@@ -51,7 +51,7 @@ func testFire(b *bench) {
 	equal(b, "state", done.State, core.ReminderDone)
 	equal(b, "message", done.Message, id)
 	b.sent(b.takeDelivery())
-	ds := valueOf(b.DeliveriesOf(b.ctx, b.user.ID, id))
+	ds := valueOf(b.Sent(b.ctx, b.user.ID, []core.MessageID{id}))
 	if len(ds) != 1 || ds[0].State != core.DeliverySent {
 		b.t.Errorf("got %+v, want one sent", ds)
 	}

@@ -194,6 +194,7 @@ func everybodys() map[string]string {
 		`DELETE FROM once WHERE at`:                           swept,
 		`DELETE FROM audit WHERE at`:                          swept,
 		`UPDATE events SET payload = NULL, state = 'done'`:    swept,
+		`FROM segments WHERE raw = 1 AND ends_at`:             swept,
 		`UPDATE jobs SET lease_until = 0 WHERE state`:         started,
 		`SELECT COUNT(*) FROM users WHERE role = 'owner'`:     started,
 		`FROM agent_keys ORDER BY user_id`:                    started,
