@@ -43,8 +43,8 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, OneOf: `IN (%s)`, Terms: terms{},
-		Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
+	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, OneOf: `IN (%s)`,
+		Terms: terms{}, Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
 }
 
 // private creates the database file if need be, and ensures that nobody else can read it, whatever
