@@ -152,7 +152,7 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 }
 
 // deliverReply stores the deliveries of a reply; the first is claimed if a claim is given and its address is idle. A
-// single one to where the turn came from is direct: it returns its id, which the turn keeps.
+// single one to the sender is direct: its id is returned, and kept by the turn.
 func (t *tx) deliverReply(r core.Reply, st state, said []core.Message,
 	c *core.Claim) (direct core.DeliveryID, claimed *core.Delivery) {
 	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(said) == 0 ||

@@ -49,7 +49,8 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 }
 
 // deliverTo stores one delivery with its parts and its job; parked and without a job if the
-// recipient is blocked. It returns the delivery if it was claimed. direct: the turn of the message has the id.
+// recipient is blocked. It returns the delivery if it was claimed. direct: the turn of the message has the
+// delivery's id.
 func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core.NewDelivery, r recipient,
 	c *core.Claim, now time.Time) *core.Delivery {
 	d := core.Delivery{User: t.user, ID: id, Message: m, To: n.To,
