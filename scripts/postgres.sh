@@ -16,12 +16,14 @@
 #
 # EVERTHREAD_POSTGRES_FSYNC=off starts it without fsync, for tests: they kill processes, not
 # the machine, and would time out on a slow disk. Benchmarks keep fsync on.
+# EVERTHREAD_POSTGRES_AT is the folder of the data and the socket instead of the cache folder.
 # EVERTHREAD_CACHE moves the cache folder; EVERTHREAD_POSTGRES=docker|local|unpack chooses
 # the source.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 home=$cache/postgres
+at=${EVERTHREAD_POSTGRES_AT:-$home}
 container=everthread-test-postgres
 image=pgvector/pgvector:pg17
 
@@ -174,18 +176,18 @@ free_port() {
 }
 
 init_data() {
-	[ -f "$home/data/PG_VERSION" ] && return 0
-	rm -rf "$home/data" "$home/socket"
-	install -d -o "$(owner)" -m 700 "$home/data"
-	install -d -o "$(owner)" -m 700 "$home/socket"
-	[ -s "$home/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/password")
-	chown "$(owner)" "$home/password"
-	log "making a database in $home/data"
-	quietly as_owner "$bin/initdb" -D "$home/data" -U everthread -E UTF8 --locale=C.UTF-8 \
-		-A scram-sha-256 --pwfile="$home/password" --no-sync
-	cat >>"$home/data/postgresql.conf" <<-CONF
+	[ -f "$at/data/PG_VERSION" ] && return 0
+	rm -rf "$at/data" "$at/socket"
+	install -d -o "$(owner)" -m 700 "$at/data"
+	install -d -o "$(owner)" -m 700 "$at/socket"
+	[ -s "$at/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$at/password")
+	chown "$(owner)" "$at/password"
+	log "making a database in $at/data"
+	quietly as_owner "$bin/initdb" -D "$at/data" -U everthread -E UTF8 --locale=C.UTF-8 \
+		-A scram-sha-256 --pwfile="$at/password" --no-sync
+	cat >>"$at/data/postgresql.conf" <<-CONF
 		listen_addresses = '127.0.0.1'
-		unix_socket_directories = '$home/socket'
+		unix_socket_directories = '$at/socket'
 		max_connections = 300
 		shared_buffers = 256MB
 		synchronous_commit = on
@@ -195,7 +197,7 @@ init_data() {
 	CONF
 }
 
-server_runs() { [ -s "$home/port" ] && [ -f "$home/data/postmaster.pid" ] && as_owner "$bin/pg_ctl" -D "$home/data" status >/dev/null 2>&1; }
+server_runs() { [ -s "$at/port" ] && [ -f "$at/data/postmaster.pid" ] && as_owner "$bin/pg_ctl" -D "$at/data" status >/dev/null 2>&1; }
 
 start_server() {
 	find_server
@@ -204,23 +206,23 @@ start_server() {
 	local port try
 	for try in 1 2 3 4 5; do
 		# The same port as last time keeps test results cached.
-		port=$([ "$try" = 1 ] && cat "$home/port" 2>/dev/null || free_port)
+		port=$([ "$try" = 1 ] && cat "$at/port" 2>/dev/null || free_port)
 		# The server must not inherit the lock: descriptor 9 is closed for it.
-		if as_owner "$bin/pg_ctl" -D "$home/data" -w -t 60 -l "$home/data/server.log" \
+		if as_owner "$bin/pg_ctl" -D "$at/data" -w -t 60 -l "$at/data/server.log" \
 			-o "-p $port -c fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}" start >/dev/null 2>&1 9>&-; then
-			echo "$port" >"$home/port"
+			echo "$port" >"$at/port"
 			log "PostgreSQL listens on 127.0.0.1:$port"
 			prepare_database
 			return 0
 		fi
 	done
-	tail -5 "$home/data/server.log" >&2 || true
-	die "PostgreSQL does not start, see $home/data/server.log"
+	tail -5 "$at/data/server.log" >&2 || true
+	die "PostgreSQL does not start, see $at/data/server.log"
 }
 
 prepare_database() {
 	local psql=("$bin/psql" -X -q -v ON_ERROR_STOP=1)
-	PGPASSWORD=$(cat "$home/password") PGHOST=$home/socket PGPORT=$(cat "$home/port") PGUSER=everthread
+	PGPASSWORD=$(cat "$at/password") PGHOST=$at/socket PGPORT=$(cat "$at/port") PGUSER=everthread
 	export PGPASSWORD PGHOST PGPORT PGUSER
 	"${psql[@]}" -d postgres -Atc "select 1 from pg_database where datname = 'everthread'" | grep -q 1 ||
 		"${psql[@]}" -d postgres -c 'create database everthread'
@@ -229,7 +231,7 @@ prepare_database() {
 
 extensions='create extension if not exists vector; create extension if not exists btree_gin'
 
-print_dsn() { echo "postgres://everthread:$(cat "$home/password")@127.0.0.1:$1/everthread?sslmode=disable"; }
+print_dsn() { echo "postgres://everthread:$(cat "$at/password")@127.0.0.1:$1/everthread?sslmode=disable"; }
 
 # --- a container ----------------------------------------------------------
 
@@ -238,8 +240,8 @@ container_port() { docker port "$container" 5432/tcp 2>/dev/null | sed -n 's/^12
 start_container() {
 	[ -n "$(container_port)" ] && return 0
 	docker rm -f "$container" >/dev/null 2>&1 || true
-	[ -s "$home/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/password")
-	POSTGRES_PASSWORD=$(cat "$home/password") quietly docker run -d --name "$container" -e POSTGRES_PASSWORD \
+	[ -s "$at/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$at/password")
+	POSTGRES_PASSWORD=$(cat "$at/password") quietly docker run -d --name "$container" -e POSTGRES_PASSWORD \
 		-e POSTGRES_USER=everthread -e POSTGRES_DB=everthread -p 127.0.0.1::5432 "$image" -c max_connections=300 -c "fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}"
 	local try
 	for try in $(seq 60); do
@@ -269,7 +271,7 @@ start() {
 		print_dsn "$(container_port)"
 	else
 		start_server
-		print_dsn "$(cat "$home/port")"
+		print_dsn "$(cat "$at/port")"
 	fi
 }
 
@@ -279,9 +281,9 @@ running() {
 		[ -n "$(container_port)" ] && print_dsn "$(container_port)"
 		return
 	fi
-	[ -f "$home/port" ] || return 1
+	[ -f "$at/port" ] || return 1
 	find_server
-	server_runs && print_dsn "$(cat "$home/port")"
+	server_runs && print_dsn "$(cat "$at/port")"
 }
 
 stop() {
@@ -291,7 +293,7 @@ stop() {
 		return
 	fi
 	find_server
-	quietly as_owner "$bin/pg_ctl" -D "$home/data" -m fast -w stop
+	quietly as_owner "$bin/pg_ctl" -D "$at/data" -m fast -w stop
 	log "PostgreSQL stopped"
 }
 
@@ -302,7 +304,7 @@ main() {
 		esac
 		return 0
 	fi
-	mkdir -p "$home"
+	mkdir -p "$home" "$at"
 	exec 9>"$home/lock"
 	flock 9
 	case "${1:-}" in
@@ -311,7 +313,7 @@ main() {
 	dsn) running || die "PostgreSQL does not run: scripts/postgres.sh start" ;;
 	status) running >/dev/null ;;
 	stop) stop ;;
-	clean) stop && rm -rf "$home/data" ;;
+	clean) stop && rm -rf "$at/data" ;;
 	*)
 		echo "usage: scripts/postgres.sh start|dsn|bin|status|stop|clean" >&2
 		exit 2

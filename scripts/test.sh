@@ -11,14 +11,22 @@ cd "$root_dir"
 ci=${CI:-false}
 export EVERTHREAD_TEST_ALL=1
 export GOFLAGS=-trimpath # checkouts share their compiled packages
-failures=()
+failures=() ends=stop
+# Tests create and remove many small files: in memory that takes a quarter less processor
+# time. The folder is always the same, or no test result would be cached.
+if [ "$(df --output=avail -BG /dev/shm 2>/dev/null | grep -o '[0-9]*')" -ge 8 ] 2>/dev/null; then
+	export TMPDIR=/dev/shm/everthread-$(id -u)
+	export EVERTHREAD_POSTGRES_AT=$TMPDIR/postgres
+	ends=clean
+	mkdir -p "$TMPDIR"
+fi
 work=$(mktemp -d)
 skips=$work/skipped flaky=$work/flaky
 touch "$skips" "$flaky"
 started_postgres=
 
 cleanup() {
-	[ -z "$started_postgres" ] || scripts/postgres.sh stop || true
+	[ -z "$started_postgres" ] || scripts/postgres.sh "$ends" || true
 	rm -rf "$work"
 }
 trap cleanup EXIT
