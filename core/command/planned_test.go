@@ -114,7 +114,7 @@ type told struct {
 	deliveries []core.Delivery
 }
 
-func (r told) DeliveriesOf(context.Context, core.UserID, core.MessageID) ([]core.Delivery, error) {
+func (r told) Sent(context.Context, core.UserID, []core.MessageID) ([]core.Delivery, error) {
 	return r.deliveries, nil
 }
 
