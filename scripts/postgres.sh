@@ -16,14 +16,14 @@
 #
 # EVERTHREAD_POSTGRES_FSYNC=off starts it without fsync, for tests: they kill processes, not
 # the machine, and would time out on a slow disk. Benchmarks keep fsync on.
-# EVERTHREAD_POSTGRES_AT is the folder of the data and the socket instead of the cache folder.
+# EVERTHREAD_TEST_POSTGRES_AT is the folder of the data and the socket instead of the cache folder.
 # EVERTHREAD_CACHE moves the cache folder; EVERTHREAD_POSTGRES=docker|local|unpack chooses
 # the source.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 home=$cache/postgres
-at=${EVERTHREAD_POSTGRES_AT:-$home}
+at=${EVERTHREAD_TEST_POSTGRES_AT:-$home}
 container=everthread-test-postgres
 image=pgvector/pgvector:pg17
 

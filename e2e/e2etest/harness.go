@@ -50,7 +50,7 @@ func Main(m *testing.M) {
 		flag.Parse()
 		// The scenarios mostly wait. Those that measure time or use a browser are not
 		// parallel: they run before the others of their package.
-		_ = flag.Set("test.parallel", strconv.Itoa(6*runtime.NumCPU()))
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
 		defer Common.end()
 		defer endChromium()
 		defer peers.end()
