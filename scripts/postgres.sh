@@ -304,6 +304,7 @@ main() {
 		esac
 		return 0
 	fi
+	! uses_docker || at=$home # there is one container, with one password
 	mkdir -p "$home" "$at"
 	exec 9>"$home/lock"
 	flock 9

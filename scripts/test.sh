@@ -18,7 +18,7 @@ failures=() ends=stop
 if [ "$ci" != true ] && [ "$(df --output=avail -BG /dev/shm 2>/dev/null | grep -o '[0-9]*')" -ge 8 ] 2>/dev/null; then
 	export TMPDIR=/dev/shm/everthread-$(id -u) GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}}
 	export EVERTHREAD_TEST_POSTGRES_AT=$TMPDIR/postgres
-	mkdir -p "$TMPDIR"
+	mkdir -p "$TMPDIR" && [ -O "$TMPDIR" ] || die "$TMPDIR belongs to somebody else"
 	ends=clean
 fi
 work=$(mktemp -d)
