@@ -127,11 +127,11 @@ const deliveryColumns = `user_id, id, message_id, identity_id, channel, account,
 // deliveriesOf returns the query for deliveries of the user's ($1) messages from $2 to $3: of those that the turns of
 // the messages name, and of the others.
 func (s *Store) deliveriesOf() string {
-	const direct = `SELECT t.delivery_id FROM messages m JOIN turns t ON t.user_id = $1 AND t.id = m.turn_id
-		WHERE m.user_id = $1 AND m.id BETWEEN $2 AND $3`
+	turns := fmt.Sprintf(s.dialect.OneOf, `SELECT turn_id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`)
+	direct := fmt.Sprintf(s.dialect.OneOf, `SELECT delivery_id FROM turns WHERE user_id = $1 AND id `+turns)
 	const of = ` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3`
 	return `SELECT ` + deliveryColumns + of + ` AND message_id > 0 AND direct = 0 UNION ALL
-		SELECT ` + deliveryColumns + of + ` AND direct = 1 AND id ` + fmt.Sprintf(s.dialect.OneOf, direct)
+		SELECT ` + deliveryColumns + of + ` AND direct = 1 AND id ` + direct
 }
 
 func scanDelivery(row scanner) (d core.Delivery, err error) {
