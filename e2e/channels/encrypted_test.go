@@ -199,7 +199,6 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		early := ada.Wrote[room]
 		ada.Forget(room)
 		ada.Tell(room, "backed up late")
-		client.Sync()
 
 		g := w.Start()
 		w.Verdict(t, g, "PROBLEM", "the account has no cross-signing keys")

@@ -5,8 +5,10 @@ package e2etest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"time"
 
 	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/crypto"
 	"maunium.net/go/mautrix/crypto/backup"
 	"maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
@@ -38,12 +40,22 @@ func (d *OlmDevice) Vault(recovery string) *vault {
 	return &vault{d: d, key: key, version: made.Version}
 }
 
-// Put backs up the keys of messages in a room.
+// Put backs up the keys of messages in a room, when the device has received them.
 func (v *vault) Put(room, session string) {
 	v.d.h.t.Helper()
 	t, ctx := v.d.h.t, v.d.h.t.Context()
-	keys, err := v.d.mach.CryptoStore.GetGroupSession(ctx, id.RoomID(room), id.SessionID(session))
-	Must(t, err)
+	var keys *crypto.InboundGroupSession
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		var err error
+		keys, err = v.d.mach.CryptoStore.GetGroupSession(ctx, id.RoomID(room), id.SessionID(session))
+		if Must(t, err); keys != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the keys of messages in %s did not arrive", room)
+		}
+		v.d.Sync()
+	}
 	exported, err := keys.Internal.Export(0)
 	Must(t, err)
 	sealed, err := backup.EncryptSessionData(v.key, backup.MegolmSessionData{Algorithm: id.AlgorithmMegolmV1,
