@@ -18,22 +18,20 @@ import (
 )
 
 // image returns a release's image as ARCHIVE:REFERENCE: that of EVERTHREAD_TEST_IMAGE, or else one
-// that is built as for a release.
+// that is made as for a release.
 func image(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("EVERTHREAD_TEST_IMAGE"); given != "" {
 		return given
 	}
 	dir := t.TempDir()
-	pack, binary := filepath.Join(dir, "pack"), filepath.Join(dir, "everthread")
+	pack := filepath.Join(dir, "pack")
 	goroot, err := run(".", os.Environ(), "go", "env", "GOROOT")
 	must(t, err)
 	for _, c := range [][]string{
 		{root + "/scripts/pack", "go", "build", "-o", pack, "."},
-		{root, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "goolm", "-ldflags", "-s -w", "-o", binary,
-			"./cmd/everthread"},
 		{root, pack, "image", filepath.Join(dir, "image.tar"), "0", "test", "/etc/ssl/certs/ca-certificates.crt",
-			strings.TrimSpace(goroot) + "/lib/time/zoneinfo.zip", runtime.GOARCH + "=" + binary},
+			strings.TrimSpace(goroot) + "/lib/time/zoneinfo.zip", runtime.GOARCH + "=" + program(t)},
 	} {
 		if out, err := run(c[0], append(os.Environ(), "CGO_ENABLED=0"), c[1], c[2:]...); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(c, " "), err, out)

@@ -35,7 +35,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// built is the program, built on first use.
+// built is the program, built on first use as for a release.
 var built struct {
 	once sync.Once
 	dir  string
@@ -47,7 +47,8 @@ func program(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(built.dir, "everthread")
 	built.once.Do(func() {
-		build := exec.Command("go", "build", "-tags", "goolm", "-o", path, "./cmd/everthread")
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "goolm", "-ldflags", "-s -w", "-o", path,
+			"./cmd/everthread")
 		build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("build: %w\n%s", err, out)

@@ -3,6 +3,7 @@ package deployment
 import (
 	"crypto/sha256"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
@@ -153,7 +153,11 @@ func TestTheFormulaNamesTheArchivesOfARelease(t *testing.T) {
 func TestGoInstallMakesTheProgram(t *testing.T) {
 	t.Parallel()
 	const path = "github.com/everthread/everthread"
-	version := fmt.Sprintf("v0.0.0-test.%d", time.Now().Unix()) // go caches a version's files
+	here, err := filepath.Abs(root)
+	must(t, err)
+	// Go caches a version's compiled packages, which is why a checkout always has the same one, and
+	// its files, which are removed.
+	version := fmt.Sprintf("v0.0.0-test.%d", crc32.ChecksumIEEE([]byte(here)))
 	proxy, bin := t.TempDir(), t.TempDir()
 	at := filepath.Join(proxy, path, "@v")
 	must(t, os.MkdirAll(at, 0o755))
@@ -167,13 +171,16 @@ func TestGoInstallMakesTheProgram(t *testing.T) {
 
 	cache := strings.TrimSpace(done(t, root, nil, "go", "env", "GOMODCACHE"))
 	others := strings.TrimSpace(done(t, root, nil, "go", "env", "GOPROXY"))
-	t.Cleanup(func() { // nothing depends on it
-		for _, dir := range []string{path + "@" + version, "cache/download/" + path} {
-			dir = filepath.Join(cache, dir)
-			_, _ = run("/", os.Environ(), "chmod", "-R", "u+w", dir)
-			_ = os.RemoveAll(dir)
+	remove := func() { // nothing depends on it
+		_, _ = run("/", os.Environ(), "chmod", "-R", "u+w", filepath.Join(cache, path+"@"+version))
+		_ = os.RemoveAll(filepath.Join(cache, path+"@"+version))
+		files, _ := filepath.Glob(filepath.Join(cache, "cache/download", path, "@v", version+".*"))
+		for _, file := range files {
+			_ = os.Remove(file)
 		}
-	})
+	}
+	remove() // a process that was killed may have left it
+	t.Cleanup(remove)
 	env := []string{"GOPROXY=file://" + proxy + "," + others, "GONOSUMDB=" + path, "GOBIN=" + bin, "CGO_ENABLED=0"}
 	done(t, bin, env, "go", "install", "-tags", "goolm", path+"/cmd/everthread@"+version)
 	entries, err := os.ReadDir(bin)
