@@ -18,6 +18,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
@@ -163,20 +164,24 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 	})
 }
 
-// The pages of an account deletion in both languages and themes, on a phone and on a
-// desktop. The screenshots are kept.
+// The pages of an account deletion in two languages and themes, on a phone and on a desktop; all
+// combinations if all tests are asked for. The screenshots are kept.
 func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
 		t.Skip("axe-core is not there; `make test` installs it")
 	}
 	f := e2etest.NewFarewell(t, "", 300)
-	for n, look := range []struct {
+	looks := []struct {
 		width                         int64
 		theme, language, word, nobody string
-	}{{360, "light", "en", "DELETE", "nothingofthesort"}, {360, "dark", "fr", "SUPPRIMER", "riendetel"},
-		{1280, "dark", "en", "DELETE", "nothingofthesort"}, {1280, "light", "fr", "SUPPRIMER", "riendetel"},
-		{360, "light", "fr", "SUPPRIMER", "riendetel"}, {360, "dark", "en", "DELETE", "nothingofthesort"}} {
+	}{{360, "dark", "en", "DELETE", "nothingofthesort"}, {1280, "light", "fr", "SUPPRIMER", "riendetel"},
+		{360, "light", "en", "DELETE", "nothingofthesort"}, {360, "dark", "fr", "SUPPRIMER", "riendetel"},
+		{1280, "dark", "en", "DELETE", "nothingofthesort"}, {360, "light", "fr", "SUPPRIMER", "riendetel"}}
+	if !fulltest.Asked() {
+		looks = looks[:2]
+	}
+	for n, look := range looks {
 		p := f.G.NewTab(t).Allow("401")
 		p.Look(look.width, look.theme, look.language)
 		p.SignIn(f.SignInCode(f.User))
@@ -203,7 +208,7 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 			see(page)
 		}
 		f.LeaveSlowly(p, look.word, see)
-		if n < 5 { // more people sign up
+		if n < len(looks)-1 { // more people sign up
 			id := regexp.MustCompile(`user (\d+)`).FindStringSubmatch(f.MustRun("users", "add", fmt.Sprint("Ada ", n)))[1]
 			f.User = id
 			f.MustRun("import", "telegram", f.History(300), "--user", id, "--no-summaries")

@@ -134,13 +134,20 @@ type look struct {
 	theme string
 }
 
-// looks are the views of pages in each language, by the width at which they are loaded: a
-// window may change its width, a phone does not. Without all tests one of each is seen.
-func looks(language string) map[int64][]look {
+// looks returns the views of the nth page in a language, by the width at which it is loaded: a
+// window may change its width, a phone does not. Without all tests a page is seen on a phone and on a
+// desktop, and language and theme change from page to page.
+func looks(n int, language string) map[int64][]look {
 	switch {
 	case !fulltest.Asked():
-		return map[string]map[int64][]look{"en": {360: {{360, "dark"}}, 1280: {{1280, "light"}}},
-			"fr": {360: {{360, "light"}}}, "de": {1280: {{1280, "dark"}}}}[language]
+		languages, themes := []string{"en", "fr", "en", "de"}, []string{"dark", "light"}
+		out := map[int64][]look{}
+		for i, width := range []int64{360, 1280} {
+			if languages[(n+i)%4] == language {
+				out[width] = []look{{width, themes[(n/4+i)%2]}}
+			}
+		}
+		return out
 	case language == "fr":
 		return map[int64][]look{360: {{360, "dark"}, {768, "light"}}, 1280: {{1280, "light"}, {1920, "dark"}}}
 	case language == "de":
@@ -171,19 +178,17 @@ func (n *inspection) is(wrong, where string) {
 type view struct {
 	path, language string
 	loaded         int64 // width
+	looks          []look
 	stranger       bool
 }
 
 // seeAll inspects all pages in several tabs at once.
 func (n *inspection) seeAll(t *testing.T, p *e2etest.Tab) {
 	var all []view
-	for _, language := range []string{"en", "fr", "de"} {
-		for loaded := range looks(language) {
-			for _, path := range n.pages {
-				all = append(all, view{path, language, loaded, false})
-			}
-			for _, path := range strangersPages() {
-				all = append(all, view{path, language, loaded, true})
+	for i, path := range append(slices.Clone(n.pages), strangersPages()...) {
+		for _, language := range []string{"en", "fr", "de"} {
+			for loaded, looks := range looks(i, language) {
+				all = append(all, view{path, language, loaded, looks, i >= len(n.pages)})
 			}
 		}
 	}
@@ -226,7 +231,7 @@ func (n *inspection) see(p *e2etest.Tab, v view) {
 	if path == "/offline" { // it would leave for the conversation, which is there
 		e2etest.Js[chromedp.Void](p, "window.fetch = () => new Promise(() => {})")
 	}
-	for _, look := range looks(language)[loaded] {
+	for _, look := range v.looks {
 		p.Look(look.width, look.theme, language)
 		name := fmt.Sprintf("%s-%d-%s-%s.png", pageName(path), look.width, look.theme, language)
 		if look.width == loaded {
