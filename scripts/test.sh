@@ -171,12 +171,13 @@ plain() {
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
 
-# One package at a time: their scenarios already share the machine. At full size, each on both
-# stores, with CI=true.
+# Two packages at a time, because at its end each waits for its longest scenarios; those that wait
+# least come last. With CI=true one at a time, at full size, each test on both stores.
 end_to_end() {
-	local all=
-	[ "$ci" != true ] || all=1
-	EVERTHREAD_TEST_ALL=$all CGO_ENABLED=0 gotest -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 30m -- ./e2e/...
+	local all='' at_once=(-p 2 -parallel 5)
+	[ "$ci" != true ] || all=1 at_once=(-p 1)
+	EVERTHREAD_TEST_ALL=$all CGO_ENABLED=0 gotest -tags 'goolm e2e crashpoints' -count=1 "${at_once[@]}" -timeout 30m -- \
+		./e2e/{web,road,people,channels}/... ./e2e/...
 }
 
 # A slice of what `make soak` does for an hour: kill processes; with CI=true they are behind

@@ -48,9 +48,12 @@ func Main(m *testing.M) {
 		defer os.RemoveAll(dir)
 		Program, empty.dir = filepath.Join(dir, "everthread"), filepath.Join(dir, "empty")
 		flag.Parse()
-		// The scenarios mostly wait. Those that measure time or use a browser are not
-		// parallel: they run before the others of their package.
-		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
+		// The scenarios mostly wait, which is why -parallel is not the number of processors unless it
+		// is set. Those that measure time or use a browser are not parallel: they run before the others
+		// of their package.
+		if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+			_ = f.Value.Set(strconv.Itoa(4 * runtime.NumCPU()))
+		}
 		defer Common.end()
 		defer endChromium()
 		defer peers.end()
