@@ -62,6 +62,9 @@ type Append struct {
 	As string
 	// Thread is the destination; 0: the identity's current one. ErrNotFound if it does not exist.
 	Thread ThreadID
+	// Begun is called with a claimed turn whose window is in memory, before the commit. The commit may
+	// fail, and the turn is that of Appended only if it is the same pointer. It must not block. May be nil.
+	Begun func(*Turn)
 }
 
 // Appended is the result of an Append.

@@ -16,7 +16,7 @@ failures=() ends=stop
 # time. The folder is always the same, or no test result would be cached. With CI=true they
 # are on a disk, as people's files are.
 if [ "$ci" != true ] && [ "$(df --output=avail -BG /dev/shm 2>/dev/null | grep -o '[0-9]*')" -ge 8 ] 2>/dev/null; then
-	export TMPDIR=/dev/shm/everthread-$(id -u) GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}}
+	export TMPDIR=/dev/shm/everthread-$(id -u) GOTMPDIR=
 	export EVERTHREAD_TEST_POSTGRES_AT=$TMPDIR/postgres
 	mkdir -p "$TMPDIR" && [ -O "$TMPDIR" ] || die "$TMPDIR belongs to somebody else"
 	ends=clean

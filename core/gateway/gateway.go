@@ -64,6 +64,8 @@ type Commander interface {
 // Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer.
 type Prompter interface {
 	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
+	// Ahead is Prompt for a turn that is not stored yet. It fails if the prompt does not continue the last one.
+	Ahead(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
 }
 
 // Agent runs the model and its tools. onText receives the whole answer so far.

@@ -216,6 +216,8 @@ type brain struct {
 	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
 	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
 	calls  int
+	// Prompts in the order in which they were answered. One that was built ahead says so.
+	prompts []core.Prompt
 	// effects and question are part of every answer.
 	effects  []core.Effect
 	question *core.Question
@@ -241,7 +243,13 @@ func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time
 	return core.Prompt{Sources: t.Inputs}, nil
 }
 
-func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Prompt,
+func (b *brain) Ahead(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
+	p, err := b.Prompt(ctx, t, u, now)
+	p.Snapshot.Strategy = "ahead"
+	return p, err
+}
+
+func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt,
 	onText func(string)) (core.Answer, error) {
 	ms, err := b.store(ctx, t.User, t.Inputs)
 	if err != nil {
@@ -253,6 +261,7 @@ func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Pr
 	}
 	b.mu.Lock()
 	b.calls++
+	b.prompts = append(b.prompts, p)
 	script := b.script
 	b.mu.Unlock()
 	text, err := "re: "+strings.Join(texts, " + "), error(nil)

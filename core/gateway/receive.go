@@ -265,9 +265,10 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 		}
 	}
 	slot := g.Settings.Debounce == 0 && g.slot()
+	var early *ahead
 	if slot {
 		c := g.Jobs.Claim()
-		a.Claim = &c
+		a.Claim, a.Begun = &c, func(t *core.Turn) { early = g.buildAhead(t, u) }
 	}
 	out, err := g.Store.Append(ctx, a)
 	if slot {
@@ -283,7 +284,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 		g.Log.Debug("repeated events dropped", zap.Int64("user", int64(u.ID)), zap.Int("count", out.Duplicates))
 	}
 	if out.Turn != nil {
-		g.startTurn(out.Turn, u)
+		g.startTurn(out.Turn, u, early)
 	}
 	return g.tellPostponed(ctx, u, i, out.Postponed, now)
 }

@@ -27,6 +27,7 @@ type running struct {
 	turn    *core.Turn
 	visible atomic.Bool   // a preview was shown
 	flagged chan struct{} // its flags may have changed
+	ahead   *ahead        // prompt of the first attempt; nil: none
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
@@ -63,7 +64,36 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 		}
 		return
 	}
-	g.startTurn(t, u)
+	g.startTurn(t, u, nil)
+}
+
+// ahead is the prompt of a turn, built while the messages of the turn are committed.
+type ahead struct {
+	turn   *core.Turn
+	prompt core.Prompt
+	err    error
+	done   chan struct{} // closed when it is built
+}
+
+// buildAhead begins to build the prompt of a turn that may not be stored yet.
+func (g *Gateway) buildAhead(t *core.Turn, u core.User) *ahead {
+	b := &ahead{turn: t, done: make(chan struct{})}
+	g.work.Go(func() {
+		defer close(b.done)
+		b.prompt, b.err = g.Prompts.Ahead(g.ctx, t, u, g.Now())
+	})
+	return b
+}
+
+// prompt returns the prompt of the current attempt. One that was built ahead is used once.
+func (g *Gateway) prompt(ctx context.Context, r *running, u core.User, now time.Time) (core.Prompt, error) {
+	b := r.ahead
+	if r.ahead = nil; b != nil {
+		if <-b.done; b.err == nil && b.turn == r.turn && ctx.Err() == nil {
+			return b.prompt, nil
+		}
+	}
+	return g.Prompts.Prompt(ctx, r.turn, u, now)
 }
 
 // postponed notifies the identity that the person used last that the day's budget is used up.
@@ -75,10 +105,11 @@ func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed,
 	return g.tellPostponed(ctx, u, ids[0], p, now)
 }
 
-// startTurn runs a claimed turn in the slot that the caller took, and releases the slot.
-func (g *Gateway) startTurn(t *core.Turn, u core.User) {
+// startTurn runs a claimed turn in the slot that the caller took, and releases the slot. b is a prompt
+// that was built ahead, maybe of another turn, or nil.
+func (g *Gateway) startTurn(t *core.Turn, u core.User, b *ahead) {
 	g.begin(t.User, t.Lease.Job) // if it was claimed with its message
-	r := &running{turn: t, flagged: make(chan struct{}, 1)}
+	r := &running{turn: t, flagged: make(chan struct{}, 1), ahead: b}
 	k := turnKey{t.User, t.ID}
 	g.mu.Lock()
 	g.running[k] = r
@@ -146,7 +177,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	if r.turn.Task != 0 && g.Tasks.Late(r.turn, start) {
 		return nil, g.failTask(r.turn, u, core.CauseLate, nil)
 	}
-	p, err := g.Prompts.Prompt(ctx, r.turn, u, start)
+	p, err := g.prompt(ctx, r, u, start)
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
 	}

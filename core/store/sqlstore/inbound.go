@@ -69,7 +69,6 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var out core.Appended
 	how := make([]admission, len(a.Events))
 	var to route
-	var begun *start
 	var next expectation
 	first := append(admitAll(a, how), readRoute(a, &to))
 	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true, together: true}, func(t *tx) {
@@ -78,7 +77,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 			return
 		}
 		fresh := t.admitted(a.Events, how)
-		out, begun, next = core.Appended{Duplicates: len(a.Events) - len(fresh)}, nil, expectation{}
+		out, next = core.Appended{Duplicates: len(a.Events) - len(fresh)}, expectation{}
 		if len(fresh) == 0 {
 			return
 		}
@@ -95,20 +94,32 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if a.Paused {
 			return
 		}
-		if !slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
-			begun = &start{versions: to.versions, news: t.news, inputs: to.inputs}
-		}
 		next = t.expectReply(a, to, out)
 		t.wantTurn(a, to, out)
+		t.begun(a, to, out.Turn)
 	})
 	s.keepExpected(&s.replies, a.User, next, err)
-	switch {
-	case a.As != "" && errors.Is(err, core.ErrNotFound):
+	if err != nil && out.Turn != nil {
+		s.recent.begun(out.Turn)
+	}
+	if a.As != "" && errors.Is(err, core.ErrNotFound) {
 		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)
-	case err == nil && out.Turn != nil && begun != nil:
-		s.recent.begin(out.Turn, begun)
 	}
 	return out, err
+}
+
+// begun notes the state in which a turn begins with its messages, which has no attachments. If that and
+// the cache are its window, its prompt can be built while the log is flushed.
+func (t *tx) begun(a core.Append, to route, turn *core.Turn) {
+	if t.err != nil || turn == nil ||
+		slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
+		return
+	}
+	st := &start{versions: to.versions, news: t.news, inputs: to.inputs}
+	t.s.recent.begin(turn, st)
+	if a.Begun != nil && t.s.recent.whole(turn, st) {
+		a.Begun(turn)
+	}
 }
 
 // appendNew stores the nth message with its event and its decision, if any.
