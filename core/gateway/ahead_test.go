@@ -29,13 +29,15 @@ func TestAPromptIsBuiltAheadForItsTurnOnly(t *testing.T) {
 		"":      func(t *core.Turn) *core.Turn { other := *t; return &other },
 	} {
 		w := newWorld(t, func(o *gateway.Options) { o.Store = early{o.Store, begins} })
+		w.say("before it runs, maybe")
+		w.sent(1)
 		w.say("hello")
-		if got := w.sent(1); got != "re: hello" {
+		if got := w.sent(2); got != "re: hello" {
 			t.Errorf("got %q", got)
 		}
 		w.brain.mu.Lock()
-		if p := w.brain.prompts; len(p) != 1 || p[0].Snapshot.Strategy != want {
-			t.Errorf("answered the prompts %+v, want one with %q", p, want)
+		if p := w.brain.prompts; len(p) != 2 || p[1].Snapshot.Strategy != want {
+			t.Errorf("answered %d prompts, the last one with %q, want %q", len(p), p[len(p)-1].Snapshot.Strategy, want)
 		}
 		w.brain.mu.Unlock()
 	}
