@@ -77,10 +77,10 @@ type ahead struct {
 
 // buildAhead begins to build the prompt of a turn that may not be stored yet.
 func (g *Gateway) buildAhead(t *core.Turn, u core.User) *ahead {
-	b := &ahead{turn: t, done: make(chan struct{})}
+	b, asItIs := &ahead{turn: t, done: make(chan struct{})}, *t // an attempt may change it meanwhile
 	g.work.Go(func() {
 		defer close(b.done)
-		b.prompt, b.err = g.Prompts.Ahead(g.ctx, t, u, g.Now())
+		b.prompt, b.err = g.Prompts.Ahead(g.ctx, &asItIs, u, g.Now())
 	})
 	return b
 }
@@ -88,9 +88,13 @@ func (g *Gateway) buildAhead(t *core.Turn, u core.User) *ahead {
 // prompt returns the prompt of the current attempt. One that was built ahead is used once.
 func (g *Gateway) prompt(ctx context.Context, r *running, u core.User, now time.Time) (core.Prompt, error) {
 	b := r.ahead
-	if r.ahead = nil; b != nil {
-		if <-b.done; b.err == nil && b.turn == r.turn && ctx.Err() == nil {
-			return b.prompt, nil
+	if r.ahead = nil; b != nil && b.turn == r.turn {
+		select {
+		case <-b.done:
+			if b.err == nil {
+				return b.prompt, nil
+			}
+		case <-ctx.Done():
 		}
 	}
 	return g.Prompts.Prompt(ctx, r.turn, u, now)

@@ -51,8 +51,10 @@ func Main(m *testing.M) {
 		// The scenarios mostly wait, which is why -parallel is not the number of processors unless it
 		// is set. Those that measure time or use a browser are not parallel: they run before the others
 		// of their package.
-		if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-			_ = f.Value.Set(strconv.Itoa(4 * runtime.NumCPU()))
+		set := false
+		flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+		if !set {
+			_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
 		}
 		defer Common.end()
 		defer endChromium()

@@ -96,10 +96,10 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		}
 		next = t.expectReply(a, to, out)
 		t.wantTurn(a, to, out)
-		t.begun(a, to, out.Turn)
+		t.begins(a, to, out.Turn)
 	})
 	s.keepExpected(&s.replies, a.User, next, err)
-	if err != nil && out.Turn != nil {
+	if err != nil && out.Turn != nil { // another turn may get its id
 		s.recent.begun(out.Turn)
 	}
 	if a.As != "" && errors.Is(err, core.ErrNotFound) {
@@ -108,9 +108,9 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	return out, err
 }
 
-// begun notes the state in which a turn begins with its messages, which has no attachments. If that and
-// the cache are its window, its prompt can be built while the log is flushed.
-func (t *tx) begun(a core.Append, to route, turn *core.Turn) {
+// begins notes the state in which a turn begins with its messages, if they have no attachments, and reports
+// the turn to a.Begun if that state and the cache are its window.
+func (t *tx) begins(a core.Append, to route, turn *core.Turn) {
 	if t.err != nil || turn == nil ||
 		slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
 		return

@@ -156,8 +156,11 @@ func (r *recent) begun(turn *core.Turn) (*start, *kept) {
 // whole reports whether a turn that begins needs no other messages than its inputs and cached ones.
 func (r *recent) whole(turn *core.Turn, s *start) bool {
 	e := r.get(threadOf{turn.User, turn.Thread}, s.epoch, s.edits, s.summaries)
-	return e != nil && e.through() == s.last && e.epoch.Dropped == 0 && s.news <= s.told
+	return e != nil && s.needsOnly(e) && e.through() == s.last
 }
+
+// needsOnly reports whether a window needs nothing but the entry of its epoch and newer messages.
+func (s *start) needsOnly(e *kept) bool { return e.epoch.Dropped == 0 && s.news <= s.told }
 
 // ended adds a turn's inputs and answer to the cache, if nothing came between them: last is the
 // thread's last position before the answer.

@@ -39,7 +39,7 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 func (s *Store) cachedWindow(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool,
 	err error) {
 	begun, known := s.recent.begun(turn)
-	if begun == nil || known.epoch.Dropped > 0 || begun.news > begun.told {
+	if begun == nil || !begun.needsOnly(known) {
 		return w, false, nil
 	}
 	epoch := *known.epoch

@@ -1,0 +1,61 @@
+package storetest
+
+import (
+	"context"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// testWindowBegun checks that Begun gets the turn that Append returns if its whole window is in memory, and no other.
+func testWindowBegun(b *bench) {
+	var begun *core.Turn
+	begin := func(change func(*core.Append), texts ...string) (*core.Turn, error) {
+		a := b.batch(true, texts...)
+		a.Begun = func(t *core.Turn) { begun = t }
+		change(&a)
+		begun = nil
+		out, err := b.Append(b.ctx, a)
+		return out.Turn, err
+	}
+	say := func(text string) *core.Turn {
+		t, err := begin(func(*core.Append) {}, text)
+		b.must(err)
+		return t
+	}
+	b.epochFrom(say("first"), "1")
+	t := say("second")
+	equal(b, "begun without a cache", begun, nil)
+	b.window(t)
+	b.sent(b.answer(t, "2").Delivery)
+
+	var early []string
+	t, err := begin(func(a *core.Append) {
+		a.Begun = func(t *core.Turn) {
+			begun = t
+			early, _ = b.window(t)
+		}
+	}, "third")
+	b.must(err)
+	equal(b, "the turn of Append", begun == t, true)
+	equal(b, "window", strings.Join(early, ","), "first,1,second,2,third")
+	b.sent(b.answer(t, "3").Delivery)
+
+	t, err = begin(func(a *core.Append) {
+		a.Messages[0].Attachments = []core.Attachment{{Kind: "voice", Ref: "r"}}
+	}, "with a file")
+	b.must(err)
+	equal(b, "begun with an attachment", begun, nil)
+	b.window(t)
+	b.sent(b.answer(t, "4").Delivery)
+
+	ctx, cancel := context.WithCancel(b.ctx)
+	a := b.batch(true, "fifth")
+	a.Begun = func(*core.Turn) { cancel() }
+	out, err := b.Append(ctx, a)
+	if err != nil {
+		out = one(b, b.Append, a)
+	}
+	texts, _ := b.window(out.Turn)
+	equal(b, "window after a cancelled commit", strings.Join(texts[len(texts)-2:], ","), "4,fifth")
+}
