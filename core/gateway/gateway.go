@@ -68,9 +68,13 @@ type Prompter interface {
 	Ahead(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
 }
 
-// Agent runs the model and its tools. onText receives the whole answer so far.
+// Agent runs the model and its tools.
 type Agent interface {
-	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error)
+	// Answer answers a prompt. The model is asked immediately, but before stored is closed nothing is read of what it
+	// answers, no tool runs, and nothing of the turn is read from the store or written; nil: the turn is stored. onText
+	// receives the whole answer so far.
+	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, stored <-chan struct{},
+		onText func(string)) (core.Answer, error)
 }
 
 // Limiter bounds the rate of sending. Take reserves the next slot and returns the wait for
@@ -173,6 +177,7 @@ type Gateway struct {
 	halt     context.CancelFunc
 	started  chan struct{}
 	stopping atomic.Bool
+	unstored atomic.Bool // an attempt began in vain, and nothing was stored since
 
 	mu      sync.Mutex
 	running map[turnKey]*running

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,6 +217,7 @@ type brain struct {
 	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
 	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
 	calls  int
+	asked  atomic.Int64 // also before the turn was stored
 	// Prompts in the order in which they were answered. One that was built ahead says so.
 	prompts []core.Prompt
 	// effects and question are part of every answer.
@@ -249,8 +251,16 @@ func (b *brain) Ahead(ctx context.Context, t *core.Turn, u core.User, now time.T
 	return p, err
 }
 
-func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt,
+func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt, stored <-chan struct{},
 	onText func(string)) (core.Answer, error) {
+	b.asked.Add(1)
+	if stored != nil {
+		select {
+		case <-stored:
+		case <-ctx.Done():
+			return core.Answer{}, ctx.Err()
+		}
+	}
 	ms, err := b.store(ctx, t.User, t.Inputs)
 	if err != nil {
 		return core.Answer{}, err

@@ -268,9 +268,13 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 	var early *ahead
 	if slot {
 		c := g.Jobs.Claim()
-		a.Claim, a.Begun = &c, func(t *core.Turn) { early = g.buildAhead(t, u) }
+		a.Claim = &c
+		if s.decides == nil && !g.unstored.Load() {
+			a.Begun = func(t *core.Turn) { early = g.begins(t, u, early) }
+		}
 	}
 	out, err := g.Store.Append(ctx, a)
+	early = g.keep(early, out.Turn, err)
 	if slot {
 		g.uncertain(u.ID, err)
 	}

@@ -27,7 +27,7 @@ type running struct {
 	turn    *core.Turn
 	visible atomic.Bool   // a preview was shown
 	flagged chan struct{} // its flags may have changed
-	ahead   *ahead        // prompt of the first attempt; nil: none
+	ahead   *ahead        // the first attempt, if it has begun
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
@@ -67,39 +67,6 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	g.startTurn(t, u, nil)
 }
 
-// ahead is the prompt of a turn, built while the messages of the turn are committed.
-type ahead struct {
-	turn   *core.Turn
-	prompt core.Prompt
-	err    error
-	done   chan struct{} // closed when it is built
-}
-
-// buildAhead begins to build the prompt of a turn that may not be stored yet.
-func (g *Gateway) buildAhead(t *core.Turn, u core.User) *ahead {
-	b, asItIs := &ahead{turn: t, done: make(chan struct{})}, *t // an attempt may change it meanwhile
-	g.work.Go(func() {
-		defer close(b.done)
-		b.prompt, b.err = g.Prompts.Ahead(g.ctx, &asItIs, u, g.Now())
-	})
-	return b
-}
-
-// prompt returns the prompt of the current attempt. One that was built ahead is used once.
-func (g *Gateway) prompt(ctx context.Context, r *running, u core.User, now time.Time) (core.Prompt, error) {
-	b := r.ahead
-	if r.ahead = nil; b != nil && b.turn == r.turn {
-		select {
-		case <-b.done:
-			if b.err == nil {
-				return b.prompt, nil
-			}
-		case <-ctx.Done():
-		}
-	}
-	return g.Prompts.Prompt(ctx, r.turn, u, now)
-}
-
 // postponed notifies the identity that the person used last that the day's budget is used up.
 func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed, now time.Time) error {
 	ids, err := g.People.Identities(ctx, u.ID)
@@ -109,8 +76,8 @@ func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed,
 	return g.tellPostponed(ctx, u, ids[0], p, now)
 }
 
-// startTurn runs a claimed turn in the slot that the caller took, and releases the slot. b is a prompt
-// that was built ahead, maybe of another turn, or nil.
+// startTurn runs a claimed turn in the slot that the caller took, and releases the slot. b is its first attempt, or nil
+// if that has not begun.
 func (g *Gateway) startTurn(t *core.Turn, u core.User, b *ahead) {
 	g.begin(t.User, t.Lease.Job) // if it was claimed with its message
 	r := &running{turn: t, flagged: make(chan struct{}, 1), ahead: b}
@@ -181,7 +148,8 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	if r.turn.Task != 0 && g.Tasks.Late(r.turn, start) {
 		return nil, g.failTask(r.turn, u, core.CauseLate, nil)
 	}
-	p, err := g.prompt(ctx, r, u, start)
+	p, b, err := g.prompt(ctx, r.ahead, r.turn, u, start)
+	r.ahead = nil
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
 	}
@@ -190,7 +158,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
 	preview := g.startPreview(ctx, r)
-	a, err := g.Agent.Answer(ctx, r.turn, u, p, func(soFar string) {
+	a, err := g.answer(ctx, b, r.turn, u, p, func(soFar string) {
 		if g.Previews != nil {
 			g.Previews.Preview(r.turn, soFar)
 		}

@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// errNotStored ends a first attempt whose messages were not stored.
+var errNotStored = errors.New("its messages were not stored")
+
+// ahead is the first attempt of a turn, begun while the messages of the turn are committed: it builds the prompt and
+// asks the model. What the model answers is read when the attempt is taken over, which is after the commit.
+type ahead struct {
+	turn   *core.Turn
+	cancel context.CancelCauseFunc
+	prompt core.Prompt
+	err    error         // why there is no prompt
+	built  chan struct{} // closed when there is one, or none
+
+	onText func(soFar string) // set before stored is closed
+	stored chan struct{}      // closed when the attempt is taken over
+	answer core.Answer
+	failed error         // of the answer
+	done   chan struct{} // closed at the end of the attempt
+}
+
+// begins lets the first attempt of a turn begin that may not be stored yet. It ends the attempt before, if there is
+// one: the transaction was repeated.
+func (g *Gateway) begins(t *core.Turn, u core.User, before *ahead) *ahead {
+	before.end(errNotStored)
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	b := &ahead{turn: t, cancel: cancel, built: make(chan struct{}), stored: make(chan struct{}),
+		done: make(chan struct{})}
+	g.work.Go(func() {
+		defer close(b.done)
+		defer cancel(nil)
+		b.prompt, b.err = g.Prompts.Ahead(ctx, t, u, g.Now())
+		close(b.built)
+		if b.err == nil {
+			g.Crash.At("ahead")
+			b.answer, b.failed = g.Agent.Answer(ctx, t, u, b.prompt, b.stored, func(soFar string) { b.onText(soFar) })
+		}
+	})
+	return b
+}
+
+// end ends an attempt that is not taken over; b may be nil.
+func (b *ahead) end(cause error) {
+	if b != nil {
+		b.cancel(cause)
+	}
+}
+
+// keep returns the attempt b if it is that of the turn t, which was stored unless err is not nil, and ends it
+// otherwise. After an attempt in vain there is no other until messages can be stored again, because each asks
+// the model.
+func (g *Gateway) keep(b *ahead, t *core.Turn, err error) *ahead {
+	if err == nil || b != nil {
+		g.unstored.Store(err != nil)
+	}
+	if b == nil || err == nil && b.turn == t {
+		return b
+	}
+	b.end(errNotStored)
+	return nil
+}
+
+// prompt returns the prompt of an attempt, and b if the attempt has begun with it; b may be nil.
+func (g *Gateway) prompt(ctx context.Context, b *ahead, t *core.Turn, u core.User,
+	now time.Time) (core.Prompt, *ahead, error) {
+	if b != nil {
+		select {
+		case <-b.built:
+		case <-ctx.Done():
+		}
+		if ctx.Err() == nil && b.err == nil {
+			return b.prompt, b, nil
+		}
+		b.end(context.Cause(ctx))
+		<-b.done // it reads the turn
+	}
+	p, err := g.Prompts.Prompt(ctx, t, u, now)
+	return p, nil, err
+}
+
+// answer answers a prompt, or takes over the attempt b that began with it, if that is not nil.
+func (g *Gateway) answer(ctx context.Context, b *ahead, t *core.Turn, u core.User, p core.Prompt,
+	onText func(soFar string)) (core.Answer, error) {
+	if b == nil {
+		return g.Agent.Answer(ctx, t, u, p, nil, onText)
+	}
+	defer context.AfterFunc(ctx, func() { b.cancel(context.Cause(ctx)) })()
+	b.onText = onText
+	close(b.stored)
+	<-b.done
+	return b.answer, b.failed
+}
