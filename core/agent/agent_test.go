@@ -106,7 +106,9 @@ func TestNothingHappensBeforeTheTurnIsStored(t *testing.T) {
 				calls++
 				return core.ToolResult{Text: "done"}, nil
 			}}
-			m := llmtest.Replies(llmtest.Reply{Text: "Wait.", ToolCalls: []core.ToolCall{wish("a", "tool", "")}}, llmtest.Say("ok"))
+			m := llmtest.Replies(
+				llmtest.Reply{Text: "Wait.", ToolCalls: []core.ToolCall{wish("a", "tool", "")}},
+				llmtest.Say("ok"))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			req := request(m, registry(t, tool))
