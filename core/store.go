@@ -156,6 +156,8 @@ type WindowQuery struct {
 	Budgets string
 	// Pages bounds the tokens of pages read for a new epoch; messages on pages are not read then. 0: no pages.
 	Pages int
+	// Stored is closed when the turn is stored. No rows are read before. nil: it is stored.
+	Stored <-chan struct{}
 }
 
 // Committed is the result of a Commit.

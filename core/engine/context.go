@@ -16,19 +16,9 @@ import (
 	"github.com/everthread/everthread/core/standing"
 )
 
-// Prompt builds the prompt of a turn.
-func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	return ts.prompt(ctx, t, u, now, false)
-}
-
-// Ahead is Prompt for a turn that is not stored yet. It fails if the prompt does not continue the last one.
-func (ts *Turns) Ahead(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	return ts.prompt(ctx, t, u, now, true)
-}
-
-// prompt builds the prompt of a turn; ahead: not in a new epoch.
-func (ts *Turns) prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time,
-	ahead bool) (core.Prompt, error) {
+// Prompt builds the prompt of a turn; see gateway.Prompter.
+func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time,
+	stored <-chan struct{}) (core.Prompt, error) {
 	ctx, end := span(ctx, "build context", t)
 	defer end()
 	if ts.Config.Transcription.Model != "" ||
@@ -45,10 +35,10 @@ func (ts *Turns) prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	always := standingPart{ts: ts, user: u}
 	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets, Static: ts.parts(ctx, u,
 		&always), Now: now, Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}
-	p, err := ts.buildAs(ctx, in, ahead)
+	p, err := ts.buildAs(ctx, in, stored)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
 		in.Strategy = r.Strategy
-		p, err = ts.buildAs(ctx, in, ahead)
+		p, err = ts.buildAs(ctx, in, stored)
 	}
 	switch {
 	case always.err != nil: // no prompt without the standing instructions
@@ -81,11 +71,12 @@ func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) [
 // nonce returns the name of an epoch's fences: 50 bits that nobody can guess.
 func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
-// buildAs builds a prompt, and once more in a new epoch if the current one is stale, unless it is built ahead.
-func (ts *Turns) buildAs(ctx context.Context, in prompt.Input, ahead bool) (prompt.Prompt, error) {
+// buildAs builds a prompt, and once more in a new epoch if the current one is stale.
+func (ts *Turns) buildAs(ctx context.Context, in prompt.Input, stored <-chan struct{}) (prompt.Prompt, error) {
 	q, waited := prompt.Query(in), false
+	q.Stored = stored
 	p, err := ts.build(ctx, in, q, &waited)
-	if errors.Is(err, prompt.ErrStale) && !ahead {
+	if errors.Is(err, prompt.ErrStale) {
 		p, err = ts.build(ctx, in, prompt.Fresh(q), &waited)
 	}
 	return p, err

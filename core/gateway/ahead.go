@@ -12,19 +12,20 @@ import (
 var errNotStored = errors.New("its messages were not stored")
 
 // ahead is the first attempt of a turn, begun while the messages of the turn are committed: it builds the prompt and
-// asks the model. What the model answers is read when the attempt is taken over, which is after the commit.
+// asks the model. What needs rows of the store, and reading the model's answer, waits until the attempt is taken over,
+// which is after the commit.
 type ahead struct {
 	turn   *core.Turn
 	cancel context.CancelCauseFunc
+	onText func(soFar string) // set before stored is closed
+	stored chan struct{}      // closed when the attempt is taken over
+
 	prompt core.Prompt
 	err    error         // why there is no prompt
 	built  chan struct{} // closed when there is one, or none
-
-	onText func(soFar string) // set before stored is closed
-	stored chan struct{}      // closed when the attempt is taken over
 	answer core.Answer
-	failed error         // of the answer
-	done   chan struct{} // closed at the end of the attempt
+	failed error         // why it is none, or incomplete
+	done   chan struct{} // closed at the end
 }
 
 // begins lets the first attempt of a turn begin that may not be stored yet. It ends the attempt before, if there is
@@ -37,7 +38,7 @@ func (g *Gateway) begins(t *core.Turn, u core.User, before *ahead) *ahead {
 	g.work.Go(func() {
 		defer close(b.done)
 		defer cancel(nil)
-		b.prompt, b.err = g.Prompts.Ahead(ctx, t, u, g.Now())
+		b.prompt, b.err = g.Prompts.Prompt(ctx, t, u, g.Now(), b.stored)
 		close(b.built)
 		if b.err == nil {
 			g.Crash.At("ahead")
@@ -68,33 +69,25 @@ func (g *Gateway) keep(b *ahead, t *core.Turn, err error) *ahead {
 	return nil
 }
 
-// prompt returns the prompt of an attempt, and b if the attempt has begun with it; b may be nil.
-func (g *Gateway) prompt(ctx context.Context, b *ahead, t *core.Turn, u core.User,
-	now time.Time) (core.Prompt, *ahead, error) {
-	if b != nil {
-		select {
-		case <-b.built:
-		case <-ctx.Done():
-		}
-		if ctx.Err() == nil && b.err == nil {
-			return b.prompt, b, nil
-		}
-		b.end(context.Cause(ctx))
-		<-b.done // it reads the turn
+// prompt returns the prompt of an attempt, and takes over the attempt b that has begun, if that is not nil.
+func (g *Gateway) prompt(ctx context.Context, b *ahead, t *core.Turn, u core.User, now time.Time,
+	onText func(soFar string)) (core.Prompt, error) {
+	if b == nil {
+		return g.Prompts.Prompt(ctx, t, u, now, nil)
 	}
-	p, err := g.Prompts.Prompt(ctx, t, u, now)
-	return p, nil, err
+	context.AfterFunc(ctx, func() { b.end(context.Cause(ctx)) })
+	b.onText = onText
+	close(b.stored)
+	<-b.built
+	return b.prompt, b.err
 }
 
-// answer answers a prompt, or takes over the attempt b that began with it, if that is not nil.
+// answer answers the prompt of an attempt; b began the attempt, or is nil.
 func (g *Gateway) answer(ctx context.Context, b *ahead, t *core.Turn, u core.User, p core.Prompt,
 	onText func(soFar string)) (core.Answer, error) {
 	if b == nil {
 		return g.Agent.Answer(ctx, t, u, p, nil, onText)
 	}
-	defer context.AfterFunc(ctx, func() { b.cancel(context.Cause(ctx)) })()
-	b.onText = onText
-	close(b.stored)
 	<-b.done
 	return b.answer, b.failed
 }

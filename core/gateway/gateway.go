@@ -61,11 +61,10 @@ type Commander interface {
 	Answers(text string) bool
 }
 
-// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer.
+// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer. It reads nothing of the
+// turn from the store before stored is closed; nil: the turn is stored.
 type Prompter interface {
-	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
-	// Ahead is Prompt for a turn that is not stored yet. It fails if the prompt does not continue the last one.
-	Ahead(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
+	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time, stored <-chan struct{}) (core.Prompt, error)
 }
 
 // Agent runs the model and its tools.

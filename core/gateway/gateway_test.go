@@ -218,7 +218,7 @@ type brain struct {
 	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
 	calls  int
 	asked  atomic.Int64 // also before the turn was stored
-	// Prompts in the order in which they were answered. One that was built ahead says so.
+	// Prompts in the order in which they were answered. Those of attempts that began ahead say so.
 	prompts []core.Prompt
 	// effects and question are part of every answer.
 	effects  []core.Effect
@@ -241,14 +241,13 @@ func (b *brain) called(t *testing.T, n int) {
 	}
 }
 
-func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {
-	return core.Prompt{Sources: t.Inputs}, nil
-}
-
-func (b *brain) Ahead(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	p, err := b.Prompt(ctx, t, u, now)
-	p.Snapshot.Strategy = "ahead"
-	return p, err
+func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time,
+	stored <-chan struct{}) (core.Prompt, error) {
+	p := core.Prompt{Sources: t.Inputs}
+	if stored != nil {
+		p.Snapshot.Strategy = "ahead"
+	}
+	return p, nil
 }
 
 func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt, stored <-chan struct{},

@@ -148,8 +148,17 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	if r.turn.Task != 0 && g.Tasks.Late(r.turn, start) {
 		return nil, g.failTask(r.turn, u, core.CauseLate, nil)
 	}
-	p, b, err := g.prompt(ctx, r.ahead, r.turn, u, start)
+	preview := g.startPreview(ctx, r)
+	defer preview.close()
+	onText := func(soFar string) {
+		if g.Previews != nil {
+			g.Previews.Preview(r.turn, soFar)
+		}
+		preview.text(soFar)
+	}
+	b := r.ahead
 	r.ahead = nil
+	p, err := g.prompt(ctx, b, r.turn, u, start, onText)
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
 	}
@@ -157,13 +166,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	built := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
-	preview := g.startPreview(ctx, r)
-	a, err := g.answer(ctx, b, r.turn, u, p, func(soFar string) {
-		if g.Previews != nil {
-			g.Previews.Preview(r.turn, soFar)
-		}
-		preview.text(soFar)
-	})
+	a, err := g.answer(ctx, b, r.turn, u, p, onText)
 	preview.close()
 	g.Crash.At("model")
 	now := g.Now()

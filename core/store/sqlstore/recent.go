@@ -65,7 +65,7 @@ type start struct {
 
 // kept holds the cached messages of one epoch.
 type kept struct {
-	epoch            *core.Epoch
+	epoch            *core.Epoch // nil: turn begins it
 	edits, summaries int64
 	messages         []core.Message
 	pages            []core.Page    // before them
@@ -80,11 +80,12 @@ const maxRecent = 128
 func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) *kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.threads[k]; e != nil && e.epoch.ID == epoch && e.edits == edits && e.summaries == summaries &&
-		len(e.messages) > 0 {
-		return e
+	e := r.threads[k]
+	if e == nil || e.epoch == nil || e.epoch.ID != epoch || e.edits != edits || e.summaries != summaries ||
+		len(e.messages) == 0 {
+		return nil
 	}
-	return nil
+	return e
 }
 
 // through returns the position of the last cached message.
@@ -98,13 +99,14 @@ func (t *tx) refresh(thread core.ThreadID) {
 
 // put caches the messages of an epoch before those of turn. If turn has none, it has changed
 // meanwhile, and nothing is cached.
-func (r *recent) put(k threadOf, turn core.TurnID, e kept) {
-	n := slices.IndexFunc(e.messages, func(m core.Message) bool { return m.Turn == turn })
+func (r *recent) put(turn *core.Turn, e kept) {
+	n := slices.IndexFunc(e.messages, func(m core.Message) bool { return m.Turn == turn.ID })
 	if n < 0 {
 		return
 	}
-	e.turn, e.own = turn, e.messages[n:]
+	e.turn, e.own = turn.ID, e.messages[n:]
 	e.messages = e.messages[:n:n]
+	k := threadOf{turn.User, turn.Thread}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.threads = bounded(r.threads, k)
@@ -163,18 +165,29 @@ func (r *recent) whole(turn *core.Turn, s *start) bool {
 func (s *start) needsOnly(e *kept) bool { return e.epoch.Dropped == 0 && s.news <= s.told }
 
 // ended adds a turn's inputs and answer to the cache, if nothing came between them: last is the
-// thread's last position before the answer.
-func (r *recent) ended(turn *core.Turn, last int64, said []core.Message) {
+// thread's last position before the answer. began is the epoch that the turn began; nil: none.
+func (r *recent) ended(turn *core.Turn, last int64, said []core.Message, began *core.Epoch) {
 	k := threadOf{turn.User, turn.Thread}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.threads[k]
-	if e == nil || e.turn != turn.ID || len(e.own) == 0 || e.own[len(e.own)-1].Position != last {
+	if e == nil || e.turn != turn.ID || len(e.own) == 0 || e.own[len(e.own)-1].Position != last ||
+		(e.epoch == nil) != (began != nil) {
 		return
 	}
 	said = slices.DeleteFunc(slices.Clone(said), func(m core.Message) bool { return m.Position == 0 })
 	next := *e
-	next.messages, next.own = slices.Concat(e.messages, e.own, said), nil
+	before := e.messages
+	if began != nil {
+		next.epoch = &core.Epoch{}
+		if unjson(text(began), next.epoch) != nil { // as it is in the table
+			return
+		}
+		for len(before) > 0 && before[0].Position < began.Start {
+			before = before[1:]
+		}
+	}
+	next.messages, next.own = slices.Concat(before, e.own, said), nil
 	r.threads[k] = &next
 }
 

@@ -20,6 +20,13 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 	if ok || err != nil {
 		return w, wrap("read window", err)
 	}
+	if wq.Stored != nil {
+		select {
+		case <-wq.Stored:
+		case <-ctx.Done():
+			return w, wrap("read window", ctx.Err())
+		}
+	}
 	err = s.view(ctx, "read window", func(q querier) error {
 		w = core.Window{}
 		summaries, err := s.readThread(q, turn, &w)
@@ -29,9 +36,28 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 		if continues(w, wq) {
 			return s.fromEpoch(q, turn, &w, summaries)
 		}
-		return newWindow(q, turn, wq, &w)
+		return s.forEpoch(q, turn, wq, &w, summaries)
 	})
 	return w, err
+}
+
+// forEpoch reads what a turn that begins an epoch needs, and caches the messages for the turns after it. Those of the
+// epoch before are not read again.
+func (s *Store) forEpoch(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window, summaries int64) error {
+	if wq.Pages > 0 { // messages on pages are left out
+		return newWindow(q, turn, wq, nil, w)
+	}
+	var known []core.Message
+	if w.Epoch != nil {
+		if e := s.recent.get(threadOf{turn.User, turn.Thread}, w.Epoch.ID, w.Edits, summaries); e != nil {
+			known = e.messages
+		}
+	}
+	if err := newWindow(q, turn, wq, known, w); err != nil {
+		return err
+	}
+	s.recent.put(turn, kept{edits: w.Edits, summaries: summaries, messages: w.Messages})
+	return nil
 }
 
 // cachedWindow assembles a window from this process's cache of the thread, if that was still
@@ -126,12 +152,13 @@ const selectFrom = `SELECT ` + messageColumns +
 // remember joins a window's messages and caches them for the next turn.
 func (s *Store) remember(turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
 	w.Messages = slices.Concat(known, fresh)
-	s.recent.put(threadOf{turn.User, turn.Thread}, turn.ID, kept{epoch: w.Epoch, edits: w.Edits, summaries: summaries,
+	s.recent.put(turn, kept{epoch: w.Epoch, edits: w.Edits, summaries: summaries,
 		messages: w.Messages, pages: w.Pages})
 }
 
-// newWindow reads enough of the newest messages for a new epoch, and the data for its head.
-func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+// newWindow reads enough of the newest messages for a new epoch, and the data for its head. known are consecutive
+// messages of the thread that need not be read.
+func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, known []core.Message, w *core.Window) error {
 	var err error
 	from := int64(1)
 	if wq.Pages > 0 {
@@ -139,7 +166,7 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) 
 			return err
 		}
 	}
-	if err := newest(q, turn, wq, max(from, 1), w); err != nil {
+	if err := newest(q, turn, wq, max(from, 1), known, w); err != nil {
 		return err
 	}
 	if turn.Segment == 0 {
@@ -159,9 +186,34 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) 
 	return err
 }
 
-// newest reads the newest messages from a position on.
-func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core.Window) error {
+// newest reads the newest messages from a position on, except those that are known.
+func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, known []core.Message, w *core.Window) error {
 	before, tokens := int64(1)<<62, 0
+	defer func() { slices.Reverse(w.Messages) }()
+	// take appends messages, the newest first, until there are enough; more: older ones follow.
+	take := func(ms []core.Message, more bool) (enough bool) {
+		for n, m := range ms {
+			w.Messages = append(w.Messages, m)
+			before = m.Position
+			tokens += weight(m)
+			if tokens >= wq.Tokens && len(w.Messages) >= 4 || len(w.Messages) >= wq.Limit {
+				w.More = more || n+1 < len(ms)
+				return true
+			}
+		}
+		return false
+	}
+	if len(known) > 1 {
+		since, err := list(q, scanMessage, selectFrom, turn.User, turn.Thread, known[len(known)-1].Position+1)
+		if err != nil {
+			return err
+		}
+		ms := slices.Concat(known[1:], since)
+		slices.Reverse(ms)
+		if take(ms, true) {
+			return nil
+		}
+	}
 	for {
 		got, err := list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position >= $5 AND position > 0
@@ -169,18 +221,7 @@ func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core
 		if err != nil {
 			return err
 		}
-		for n, m := range got[:min(len(got), page)] {
-			w.Messages = append(w.Messages, m)
-			before = m.Position
-			tokens += weight(m)
-			if tokens >= wq.Tokens && len(w.Messages) >= 4 || len(w.Messages) >= wq.Limit {
-				w.More = n+1 < len(got)
-				slices.Reverse(w.Messages)
-				return nil
-			}
-		}
-		if len(got) <= page {
-			slices.Reverse(w.Messages)
+		if take(got[:min(len(got), page)], len(got) > page) || len(got) <= page {
 			return nil
 		}
 	}

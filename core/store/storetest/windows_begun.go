@@ -23,9 +23,11 @@ func testWindowBegun(b *bench) {
 		b.must(err)
 		return t
 	}
-	b.epochFrom(say("first"), "1")
-	t := say("second")
-	equal(b, "begun without a cache", begun, nil)
+	t := say("first")
+	equal(b, "begun without an epoch", begun, nil)
+	b.epochFrom(t, "1")
+	t = say("second")
+	equal(b, "begun in a new epoch", begun == t, true)
 	b.window(t)
 	b.sent(b.answer(t, "2").Delivery)
 
@@ -58,4 +60,24 @@ func testWindowBegun(b *bench) {
 	}
 	texts, _ := b.window(out.Turn)
 	equal(b, "window after a cancelled commit", strings.Join(texts[len(texts)-2:], ","), "4,fifth")
+}
+
+// epochs checks the windows of turns that begin an epoch, and of those that follow.
+func (k *known) epochs() {
+	for _, limit := range []int{3, 4, 1000} {
+		k.pass()
+		t := k.warm.turn("begins an epoch")
+		q := query()
+		q.Limit = limit
+		w := k.compareAs(t, q, 9)
+		r := k.warm.reply(t, "it does")
+		r.Epoch = &core.Epoch{ID: t.ID, StartedAt: k.warm.now, Start: w.Messages[len(w.Messages)/2].Position, Edits: w.Edits,
+			Budgets: "f", Cuts: map[core.MessageID]int{}}
+		_, err := k.warm.Commit(k.ctx, r, nil)
+		k.must(err)
+		k.pass()
+		t = k.warm.turn("is in it")
+		k.compare(t, 0)
+		k.commit(t, "it is")
+	}
 }
