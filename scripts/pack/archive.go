@@ -46,7 +46,7 @@ func archive(out string, at time.Time, folder string, paths []string) error {
 	if strings.HasSuffix(out, ".zip") {
 		err = writeZip(&b, at, files)
 	} else {
-		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a level that is known
+		z := gzip.NewWriter(&b)
 		err = errors.Join(writeTar(z, at, files), z.Close())
 	}
 	if err != nil {

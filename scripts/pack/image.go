@@ -105,11 +105,9 @@ func (l *layout) layer(at time.Time, files []file) (descriptor, string, error) {
 		return descriptor{}, "", err
 	}
 	id := fmt.Sprintf("sha256:%x", sha256.Sum256(plain.Bytes()))
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err == nil {
-		_, err = z.Write(plain.Bytes())
-		err = errors.Join(err, z.Close())
-	}
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(plain.Bytes())
+	err = errors.Join(err, z.Close())
 	return l.blob(typeLayer, packed.Bytes()), id, err
 }
 
