@@ -14,7 +14,7 @@ import (
 // nextProgram is the program of a future version with one more migration.
 var nextProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(Program), "everthread-next")
-	build := exec.Command("go", "build", "-tags", "goolm crashpoints nextversion", "-ldflags", "-X main.version=next",
+	build := exec.Command("go", "build", "-tags", "goolm crashpoints nextversion", "-ldflags", "-s -X main.version=next",
 		"-o", path, "../../cmd/everthread")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
