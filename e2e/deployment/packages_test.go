@@ -155,8 +155,8 @@ func TestGoInstallMakesTheProgram(t *testing.T) {
 	const path = "github.com/everthread/everthread"
 	here, err := filepath.Abs(root)
 	must(t, err)
-	// Go caches a version's compiled packages, which is why a checkout always has the same one, and
-	// its files, which are removed.
+	// Go caches a version's compiled packages, which is why a checkout always has the same one, its
+	// files, which are removed, and an index of them, which is not used.
 	version := fmt.Sprintf("v0.0.0-test.%d", crc32.ChecksumIEEE([]byte(here)))
 	proxy, bin := t.TempDir(), t.TempDir()
 	at := filepath.Join(proxy, path, "@v")
@@ -181,7 +181,8 @@ func TestGoInstallMakesTheProgram(t *testing.T) {
 	}
 	remove() // a process that was killed may have left it
 	t.Cleanup(remove)
-	env := []string{"GOPROXY=file://" + proxy + "," + others, "GONOSUMDB=" + path, "GOBIN=" + bin, "CGO_ENABLED=0"}
+	env := []string{"GOPROXY=file://" + proxy + "," + others, "GONOSUMDB=" + path, "GOBIN=" + bin, "CGO_ENABLED=0",
+		"GODEBUG=goindex=0"}
 	done(t, bin, env, "go", "install", "-tags", "goolm", path+"/cmd/everthread@"+version)
 	entries, err := os.ReadDir(bin)
 	must(t, err)
