@@ -28,8 +28,8 @@ type ahead struct {
 	done   chan struct{} // closed at the end
 }
 
-// begins lets the first attempt of a turn begin that may not be stored yet. It ends the attempt before, if there is
-// one: the transaction was repeated.
+// begins starts the first attempt of a turn that may not be stored yet. before is the attempt that the transaction
+// began before it was repeated, which ends, or nil.
 func (g *Gateway) begins(t *core.Turn, u core.User, before *ahead) *ahead {
 	before.end(errNotStored)
 	ctx, cancel := context.WithCancelCause(g.ctx)
@@ -55,9 +55,8 @@ func (b *ahead) end(cause error) {
 	}
 }
 
-// keep returns the attempt b if it is that of the turn t, which was stored unless err is not nil, and ends it
-// otherwise. After an attempt in vain there is no other until messages can be stored again, because each asks
-// the model.
+// keep returns the attempt b if it is that of the stored turn t, and ends it otherwise; err says why nothing was stored.
+// After an attempt in vain no other begins ahead until something could be stored, because each asks the model.
 func (g *Gateway) keep(b *ahead, t *core.Turn, err error) *ahead {
 	if err == nil || b != nil {
 		g.unstored.Store(err != nil)
