@@ -61,8 +61,8 @@ type Commander interface {
 	Answers(text string) bool
 }
 
-// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer. It reads nothing of the
-// turn from the store before stored is closed; nil: the turn is stored.
+// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer. It expects no row of
+// the turn in the store before stored is closed; nil: the turn is stored. A turn that is not has no attachments.
 type Prompter interface {
 	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time, stored <-chan struct{}) (core.Prompt, error)
 }
@@ -70,8 +70,8 @@ type Prompter interface {
 // Agent runs the model and its tools.
 type Agent interface {
 	// Answer answers a prompt. The model is asked immediately, but before stored is closed nothing is read of what it
-	// answers, no tool runs, and nothing of the turn is read from the store or written; nil: the turn is stored. onText
-	// receives the whole answer so far.
+	// answers, no tool runs, and no row of the turn is expected or written; nil: the turn is stored. onText receives the
+	// whole answer so far.
 	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, stored <-chan struct{},
 		onText func(string)) (core.Answer, error)
 }
