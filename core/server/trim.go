@@ -2,12 +2,8 @@ package server
 
 import (
 	"context"
-	"net"
-	"net/http"
-	"os"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,9 +22,10 @@ const (
 // Meter counts the events of the process.
 type Meter interface{ Events() uint64 }
 
-// Trim releases memory when the process has become idle after work: first the reserve of the heap, then, at each check,
-// the pages of the program that something has needed. The next turn reads its pages again from the page cache, which
-// takes 20 ms, so a short silence is not enough. What the meter counts is work, and so is a lot of allocation.
+// Trim lets more garbage grow while the process is busy, and releases memory when it has become idle after work: first
+// the reserve of the heap, then, at each check, the pages of the program that something has needed. The next turn reads
+// its pages again from the page cache, which takes 20 ms, so a short silence is not enough. What the meter counts is
+// work, and so is a lot of allocation.
 func Trim(ctx context.Context, log *zap.Logger, meter Meter) error {
 	last, trimmed := uint64(0), uint64(0) // bytes allocated
 	events := meter.Events()
@@ -39,6 +36,7 @@ func Trim(ctx context.Context, log *zap.Logger, meter Meter) error {
 			return nil
 		}
 		total := allocated()
+		growing.work(total-last, value("/gc/heap/live:bytes"))
 		if idle += trimLook; total-last >= trimIdle || meter.Events() != events {
 			if idle = 0; trimmed > 0 {
 				rest = trimRest
@@ -60,43 +58,11 @@ func Trim(ctx context.Context, log *zap.Logger, meter Meter) error {
 }
 
 // allocated returns the bytes that the process has allocated so far.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+func allocated() uint64 { return value("/gc/heap/allocs:bytes") }
+
+// value returns a metric of the runtime.
+func value(name string) uint64 {
+	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
-}
-
-const (
-	crowdFrom    = 256 // open connections that begin a crowd
-	crowdUntil   = 128 // open connections that end it
-	crowdGarbage = 25  // percent of garbage meanwhile
-)
-
-// crowd counts open connections. While there are many, garbage is collected earlier: otherwise the memory of their
-// buffers would be doubled, even if they send nothing. GOGC in the environment takes precedence.
-type crowd struct {
-	mu    sync.Mutex
-	open  int
-	usual int // percent of garbage to restore; 0: there is no crowd
-}
-
-// note is for http.Server.ConnState.
-func (c *crowd) note(_ net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		c.open++
-	case http.StateClosed, http.StateHijacked:
-		c.open--
-	default:
-		return
-	}
-	switch {
-	case c.usual == 0 && c.open >= crowdFrom && os.Getenv("GOGC") == "":
-		c.usual = debug.SetGCPercent(crowdGarbage)
-	case c.usual != 0 && c.open <= crowdUntil:
-		debug.SetGCPercent(c.usual)
-		c.usual = 0
-	}
 }

@@ -238,7 +238,11 @@ func (e *entry) attempt(ctx context.Context, shared bool) error {
 
 // work runs the transaction itself.
 func (e *entry) work() {
-	e.guard(func() { e.err = e.t.work(e.f) })
+	e.guard(func() {
+		_ = e.t.work(e.f)
+		e.t.send()
+		e.err = e.t.err
+	})
 }
 
 // guard runs f, and keeps a panic for the owner of the entry, so that it does not reach the leader.

@@ -36,24 +36,12 @@ func (s *Store) execShared(ctx context.Context, op, query string, args ...any) e
 
 // writeShared runs f in one writing transaction of no user.
 func (s *Store) writeShared(ctx context.Context, op string, f func(t *transaction)) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
-	return s.writeSharedLong(ctx, op, f)
+	return s.transact(ctx, op, tx{unlocked: true}, func(t *tx) { f(t.transaction) })
 }
 
 // writeSharedLong is writeShared without the dialect's timeout.
 func (s *Store) writeSharedLong(ctx context.Context, op string, f func(t *transaction)) error {
-	db, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return wrap(op, err)
-	}
-	t := &transaction{s: s, ctx: ctx, db: db}
-	if f(t); t.err != nil {
-		_ = db.Rollback()
-		return wrap(op, t.err)
-	}
-	s.commits.Add(1)
-	return wrap(op, db.Commit())
+	return s.transact(ctx, op, tx{unlocked: true, long: true}, func(t *tx) { f(t.transaction) })
 }
 
 // Take reserves the next slot of a limiter: a leaky bucket, stored as the time of its next free slot in microseconds.

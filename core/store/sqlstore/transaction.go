@@ -41,15 +41,11 @@ func (t *transaction) fail(err error) {
 	}
 }
 
-// exec runs a statement and ignores its result. Where that saves a round trip, the statement is
-// sent with the next one, which then reports its error. After an error exec does nothing.
+// exec queues a statement whose result is ignored. It runs before the next one that has a result, or before the
+// commit, which then reports its error. After an error exec does nothing.
 func (t *transaction) exec(query string, args ...any) {
-	switch {
-	case t.err != nil:
-	case t.conn != nil:
+	if t.err == nil {
 		t.queue = append(t.queue, Statement{Query: query, Args: t.s.prepared(query, args)})
-	default:
-		t.count(query, args...)
 	}
 }
 
@@ -80,8 +76,22 @@ func (t *transaction) send() {
 		return
 	}
 	t.s.trips.Add(1)
-	t.fail(t.s.dialect.Pipeline(t.ctx, t.conn, t.queue))
+	if t.conn != nil {
+		t.fail(t.s.dialect.Pipeline(t.ctx, t.conn, t.queue))
+	} else {
+		t.fail(t.oneByOne())
+	}
 	t.queue = t.queue[:0]
+}
+
+// oneByOne runs the queued statements, none of which has a result, until one fails.
+func (t *transaction) oneByOne() error {
+	for _, s := range t.queue {
+		if _, err := t.db.ExecContext(t.ctx, s.Query, s.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // count runs a statement and returns the number of affected rows.

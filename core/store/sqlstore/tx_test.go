@@ -83,7 +83,8 @@ func TestFailedStatement(t *testing.T) {
 	if batch[0].err != nil || batch[2].err != nil {
 		t.Errorf("the others of the batch failed: %v, %v", batch[0].err, batch[2].err)
 	}
-	if want := []any{1, 10, 11, 11, 2}; !slices.Equal(ran, want) {
+	// 12 is queued before 11 fails, as nothing has asked for a result.
+	if want := []any{1, 10, 11, 11, 12, 2}; !slices.Equal(ran, want) {
 		t.Errorf("it ran %v, want %v", ran, want)
 	}
 	if got := stored(); !slices.Equal(got, []int{1, 2}) {
