@@ -147,9 +147,13 @@ type TurnStore interface {
 
 // WindowQuery bounds a Window.
 type WindowQuery struct {
-	// Tokens and Limit bound the messages of a new epoch.
+	// Tokens and Limit bound the messages of a new epoch. At least Newest are read, whatever their size.
 	Tokens int
 	Limit  int
+	Newest int
+	// Covered bounds the tokens of a new epoch if only messages that summaries cover come before: they are not read, but
+	// no turn is read in part. 0: there is no such bound. It does not apply to plain threads.
+	Covered int
 	// Stale: an epoch last used before this time is not continued.
 	Stale time.Time
 	// Budgets is the fingerprint that an epoch must have to be continued.

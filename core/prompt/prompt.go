@@ -80,13 +80,16 @@ type Input struct {
 type Prompt = core.Prompt
 
 // Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks
-// for twice the hard cap, so that uncovered messages are found behind as many covered ones.
+// for twice the hard cap, so that uncovered messages are found behind as many covered ones. A continuous epoch begins with
+// fewer covered messages than Covered.
 func Query(in Input) core.WindowQuery {
 	b := in.Budgets.orDefault()
 	q := core.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}
 	q.Tokens = 2 * max(b.hardCap(in.strategy()), 1)
-	q.Limit = max(64, q.Tokens/4)
+	q.Limit, q.Newest = max(64, q.Tokens/4), b.KeepLast
 	switch in.strategy() {
+	case Continuous:
+		q.Covered = min(b.Raw, b.target(Continuous)) + 1
 	case Truncate:
 		q.Limit = b.MaxHistoryMessages
 	case Long:

@@ -174,11 +174,6 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, known []core.Mes
 			`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND (role = 'user' OR role = 'assistant' AND body <> '')`,
 			turn.User, turn.Thread).Scan(&w.Thread)
 	}
-	if w.More && len(w.Messages) > 0 {
-		if err := uncovered(q, turn, from, w.Messages[0].Position, w); err != nil {
-			return err
-		}
-	}
 	if err := days(q, turn, w); err != nil {
 		return err
 	}
@@ -186,45 +181,80 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, known []core.Mes
 	return err
 }
 
-// newest reads the newest messages from a position on, except those that are known.
+// newest reads the newest messages from a position on, except those that are known, and counts the uncovered ones
+// before them.
 func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, known []core.Message, w *core.Window) error {
-	before, tokens := int64(1)<<62, 0
+	n := newestRead{querier: q, turn: turn, query: wq, from: from, window: w}
 	defer func() { slices.Reverse(w.Messages) }()
-	// take appends messages, the newest first, until there are enough; more: older ones follow.
-	take := func(ms []core.Message, more bool) (enough bool) {
-		for n, m := range ms {
-			w.Messages = append(w.Messages, m)
-			before = m.Position
-			tokens += weight(m)
-			if tokens >= wq.Tokens && len(w.Messages) >= 4 || len(w.Messages) >= wq.Limit {
-				w.More = more || n+1 < len(ms)
-				return true
-			}
-		}
-		return false
-	}
-	if len(known) > 1 {
+	if len(known) > 0 {
 		since, err := list(q, scanMessage, selectFrom, turn.User, turn.Thread, known[len(known)-1].Position+1)
 		if err != nil {
 			return err
 		}
-		ms := slices.Concat(known[1:], since)
+		ms := slices.Concat(known, since)
 		slices.Reverse(ms)
-		if take(ms, true) {
-			return nil
+		if done, err := n.take(ms, len(ms)-1); done || err != nil {
+			return err
 		}
 	}
-	for {
+	for before := int64(1) << 62; ; {
+		if len(w.Messages) > 0 {
+			before = w.Messages[len(w.Messages)-1].Position
+		}
 		got, err := list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position >= $5 AND position > 0
 			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page+1, from)
 		if err != nil {
 			return err
 		}
-		if take(got[:min(len(got), page)], len(got) > page) || len(got) <= page {
-			return nil
+		if done, err := n.take(got, min(len(got), page)); done || err != nil || len(got) <= page {
+			return err
 		}
 	}
+}
+
+// newestRead reads the newest messages into a window, the newest first.
+type newestRead struct {
+	querier
+	turn   *core.Turn
+	query  core.WindowQuery
+	from   int64
+	window *core.Window
+	tokens int
+}
+
+// take appends the first messages, at most count, until there are enough.
+func (r *newestRead) take(messages []core.Message, count int) (enough bool, err error) {
+	w := r.window
+	for n, m := range messages[:count] {
+		w.Messages = append(w.Messages, m)
+		r.tokens += weight(m)
+		older := messages[n+1:]
+		switch read := len(w.Messages); {
+		case read >= r.query.Limit || read >= r.query.Newest && r.tokens >= r.query.Tokens:
+			if w.More = len(older) > 0; !w.More {
+				return true, nil
+			}
+			return true, r.uncovered(m.Position)
+		case r.query.Covered > 0 && r.turn.Segment != 0 && read >= r.query.Newest && r.tokens >= r.query.Covered &&
+			len(older) > 0 && older[0].Turn != m.Turn:
+			r.query.Covered = 0 // they are counted here once
+			if err = r.uncovered(m.Position); err != nil || w.UncoveredBefore == 0 {
+				w.More = true
+				return true, err
+			}
+			w.UncoveredBefore = 0
+		}
+	}
+	return false, nil
+}
+
+// uncovered counts the uncovered messages before a position, except in a plain thread.
+func (r *newestRead) uncovered(before int64) error {
+	if r.turn.Segment == 0 {
+		return nil
+	}
+	return uncovered(r.querier, r.turn, r.from, before, r.window)
 }
 
 // weight returns the least number of tokens that a message takes of a prompt.

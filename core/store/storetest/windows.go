@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -12,6 +13,7 @@ func windowCases() []testCase {
 	return []testCase{
 		{"a window is bounded by tokens and by count", testWindowBounds},
 		{"a window counts what no summary covers", testUncovered},
+		{"covered messages are read only before uncovered ones", testCovered},
 		{"an epoch continues until something changes", testEpoch},
 		{"an epoch counts dropped messages until a summary covers them", testEpochDropped},
 		{"every process reads an epoch as it is in the tables", testEpochShared},
@@ -38,7 +40,8 @@ func testWindowBounds(b *bench) {
 		want int
 		more bool
 	}{
-		{core.WindowQuery{Tokens: 1, Limit: 1000}, 4, true},
+		{core.WindowQuery{Tokens: 1, Limit: 1000, Newest: 4}, 4, true},
+		{core.WindowQuery{Tokens: 1, Limit: 1000, Newest: 7}, 7, true},
 		{core.WindowQuery{Tokens: 100_000, Limit: 50}, 50, true},
 		{core.WindowQuery{Tokens: 100_000, Limit: 100}, 100, true},
 		{core.WindowQuery{Tokens: 100_000, Limit: 101}, 101, true},
@@ -63,7 +66,7 @@ func testUncovered(b *bench) {
 	uncovered := func(want int) {
 		b.t.Helper()
 		t := b.turn("now")
-		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1, Limit: 100})
+		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1, Limit: 100, Newest: 4})
 		b.must(err)
 		equal(b, "uncovered", w.UncoveredBefore, want)
 		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
@@ -74,6 +77,48 @@ func testUncovered(b *bench) {
 	uncovered(7)
 	b.summary(b.segment(), false, "all", ids[2:6]...)
 	uncovered(4)
+}
+
+// testCovered checks that older messages are read behind enough tokens only if one of them is uncovered, and no turn in
+// part.
+func testCovered(b *bench) {
+	var ids []core.MessageID
+	for n := range 70 {
+		q, a := b.exchange("q"+itoa(n), "a"+itoa(n))
+		ids = append(ids, q, a)
+	}
+	for _, c := range []struct {
+		summarized, tokens, covered, newest int
+		want, before                        int
+		more                                bool
+	}{
+		// An exchange takes 14 tokens, 5 of them the question, and the input 5.
+		{0, 1000, 100, 4, 141, 0, false},
+		{100, 1000, 100, 4, 141, 0, false}, // 20 exchanges are uncovered
+		{124, 500, 100, 4, 72, 0, true},    // 8 are: the first of them is behind 100 tokens
+		{126, 1000, 100, 4, 15, 0, true},
+		{127, 1000, 100, 4, 15, 0, true}, // the question of the last one that is read is covered
+		{140, 1000, 98, 4, 15, 0, true},
+		{140, 1000, 97, 4, 15, 0, true},
+		{140, 1000, 89, 4, 13, 0, true},
+		{140, 1000, 5, 4, 5, 0, true},
+		{140, 1000, 5, 20, 21, 0, true},
+		{140, 1000, 0, 4, 141, 0, false},
+	} {
+		if c.summarized > 0 {
+			b.summary(b.segment(), false, "all", ids[:c.summarized]...)
+		}
+		q := query()
+		q.Tokens, q.Covered, q.Newest = c.tokens, c.covered, c.newest
+		t := b.turn("now")
+		w, err := b.Window(b.ctx, t, q)
+		b.must(err)
+		equal(b, fmt.Sprintf("%+v: messages", c), len(w.Messages), c.want)
+		equal(b, fmt.Sprintf("%+v: uncovered", c), w.UncoveredBefore, c.before)
+		equal(b, fmt.Sprintf("%+v: more", c), w.More, c.more)
+		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Drop: true, Now: b.now, Day: dayOf(b.now).Label}, nil)
+		b.must(err)
+	}
 }
 
 // ongoing returns a query that continues epochs of the last hour.

@@ -64,11 +64,11 @@ func testWindowBegun(b *bench) {
 
 // epochs checks the windows of turns that begin an epoch, and of those that follow.
 func (k *known) epochs() {
-	for _, limit := range []int{3, 4, 1000} {
+	for _, c := range []core.WindowQuery{{Limit: 3}, {Limit: 4}, {Limit: 1000}, {Limit: 1000, Covered: 20}} {
 		k.pass()
 		t := k.warm.turn("begins an epoch")
 		q := query()
-		q.Limit = limit
+		q.Limit, q.Covered = c.Limit, c.Covered
 		w := k.compareAs(t, q, 9)
 		r := k.warm.reply(t, "it does")
 		r.Epoch = &core.Epoch{ID: t.ID, StartedAt: k.warm.now, Start: w.Messages[len(w.Messages)/2].Position, Edits: w.Edits,
