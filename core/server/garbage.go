@@ -22,13 +22,11 @@ const (
 	busyRoom   = 24 << 20 // bytes of garbage that may grow meanwhile
 )
 
-// growing is the garbage of this process.
-var growing garbage
-
-// garbage determines how much garbage may grow. While many connections are open it is less: otherwise the memory of
+// Garbage determines how much garbage may grow. While many connections are open it is less: otherwise the memory of
 // their buffers would be doubled, even if they send nothing. While the process is busy it is more: a collection takes
-// 5 ms, and with few megabytes in use one turn in ten would pay for it. GOGC in the environment takes precedence.
-type garbage struct {
+// 5 ms, and with few megabytes in use one turn in ten would pay for it. GOGC in the environment takes precedence. The
+// zero value is ready; a process has one.
+type Garbage struct {
 	mu    sync.Mutex
 	open  int // connections
 	crowd bool
@@ -37,7 +35,7 @@ type garbage struct {
 }
 
 // note is for http.Server.ConnState.
-func (g *garbage) note(_ net.Conn, state http.ConnState) {
+func (g *Garbage) note(_ net.Conn, state http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch state {
@@ -53,7 +51,7 @@ func (g *garbage) note(_ net.Conn, state http.ConnState) {
 }
 
 // work notes how many bytes were allocated between two checks, and how many are in use.
-func (g *garbage) work(allocated, live uint64) {
+func (g *Garbage) work(allocated, live uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.busy = 0; allocated >= busyFrom {
@@ -62,7 +60,7 @@ func (g *garbage) work(allocated, live uint64) {
 	g.apply()
 }
 
-func (g *garbage) apply() {
+func (g *Garbage) apply() {
 	percent := max(usualGarbage, g.busy)
 	if g.crowd {
 		percent = crowdGarbage

@@ -20,7 +20,7 @@ func percent(t *testing.T) func() int {
 func TestABusyProcessKeepsMoreGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	now := percent(t)
-	var g garbage
+	var g Garbage
 	for _, c := range []struct {
 		allocated, live uint64
 		want            int
@@ -47,7 +47,7 @@ func TestABusyProcessKeepsMoreGarbage(t *testing.T) {
 func TestACrowdKeepsLessGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	now := percent(t)
-	var c garbage
+	var c Garbage
 	for range crowdFrom - 1 {
 		c.note(nil, http.StateNew)
 	}

@@ -22,11 +22,11 @@ const (
 // Meter counts the events of the process.
 type Meter interface{ Events() uint64 }
 
-// Trim lets more garbage grow while the process is busy, and releases memory when it has become idle after work: first
+// Trim lets more garbage of g grow while the process is busy, and releases memory when it has become idle after work: first
 // the reserve of the heap, then, at each check, the pages of the program that something has needed. The next turn reads
 // its pages again from the page cache, which takes 20 ms, so a short silence is not enough. What the meter counts is
 // work, and so is a lot of allocation.
-func Trim(ctx context.Context, log *zap.Logger, meter Meter) error {
+func Trim(ctx context.Context, log *zap.Logger, meter Meter, g *Garbage) error {
 	last, trimmed := uint64(0), uint64(0) // bytes allocated
 	events := meter.Events()
 	idle := time.Duration(0) // since the last work
@@ -36,7 +36,7 @@ func Trim(ctx context.Context, log *zap.Logger, meter Meter) error {
 			return nil
 		}
 		total := allocated()
-		growing.work(total-last, value("/gc/heap/live:bytes"))
+		g.work(total-last, value("/gc/heap/live:bytes"))
 		if idle += trimLook; total-last >= trimIdle || meter.Events() != events {
 			if idle = 0; trimmed > 0 {
 				rest = trimRest

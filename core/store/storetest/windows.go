@@ -116,7 +116,8 @@ func testCovered(b *bench) {
 		equal(b, fmt.Sprintf("%+v: messages", c), len(w.Messages), c.want)
 		equal(b, fmt.Sprintf("%+v: uncovered", c), w.UncoveredBefore, c.before)
 		equal(b, fmt.Sprintf("%+v: more", c), w.More, c.more)
-		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Drop: true, Now: b.now, Day: dayOf(b.now).Label}, nil)
+		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Drop: true, Now: b.now,
+			Day: dayOf(b.now).Label}, nil)
 		b.must(err)
 	}
 }
