@@ -150,7 +150,9 @@ func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...fun
 		run = append(run, a.page.Run)
 	}
 	if metricsAt != nil {
-		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, site.MetricsHandler(), garbage) })
+		run = append(run, func(ctx context.Context) error {
+			return server.Serve(ctx, metricsAt, site.MetricsHandler(), garbage)
+		})
 	}
 	return a.Run(ctx, run...)
 }
