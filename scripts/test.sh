@@ -201,7 +201,7 @@ boots() {
 deployment() (
 	tags=
 	if boots; then tags=boot; else log "units are checked, but not started: no namespaces here"; fi
-	cd e2e/deployment && gotest -count=1 -tags "$tags" -timeout 20m -- .
+	cd e2e/deployment && gotest -count=1 -parallel 5 -tags "$tags" -timeout 20m -- .
 )
 
 report() {
