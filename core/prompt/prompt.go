@@ -79,9 +79,9 @@ type Input struct {
 // Prompt is the first request of a turn.
 type Prompt = core.Prompt
 
-// Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks
-// for twice the hard cap, so that uncovered messages are found behind as many covered ones. A continuous epoch begins with
-// fewer covered messages than Covered.
+// Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks for twice the hard cap, so
+// that uncovered messages are found behind as many covered ones. A continuous epoch begins with fewer tokens of covered
+// messages than Covered.
 func Query(in Input) core.WindowQuery {
 	b := in.Budgets.orDefault()
 	q := core.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}

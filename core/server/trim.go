@@ -22,7 +22,7 @@ const (
 // Meter counts the events of the process.
 type Meter interface{ Events() uint64 }
 
-// Trim lets more garbage of g grow while the process is busy, and releases memory when it has become idle after work: first
+// Trim lets more garbage grow while the process is busy, and releases memory when it has become idle after work: first
 // the reserve of the heap, then, at each check, the pages of the program that something has needed. The next turn reads
 // its pages again from the page cache, which takes 20 ms, so a short silence is not enough. What the meter counts is
 // work, and so is a lot of allocation.

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -14,6 +13,7 @@ func windowCases() []testCase {
 		{"a window is bounded by tokens and by count", testWindowBounds},
 		{"a window counts what no summary covers", testUncovered},
 		{"covered messages are read only before uncovered ones", testCovered},
+		{"imported messages are read in whole exchanges", testCoveredImported},
 		{"an epoch continues until something changes", testEpoch},
 		{"an epoch counts dropped messages until a summary covers them", testEpochDropped},
 		{"every process reads an epoch as it is in the tables", testEpochShared},
@@ -27,98 +27,6 @@ func windowCases() []testCase {
 		{"history is read page by page", testHistory},
 		{"a window knows today, the last day and the loops", testWindowDays},
 		{"plain threads have no days", testPlainThread},
-	}
-}
-
-func testWindowBounds(b *bench) {
-	for n := range 60 {
-		b.exchange("question "+itoa(n), "answer "+itoa(n))
-	}
-	t := b.turn("last")
-	for _, c := range []struct {
-		q    core.WindowQuery
-		want int
-		more bool
-	}{
-		{core.WindowQuery{Tokens: 1, Limit: 1000, Newest: 4}, 4, true},
-		{core.WindowQuery{Tokens: 1, Limit: 1000, Newest: 7}, 7, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 50}, 50, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 100}, 100, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 101}, 101, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 120}, 120, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 121}, 121, false},
-		{core.WindowQuery{Tokens: 100_000, Limit: 500}, 121, false},
-	} {
-		w, err := b.Window(b.ctx, t, c.q)
-		b.must(err)
-		equal(b, "messages", len(w.Messages), c.want)
-		equal(b, "more", w.More, c.more)
-		equal(b, "newest", w.Messages[len(w.Messages)-1].Text, "last")
-	}
-}
-
-func testUncovered(b *bench) {
-	var ids []core.MessageID
-	for n := range 5 {
-		q, a := b.exchange("q"+itoa(n), "a"+itoa(n))
-		ids = append(ids, q, a)
-	}
-	uncovered := func(want int) {
-		b.t.Helper()
-		t := b.turn("now")
-		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1, Limit: 100, Newest: 4})
-		b.must(err)
-		equal(b, "uncovered", w.UncoveredBefore, want)
-		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
-		b.must(err)
-	}
-	uncovered(7)
-	b.effects(core.Redact{Message: ids[1], At: b.now})
-	uncovered(7)
-	b.summary(b.segment(), false, "all", ids[2:6]...)
-	uncovered(4)
-}
-
-// testCovered checks that older messages are read behind enough tokens only if one of them is uncovered, and no turn in
-// part.
-func testCovered(b *bench) {
-	var ids []core.MessageID
-	for n := range 70 {
-		q, a := b.exchange("q"+itoa(n), "a"+itoa(n))
-		ids = append(ids, q, a)
-	}
-	for _, c := range []struct {
-		summarized, tokens, covered, newest int
-		want, before                        int
-		more                                bool
-	}{
-		// An exchange takes 14 tokens, 5 of them the question, and the input 5.
-		{0, 1000, 100, 4, 141, 0, false},
-		{100, 1000, 100, 4, 141, 0, false}, // 20 exchanges are uncovered
-		{124, 500, 100, 4, 72, 0, true},    // 8 are: the first of them is behind 100 tokens
-		{126, 1000, 100, 4, 15, 0, true},
-		{127, 1000, 100, 4, 15, 0, true}, // the question of the last one that is read is covered
-		{140, 1000, 98, 4, 15, 0, true},
-		{140, 1000, 97, 4, 15, 0, true},
-		{140, 1000, 89, 4, 13, 0, true},
-		{140, 1000, 5, 4, 5, 0, true},
-		{140, 1000, 5, 20, 21, 0, true},
-		{140, 1000, 0, 4, 141, 0, false},
-	} {
-		if c.summarized > 0 {
-			b.summary(b.segment(), false, "all", ids[:c.summarized]...)
-		}
-		q := query()
-		q.Tokens, q.Covered, q.Newest = c.tokens, c.covered, c.newest
-		t := b.turn("now")
-		w, err := b.Window(b.ctx, t, q)
-		b.must(err)
-		equal(b, fmt.Sprintf("%+v: messages", c), len(w.Messages), c.want)
-		equal(b, fmt.Sprintf("%+v: uncovered", c), w.UncoveredBefore, c.before)
-		equal(b, fmt.Sprintf("%+v: more", c), w.More, c.more)
-		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Drop: true, Now: b.now,
-			Day: dayOf(b.now).Label}, nil)
-		b.must(err)
 	}
 }
 
