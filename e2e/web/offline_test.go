@@ -132,6 +132,8 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 	p.Comes("document.readyState === 'complete'") // otherwise its script is not loaded
 	offline(true)
 	p.Sees("#outbox", "No contact with Everthread since")
+	p.Comes("document.dispatchEvent(new CustomEvent('connection', { detail: true }))") // live updates that began before
+	p.Sees("#outbox", "No contact with Everthread since")
 	p.Send("kept")
 	p.Sees("#outbox", "Not sent")
 	offline(false)

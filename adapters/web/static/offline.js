@@ -125,7 +125,8 @@
   let patience;
   document.addEventListener("connection", (e) => { // of the live updates; a short gap is ignored
     clearTimeout(patience);
-    if (e.detail) connection(true);
+    if (e.detail && !navigator.onLine) flush(true); // they may have begun just before the network was lost
+    else if (e.detail) connection(true);
     else if (!lost) patience = setTimeout(() => { if (!document.hidden) connection(false); }, 4000);
   });
   window.addEventListener("offline", () => connection(false));
