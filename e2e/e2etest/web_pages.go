@@ -26,6 +26,9 @@ type fault struct {
 	Nodes            []struct {
 		HTML    string
 		Summary string `json:"failureSummary"`
+		Any     []struct {
+			Related []struct{ HTML string } `json:"relatedNodes"` // what covers it, for one that is too small
+		}
 	}
 }
 
@@ -37,6 +40,8 @@ func (p *Tab) Check(axe string) []fault {
 	}
 	width := Js[int64](p, "innerWidth")
 	p.Do(size(width, p.height())) // a target that is half below the edge does not count as small
+	p.Comes("!document.getElementById('earlier')")
+	p.Do(size(width, p.height())) // as high as the earlier messages, which came into sight, have made the page
 	defer p.Do(size(width, 800))
 	out := Js[string](p,
 		`axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => JSON.stringify(r.violations))`)

@@ -246,8 +246,8 @@ func (n *inspection) see(p *e2etest.Tab, v view) {
 		}
 		for _, f := range p.Check(n.axe) {
 			for _, at := range f.Nodes {
-				n.is(fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, at.HTML,
-					strings.ReplaceAll(at.Summary, "\n", " ")), name)
+				n.is(fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s %.300v", f.ID, f.Impact, f.Help, at.HTML,
+					strings.ReplaceAll(at.Summary, "\n", " "), at.Any), name)
 			}
 		}
 	}

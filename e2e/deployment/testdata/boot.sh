@@ -46,7 +46,7 @@ Type=oneshot
 StandardOutput=file:/everthread-box/out/check
 StandardError=file:/everthread-box/out/check
 Environment=HOME=/root
-ExecStart=/bin/bash -c '/bin/bash -ex /everthread-box/check; echo $? >/everthread-box/out/code; systemctl --no-pager status everthread >/everthread-box/out/status 2>&1; journalctl --no-pager -u everthread >/everthread-box/out/journal; systemctl exit'
+ExecStart=/bin/bash -c '/bin/bash -ex /everthread-box/check; echo $? >/everthread-box/out/code; systemctl --no-pager status everthread >/everthread-box/out/status 2>&1; journalctl --no-pager >/everthread-box/out/journal; systemctl exit'
 UNIT
 pivot_root . everthread-box/old # in a folder of chroot, no namespaces of users can be made
 cd /
