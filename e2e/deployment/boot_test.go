@@ -44,12 +44,16 @@ func (b *box) install(path string) {
 func (b *box) boot(script string) string {
 	b.t.Helper()
 	b.put("everthread-box/check", script, 0o755)
-	group := newGroup(b.t)
+	var groups []string
+	for _, dir := range newGroups(b.t) {
+		groups = append(groups, filepath.Join(dir, "cgroup.procs"))
+	}
 	ctx, cancel := context.WithTimeout(b.t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-ec",
-		`echo $$ >"$GROUP"; exec unshare --kill-child -m -p -f -u -i -C -n sh testdata/boot.sh`)
-	cmd.Env = append(os.Environ(), "GROUP="+filepath.Join(group, "cgroup.procs"), "STAGE="+b.stage, "OUT="+b.out)
+		`echo $$ | tee "$@" >/dev/null; exec unshare --kill-child -m -p -f -u -i -C -n sh testdata/boot.sh`, "sh")
+	cmd.Args = append(cmd.Args, groups...)
+	cmd.Env = append(os.Environ(), "STAGE="+b.stage, "OUT="+b.out)
 	booted, err := cmd.CombinedOutput()
 	said := b.left("check")
 	if err != nil || strings.TrimSpace(b.left("code")) != "0" {
@@ -68,26 +72,33 @@ func (b *box) left(name string) string {
 	return string(text)
 }
 
-// newGroup creates a control group for a machine; systemd creates its own below it.
-func newGroup(t *testing.T) string {
+// newGroups creates control groups for a machine, in each hierarchy that its systemd uses; it creates its own below
+// them. In a shared group one machine would remove the services of another.
+func newGroups(t *testing.T) (dirs []string) {
 	t.Helper()
-	base := "/sys/fs/cgroup/systemd"
-	if _, err := os.Stat(base); err != nil {
-		base = "/sys/fs/cgroup"
-	}
-	dir, err := os.MkdirTemp(base, "everthread-test-")
-	must(t, err)
-	t.Cleanup(func() {
-		for range 100 { // killed processes disappear after a moment
-			removeGroups(dir)
-			if _, err := os.Stat(dir); err != nil {
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
+	for _, base := range []string{"/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		if _, err := os.Stat(base); err != nil || len(dirs) > 0 && base == "/sys/fs/cgroup" {
+			continue
 		}
-		t.Errorf("%s was not removed", dir)
-	})
-	return dir
+		dir, err := os.MkdirTemp(base, "everthread-test-")
+		must(t, err)
+		t.Cleanup(func() { removed(t, dir) })
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// removed removes a control group, whose killed processes disappear after a moment.
+func removed(t *testing.T, dir string) {
+	t.Helper()
+	for range 100 {
+		removeGroups(dir)
+		if _, err := os.Stat(dir); err != nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("%s was not removed", dir)
 }
 
 func removeGroups(dir string) {
