@@ -46,36 +46,15 @@ type Options struct {
 
 // Open opens the database without migrating it. It does not wait for the server.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	cfg, err := pgxpool.ParseConfig(o.URL)
+	cfg, direct, err := o.connections()
 	if err != nil {
-		return nil, fmt.Errorf("database_url: %w", errors.Unwrap(err))
-	}
-	cfg.MaxConns = int32(max(o.Conns, 2))
-	if o.Conns == 0 {
-		cfg.MaxConns = 16
-	}
-	cfg.MinIdleConns = 1
-	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
-	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second,
-		Interval: 2 * time.Second, Count: 2}}).DialContext
-	if o.Trace {
-		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
+		return nil, err
 	}
 	spread := new(atomic.Bool)
 	hot := &warm{spread: spread, uses: map[string]int{}}
-	direct := cfg.ConnConfig.Copy()
-	if o.Direct != "" {
-		if direct, err = pgx.ParseConfig(o.Direct); err != nil {
-			return nil, fmt.Errorf("database_listen_url: %w", errors.Unwrap(err))
-		}
-		direct.ConnectTimeout, direct.DialFunc = cfg.ConnConfig.ConnectTimeout, cfg.ConnConfig.DialFunc
-		// A prepared statement belongs to one connection, a described one to any.
-		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	} else {
+	if o.Direct == "" {
 		cfg.AfterConnect, cfg.AfterRelease = planOnce, hot.released
 	}
-	primary(cfg.ConnConfig)
-	primary(direct)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -98,6 +77,37 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, direct: direct,
 		pooled: o.Direct != "", beside: o.Library, spread: spread,
 		schema: direct.RuntimeParams["search_path"]}, nil
+}
+
+// connections returns the configurations of the pool, and of the connections that bypass a pooler.
+func (o Options) connections() (*pgxpool.Config, *pgx.ConnConfig, error) {
+	cfg, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("database_url: %w", errors.Unwrap(err))
+	}
+	cfg.MaxConns = int32(max(o.Conns, 2))
+	if o.Conns == 0 {
+		cfg.MaxConns = 16
+	}
+	cfg.MinIdleConns = 1
+	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second,
+		Interval: 2 * time.Second, Count: 2}}).DialContext
+	if o.Trace {
+		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
+	}
+	direct := cfg.ConnConfig.Copy()
+	if o.Direct != "" {
+		if direct, err = pgx.ParseConfig(o.Direct); err != nil {
+			return nil, nil, fmt.Errorf("database_listen_url: %w", errors.Unwrap(err))
+		}
+		direct.ConnectTimeout, direct.DialFunc = cfg.ConnConfig.ConnectTimeout, cfg.ConnConfig.DialFunc
+		// A prepared statement belongs to one connection, a described one to any.
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	primary(cfg.ConnConfig)
+	primary(direct)
+	return cfg, direct, nil
 }
 
 // planOnce makes a connection plan each prepared statement once, where the server would plan it six times before it
