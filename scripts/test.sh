@@ -97,9 +97,9 @@ start_peers() {
 	fi
 }
 
-# Compilers and linters may take memory instead of collecting garbage; that saves a sixth of their time.
+# Compilers and linters collect garbage less often, up to a limit; that saves a sixth of their time.
 # Tests and the programs in them collect it as usual.
-roomy() { GOGC=400 "$@"; }
+roomy() { GOGC=400 GOMEMLIMIT=3GiB "$@"; }
 
 # Programs are compiled here, and linked where tests run them.
 builds() {

@@ -72,8 +72,8 @@ func (b *box) left(name string) string {
 	return string(text)
 }
 
-// newGroups creates control groups for a machine, in each hierarchy that its systemd uses; it creates its own below
-// them. In a shared group one machine would remove the services of another.
+// newGroups creates control groups for a machine, one in each hierarchy that its systemd uses; systemd creates its own
+// below them. In a shared group one machine would remove the services of another.
 func newGroups(t *testing.T) (dirs []string) {
 	t.Helper()
 	for _, base := range []string{"/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
