@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -36,7 +35,7 @@ type markdown struct {
 }
 
 func newMarkdown() *markdown {
-	refs := util.Prioritized(refParser{notesKey()}, 50)
+	refs := util.Prioritized(refParser{}, 50)
 	formulas := []parser.Option{parser.WithInlineParsers(util.Prioritized(mathParser{}, 60)),
 		parser.WithBlockParsers(util.Prioritized(mathBlockParser{}, 650))}
 	return &markdown{plain: newGoldmark(formulas...), own: newGoldmark(),
@@ -158,9 +157,9 @@ func (s safely) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindCodeBlock, s.code)
 	r.Register(extast.KindTaskCheckBox, once(box))
 	r.Register(extast.KindTableCell, s.cell)
-	r.Register(kindRef(), once(writeRef))
-	r.Register(kindMath(), once(writeMath))
-	r.Register(kindMathBlock(), once(writeMathBlock))
+	r.Register(kindRef, once(writeRef))
+	r.Register(kindMath, once(writeMath))
+	r.Register(kindMathBlock, once(writeMathBlock))
 }
 
 // once returns a renderer that writes when a node begins. The buffer keeps the first error.
@@ -258,7 +257,7 @@ func writeRef(w util.BufWriter, _ []byte, n ast.Node) {
 	}), " "))
 }
 
-var kindRef = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Ref") })
+var kindRef = ast.NewNodeKind("Ref")
 
 // ref is a reference to messages, such as [#12, #13].
 type ref struct {
@@ -272,31 +271,31 @@ type note struct {
 	note int
 }
 
-func (*ref) Kind() ast.NodeKind { return kindRef() }
+func (*ref) Kind() ast.NodeKind { return kindRef }
 
 func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, nil, nil) }
 
 var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
 
-// notesKey is the key of a text's footnote numbers. It must exist before the first parse,
-// as a parse has room only for the keys that exist when it begins.
-var notesKey = sync.OnceValue(parser.NewContextKey)
+// notesKey is the key of a text's footnote numbers. The library counts its keys in a
+// variable that every parse reads, so a key is made before anything runs.
+var notesKey = parser.NewContextKey()
 
 // refParser parses references. They are numbered like footnotes, in the order in which a
 // text first refers to each message.
-type refParser struct{ notes parser.ContextKey }
+type refParser struct{}
 
 func (refParser) Trigger() []byte { return []byte{'['} }
 
 // Parse parses a reference.
-func (p refParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
+func (refParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, _ := block.PeekLine()
 	m := refPattern.FindSubmatch(line)
 	if m == nil {
 		return nil
 	}
 	block.Advance(len("[#]") + len(m[1]))
-	notes := pc.ComputeIfAbsent(p.notes, func() any { return map[string]int{} }).(map[string]int)
+	notes := pc.ComputeIfAbsent(notesKey, func() any { return map[string]int{} }).(map[string]int)
 	var to []note
 	for id := range strings.SplitSeq(string(m[1]), ",") {
 		id = strings.TrimLeft(id, " #")

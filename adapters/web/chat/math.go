@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"html/template"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -22,9 +21,9 @@ import (
 // Largest formula, in bytes, within a line and as a block.
 const mostInLine, mostBlock = 1000, 4000
 
-var kindMath = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Math") })
+var kindMath = ast.NewNodeKind("Math")
 
-var kindMathBlock = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("MathBlock") })
+var kindMathBlock = ast.NewNodeKind("MathBlock")
 
 // formula is mathematics within a line, as TeX.
 type formula struct {
@@ -33,7 +32,7 @@ type formula struct {
 	wide bool // shown on a line of its own, like a block
 }
 
-func (*formula) Kind() ast.NodeKind { return kindMath() }
+func (*formula) Kind() ast.NodeKind { return kindMath }
 
 func (f *formula) Dump(source []byte, level int) { ast.DumpHelper(f, source, level, nil, nil) }
 
@@ -44,7 +43,7 @@ type formulaBlock struct {
 	closed bool
 }
 
-func (*formulaBlock) Kind() ast.NodeKind { return kindMathBlock() }
+func (*formulaBlock) Kind() ast.NodeKind { return kindMathBlock }
 
 // IsRaw reports true: nothing within it is Markdown.
 func (*formulaBlock) IsRaw() bool { return true }
