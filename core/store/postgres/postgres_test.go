@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/storetest"
 )
@@ -12,11 +11,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	server(t) // or skip everything at once
-	few := fulltest.Size(4, 1)
-	if few > 1 {
-		t.Logf("one case of %d is run, as SQLite's store runs them all; EVERTHREAD_TEST_ALL=1 does here too", few)
-	}
-	storetest.Test(t, database, few)
+	storetest.Test(t, database)
 }
 
 func TestWakeBetween(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	storetest.Test(t, database, 1)
+	storetest.Test(t, database)
 }
 
 // database returns a function that opens stores on a database that is removed with the test.
@@ -52,6 +52,7 @@ func TestWrittenElsewhere(t *testing.T) {
 
 // TestTend checks that commits reach the database file itself while the store is open.
 func TestTend(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := sqlite.Open(dir)
 	if err != nil {

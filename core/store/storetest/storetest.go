@@ -6,6 +6,7 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // Store is a store under test, with access to its tables.
@@ -40,9 +42,16 @@ type testCase struct {
 	run  func(b *bench)
 }
 
-// Test runs one of every `of` cases of the suite (1: all of them), and then explains
-// every statement that it ran.
-func Test(t *testing.T, open Open, of int) {
+// Test runs the suite, and then explains every statement that it ran. Unless all tests are
+// requested, or -run names a case, it runs one case of four and those that check the schema.
+func Test(t *testing.T, open Open) {
+	of := fulltest.Size(4, 1)
+	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		of = 1
+	}
+	if of > 1 {
+		t.Logf("one case of %d is run: EVERTHREAD_TEST_ALL=1 runs them all, and so does `make test`", of)
+	}
 	ran := &statements{all: map[string][]any{}}
 	t.Run("contract", func(t *testing.T) {
 		testContract(t, func(t testing.TB) func() Store {
@@ -72,28 +81,24 @@ func TestSpread(t *testing.T, open Open) {
 	}, 1)
 }
 
+// testContract runs one of every `of` cases (1: all of them), and those that check the schema.
 func testContract(t *testing.T, open Open, of int) {
-	n := 0
-	for _, group := range [][]testCase{
-		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(), askCases(),
+	cases := slices.Concat(roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(), askCases(),
 		windowCases(), headCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(),
 		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
 		memoryCases(), standingCases(), reminderCases(), taskCases(),
 		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
-		tableCases(), userCases(), failingCases(),
-	} {
-		for _, c := range group {
-			if n++; n%of > 0 {
-				continue
-			}
-			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-				t.Parallel()
-				b := newBench(t, open)
-				c.run(b)
-				Check(t, b.DB())
-			})
-		}
+		userCases(), failingCases())
+	n := 0
+	cases = slices.DeleteFunc(cases, func(testCase) bool { n++; return n%of > 0 })
+	for _, c := range append(cases, tableCases()...) {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, open)
+			c.run(b)
+			Check(t, b.DB())
+		})
 	}
 	t.Run("random", func(t *testing.T) { t.Parallel(); testMachine(t, open) })
 	t.Run("together", func(t *testing.T) { t.Parallel(); testTogether(t, open) })
