@@ -232,27 +232,23 @@ func pdfOf(pages int, content func(page int) string) []byte {
 	return b.Bytes()
 }
 
+// hostile is a file that does harm to careless readers, and how its reading ends.
+type hostile struct {
+	name    string
+	data    []byte
+	problem core.DocumentProblem
+	pages   int // at most
+}
+
 // TestHostileFiles checks that each hostile file ends with its own problem, and that the next file
 // is still read.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
-	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
 	large := fulltest.Size(1, 10)
-	zeros := strings.Repeat("0", 64<<20)
-	bomb := []string{"word/document.xml", "<w:document/>"}
-	for i := range 4 {
-		bomb = append(bomb, fmt.Sprintf("word/media/%d", i), zeros)
-	}
 	const cell = `<table:table-row table:number-rows-repeated="1000000"><table:table-cell table:number-columns-repeated="1000000"><text:p>x</text:p></table:table-cell></table:table-row>`
 	ods := []string{"mimetype", "application/vnd.oasis.opendocument.spreadsheet", "content.xml",
 		`<o><office:spreadsheet><table:table table:name="S">` + strings.Repeat(cell, 100) + `</table:table></office:spreadsheet></o>`}
-	for _, c := range []struct {
-		name    string
-		data    []byte
-		problem core.DocumentProblem
-		pages   int // at most
-	}{
-		{"bomb.xlsx", zipOf(t, append(bomb, "xl/workbook.xml", "<workbook/>")[2:]...), core.DocumentBomb, 0},
+	testHostile(t, []hostile{
 		{"repeated.ods", zipOf(t, ods...), core.DocumentLong, 500},
 		{"deep.docx", zipOf(t, "word/document.xml", strings.Repeat("<w:tbl>", 10_000*large)), core.DocumentDamaged, 0},
 		{"laughs.docx", zipOf(t, "word/document.xml", `<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><w:p><w:t>&b;</w:t></w:p>`),
@@ -261,14 +257,33 @@ func TestHostileFiles(t *testing.T) {
 		{"cut.epub", zipOf(t, "mimetype", "application/epub+zip"), core.DocumentDamaged, 0},
 		{"locked.docx", append([]byte("\xD0\xCF\x11\xE0"), utf16("EncryptedPackage")...), core.DocumentEncrypted, 0},
 		{"old.doc", []byte("\xD0\xCF\x11\xE0 an old document of Word"), core.DocumentKind, 0},
-		{"long.pdf", pdfOf(1_000*large, func(p int) string { return fmt.Sprint("page number ", p) }), core.DocumentLong, 500},
 		{"line.pdf", pdfOf(1, func(int) string { return strings.Repeat("endless", 30_000*large) }), "", 1},
 		{"script.pdf", bytes.Replace(pdfOf(1, func(int) string { return "harmless" }), []byte("/Type/Catalog"),
 			[]byte("/Type/Catalog/OpenAction<</S/JavaScript/JS(app.alert\\(1\\))>>"), 1), "", 1},
-		{"commas.csv", []byte(strings.Repeat(",", 15<<20)), core.DocumentLarge, 0},
 		{"nested.html", []byte(strings.Repeat("<div><table><tr><td>", 50_000*large) + "end"), "", 500},
+	})
+}
+
+// TestHugeFiles checks files that are large or become large.
+func TestHugeFiles(t *testing.T) {
+	fulltest.Only(t)
+	t.Parallel()
+	zeros := strings.Repeat("0", 64<<20)
+	bomb := []string{"xl/workbook.xml", "<workbook/>"}
+	for i := range 4 {
+		bomb = append(bomb, fmt.Sprintf("xl/media/%d", i), zeros)
+	}
+	testHostile(t, []hostile{
+		{"bomb.xlsx", zipOf(t, bomb...), core.DocumentBomb, 0},
+		{"long.pdf", pdfOf(10_000, func(p int) string { return fmt.Sprint("page number ", p) }), core.DocumentLong, 500},
+		{"commas.csv", []byte(strings.Repeat(",", 15<<20)), core.DocumentLarge, 0},
 		{"open.html", []byte("<html><a " + strings.Repeat("x", 10<<20)), core.DocumentDamaged, 0},
-	} {
+	})
+}
+
+func testHostile(t *testing.T, files []hostile) {
+	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
+	for _, c := range files {
 		t.Run(c.name, func(t *testing.T) {
 			g := readFile(t, r, c.name, c.data)
 			if g.problem != c.problem || len(g.pages) > c.pages {
