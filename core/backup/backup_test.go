@@ -88,10 +88,7 @@ func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 409
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// lists returns a number of attachments that needs more than one list of contents.
-func lists() int { return fulltest.Size(520, 1100) }
-
-// attachments returns the number of attachments in a data folder.
+// attachments returns the number of attachments in a data folder: in full it needs more than one list of contents.
 func attachments() int { return fulltest.Size(20, 1100) }
 
 // kept creates a data folder with a key and attachments.
@@ -165,13 +162,13 @@ func made(t testing.TB, m *backup.Maker) string {
 
 func TestWhatWasBackedUpComesBack(t *testing.T) {
 	t.Parallel()
-	from, to := keptOf(t, lists()), t.TempDir()
+	from, to := kept(t), t.TempDir()
 	m := maker(t, from)
 	res, err := m.Make(t.Context(), t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Entries != int64(lists())+2 || res.Rows["messages"] != 3 {
+	if res.Entries != int64(attachments())+2 || res.Rows["messages"] != 3 {
 		t.Errorf("made %+v", res)
 	}
 	if info, err := os.Stat(res.File); err != nil || info.Mode().Perm() != 0o600 || info.Size() != res.Size {
@@ -181,7 +178,7 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Rows["messages"] != 3 || out.Files != int64(lists()) || out.Program != "v1.2" || !out.Made.Equal(noon) {
+	if out.Rows["messages"] != 3 || out.Files != int64(attachments()) || out.Program != "v1.2" || !out.Made.Equal(noon) {
 		t.Errorf("restored %+v", out)
 	}
 	want := tree(t, from)
@@ -265,7 +262,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damages, named := fulltest.Size(17, 97), 0
+	damages, named := fulltest.Size(7, 97), 0
 	for at := 16; at < len(whole); at += 1 + len(whole)/damages {
 		for name, text := range map[string][]byte{"cut": whole[:at], "flipped": flipped(whole, at)} {
 			dir := t.TempDir()
@@ -364,7 +361,7 @@ func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, ".everthread-backup-1.partial"), "left by a killed one")
 	now := noon
-	m := maker(t, kept(t))
+	m := maker(t, keptOf(t, 5))
 	m.Now = func() time.Time { return now }
 	var want []string
 	for n := range 13 { // twelve in one second

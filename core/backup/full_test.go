@@ -57,7 +57,7 @@ func faults(whole int64) map[string]*smallDisk {
 		"close": {left: endless, close: syscall.ENOSPC},
 		"short": {left: whole / 2, silent: true},
 	}
-	steps := fulltest.Size[int64](4, 12)
+	steps := fulltest.Size[int64](2, 12)
 	for n := range steps {
 		out[fmt.Sprint(n, " of ", steps)] = &smallDisk{left: whole * n / steps}
 	}

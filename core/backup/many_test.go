@@ -50,7 +50,7 @@ func many(out io.Writer, n int) error {
 // TestVeryManyEntries reads an archive with very many files in little memory. It is not parallel,
 // because it measures the memory of the process.
 func TestVeryManyEntries(t *testing.T) {
-	n := fulltest.Size(20_000, 200_000)
+	n := fulltest.Size(4_000, 200_000)
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)
 	go func() { wrote <- errors.Join(many(w, n), w.Close()) }()
