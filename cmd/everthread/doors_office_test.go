@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 // newPage returns an app over an embedded store, with its owner.
@@ -30,14 +31,7 @@ func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	c := configs.Default(sections()...)
 	c.DataDir, c.SecretKey = t.TempDir(), "secret"
 	change(&c)
-	st, err := openStore(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
-	if err := st.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	st := sqlitetest.Open(t, c.DataDir)
 	a, shut, err := newApp(t.Context(), newProcess(c, zap.NewNop(), st, time.Now), st)
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func endless(t *testing.T, n int) string {
 // memory. It is not parallel because it measures the process.
 func TestEndlessListsOfFiles(t *testing.T) {
 	open(t, endless(t, 1000))
-	file := endless(t, fulltest.Size(1_000_000, 10_000_000))
+	file := endless(t, fulltest.Size(250_000, 10_000_000))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := history.Open(file)

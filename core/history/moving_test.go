@@ -243,7 +243,7 @@ func TestCutAnywhere(t *testing.T) {
 				maps.Copy(all, lone)
 			}
 		}
-		for at := 0; at < len(whole); at += max(len(whole)/fulltest.Size(29, 97), 1) {
+		for at := 0; at < len(whole); at += max(len(whole)/fulltest.Size(7, 97), 1) {
 			got, err := texts(whole[:at])
 			if err == nil && len(got) == 0 || database && err == nil && len(got) < len(all) {
 				t.Errorf("%s cut at %d: %v without an error", file, at, got)

@@ -99,7 +99,7 @@ func (w *world) try(format, file string) (history.Result, error) {
 // imported, and that the whole file then adds the rest: the result is that of the whole file alone.
 func TestEveryFormatMayStopAnywhere(t *testing.T) {
 	t.Parallel()
-	cuts := fulltest.Size(4, 12)
+	cuts := fulltest.Size(2, 12)
 	for format, name := range texts() {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()

@@ -185,7 +185,7 @@ func TestRepeatsInForms(t *testing.T) {
 // model's answers for a month are parsed, and nearly all are used.
 func TestDemoModelIsBelieved(t *testing.T) {
 	t.Parallel()
-	ms := year()[:fulltest.Size(400, 1600)]
+	ms := year()[:fulltest.Size(200, 1600)]
 	c := long.New(counter())
 	asked, used, helped := 0, 0, 0
 	for chunk := range slices.Chunk(ms, 40) {
@@ -206,7 +206,7 @@ func TestDemoModelIsBelieved(t *testing.T) {
 		}
 	}
 	t.Logf("%d messages to shorten, %d answered, of which %d changed a form", asked, used, helped)
-	if asked < fulltest.Size(50, 100) || used*2 < asked || helped*2 < used {
+	if asked < fulltest.Size(25, 100) || used*2 < asked || helped*2 < used {
 		t.Errorf("%d messages to shorten, %d answered, of which %d changed a form", asked, used, helped)
 	}
 }

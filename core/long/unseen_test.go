@@ -28,7 +28,7 @@ func TestUnseenFacts(t *testing.T) {
 			continue
 		}
 		role := core.Role(parts[0])
-		for n := range fulltest.Size(3, 8) {
+		for n := range fulltest.Size(2, 8) {
 			for i++; ms[i].Role != role || strings.Contains(ms[i].Text, "```"); i++ {
 			}
 			m := ms[i]

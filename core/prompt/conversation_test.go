@@ -26,7 +26,7 @@ func TestAnyConversation(t *testing.T) {
 			w.mode = core.ModeThread
 		}
 		last := ""
-		for range rapid.IntRange(1, fulltest.Size(15, 40)).Draw(t, "turns") {
+		for range rapid.IntRange(1, fulltest.Size(8, 40)).Draw(t, "turns") {
 			happen(t, w)
 			in, p, err := anyTurn(t, w)
 			if err != nil {

@@ -83,7 +83,7 @@ func (sum *tally) count(p prompt.Prompt, last string) {
 func TestLongDay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1},
-		{100, 100, 3}, {1, 10, 1}}[fulltest.Size(3, 0):] {
+		{100, 100, 3}, {1, 10, 1}}[fulltest.Size(4, 0):] {
 		t.Run(fmt.Sprintf("%d to %d tokens a message, summaries %d turns late", c.least, c.most, c.lag), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tokens.New())
@@ -113,7 +113,7 @@ func TestThirtyDays(t *testing.T) {
 	const turns = 40
 	var days [31]tally
 	r := rand.New(rand.NewPCG(5, 6))
-	last := fulltest.Size(12, 30)
+	last := fulltest.Size(6, 30)
 	for d := 1; d <= last; d++ {
 		w.now = start.AddDate(0, 0, d-1)
 		days[d] = live(w, r, turns, 1, 100, 1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // hardSet has messages with queries that should find them, in eight languages, and templates for
@@ -104,7 +105,10 @@ func TestHardQueries(t *testing.T) {
 
 func hard(t *testing.T, s *Searcher, queries []hardQuery) {
 	hit, all := map[string]int{}, map[string]int{}
-	for _, q := range queries {
+	for n, q := range queries {
+		if n%fulltest.Size(3, 1) > 0 {
+			continue
+		}
 		got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: q.Query, Limit: 5, Now: saturday})
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/tiktoken-go/tokenizer/codec"
 	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 var update = flag.Bool("update", false, "rewrite o200k_base.bin from the library's vocabulary")
@@ -119,7 +121,9 @@ func TestEveryCharacterCountsAsTheLibrarySays(t *testing.T) {
 		}
 		chunk.WriteString(strings.ReplaceAll("*x* *A!*\n_**1'*", "*", string(r)))
 		if r%64 == 63 {
-			same(t, library, chunk.String())
+			if r/64%fulltest.Size[rune](16, 1) == 0 {
+				same(t, library, chunk.String())
+			}
 			chunk.Reset()
 		}
 	}
