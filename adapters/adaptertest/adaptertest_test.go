@@ -13,10 +13,16 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // defectEnv names the defect of the channel of TestMemory.
 const defectEnv = "ADAPTERTEST_DEFECT"
+
+func TestMain(m *testing.M) {
+	fulltest.Waits()
+	os.Exit(m.Run())
+}
 
 // A channel of a few lines passes the suite.
 func TestMemory(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -25,7 +26,10 @@ const (
 	alice = "11111111-bbbb-4000-8000-000000000002"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	fulltest.Waits()
+	goleak.VerifyTestMain(m)
+}
 
 // keeper stores in memory, and can fail.
 type keeper struct {

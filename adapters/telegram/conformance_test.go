@@ -15,12 +15,16 @@ import (
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const ada = 111222333
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	fulltest.Waits()
+	goleak.VerifyTestMain(m)
+}
 
 func TestConformancePolling(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {

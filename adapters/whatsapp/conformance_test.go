@@ -19,11 +19,15 @@ import (
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	fulltest.Waits()
+	goleak.VerifyTestMain(m)
+}
 
 // People of the tests: one with an id and a number, and one with a number only.
 var (

@@ -33,6 +33,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	fulltest.Waits()
 	testscript.Main(m, map[string]func(){"everthread": main})
 }
 

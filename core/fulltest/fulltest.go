@@ -3,6 +3,7 @@
 package fulltest
 
 import (
+	"flag"
 	"os"
 	"testing"
 )
@@ -27,4 +28,12 @@ func Size[N any](small, full N) N {
 		return full
 	}
 	return small
+}
+
+// Waits lets four tests run at a time, unless -parallel says otherwise. TestMain calls it where
+// tests mostly wait: on two processors two of them would.
+func Waits() {
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 }

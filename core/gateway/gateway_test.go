@@ -18,6 +18,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
@@ -25,7 +26,10 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	fulltest.Waits()
+	goleak.VerifyTestMain(m)
+}
 
 // world is a gateway over an embedded store, with a channel and a model that the test controls.
 type world struct {

@@ -13,6 +13,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // mode is the environment variable that makes the test binary a server of the given kind.
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) {
 	if kind := os.Getenv(mode); kind != "" {
 		os.Exit(serve(kind))
 	}
+	fulltest.Waits()
 	goleak.VerifyTestMain(m)
 }
 
