@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"time"
 )
 
@@ -139,12 +138,6 @@ type Streamer interface {
 	Preview(ctx context.Context, to Address, key string, text string) error
 	// PreviewEvery is the shortest time between two previews in one chat.
 	PreviewEvery() time.Duration
-}
-
-// Handler is an optional interface of a Channel that takes HTTP requests.
-// Routes are patterns of http.ServeMux, such as "POST /webhooks/telegram".
-type Handler interface {
-	Routes(r Receiver) map[string]http.Handler
 }
 
 // Keeper keeps the durable state of an account of a channel, for whichever process runs it next.

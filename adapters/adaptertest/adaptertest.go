@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // Fault is a failure of the next call to send.
@@ -34,8 +35,8 @@ const (
 type Harness struct {
 	// New returns a channel for the account, as in a new process.
 	New func(t *testing.T) core.Channel
-	// Mount serves the routes of a core.Handler to the service, in place of earlier ones;
-	// nil if the channel is not a core.Handler.
+	// Mount serves the routes of a channel.Handler to the service, in place of earlier ones;
+	// nil if the channel is not a channel.Handler.
 	Mount func(routes map[string]http.Handler)
 	// To is the person's address.
 	To core.Address
@@ -184,7 +185,7 @@ func run(t *testing.T, h Harness, r core.Receiver) *process {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{ch: h.New(t), cancel: cancel, done: make(chan error, 1)}
-	if hd, ok := p.ch.(core.Handler); ok && h.Mount != nil {
+	if hd, ok := p.ch.(channel.Handler); ok && h.Mount != nil {
 		h.Mount(hd.Routes(r))
 	}
 	go func() { p.done <- p.ch.Run(ctx, r) }()

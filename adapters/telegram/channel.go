@@ -36,16 +36,16 @@ const Name = "telegram"
 const maxText = 4096
 
 var (
-	_ core.Channel   = (*Channel)(nil)
-	_ core.Describer = (*Channel)(nil)
-	_ core.Typer     = (*Channel)(nil)
-	_ core.Streamer  = (*Channel)(nil)
-	_ core.Handler   = (*Channel)(nil)
-	_ core.Checker   = (*Channel)(nil)
-	_ core.Fetcher   = (*Channel)(nil)
-	_ core.Accounter = (*Channel)(nil)
-	_ core.Diagnoser = (*Channel)(nil)
-	_ core.Linker    = (*Channel)(nil)
+	_ core.Channel    = (*Channel)(nil)
+	_ core.Describer  = (*Channel)(nil)
+	_ core.Typer      = (*Channel)(nil)
+	_ core.Streamer   = (*Channel)(nil)
+	_ channel.Handler = (*Channel)(nil)
+	_ core.Checker    = (*Channel)(nil)
+	_ core.Fetcher    = (*Channel)(nil)
+	_ core.Accounter  = (*Channel)(nil)
+	_ core.Diagnoser  = (*Channel)(nil)
+	_ core.Linker     = (*Channel)(nil)
 )
 
 // Options configure a Channel. Token, HTTP, Log and Now are required. The zero values of the

@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/markup"
 )
@@ -40,16 +41,16 @@ const (
 )
 
 var (
-	_ core.Channel   = (*Channel)(nil)
-	_ core.Describer = (*Channel)(nil)
-	_ core.Typer     = (*Channel)(nil)
-	_ core.Handler   = (*Channel)(nil)
-	_ core.Checker   = (*Channel)(nil)
-	_ core.Fetcher   = (*Channel)(nil)
-	_ core.Reopener  = (*reopening)(nil)
-	_ core.Diagnoser = (*Channel)(nil)
-	_ core.Linker    = (*Channel)(nil)
-	_ core.Accounter = (*Channel)(nil)
+	_ core.Channel    = (*Channel)(nil)
+	_ core.Describer  = (*Channel)(nil)
+	_ core.Typer      = (*Channel)(nil)
+	_ channel.Handler = (*Channel)(nil)
+	_ core.Checker    = (*Channel)(nil)
+	_ core.Fetcher    = (*Channel)(nil)
+	_ core.Reopener   = (*reopening)(nil)
+	_ core.Diagnoser  = (*Channel)(nil)
+	_ core.Linker     = (*Channel)(nil)
+	_ core.Accounter  = (*Channel)(nil)
 )
 
 // Options configure a Channel. Only PublicURL and what Config calls optional may be missing. Of

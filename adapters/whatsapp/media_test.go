@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 func TestFilesGoOut(t *testing.T) {
@@ -224,7 +225,7 @@ func TestDiagnoseAsksTheWebhook(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	mux := http.NewServeMux()
-	for pattern, h := range p.ch.(core.Handler).Routes(p.b) {
+	for pattern, h := range p.ch.(channel.Handler).Routes(p.b) {
 		mux.Handle(pattern, h)
 	}
 	ours := httptest.NewTLSServer(mux)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // scene is a channel on a service, with its gateway.
@@ -29,7 +30,7 @@ func play(t *testing.T, opts Options) *scene {
 	tr := &http.Transport{}
 	opts.HTTP = &http.Client{Transport: tr}
 	p := &scene{s: s, ch: open(t, s, opts), b: newInbox()}
-	g.mount(p.ch.(core.Handler).Routes(p.b))
+	g.mount(p.ch.(channel.Handler).Routes(p.b))
 	t.Cleanup(func() { s.Close(); g.Close(); tr.CloseIdleConnections(); noErrors(t, s) })
 	return p
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // text is a body.
@@ -144,7 +145,7 @@ func TestWebhookWithoutSignature(t *testing.T) {
 
 func postWebhook(t *testing.T, r core.Receiver, signature string, body io.Reader) *httptest.ResponseRecorder {
 	t.Helper()
-	ch := open(t, nil, Options{Config: Config{PreviousSecret: "older-secret"}}).(core.Handler)
+	ch := open(t, nil, Options{Config: Config{PreviousSecret: "older-secret"}}).(channel.Handler)
 	req := httptest.NewRequest(http.MethodPost, WebhookPath, body)
 	if signature != "" {
 		req.Header.Set(signatureHeader, signature)
@@ -186,7 +187,7 @@ func TestVerify(t *testing.T) {
 		"": 403,
 	} {
 		rec := httptest.NewRecorder()
-		ch := open(t, nil, Options{}).(core.Handler)
+		ch := open(t, nil, Options{}).(channel.Handler)
 		ch.Routes(newInbox())["GET "+WebhookPath].ServeHTTP(rec,
 			httptest.NewRequest(http.MethodGet, WebhookPath+"?"+query, nil))
 		if rec.Code != want || want == 200 && rec.Body.String() != "42" || want != 200 &&

@@ -91,7 +91,7 @@ func (a *app) Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) (
 func (a *app) site() *server.Site {
 	routes := map[string]http.Handler{}
 	for _, ch := range a.Channels {
-		if h, ok := ch.(core.Handler); ok {
+		if h, ok := ch.(channel.Handler); ok {
 			maps.Copy(routes, h.Routes(a.Gateway))
 		}
 	}

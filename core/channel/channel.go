@@ -30,6 +30,12 @@ type Config interface {
 	Open(ctx context.Context, h Host) (core.Channel, error)
 }
 
+// Handler is an optional interface of a core.Channel that takes HTTP requests.
+// Routes are patterns of http.ServeMux, such as "POST /webhooks/telegram".
+type Handler interface {
+	Routes(r core.Receiver) map[string]http.Handler
+}
+
 // On returns the channels of a configuration that are on.
 func On(sections []section.Section) []Config {
 	var out []Config
