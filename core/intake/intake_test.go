@@ -3,6 +3,7 @@ package intake_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -140,13 +141,15 @@ func TestSmallBodiesComeThroughBesideStalledOnes(t *testing.T) {
 		stalled = append(stalled, stall(t, url, 400_000, 390_000))
 	}
 	gone := 0
+	waited, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
 	for _, s := range stalled {
 		select {
 		case status := <-s:
 			if gone++; status != http.StatusServiceUnavailable && status != 0 {
 				t.Errorf("a stalled body was answered with %d", status)
 			}
-		case <-time.After(time.Second):
+		case <-waited.Done():
 		}
 	}
 	if left := 10 - gone; left > budget/390_000 {

@@ -77,19 +77,22 @@ func TestErrorsSayWhatToDoAndWhetherTryingAgainHelps(t *testing.T) {
 
 func TestASlowServiceIsGivenUp(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
 	for name, first := range map[string]string{"before it begins": "", "in the middle": "OggS"} {
-		s := serve(t, func(w http.ResponseWriter, _ map[string]any) {
-			if first != "" {
-				io.WriteString(w, first)
-				w.(http.Flusher).Flush()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{})
+			s := serve(t, func(w http.ResponseWriter, _ map[string]any) {
+				if first != "" {
+					io.WriteString(w, first)
+					w.(http.Flusher).Flush()
+				}
+				<-release
+			})
+			t.Cleanup(func() { close(release) }) // before the server closes
+			if _, err := s.Speak(t.Context(), core.Speech{Text: "x"}); err == nil ||
+				!strings.Contains(err.Error(), "did not answer within 1s (speech.timeout)") {
+				t.Errorf("got %v", err)
 			}
-			<-release
 		})
-		if _, err := s.Speak(t.Context(), core.Speech{Text: "x"}); err == nil ||
-			!strings.Contains(err.Error(), "did not answer within 1s (speech.timeout)") {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
-	t.Cleanup(func() { close(release) }) // before the servers close
 }
