@@ -205,9 +205,9 @@ type IndexStore interface {
 	// EmbeddingCounts counts a user's embeddings by state, of another configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
 	// Index brings the full-text index up to date for at most users users of a share: it adds new messages, and redoes
-	// documents of another analyzer version. It returns the number of documents; 0: the index is complete. The index
-	// may lag unnoticed, as Match also searches what is not indexed yet. Edits, redactions, summaries and items are
-	// indexed in the transaction that stores them.
+	// documents of another analyzer version. It returns the number of documents, those that need no index
+	// included; 0: the index is complete. The index may lag unnoticed, as Match also searches what is not indexed yet.
+	// Edits, redactions, summaries and items are indexed in the transaction that stores them.
 	Index(ctx context.Context, users int, share Share) (int, error)
 }
 

@@ -153,7 +153,8 @@ func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (t
 	return through, wrap("read what is not indexed", err)
 }
 
-// index stores pages, and returns the number of documents, plus one for each page that advanced a user's progress.
+// index stores pages, and returns the number of documents, those that need no index included, plus one for each page
+// that advanced a user's progress.
 func (s *Store) index(ctx context.Context, pages []indexing) (total int, err error) {
 	owner := pages[0].user
 	if len(pages) > 1 {
@@ -196,7 +197,7 @@ func (t *tx) putIndexing(p indexing) (n int) {
 	}
 	t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4, filed = $5,
 			unindexed = CASE WHEN last_message > $2 THEN 1 ELSE 0 END WHERE id = $1`, t.user, p.next.indexed, p.next.reindexed, p.next.version, p.next.filed)
-	return n + len(p.docs) + 1
+	return n + max(len(p.docs), int(p.next.indexed-p.now.indexed), int(p.next.reindexed-p.now.reindexed)) + 1
 }
 
 // indexRest indexes all summaries and items of a user.

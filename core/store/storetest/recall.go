@@ -33,6 +33,7 @@ func recallCases() []testCase {
 	return []testCase{
 		{"a new message is found immediately", testFindTail},
 		{"a message is found after it was indexed", testFindIndexed},
+		{"messages that need no index count as indexed", testIndexRound},
 		{"a frequent term does not crowd out a rare one", testFindRare},
 		{"an edit and a redaction change what is found", testFindChanged},
 		{"another version of the analyzer indexes everything again", testReindex},
@@ -89,6 +90,20 @@ func testFindTail(b *bench) {
 		From: int64(a), To: int64(a), Limit: 10})
 	if len(bounded) != 1 || !slices.Equal(bounded[0].IDs, []int64{int64(a)}) {
 		b.t.Errorf("bounded: got %+v", bounded)
+	}
+}
+
+// testIndexRound checks the count by which a round of a long backlog is followed by the next one immediately.
+func testIndexRound(b *bench) {
+	const exchanges = 30
+	for range exchanges {
+		b.exchange("the blue heron", "a heron on a heron")
+	}
+	b.exec(`UPDATE messages SET redacted = 1 WHERE user_id = $1 AND role = 'assistant'`, b.user.ID)
+	n, err := b.Index(b.ctx, 100, core.Share{})
+	b.must(err)
+	if n < 2*exchanges {
+		b.t.Errorf("%d of %d messages count", n, 2*exchanges)
 	}
 }
 
