@@ -150,7 +150,7 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 				body
 		}},
 		{"a list less", "is damaged", func(name string, body []byte) (string, []byte) {
-			return strings.TrimPrefix(name, "contents/000001.jsonl"), body
+			return strings.TrimPrefix(name, fulltest.Size("contents/000001.jsonl", "contents/000002.jsonl")), body
 		}},
 		{"no end", "the file ends too early", func(name string,
 			body []byte) (string, []byte) {

@@ -5,6 +5,7 @@ package fulltest
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,9 @@ func Size[N any](small, full N) N {
 	}
 	return small
 }
+
+// Named reports whether -run names a part of a test, which then runs whatever the size.
+func Named() bool { return strings.Contains(flag.Lookup("test.run").Value.String(), "/") }
 
 // Waits lets four tests run at a time, unless -parallel says otherwise. TestMain calls it where
 // tests mostly wait: on two processors two of them would.

@@ -80,10 +80,9 @@ func Main(m *testing.M) {
 func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) string)) {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(t.Name()))
-	named := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
 	for i, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
-			if int(hash.Sum32()%2) != i && !named && !fulltest.Asked() {
+			if int(hash.Sum32()%2) != i && !fulltest.Named() && !fulltest.Asked() {
 				t.Skip("it takes long on both stores: EVERTHREAD_TEST_ALL=1 runs it, and so does CI=true make test")
 			}
 			t.Parallel()

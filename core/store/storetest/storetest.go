@@ -6,7 +6,6 @@ package storetest
 import (
 	"context"
 	"database/sql"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ type testCase struct {
 // requested, or -run names a case, it runs one case of four and those that check the schema.
 func Test(t *testing.T, open Open) {
 	of := fulltest.Size(4, 1)
-	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+	if fulltest.Named() {
 		of = 1
 	}
 	if of > 1 {
@@ -85,9 +84,8 @@ func TestSpread(t *testing.T, open Open) {
 func testContract(t *testing.T, open Open, of int) {
 	cases := slices.Concat(roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(),
 		askCases(), windowCases(), headCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
-		summaryCases(),
-		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
-		memoryCases(), standingCases(), reminderCases(), taskCases(),
+		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(),
+		embeddingCases(), memoryCases(), standingCases(), reminderCases(), taskCases(),
 		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
 		userCases(), failingCases())
