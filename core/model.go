@@ -55,6 +55,9 @@ type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
+	// Extra is what the provider wants back with the call, such as a signature of its thoughts. Only the provider's
+	// client reads it; no person sees it. Empty: nothing.
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // Delta is a piece of a completion. The last one has Finish, the complete ToolCalls, and
@@ -65,7 +68,23 @@ type Delta struct {
 	Finish    Finish
 	Usage     *Usage
 	Model     string // the model that answered, in the last Delta
+	// Thought reports, in the last Delta, that the model wrote thoughts, which are not part of Text.
+	Thought bool
+	// Reduced lists, in the last Delta, what the request was sent without because the server refused it whole.
+	Reduced []Reduction
 }
+
+// Reduction is a part of a request that a model's server does not take.
+type Reduction string
+
+// Reductions, from the least that is lost to the most.
+const (
+	ReducedParameters Reduction = "parameters" // optional parameters
+	ReducedRoles      Reduction = "roles"      // messages are joined so that roles alternate
+	ReducedImages     Reduction = "images"
+	ReducedTools      Reduction = "tools"
+	ReducedLength     Reduction = "length" // the middle of long messages, and old ones
+)
 
 // Finish is the reason why a completion ended.
 type Finish string
@@ -73,9 +92,10 @@ type Finish string
 // Reasons to finish.
 const (
 	FinishStop    Finish = "stop"
-	FinishLength  Finish = "length"  // cut off at MaxTokens
+	FinishLength  Finish = "length"  // cut off at a limit of tokens
 	FinishTools   Finish = "tools"   // the model waits for tool results
 	FinishRefused Finish = "refused" // filtered or refused by the provider
+	FinishCut     Finish = "cut"     // the stream broke, or it ended for a reason that is not known
 )
 
 // Usage is the cost of a call in tokens, as the provider reports it.

@@ -230,6 +230,10 @@ type Snapshot struct {
 	TotalMS          int64             `json:"total_ms"`
 	Steps            int               `json:"steps"`
 	Finish           Finish            `json:"finish,omitempty"`
+	// Reduced lists what the model's server did not take of the request.
+	Reduced []Reduction `json:"reduced,omitempty"`
+	Session ThreadID    `json:"session_id,omitempty"` // the thread
+	Trace   string      `json:"trace_id,omitempty"`   // of the turn, 32 hex digits; a client's traceparent's
 }
 
 // HistoryCount counts the old messages in a prompt of the strategy long.
@@ -339,6 +343,7 @@ type Answer struct {
 	Model      string
 	Finish     Finish
 	Steps      int
+	Reduced    []Reduction // of its requests
 	// Question asks the person to approve a call; the last of Messages says so.
 	Question *Question
 	Tainted  bool // the turn read words that the person did not write there
