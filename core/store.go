@@ -13,9 +13,6 @@ import (
 type InboundStore interface {
 	// Identify returns the identity and user at an address, or ErrNotFound.
 	Identify(ctx context.Context, a Address) (Identity, User, error)
-	// Known returns the identity and user that this process last saw at an address,
-	// and a token for an Append that verifies them; false if it saw none.
-	Known(a Address) (i Identity, u User, as string, ok bool)
 	// Append stores inbound messages of one identity in order, with their events,
 	// day segments and the turn job. Repeated events are left out. With a claim,
 	// and if the thread is idle, the turn is claimed in the same transaction.
@@ -57,14 +54,8 @@ type Append struct {
 	Claim    *Claim    // nil: a worker finds the turn
 	Budget   Budget
 	Window   time.Time // new Window of Identity; zero: unchanged
-	// As is the token from Known. If the sender has changed since, Append stores
-	// nothing and fails with ErrChanged. Empty: not verified.
-	As string
 	// Thread is the destination; 0: the identity's current one. ErrNotFound if it does not exist.
 	Thread ThreadID
-	// Begun is called with a claimed turn whose window is in memory, before the commit. The commit may
-	// fail, and the turn is that of Appended only if it is the same pointer. It must not block. May be nil.
-	Begun func(*Turn)
 }
 
 // Appended is the result of an Append.
@@ -160,8 +151,6 @@ type WindowQuery struct {
 	Budgets string
 	// Pages bounds the tokens of pages read for a new epoch; messages on pages are not read then. 0: no pages.
 	Pages int
-	// Stored is closed when the turn is stored. No rows are read before. nil: it is stored.
-	Stored <-chan struct{}
 }
 
 // Committed is the result of a Commit.

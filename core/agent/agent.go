@@ -73,8 +73,6 @@ type Request struct {
 	// Keep stores the n-th file of a call, to come with the answer. nil: files are left out.
 	Keep func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
 
-	// Stored is closed when the turn is stored. Nothing of an answer of the model is read before. nil: it is stored.
-	Stored <-chan struct{}
 	// OnText receives the whole answer so far, each time it grows. Text that the model writes before it calls tools
 	// counts as an answer until then: after the calls the text begins again.
 	OnText func(soFar string)

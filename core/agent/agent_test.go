@@ -97,50 +97,6 @@ func TestAnswerWithoutTools(t *testing.T) {
 	}
 }
 
-func TestNothingHappensBeforeTheTurnIsStored(t *testing.T) {
-	t.Parallel()
-	for _, stored := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			var calls, texts int
-			tool := fakeTool{name: "tool", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
-				calls++
-				return core.ToolResult{Text: "done"}, nil
-			}}
-			m := llmtest.Replies(
-				llmtest.Reply{Text: "Wait.", ToolCalls: []core.ToolCall{wish("a", "tool", "")}},
-				llmtest.Say("ok"))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			req := request(m, registry(t, tool))
-			wait := make(chan struct{})
-			req.Stored, req.OnText = wait, func(string) { texts++ }
-			var out Outcome
-			var err error
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				out, err = Run(ctx, req)
-			}()
-			synctest.Wait()
-			if n := len(m.Requests()); n != 1 || calls+texts != 0 {
-				t.Errorf("asked %d times, %d calls, %d texts", n, calls, texts)
-			}
-			if stored {
-				close(wait)
-			} else {
-				cancel()
-			}
-			<-done
-			if stored && (err != nil || out.Text != "ok" || calls != 1) {
-				t.Errorf("got %q, %v after %d calls", out.Text, err, calls)
-			}
-			if !stored && (!errors.Is(err, context.Canceled) || calls+texts != 0 || len(out.Messages) != 0) {
-				t.Errorf("got %+v, %v after %d calls", out, err, calls)
-			}
-		})
-	}
-}
-
 func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 	t.Parallel()
 	first := make(chan struct{})

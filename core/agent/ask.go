@@ -58,7 +58,6 @@ func (r *run) stream(ctx context.Context, req core.ModelRequest,
 	var b strings.Builder
 	r.out.Steps++
 	for d, err := range r.Model.Stream(ctx, req) {
-		err = cmp.Or(r.stored(ctx), err)
 		if err != nil {
 			return b.String(), last, usage, err
 		}
@@ -70,19 +69,6 @@ func (r *run) stream(ctx context.Context, req core.ModelRequest,
 		last = d
 	}
 	return b.String(), last, usage, nil
-}
-
-// stored waits until the turn is stored.
-func (r *run) stored(ctx context.Context) error {
-	if r.Stored == nil {
-		return nil
-	}
-	select {
-	case <-r.Stored:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (r *run) request(tools []core.ToolSpec) core.ModelRequest {

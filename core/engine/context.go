@@ -17,8 +17,7 @@ import (
 )
 
 // Prompt builds the prompt of a turn; see gateway.Prompter.
-func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time,
-	stored <-chan struct{}) (core.Prompt, error) {
+func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
 	ctx, end := span(ctx, "build context", t)
 	defer end()
 	if ts.Config.Transcription.Model != "" ||
@@ -35,10 +34,10 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	always := standingPart{ts: ts, user: u}
 	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets, Static: ts.parts(ctx, u,
 		&always), Now: now, Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}
-	p, err := ts.buildAs(ctx, in, stored)
+	p, err := ts.buildAs(ctx, in)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
 		in.Strategy = r.Strategy
-		p, err = ts.buildAs(ctx, in, stored)
+		p, err = ts.buildAs(ctx, in)
 	}
 	switch {
 	case always.err != nil: // no prompt without the standing instructions
@@ -72,9 +71,8 @@ func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) [
 func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
 // buildAs builds a prompt, and once more in a new epoch if the current one is stale.
-func (ts *Turns) buildAs(ctx context.Context, in prompt.Input, stored <-chan struct{}) (prompt.Prompt, error) {
+func (ts *Turns) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, error) {
 	q, waited := prompt.Query(in), false
-	q.Stored = stored
 	p, err := ts.build(ctx, in, q, &waited)
 	if errors.Is(err, prompt.ErrStale) {
 		p, err = ts.build(ctx, in, prompt.Fresh(q), &waited)

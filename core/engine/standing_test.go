@@ -105,7 +105,7 @@ func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) core.P
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: w.now,
 			Request: r, Day: w.turns.Calendar.Day(w.user.Settings, w.now)}}})
 	w.must(err)
-	p, err := w.turns.Prompt(ctx, out.Turn, w.user, w.now, nil)
+	p, err := w.turns.Prompt(ctx, out.Turn, w.user, w.now)
 	w.must(err)
 	_, err = w.store.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: w.now, Snapshot: &p.Snapshot,
 		Epoch: p.Epoch, News: p.News, Told: p.Told, Messages: []core.NewMessage{{Role: core.RoleAssistant,

@@ -61,19 +61,15 @@ type Commander interface {
 	Answers(text string) bool
 }
 
-// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer. It expects no row of
-// the turn in the store before stored is closed; nil: the turn is stored. A turn that is not has no attachments.
+// Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer.
 type Prompter interface {
-	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time, stored <-chan struct{}) (core.Prompt, error)
+	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
 }
 
 // Agent runs the model and its tools.
 type Agent interface {
-	// Answer answers a prompt. The model is asked immediately, but before stored is closed nothing is read of what it
-	// answers, no tool runs, and no row of the turn is expected or written; nil: the turn is stored. onText receives the
-	// whole answer so far.
-	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, stored <-chan struct{},
-		onText func(string)) (core.Answer, error)
+	// Answer answers a prompt. onText receives the whole answer so far.
+	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error)
 }
 
 // Limiter bounds the rate of sending. Take reserves the next slot and returns the wait for
@@ -176,7 +172,6 @@ type Gateway struct {
 	halt     context.CancelFunc
 	started  chan struct{}
 	stopping atomic.Bool
-	unstored atomic.Bool // an attempt began in vain, and nothing was stored since
 
 	mu      sync.Mutex
 	running map[turnKey]*running

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,8 +220,7 @@ type brain struct {
 	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
 	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
 	calls  int
-	asked  atomic.Int64 // also before the turn was stored
-	// Prompts in the order in which they were answered. Those of attempts that began ahead say so.
+	// Prompts in the order in which they were answered.
 	prompts []core.Prompt
 	// effects and question are part of every answer.
 	effects  []core.Effect
@@ -245,25 +243,12 @@ func (b *brain) called(t *testing.T, n int) {
 	}
 }
 
-func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time,
-	stored <-chan struct{}) (core.Prompt, error) {
-	p := core.Prompt{Sources: t.Inputs}
-	if stored != nil {
-		p.Snapshot.Strategy = "ahead"
-	}
-	return p, nil
+func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {
+	return core.Prompt{Sources: t.Inputs}, nil
 }
 
-func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt, stored <-chan struct{},
+func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt,
 	onText func(string)) (core.Answer, error) {
-	b.asked.Add(1)
-	if stored != nil {
-		select {
-		case <-stored:
-		case <-ctx.Done():
-			return core.Answer{}, ctx.Err()
-		}
-	}
 	ms, err := b.store(ctx, t.User, t.Inputs)
 	if err != nil {
 		return core.Answer{}, err

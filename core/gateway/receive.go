@@ -106,11 +106,6 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	case core.InGroup:
 		return g.inGroup(ctx, in[0], now)
 	}
-	if i, u, as, ok := g.known(in[0]); ok {
-		if err := g.append(ctx, u, i, in, appendOptions{as: as}, now); !errors.Is(err, core.ErrChanged) {
-			return g.waiting(ctx, err, in, now)
-		}
-	}
 	i, u, err := g.identify(ctx, in[0])
 	if errors.Is(err, core.ErrNotFound) {
 		return g.stranger(ctx, in)
@@ -119,16 +114,6 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 		return err
 	}
 	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
-}
-
-// known returns the sender of a plain message as this process cached them. The store checks
-// as when it appends the message.
-func (g *Gateway) known(e core.Inbound) (i core.Identity, u core.User, as string, ok bool) {
-	if !g.plain(e) {
-		return i, u, "", false
-	}
-	i, u, as, ok = g.Store.Known(e.Address)
-	return i, u, as, ok && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases))
 }
 
 // identify returns the sender of an event. If they are known by an alias of the address only, the address replaces it.
@@ -246,7 +231,6 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 // appendOptions qualify the messages of an append.
 type appendOptions struct {
 	decides *core.Decision // the only message answers a question of an earlier turn
-	as      string         // core.Append's
 }
 
 // append stores plain messages. It starts their turn immediately if the thread is idle, no
@@ -255,7 +239,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 	now time.Time) error {
 	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
 		Paused: u.Settings.Paused, Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now),
-		Thread: in[0].Thread, As: s.as}
+		Thread: in[0].Thread}
 	for _, e := range in {
 		m := g.newMessage(u, e, now)
 		m.Decides, m.Solo = s.decides, m.Solo || s.decides != nil
@@ -265,16 +249,11 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 		}
 	}
 	slot := g.Settings.Debounce == 0 && g.slot()
-	var early *ahead
 	if slot {
 		c := g.Jobs.Claim()
 		a.Claim = &c
-		if s.decides == nil && !g.unstored.Load() {
-			a.Begun = func(t *core.Turn) { early = g.begins(t, u, early) }
-		}
 	}
 	out, err := g.Store.Append(ctx, a)
-	early = g.keep(early, out.Turn, err)
 	if slot {
 		g.uncertain(u.ID, err)
 	}
@@ -288,7 +267,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 		g.Log.Debug("repeated events dropped", zap.Int64("user", int64(u.ID)), zap.Int("count", out.Duplicates))
 	}
 	if out.Turn != nil {
-		g.startTurn(out.Turn, u, early)
+		g.startTurn(out.Turn, u)
 	}
 	return g.tellPostponed(ctx, u, i, out.Postponed, now)
 }

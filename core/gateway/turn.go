@@ -27,7 +27,6 @@ type running struct {
 	turn    *core.Turn
 	visible atomic.Bool   // a preview was shown
 	flagged chan struct{} // its flags may have changed
-	ahead   *ahead        // the first attempt, if it has begun
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
@@ -64,7 +63,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 		}
 		return
 	}
-	g.startTurn(t, u, nil)
+	g.startTurn(t, u)
 }
 
 // postponed notifies the identity that the person used last that the day's budget is used up.
@@ -76,11 +75,10 @@ func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed,
 	return g.tellPostponed(ctx, u, ids[0], p, now)
 }
 
-// startTurn runs a claimed turn in the slot that the caller took, and releases the slot. b is its first attempt, or nil
-// if that has not begun.
-func (g *Gateway) startTurn(t *core.Turn, u core.User, b *ahead) {
+// startTurn runs a claimed turn in the slot that the caller took, and releases the slot.
+func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 	g.begin(t.User, t.Lease.Job) // if it was claimed with its message
-	r := &running{turn: t, flagged: make(chan struct{}, 1), ahead: b}
+	r := &running{turn: t, flagged: make(chan struct{}, 1)}
 	k := turnKey{t.User, t.ID}
 	g.mu.Lock()
 	g.running[k] = r
@@ -156,9 +154,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 		}
 		preview.text(soFar)
 	}
-	b := r.ahead
-	r.ahead = nil
-	p, err := g.prompt(ctx, b, r.turn, u, start, onText)
+	p, err := g.Prompts.Prompt(ctx, r.turn, u, start)
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
 	}
@@ -166,7 +162,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	built := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
-	a, err := g.answer(ctx, b, r.turn, u, p, onText)
+	a, err := g.Agent.Answer(ctx, r.turn, u, p, onText)
 	preview.close()
 	g.Crash.At("model")
 	now := g.Now()

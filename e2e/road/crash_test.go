@@ -22,7 +22,7 @@ type fallen struct {
 // about to be sent counts as one that may have arrived.
 var falls = []fallen{
 	{step: "received"}, {step: "received:3"}, {step: "stored"}, {step: "stored:3"}, {step: "claimed"}, {step: "claimed:3"},
-	{step: "ahead"}, {step: "ahead:2"}, {step: "prompt"}, {step: "prompt:2"}, {step: "model"}, {step: "model:3"},
+	{step: "prompt"}, {step: "prompt:2"}, {step: "model"}, {step: "model:3"},
 	{step: "committed", marked: 1}, {step: "committed:2", marked: 1}, {step: "sending", marked: 1},
 	{step: "sending:3", marked: 1},
 	{step: "sent", marked: 1, doubled: 1}, {step: "sent:2", marked: 1, doubled: 1},

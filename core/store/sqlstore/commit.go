@@ -48,10 +48,6 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		}
 	}, readState(r, &st))
 	s.keepExpected(&s.parts, r.Turn.User, next, err)
-	changed := r.Epoch != nil && (r.Epoch.Edits != st.edits || st.left == 0)
-	if err == nil && r.State != core.TurnFailed && r.News == nil && !changed {
-		s.recent.ended(r.Turn, st.last, said, r.Epoch)
-	}
 	return out, err
 }
 

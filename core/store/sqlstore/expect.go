@@ -30,6 +30,9 @@ type expectations struct {
 	users map[core.UserID]expectation
 }
 
+// maxExpected bounds the users with an expectation.
+const maxExpected = 4096
+
 // keep replaces the expectation of a user.
 func (e *expectations) keep(user core.UserID, x expectation) {
 	e.mu.Lock()
@@ -37,7 +40,7 @@ func (e *expectations) keep(user core.UserID, x expectation) {
 	if e.users == nil {
 		e.users = map[core.UserID]expectation{}
 	}
-	if _, there := e.users[user]; !there && len(e.users) >= maxSeen {
+	if _, there := e.users[user]; !there && len(e.users) >= maxExpected {
 		clear(e.users)
 	}
 	e.users[user] = x

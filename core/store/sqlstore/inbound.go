@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,9 +22,6 @@ func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, co
 	i, u, err := s.identify(ctx, a)
 	if errors.Is(err, core.ErrNotFound) { // nobody, or the address changed hands between both reads
 		i, u, err = s.identify(ctx, a)
-	}
-	if errors.Is(err, core.ErrNotFound) {
-		s.seen.forget(a)
 	}
 	return i, u, wrap("identify", err)
 }
@@ -50,8 +46,6 @@ func (s *Store) identify(ctx context.Context, a core.Address) (core.Identity, co
 		return i, u, err
 	}
 	u.ID = i.User
-	s.seen.put(a, sight{identity: i, user: u, settings: settings,
-		as: seenAs(i, u.Name, string(u.Role), settings, u.Standing)})
 	return i, u, unjson(settings, &u.Settings)
 }
 
@@ -72,10 +66,6 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var next expectation
 	first := append(admitAll(a, how), readRoute(a, &to))
 	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true, together: true}, func(t *tx) {
-		if a.As != "" && a.As != seenAs(to.identity, t.name, t.role, t.settings, t.standing) {
-			t.fail(core.ErrChanged)
-			return
-		}
 		fresh := t.admitted(a.Events, how)
 		out, next = core.Appended{Duplicates: len(a.Events) - len(fresh)}, expectation{}
 		if len(fresh) == 0 {
@@ -96,30 +86,9 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		}
 		next = t.expectReply(a, to, out)
 		t.wantTurn(a, to, out)
-		t.begins(a, to, out.Turn)
 	})
 	s.keepExpected(&s.replies, a.User, next, err)
-	if err != nil && out.Turn != nil { // another turn may get its id
-		s.recent.begun(out.Turn)
-	}
-	if a.As != "" && errors.Is(err, core.ErrNotFound) {
-		err = fmt.Errorf("append: the sender: %w", core.ErrChanged)
-	}
 	return out, err
-}
-
-// begins notes the state in which a turn begins with its messages, if they have no attachments, and reports
-// the turn to a.Begun if that state and the cache are its window.
-func (t *tx) begins(a core.Append, to route, turn *core.Turn) {
-	if t.err != nil || turn == nil ||
-		slices.ContainsFunc(to.inputs, func(m core.Message) bool { return len(m.Attachments) > 0 }) {
-		return
-	}
-	st := &start{versions: to.versions, news: t.news, inputs: to.inputs}
-	t.s.recent.begin(turn, st)
-	if a.Begun != nil && t.s.recent.whole(turn, st) {
-		a.Begun(turn)
-	}
 }
 
 // appendNew stores the nth message with its event and its decision, if any.
@@ -148,7 +117,7 @@ func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation
 		}
 		marked = true
 	}
-	return t.expect(int64(out.Turn.ID), to.last, int64(to.versions.epoch), to.versions.edits, to.versions.told, since,
+	return t.expect(int64(out.Turn.ID), to.last, int64(to.epoch), to.edits, to.told, since,
 		flag(marked), to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
 }
 
@@ -179,12 +148,13 @@ type route struct {
 	identity core.Identity
 	thread   core.ThreadID
 	mode     core.Mode
-	versions versions
-	last     int64          // last position of the thread
-	inputs   []core.Message // appended as inputs of a turn
-	head     head           // of the thread's jobs; its id is 0 if there is none
-	leased   bool           // a running turn of it has its lease in its row
-	pending  bool           // messages wait for an answer
+	epoch    core.TurnID
+	edits    int64
+	told     int64
+	last     int64 // last position of the thread
+	head     head  // of the thread's jobs; its id is 0 if there is none
+	leased   bool  // a running turn of it has its lease in its row
+	pending  bool  // messages wait for an answer
 	label    string
 	segment  core.SegmentID // of the day label; 0: it is not open yet
 	ends     int64          // when the segment ends
@@ -201,7 +171,7 @@ func readRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
-	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, ` + versionColumns() + `,
+	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, ` + lastPosition + `, h.epoch_id, h.edits, h.news,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = h.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
@@ -215,10 +185,10 @@ func readRoute(a core.Append, r *route) Statement {
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
 			*r = route{label: r.label}
-			i, err := scanIdentity(joined{row, append(append([]any{&r.thread, &r.mode}, r.versions.columns()...),
+			i, err := scanIdentity(joined{row, []any{&r.thread, &r.mode, &r.last, &r.epoch, &r.edits, &r.told,
 				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked, &r.raw,
-				&r.since, &r.state, &r.other)})
-			r.identity, r.last = i, r.versions.last
+				&r.since, &r.state, &r.other}})
+			r.identity = i
 			if errors.Is(err, core.ErrNotFound) {
 				return nil
 			}
@@ -258,9 +228,6 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route,
 	id = t.insert(m, p)
 	if turn != nil {
 		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
-		input, err := stored(t.user, id, m, p)
-		t.fail(err)
-		to.inputs = append(to.inputs, input)
 	}
 	t.refer(to.identity.ID, e.NativeID, id)
 	t.fetchJobs(id, e, m)

@@ -80,7 +80,6 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 		}
 		t.readLater(m.ID, f.Index, f.Attachment, m.SentAt)
 		t.wasRead(m, was, f.Attachment.Document)
-		t.refresh(m.Thread)
 		if again := f.Attachment.Unheard; !again.IsZero() {
 			t.retry(f.Lease, again, "the day's tokens are used up")
 		} else {
@@ -212,7 +211,6 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 		t.putExtra(m)
 		t.deliver(m.ID, x.Delivery, nil, x.Now)
 		t.dropFailedSpeech()
-		t.refresh(m.Thread)
 		t.end(x.Lease, "")
 	})
 	if err == nil && gone {

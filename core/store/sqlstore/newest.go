@@ -9,22 +9,10 @@ import (
 // page is how many messages one step of a backward read takes.
 const page = 100
 
-// newest reads the newest messages from a position on, except those that are known, and counts the uncovered ones
-// before them.
-func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, known []core.Message, w *core.Window) error {
+// newest reads the newest messages from a position on, and counts the uncovered ones before them.
+func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core.Window) error {
 	n := newestRead{querier: q, turn: turn, query: wq, from: from, window: w}
 	defer func() { slices.Reverse(w.Messages) }()
-	if len(known) > 0 {
-		since, err := list(q, scanMessage, selectFrom, turn.User, turn.Thread, known[len(known)-1].Position+1)
-		if err != nil {
-			return err
-		}
-		ms := slices.Concat(known, since)
-		slices.Reverse(ms)
-		if done, err := n.take(ms, len(ms)-1); done || err != nil {
-			return err
-		}
-	}
 	for before := int64(1) << 62; ; {
 		if len(w.Messages) > 0 {
 			before = w.Messages[len(w.Messages)-1].Position

@@ -38,7 +38,7 @@ func pageWith(r scanner, more ...any) (p core.Page, err error) {
 func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out core.PageList, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
 		var w core.Window
-		if _, err := s.readThread(q, &core.Turn{User: user, Thread: thread}, &w); err != nil {
+		if err := s.readThread(q, &core.Turn{User: user, Thread: thread}, &w); err != nil {
 			return err
 		}
 		out = core.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}

@@ -260,7 +260,6 @@ func (t *tx) redactEpoch(id core.TurnID, m core.Message, loops []core.LoopID) {
 		}
 	}
 	if changed {
-		t.refresh(m.Thread)
 		t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, id, text(e))
 	}
 }

@@ -23,10 +23,8 @@ type Store struct {
 	bus     bus[string]
 	changes bus[core.UserID]
 	batch   batcher
-	recent  recent
 	replies expectations // of commits of turns
 	parts   expectations // of ends of first parts of deliveries
-	seen    seen
 	known   directories
 	rota    rota
 	lapsed  atomic.Int64 // when expired leases were last looked for, in milliseconds

@@ -45,14 +45,13 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 
 // PutSummary stores a new version of a day's summary; see core.SummaryStore.
 func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
-	var covered coverage
-	err := s.update(ctx, "put summary", p.Summary.User, func(t *tx) {
+	return s.update(ctx, "put summary", p.Summary.User, func(t *tx) {
 		t.holds(p.Lease)
 		g, err := segmentByID(t, t.user, p.Summary.Segment)
 		t.fail(err)
 		t.unchanged(g, p)
 		if p.Summary.Markdown != "" {
-			covered = t.newVersion(&g, p)
+			t.newVersion(&g, p)
 		}
 		t.closeSegment(g, p)
 		t.openLoops(p)
@@ -60,10 +59,6 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 		t.release(p.Lease)
 		t.endSummary(p.Lease, p.Now)
 	})
-	if err == nil {
-		s.recent.cover(covered)
-	}
-	return err
 }
 
 // unchanged fails with core.ErrChanged if a final summary would leave out messages, or if a
@@ -77,27 +72,26 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) {
 	}
 }
 
-// newVersion stores a summary, and returns what it covers.
-func (t *tx) newVersion(g *core.Segment, p core.PutSummary) coverage {
-	c := coverage{thread: threadOf{t.user, g.Thread}}
+// newVersion stores a summary.
+func (t *tx) newVersion(g *core.Segment, p core.PutSummary) {
 	g.SummaryVersion++
 	m := p.Summary
 	m.User, m.Segment, m.Version, m.Label, m.Final, m.CreatedAt = t.user, g.ID, g.SummaryVersion, g.Day.Label, p.Final, p.Now
 	t.exec(putSummary, summaryRow(m)...)
-	c.messages = t.cover(g.ID, m.Covers)
+	t.cover(g.ID, m.Covers)
 	t.index(core.DocSummary, int64(g.ID), m.Markdown)
 	t.insert(p.Entry, place{thread: g.Thread, segment: g.ID})
 	if g.Day.Label != p.Day { // today's messages are in the prompt themselves
 		t.change()
 	}
-	t.get(columns{&c.summaries, &c.edits}, `UPDATE threads SET summaries = summaries + 1, edits = edits + $3
-		WHERE user_id = $1 AND id = $2 RETURNING summaries, edits`, t.user, g.Thread, flag(g.Hidden || g.Stale))
-	return c
+	if g.Hidden || g.Stale {
+		t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, g.Thread)
+	}
 }
 
 // cover marks the messages of a day that a summary is the first to cover. Most were covered by
-// the previous one. It returns them.
-func (t *tx) cover(g core.SegmentID, covers core.IDSet) []core.MessageID {
+// the previous one.
+func (t *tx) cover(g core.SegmentID, covers core.IDSet) {
 	ids := listOf(t, column[core.MessageID],
 		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
 	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
@@ -106,7 +100,6 @@ func (t *tx) cover(g core.SegmentID, covers core.IDSet) []core.MessageID {
 			`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`,
 			t.user, g, r[0], r[1])
 	}
-	return ids
 }
 
 func (t *tx) closeSegment(g core.Segment, p core.PutSummary) {

@@ -72,24 +72,23 @@ func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
 }
 
 // begin starts a turn under a lease. Its inputs are the longest run of pending messages of one
-// identity, which get their positions. The start records the thread's state. The turn is nil if
-// nothing is pending, which ends the job, or if the budget postpones it.
+// identity, which get their positions. The turn is nil if nothing is pending, which ends the job, or if the budget postpones it.
 func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *core.Postponed, *start) {
+	b core.Budget) (*core.Turn, *core.Postponed) {
 	run := t.pending(thread)
 	if len(run) == 0 {
 		t.end(l, "")
-		return nil, nil, nil
+		return nil, nil
 	}
 	if run[0].solo != soloTask { // a task's tokens were reserved when it was due
 		if p := t.postpone(&b, now); p != nil {
 			t.again(l, p.Until, "")
-			return nil, p, nil
+			return nil, p
 		}
 	}
-	turn, begun := t.newTurn(thread, run, l, now, b)
+	turn := t.newTurn(thread, run, l, now, b)
 	t.exec(`UPDATE jobs SET ref = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, turn.ID)
-	return turn, nil, begun
+	return turn, nil
 }
 
 type pendingMessage struct {
@@ -97,9 +96,8 @@ type pendingMessage struct {
 	identity core.IdentityID
 	segment  core.SegmentID
 	solo     int64 // 0, soloAsked or soloTask
-	files    bool
-	failed   bool // a turn of it failed
-	refused  bool // by the model's server
+	failed   bool  // a turn of it failed
+	refused  bool  // by the model's server
 }
 
 // unread is the condition of messages that wait for a turn: those of a person, and results of a client's tools. Results
@@ -110,9 +108,9 @@ const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND positi
 // does not hold up what another identity said since; what was refused alone is not returned.
 func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
 	scan := fields(func(p *pendingMessage) []any {
-		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.files, &p.failed, &p.refused}
+		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.failed, &p.refused}
 	})
-	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo, CASE WHEN extra LIKE '%"files":%' THEN 1 ELSE 0 END,
+	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo,
 			CASE WHEN id <= (SELECT failed FROM threads WHERE user_id = $1 AND id = $2) THEN 1 ELSE 0 END, refused
 		FROM messages WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
 	for len(all) > 0 {
@@ -132,18 +130,17 @@ func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
 }
 
 func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *start) {
+	b core.Budget) *core.Turn {
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
 		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
 	if run[0].solo == soloTask {
 		turn.Reserved = 0
 		t.beginRun(turn, run[0].id, &b)
 	}
-	begun := &start{news: t.news}
 	var failed core.MessageID
-	t.get(append(columns{&turn.Mode, &failed}, begun.columns()...),
-		`SELECT h.mode, h.failed, `+versionColumns()+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
-	last := begun.last
+	var last int64
+	t.get(columns{&turn.Mode, &failed, &last},
+		`SELECT h.mode, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
@@ -152,11 +149,8 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 			t.user, m.id, last, turn.ID, failed)
 	}
 	t.insertTurn(turn, last, b, &core.Claim{})
-	if slices.ContainsFunc(run, func(m pendingMessage) bool { return m.files }) {
-		begun = nil
-	}
 	t.addressTurn(turn)
-	return turn, begun
+	return turn
 }
 
 func (t *tx) addressTurn(turn *core.Turn) {
@@ -217,9 +211,8 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	b core.Budget) (*core.Turn, *core.Postponed, error) {
 	var turn *core.Turn
 	var put *core.Postponed
-	var begun *start
 	err := s.transact(ctx, "claim turn", tx{user: ref.User, knowsLeases: true}, func(t *tx) {
-		turn, put, begun = nil, nil, nil
+		turn, put = nil, nil
 		l, ok := t.take(ref, c)
 		if !ok {
 			return
@@ -232,11 +225,8 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 			turn = t.resume(current, l)
 			return
 		}
-		turn, put, begun = t.begin(thread, l, c.Now, b)
+		turn, put = t.begin(thread, l, c.Now, b)
 	})
-	if err == nil && begun != nil {
-		s.recent.begin(turn, begun)
-	}
 	return turn, put, err
 }
 

@@ -13,91 +13,36 @@ import (
 
 // Window reads the data for a context; see core.TurnStore.
 func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
-	w, ok, err := s.cachedWindow(ctx, turn, wq)
-	if ok || err != nil {
-		return w, wrap("read window", err)
-	}
-	if wq.Stored != nil {
-		select {
-		case <-wq.Stored:
-		case <-ctx.Done():
-			return w, wrap("read window", ctx.Err())
-		}
-	}
-	err = s.view(ctx, "read window", func(q querier) error {
+	var w core.Window
+	err := s.view(ctx, "read window", func(q querier) error {
 		w = core.Window{}
-		summaries, err := s.readThread(q, turn, &w)
-		if err != nil {
+		if err := s.readThread(q, turn, &w); err != nil {
 			return err
 		}
 		if continues(w, wq) {
-			return s.fromEpoch(q, turn, &w, summaries)
+			return fromEpoch(q, turn, &w)
 		}
-		return s.forEpoch(q, turn, wq, &w, summaries)
+		return newWindow(q, turn, wq, &w)
 	})
 	return w, err
 }
 
-// forEpoch reads what a turn that begins an epoch needs, and caches the messages for the turns after it. Those of the
-// epoch before are not read again.
-func (s *Store) forEpoch(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window, summaries int64) error {
-	if wq.Pages > 0 { // messages on pages are left out
-		return newWindow(q, turn, wq, nil, w)
-	}
-	var known []core.Message
-	if w.Epoch != nil {
-		if e := s.recent.get(threadOf{turn.User, turn.Thread}, w.Epoch.ID, w.Edits, summaries); e != nil {
-			known = e.messages
-		}
-	}
-	if err := newWindow(q, turn, wq, known, w); err != nil {
-		return err
-	}
-	s.recent.put(turn, kept{edits: w.Edits, summaries: summaries, messages: w.Messages})
-	return nil
-}
-
-// cachedWindow assembles a window from this process's cache of the thread, if that was still
-// valid when the turn began. It reads only messages that other processes stored.
-func (s *Store) cachedWindow(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool,
-	err error) {
-	begun, known := s.recent.begun(turn)
-	if begun == nil || !begun.needsOnly(known) {
-		return w, false, nil
-	}
-	epoch := *known.epoch
-	epoch.UsedAt = at(begun.used)
-	w = core.Window{Epoch: &epoch, Edits: begun.edits, Told: begun.told, News: begun.news, Compressed: begun.compressed,
-		Pages: known.pages}
-	if !continues(w, wq) {
-		return w, false, nil
-	}
-	fresh := begun.inputs
-	if fresh == nil || known.through() != begun.last {
-		if fresh, err = list(s.one(ctx), scanMessage, selectFrom, turn.User, turn.Thread, known.through()+1); err != nil {
-			return w, false, err
-		}
-	}
-	s.remember(turn, &w, begun.summaries, known.messages, fresh)
-	return w, true, nil
-}
-
 // readThread reads the thread's versions and its current epoch.
-func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
+func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) error {
 	var data string
 	var used time.Time
-	err = q.row(`SELECT h.edits, h.summaries, `+lastUse("$3")+`, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
+	err := q.row(`SELECT h.edits, `+lastUse("$3")+`, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
 		LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, turn.User,
-		turn.Thread, turn.ID).Scan(&w.Edits, &summaries, asTime(&used), &data, &w.Told, &w.News, &w.Compressed)
+		turn.Thread, turn.ID).Scan(&w.Edits, asTime(&used), &data, &w.Told, &w.News, &w.Compressed)
 	if err != nil || data == "" {
-		return summaries, found(err)
+		return found(err)
 	}
 	w.Epoch = &core.Epoch{}
 	if err = unjson(data, w.Epoch); err == nil {
 		err = s.complete(q, w.Epoch)
 	}
 	w.Epoch.UsedAt = used
-	return summaries, err
+	return err
 }
 
 // continues reports whether the current epoch can be continued, as far as the store knows.
@@ -105,22 +50,14 @@ func continues(w core.Window, q core.WindowQuery) bool {
 	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
 }
 
-// fromEpoch reads the messages of an epoch that continues, without those in this process's cache.
-func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries int64) error {
-	k := threadOf{turn.User, turn.Thread}
-	var known []core.Message
-	from := w.Epoch.Start
-	if e := s.recent.get(k, w.Epoch.ID, w.Edits, summaries); e != nil {
-		known, w.Pages = e.messages, e.pages
-		from = e.through() + 1
-	} else if err := headPages(q, turn.User, w); err != nil {
+// fromEpoch reads the messages of an epoch that continues, and what changed since it began.
+func fromEpoch(q querier, turn *core.Turn, w *core.Window) (err error) {
+	if err := headPages(q, turn.User, w); err != nil {
 		return err
 	}
-	fresh, err := list(q, scanMessage, selectFrom, turn.User, turn.Thread, from)
-	if err != nil {
+	if w.Messages, err = list(q, scanMessage, selectFrom, turn.User, turn.Thread, w.Epoch.Start); err != nil {
 		return err
 	}
-	s.remember(turn, w, summaries, known, fresh)
 	if w.Epoch.Dropped > 0 {
 		if err := uncovered(q, turn, paged(w.Pages), w.Epoch.Start, w); err != nil {
 			return err
@@ -146,16 +83,8 @@ func headPages(q querier, user core.UserID, w *core.Window) (err error) {
 const selectFrom = `SELECT ` + messageColumns +
 	` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
 
-// remember joins a window's messages and caches them for the next turn.
-func (s *Store) remember(turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
-	w.Messages = slices.Concat(known, fresh)
-	s.recent.put(turn, kept{epoch: w.Epoch, edits: w.Edits, summaries: summaries,
-		messages: w.Messages, pages: w.Pages})
-}
-
-// newWindow reads enough of the newest messages for a new epoch, and the data for its head. known are consecutive
-// messages of the thread that need not be read.
-func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, known []core.Message, w *core.Window) error {
+// newWindow reads enough of the newest messages for a new epoch, and the data for its head.
+func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
 	var err error
 	from := int64(1)
 	if wq.Pages > 0 {
@@ -163,7 +92,7 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, known []core.Mes
 			return err
 		}
 	}
-	if err := newest(q, turn, wq, max(from, 1), known, w); err != nil {
+	if err := newest(q, turn, wq, max(from, 1), w); err != nil {
 		return err
 	}
 	if turn.Segment == 0 {
@@ -176,6 +105,18 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, known []core.Mes
 	}
 	w.Loops, err = openLoops(q, turn.User, 20)
 	return err
+}
+
+// lastPosition is the last position in thread h of user $1. The thread's row has it only after imports
+// and moves, and from earlier versions: a turn does not write it.
+const lastPosition = `(SELECT CASE WHEN MAX(x.position) > h.last_position THEN MAX(x.position) ELSE h.last_position END
+	FROM messages x WHERE x.user_id = $1 AND x.thread_id = h.id AND x.position > 0)`
+
+// lastUse is when a turn last used the epoch of thread h of user $1: the time in the position of its
+// last message. It leaves out the turn of a parameter.
+func lastUse(but string) string {
+	return `(SELECT COALESCE(MAX(x.position) / 1000, h.epoch_used) FROM messages x
+		WHERE x.user_id = $1 AND x.thread_id = h.id AND x.position > 0 AND x.turn_id NOT IN (0, ` + but + `))`
 }
 
 // maxUncovered bounds how many uncovered messages are counted.

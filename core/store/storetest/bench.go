@@ -191,7 +191,7 @@ type Prompter struct {
 }
 
 // BenchWindow measures reading the data for a prompt and building the prompt, for a new epoch and
-// for one that continues with 150 messages, with and without the process's cache.
+// for one that continues with 150 messages.
 func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 	w := newBench(b, open)
 	w.user, w.at = w.filled(history)
@@ -204,20 +204,6 @@ func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 	}
 	turn := w.turn("last")
 	b.Run("ongoing", func(b *testing.B) { w.benchWindow(b, w.Store, turn, p) })
-	b.Run("ongoing-cold", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			s := w.open()
-			w.must(s.Ping(w.ctx))
-			b.StartTimer()
-			if _, err := w.built(s, turn, p); err != nil {
-				b.Fatal(err)
-			}
-			b.StopTimer()
-			w.must(s.Close())
-			b.StartTimer()
-		}
-	})
 }
 
 // firstOf completes a turn that begins an epoch.

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 func inboundCases() []testCase {
 	return []testCase{
 		{"Identify finds who is at an address and nobody else", testIdentify},
-		{"an Append verifies the sender that Known returned", testKnown},
 		{"a repeated event is dropped within a batch and across", testDedupe},
 		{"inputs come directly before their reply, in order", testPositions},
 		{"messages of another identity are not joined", testRuns},
@@ -41,49 +39,6 @@ func testIdentify(b *bench) {
 	equal(b, "role", u.Role, core.RoleOwner)
 	_, _, err = b.Identify(b.ctx, core.Address{Channel: "telegram", Account: "43", External: "111"})
 	equal(b, "unknown", errors.Is(err, core.ErrNotFound), true)
-}
-
-func testKnown(b *bench) {
-	known := func() core.Append {
-		b.t.Helper()
-		want, who, err := b.Identify(b.ctx, b.at.Address)
-		b.must(err)
-		i, u, as, ok := b.Known(b.at.Address)
-		equal(b, "known", ok, true)
-		want.LastUsed, want.Window = i.LastUsed, i.Window
-		if !reflect.DeepEqual(i, want) || !reflect.DeepEqual(u, who) {
-			b.t.Errorf("identified %+v, %+v, want %+v, %+v", i, u, want, who)
-		}
-		a := b.batch(false, "hello")
-		a.As = as
-		return a
-	}
-	_, _, _, ok := b.Known(core.Address{Channel: "telegram", Account: "43", External: "111"})
-	equal(b, "a stranger is known", ok, false)
-	equal(b, "stored", len(one(b, b.Append, known()).Messages), 1)
-	equal(b, "stored again", len(one(b, b.Append, known()).Messages), 1)
-	elsewhere := b.open()
-	for _, change := range []core.Effect{
-		core.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Paused: true}},
-		core.SetName{Name: "Ada Lovelace"},
-		core.AddInstruction{Instruction: core.Instruction{Text: "in rhymes"}, Digest: "d", Max: 9, MaxTokens: 99, At: b.now},
-		core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now},
-		core.Unlink{Identity: b.at.ID, At: b.now},
-	} {
-		a := known()
-		_, err := elsewhere.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: []core.Effect{change},
-			Now: b.now})
-		b.must(err)
-		_, err = b.Append(b.ctx, a)
-		if !errors.Is(err, core.ErrChanged) {
-			b.t.Errorf("after %T: %v", change, err)
-		}
-	}
-	_, _, err := b.Identify(b.ctx, b.at.Address)
-	equal(b, "unlinked", errors.Is(err, core.ErrNotFound), true)
-	_, _, _, ok = b.Known(b.at.Address)
-	equal(b, "unlinked identity is known", ok, false)
-	b.wantTexts("hello", "hello")
 }
 
 func testDedupe(b *bench) {

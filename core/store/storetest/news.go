@@ -34,26 +34,23 @@ func (b *bench) commit(r core.Reply) {
 	}
 }
 
-// wantNews checks the changes that a turn reads: first from the tables, then with the process's
-// cache.
+// wantNews checks the changes that a turn reads.
 func (b *bench) wantNews(t *core.Turn, want string) {
 	b.t.Helper()
-	for range 2 {
-		w, err := b.Window(b.ctx, t, b.ongoing())
-		b.must(err)
-		var got []string
-		for _, l := range w.Changes.Loops {
-			got = append(got, string(l.State)+" "+l.Text)
-		}
-		for _, h := range w.Changes.Themes {
-			got = append(got, fmt.Sprint(h.Slug, " ", h.Active))
-		}
-		if w.LastSummary != nil {
-			got = append(got, w.Last.Day.Label+" "+w.LastSummary.Markdown)
-		}
-		if d := cmp.Diff(want, strings.Join(got, ", ")); d != "" || (w.News == w.Told) != (want == "") {
-			b.t.Errorf("told up to %d of %d: %s", w.Told, w.News, d)
-		}
+	w, err := b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	var got []string
+	for _, l := range w.Changes.Loops {
+		got = append(got, string(l.State)+" "+l.Text)
+	}
+	for _, h := range w.Changes.Themes {
+		got = append(got, fmt.Sprint(h.Slug, " ", h.Active))
+	}
+	if w.LastSummary != nil {
+		got = append(got, w.Last.Day.Label+" "+w.LastSummary.Markdown)
+	}
+	if d := cmp.Diff(want, strings.Join(got, ", ")); d != "" || (w.News == w.Told) != (want == "") {
+		b.t.Errorf("told up to %d of %d: %s", w.Told, w.News, d)
 	}
 }
 

@@ -145,7 +145,7 @@ func testPagesOfEpoch(b *bench) {
 	b.sent(out.Delivery)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 1)
 	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierKernel}})
-	for range 2 { // the second from the process's cache
+	for range 2 { // also in the turn after
 		b.now = b.now.Add(time.Second)
 		t := b.turn("three")
 		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f",

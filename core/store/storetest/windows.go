@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"reflect"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -17,8 +16,6 @@ func windowCases() []testCase {
 		{"an epoch continues until something changes", testEpoch},
 		{"an epoch counts dropped messages until a summary covers them", testEpochDropped},
 		{"every process reads an epoch as it is in the tables", testEpochShared},
-		{"a process does not read messages again that it stored", testWindowKnown},
-		{"a window is known before its turn is committed", testWindowBegun},
 		{"objects made by tainted turns keep their mark", testTainted},
 		{"changes by tainted turns can be undone", testUndo},
 		{"changes since an epoch began are read until they are told", testNews},
@@ -106,12 +103,10 @@ func testEpochDropped(b *bench) {
 	b.sent(out.Delivery)
 	for _, want := range []int{4, 1, 1} {
 		t := b.turn("next")
-		for range 2 { // the second time from the cache
-			w, err := b.Window(b.ctx, t, b.ongoing())
-			b.must(err)
-			equal(b, "dropped", w.UncoveredBefore, want)
-			equal(b, "begun with", w.Epoch.Thread+w.Thread, 5)
-		}
+		w, err := b.Window(b.ctx, t, b.ongoing())
+		b.must(err)
+		equal(b, "dropped", w.UncoveredBefore, want)
+		equal(b, "begun with", w.Epoch.Thread+w.Thread, 5)
 		b.sent(b.answer(t, "2").Delivery)
 		b.summary(b.segment(), false, "so far", q, a, more)
 	}
@@ -172,160 +167,6 @@ func testEpochShared(b *bench) {
 		got, _ := s.window(t)
 		equal(b, "redacted", got[0], "")
 	}
-}
-
-// known is a process that stores messages; its windows are compared with those of a process that
-// has to read them.
-type known struct {
-	*bench // shares the process's clock
-	warm   bench
-	reads  int
-}
-
-func (k *known) pass() { k.warm.now = k.warm.now.Add(time.Second) }
-
-// compare compares the windows of a turn; most is the number of statements that the cached one may
-// take.
-func (k *known) compare(t *core.Turn, most int) { k.t.Helper(); k.compareAs(t, k.ongoing(), most) }
-
-// compareAs is compare with a query. It returns the window.
-func (k *known) compareAs(t *core.Turn, q core.WindowQuery, most int) core.Window {
-	k.t.Helper()
-	before := k.reads
-	got, err := k.warm.Window(k.ctx, t, q)
-	k.must(err)
-	if n := k.reads - before; n > most {
-		k.t.Errorf("a window took %d statements, want at most %d", n, most)
-	}
-	cold := *k.bench
-	cold.Store = k.open()
-	want, err := cold.Window(k.ctx, t, q)
-	k.must(err)
-	if !reflect.DeepEqual(got, want) {
-		k.t.Errorf("got the window %+v, want %+v", got, want)
-	}
-	return got
-}
-
-// commit commits a reply to a turn.
-func (k *known) commit(t *core.Turn, text string) {
-	k.t.Helper()
-	_, err := k.warm.Commit(k.ctx, k.warm.reply(t, text), nil)
-	k.must(err)
-}
-
-// testWindowKnown checks that a window from the process's cache equals the one in the tables,
-// whichever process stored what.
-func testWindowKnown(b *bench) {
-	k := &known{bench: b, warm: *b}
-	k.warm.Store = b.open()
-	k.warm.Trace(func(string, []any) { k.reads++ })
-	k.warm.epochFrom(k.warm.turn("first"), "1")
-	second := k.warm.turn("second")
-	k.compare(second, 0)
-	k.warm.sent(k.warm.answer(second, "2").Delivery)
-	k.oddMessages()
-	k.epochs()
-	k.summaries()
-	k.files()
-	k.others()
-	k.changes()
-}
-
-// summaries checks that the process that stores a summary keeps its window, between turns and
-// while one runs.
-func (k *known) summaries() {
-	k.pass()
-	k.warm.summary(k.warm.segment(), false, "so far", 1, 2)
-	t := k.warm.turn("after a summary")
-	k.compare(t, 0)
-	k.warm.summary(k.warm.segment(), false, "so far, and more", 1, 2, 3, 4)
-	k.commit(t, "yes")
-	k.pass()
-	t = k.warm.turn("after another")
-	k.compare(t, 0)
-	k.commit(t, "yes")
-}
-
-func (k *known) oddMessages() {
-	for _, change := range []func(m *core.NewMessage){
-		func(*core.NewMessage) {},
-		func(m *core.NewMessage) { m.Text = "with NUL \x00 and \xff" },
-		func(m *core.NewMessage) { m.ForwardedFrom = "Eve" },
-		func(m *core.NewMessage) { m.Quote = &core.Quote{Text: "what was said"} },
-		func(m *core.NewMessage) { m.SentAt = k.now.Add(1234567 * time.Nanosecond) },
-	} {
-		k.pass()
-		k.now = k.warm.now
-		a := k.warm.batch(true, "said")
-		change(&a.Messages[0])
-		t := one(&k.warm, k.warm.Append, a).Turn
-		k.compare(t, 0)
-		r := k.warm.reply(t, "it is")
-		call := core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: k.now, Tokens: 1,
-			ToolCalls: []core.ToolCall{{ID: "c1", Name: "time_now", Arguments: "{}"}}}
-		result := core.NewMessage{Role: core.RoleTool, Kind: core.KindChat, Text: "noon", ToolCallID: "c1",
-			ToolName: "time_now", SentAt: k.now, Tokens: 1}
-		r.Messages = append([]core.NewMessage{call, result}, r.Messages...)
-		_, err := k.warm.Commit(k.ctx, r, nil)
-		k.must(err)
-	}
-}
-
-func (k *known) files() {
-	for _, claim := range []bool{true, false} {
-		k.pass()
-		a := k.warm.batch(claim, "with a file")
-		a.Messages[0].Attachments = []core.Attachment{{Kind: "voice", Ref: "r"}}
-		t := one(&k.warm, k.warm.Append, a).Turn
-		if !claim {
-			t = k.warm.take()
-		}
-		f := core.Fetched{User: k.user.ID, Message: t.Inputs[0], Attachment: a.Messages[0].Attachments[0]}
-		f.Attachment.Transcript = "what was heard"
-		j, err := k.warm.Claim(k.ctx, k.warm.only("fetch:telegram"), k.warm.claim())
-		k.must(err)
-		f.Lease = j.Lease
-		k.must(k.warm.SetAttachment(k.ctx, f))
-		k.compare(t, 9)
-		k.commit(t, "heard")
-	}
-}
-
-func (k *known) others() {
-	k.warm.say(false, "waits")
-	k.pass()
-	t := k.warm.take()
-	k.compare(t, 1) // a message that waited for its turn is read
-	k.commit(t, "so it does")
-	own := k.warm.Store
-	k.warm.Store = k.open()
-	k.pass()
-	k.warm.answer(k.warm.turn("elsewhere"), "there")
-	k.warm.Store = own
-	k.pass()
-	t = k.warm.turn("here again")
-	k.compare(t, 1) // and one stored by another process
-	k.compare(t, 2) // a retry
-	k.commit(t, "yes")
-}
-
-func (k *known) changes() {
-	k.pass()
-	again := k.warm.turn("is changed")
-	k.must(k.warm.edit(k.warm.native(), "e1", "was changed"))
-	again.Again = true
-	k.compare(again, 9)
-	k.warm.epochFrom(again, "so it was")
-	k.pass()
-	between := k.warm.turn("between")
-	k.compare(between, 9)
-	k.commit(between, "both")
-	k.pass()
-	later := k.warm.turn("is tried later")
-	k.must(k.warm.RetryTurn(k.ctx, later, k.warm.now, "the model is away"))
-	k.must(k.warm.edit(k.warm.native(), "e2", "was changed again"))
-	k.compare(k.warm.take(), 9)
 }
 
 func testHistory(b *bench) {
