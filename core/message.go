@@ -78,7 +78,9 @@ type Message struct {
 	Task          *TaskMark // the message is a due task, or says why one did not run
 	// Tainted: its author, the assistant or one of our tools, had read words that the person did not write there.
 	Tainted bool
-	News    *News // shown before it in the epoch of its turn; nil: none
+	News    *News // shown before it to the model; nil: none
+	// Answers is the command that a notice answers, such as "/loops", if the model may see the answer.
+	Answers string
 
 	// Position orders messages for the model: microseconds since 1970, strictly increasing in a thread, assigned when a
 	// turn reads the message. 0: not yet read, or not conversation.
@@ -144,8 +146,9 @@ type NewMessage struct {
 	PlatformAt time.Time // the platform's time, if it differs from SentAt
 	Day        Day       // of SentAt in the user's zone; for KindChat in an Append
 	Solo       bool
-	Outside    bool // a tool result from outside our own store: it is indexed
-	Tainted    bool // as in Message
+	Outside    bool   // a tool result from outside our own store: it is indexed
+	Tainted    bool   // as in Message
+	Answers    string // as in Message
 }
 
 // Day is a local calendar day. A segment stores it when it opens.

@@ -198,20 +198,31 @@ func (r SearchResult) View(zone *time.Location) SearchView {
 	return out
 }
 
+// Foreign reports whether the hit, or what is shown around it, has words that the user did not write.
+func (h Hit) Foreign() bool {
+	switch h.Kind {
+	case DocSummary:
+		return h.Summary.Tainted
+	case DocFile:
+		return true
+	}
+	return h.Message.Foreign()
+}
+
 func (h Hit) view(zone *time.Location) HitView {
-	v := HitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: Thousandths(h.Score),
+	v := HitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: Thousandths(h.Score), Foreign: h.Foreign(),
 		Signals: SignalsView{h.FTS, h.Near, h.Neighbour}}
 	if h.Kind == DocSummary {
-		v.Summary, v.Foreign = h.Snippet, h.Summary.Tainted
+		v.Summary = h.Snippet
 		return v
 	}
 	if h.Kind == DocFile {
-		v.Message, v.SentAt, v.Snippet, v.Foreign = h.Message.ID, Stamp(h.Message.SentAt, zone), h.Snippet, true
+		v.Message, v.SentAt, v.Snippet = h.Message.ID, Stamp(h.Message.SentAt, zone), h.Snippet
 		v.Attachment, v.Name, v.Page = h.Page.File.String(), h.Page.Name, h.Page.Number
 		return v
 	}
 	covered := h.Message.Covered
-	v.From, v.To, v.Foreign = h.From, h.To, h.Message.Foreign()
+	v.From, v.To = h.From, h.To
 	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, Stamp(h.Message.SentAt, zone),
 		h.Snippet, &covered
 	return v

@@ -23,6 +23,7 @@ type Turn struct {
 	ID        TurnID
 	Thread    ThreadID
 	Mode      Mode
+	Title     string // of a plain thread
 	Identity  IdentityID
 	Address   Address     // of Identity
 	Inputs    []MessageID // in order of their positions
@@ -100,6 +101,12 @@ type Window struct {
 	Last         Segment // the newest earlier one; zero if there is none
 	LastSummary  *Summary
 	Loops        []Loop // open ones, newest mention first, at most 20
+	// Days holds the newest summaries of days before Last, newest first, at most 14; none if an epoch continues.
+	Days []Summary
+	// Sent holds the newest three messages that were sent unasked since the turn before, oldest first.
+	Sent []Unasked
+	// Failed says why a part could not be read, by its name: last, loops, today, days, sent or news.
+	Failed map[string]string
 	// News counts the changes to the contents of heads; those after Told are not in the thread's prompt yet. If an
 	// epoch continues, Changes holds them, and Last is the day in its head, with its summary if that is newer.
 	News, Told int64
@@ -110,6 +117,12 @@ type Window struct {
 	// current form; PagesBefore counts older ones.
 	Pages       []Page
 	PagesBefore int
+}
+
+// Unasked is a message that no turn wrote: a reminder, a posted summary, a note on a task, or the answer to a command.
+type Unasked struct {
+	Message
+	Label string // of the day that a posted summary is about
 }
 
 // HeadChanges holds the changes to the head that a thread's prompt has not shown yet.
@@ -143,14 +156,15 @@ type Epoch struct {
 	Dropped int    `json:"dropped,omitempty"`
 	Budgets string `json:"budgets"` // fingerprint of the settings; a different one begins a new epoch
 	// Nonce is part of the names of the fences around text that is not the user's own, so that its authors cannot know
-	// how to close them. Empty: an epoch older than fences, whose derived parts have role system.
+	// how to close them.
 	Nonce string `json:"nonce,omitempty"`
 }
 
-// News is a change since the head of an epoch was fixed. A note before a user message
-// shows it for the rest of the epoch.
+// News is what a note before a user message tells the model: changes since the head of the epoch was fixed, for the
+// rest of that epoch, and what was sent to the person unasked, for as long as the message is shown.
 type News struct {
-	Text    string    `json:"text,omitempty"`    // "": redacted since, or the zone alone
+	Text    string    `json:"text,omitempty"`    // lines of changes; "": none, or redacted since
+	Sent    string    `json:"sent,omitempty"`    // lines of what was sent unasked; "": nothing, or redacted since
 	Loops   []LoopID  `json:"loops,omitempty"`   // loops named in it
 	Segment SegmentID `json:"segment,omitempty"` // the segment whose summary it quotes
 	Version int       `json:"version,omitempty"` // of that summary
@@ -167,7 +181,7 @@ type TurnNews struct {
 
 // HeadPart is one part of a prompt before the raw messages, as it was shown.
 type HeadPart struct {
-	Name    string    `json:"name"` // instructions, policy, tools, memory, themes, last, loops, today, history
+	Name    string    `json:"name"` // instructions, thread, policy, standing, user, themes, days, last, loops, today, history
 	Text    string    `json:"text"`
 	Tokens  int       `json:"tokens"`
 	Segment SegmentID `json:"segment,omitempty"` // the segment whose summary it shows
@@ -188,14 +202,13 @@ type HeadPart struct {
 const (
 	PartInstructions = "instructions"
 	PartPolicy       = "policy"
-	PartMemory       = "memory"
 )
 
 // Shared reports whether the part is the same for many users: it is the gateway's own
 // text, not shortened for this prompt, without any words of the person.
 func (p HeadPart) Shared() bool {
 	switch p.Name {
-	case PartInstructions, PartPolicy, PartMemory:
+	case PartInstructions, PartPolicy:
 		return p.Text != "" && p.Error == ""
 	}
 	return false
@@ -210,11 +223,12 @@ type Snapshot struct {
 	Revisions        map[MessageID]int `json:"revisions,omitempty"` // those above 0
 	Parts            []PartTokens      `json:"parts"`
 	Thread           int               `json:"messages_in_thread"` // by the user and the assistant
-	Loaded           int               `json:"messages_loaded"`    // Included, and those of LeftOut and Dropped that were read
-	Included         int               `json:"messages_included"`
+	Loaded           int               `json:"messages_loaded"`    // from the store, with tool calls and results
+	Included         int               `json:"messages_included"`  // of Loaded
+	Shortened        int               `json:"messages_shortened"` // of Included
+	Truncated        int               `json:"messages_truncated"` // of Thread, those that are not shown
 	LeftOut          int               `json:"messages_left_out_covered"`
-	Dropped          int               `json:"messages_dropped_uncovered"`
-	Truncated        int               `json:"messages_truncated"` // of those included, shown shortened
+	Dropped          int               `json:"messages_dropped_uncovered"` // LeftOut + Dropped = Truncated
 	TodaySummary     bool              `json:"today_summary_present"`
 	Yesterday        bool              `json:"yesterday_summary_present"`
 	OpenLoops        int               `json:"open_loops_count"`
@@ -363,6 +377,8 @@ type Outcome struct {
 	Others  string   // sent to all other identities of the person
 	Greet   *Greeting
 	Effects []Effect
+	Answers string // the command, if the model may see Text
+	Tainted bool   // Text has words that the person did not write
 	// Decides: the message answers a question of a turn, which a new turn continues.
 	Decides *Decision
 }

@@ -146,6 +146,8 @@ type Request struct {
 	MaxTokens int    `json:"max_tokens,omitempty"` // of the answer; 0: as configured
 	// Strategy is the strategy for the prompt; empty: the user's.
 	Strategy string `json:"strategy,omitempty"`
+	// Trace is the trace id of the request's traceparent header; empty: it had none.
+	Trace string `json:"trace,omitempty"`
 }
 
 // NewWebLink stores a code of CodeWeb.

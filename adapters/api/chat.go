@@ -52,7 +52,7 @@ func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller)
 	defer cancel()
 	// ctx alone bounds the answer. A connection without deadlines needs no change.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-	a, err := c.ask(ctx, b, who, event)
+	a, err := c.ask(ctx, b, who, event, client.TraceOf(r))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -107,7 +107,7 @@ func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 }
 
 // ask receives a message and waits for its answer. A repeat is not stored again, and gets the same answer.
-func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event string) (live.Answer, error) {
+func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event, trace string) (live.Answer, error) {
 	now := c.Now()
 	i, err := client.Join(ctx, c.Store, who, Name, now)
 	if err != nil {
@@ -116,6 +116,9 @@ func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event s
 	in := []core.Inbound{{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage,
 		Name: i.Name, Solo: true, Text: *b.Message, SentAt: now, ReceivedAt: now, Program: true, Grants: who.Key.Scopes,
 		Command: b.Command != nil}}
+	if trace != "" {
+		in[0].Request = &core.Request{Trace: trace}
+	}
 	name := ""
 	if b.Session != nil {
 		name = *b.Session

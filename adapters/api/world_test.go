@@ -131,7 +131,8 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 			SentAt: at, Day: day}},
 		Claim: &core.Claim{Worker: "w", Now: at, Until: at.Add(time.Minute)}})
 	check(w.t, err)
-	snapshot := &core.Snapshot{Strategy: "continuous", Epoch: out.Turn.ID, NewEpoch: "first",
+	snapshot := &core.Snapshot{Session: 1, Trace: strings.Repeat("ab", 16),
+		Reduced: []core.Reduction{core.ReducedRoles}, Strategy: "continuous", Epoch: out.Turn.ID, NewEpoch: "first",
 		Messages: core.NewIDSet(out.Messages...), Revisions: map[core.MessageID]int{out.Messages[0]: 1},
 		Parts: []core.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3,
 		Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}

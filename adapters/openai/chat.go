@@ -29,6 +29,7 @@ func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Cal
 	if err != nil {
 		return err
 	}
+	q.request.Trace = client.TraceOf(r)
 	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
 	defer cancel()
 	// ctx alone bounds the answer. A connection without deadlines needs no change.

@@ -121,7 +121,7 @@ func (t *turnTexts) snapshot(w io.Writer, s *core.Snapshot) {
 	if s.ToolTokens > 0 {
 		fmt.Fprintf(w, t.Tools+"\n", s.ToolTokens)
 	}
-	fmt.Fprintf(w, "\n"+t.Messages+"\n", s.Included, s.Loaded, s.Truncated, s.LeftOut, s.Dropped, s.Thread)
+	fmt.Fprintf(w, "\n"+t.Messages+"\n", s.Included, s.Loaded, s.Shortened, s.LeftOut, s.Dropped, s.Thread)
 	fmt.Fprintf(w, t.Included+"\n", ranges(s.Messages))
 	if h := s.History; h != nil && h.Pages+h.LeftOut > 0 {
 		fmt.Fprintf(w, t.History+"\n", h.Messages, h.Pages, h.Raw, h.Summarized, h.References, h.Omitted, h.Original,
@@ -132,6 +132,7 @@ func (t *turnTexts) snapshot(w io.Writer, s *core.Snapshot) {
 	fmt.Fprintf(w, t.Summaries+"\n", yes[s.TodaySummary], yes[s.LastConversation], s.OpenLoops)
 	fmt.Fprintf(w, "\n"+t.Usage+"\n", cmp.Or(s.Model, "-"), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
 	fmt.Fprintf(w, t.Times+"\n", s.FirstTokenMS, s.TotalMS)
+	fmt.Fprintf(w, t.Trace+"\n", s.Trace, s.Session)
 }
 
 // ranges formats message ids as #1–#5, #7.

@@ -86,6 +86,11 @@ type command struct {
 
 func (c command) owners() bool { return c.needs == core.CanAdmin }
 
+// told reports whether the model may see the answer: it holds no code, no link and nothing of an account.
+func (c command) told() bool {
+	return c.needs != core.CanAdmin && c.needs != core.CanAccount && c.name != "help"
+}
+
 // New returns the commands.
 func New(o Options) *Commands {
 	c := &Commands{Options: o}
@@ -177,6 +182,8 @@ type request struct {
 	arg   string // the text after the command's name, trimmed
 	lang  string // one of words.Languages
 	words *texts
+	// foreign: the answer shows words that the person did not write.
+	foreign bool
 }
 
 // Command answers a command or a question. ok is false if the text is conversation.
@@ -232,6 +239,9 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 	out, err := cmd.run(ctx, r)
 	if err != nil {
 		return core.Outcome{}, fmt.Errorf("command %s: %w", cmd.name, err)
+	}
+	if cmd.told() {
+		out.Answers, out.Tainted = strings.TrimSpace("/"+cmd.name+" "+r.arg), r.foreign
 	}
 	return out, nil
 }

@@ -67,6 +67,7 @@ func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) 
 		return "", err
 	}
 	if s != nil {
+		r.foreign = r.foreign || s.Tainted
 		parts = append(parts, strings.TrimSpace(words.Headings(r.lang, markup.StripRefs(s.Markdown))))
 	}
 	if note := c.summaryNote(r, g, s != nil); note != "" {
@@ -184,6 +185,7 @@ func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (str
 		return text, err
 	}
 	said := words.Headings(r.lang, markup.StripRefs(s.Markdown))
+	r.foreign = r.foreign || s.Tainted
 	return text + "\n\n" + r.words.SummaryUntil + "\n\n" + strings.TrimSpace(said), nil
 }
 
@@ -306,6 +308,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 
 // hit shows a hit with its time, author and text, and with the messages around it.
 func (c *Commands) hit(r *request, h core.Hit) string {
+	r.foreign = r.foreign || h.Foreign()
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
 		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.Excerpt(h.Snippet))

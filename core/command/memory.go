@@ -110,6 +110,7 @@ func (r *request) origin(tainted bool) string {
 	if !tainted {
 		return ""
 	}
+	r.foreign = true
 	return " · " + r.words.NotYours
 }
 

@@ -34,8 +34,6 @@ func (ts *Turns) results(p core.Prompt, output int) int {
 	return max(leastResults, min(c.ToolTokens, left))
 }
 
-const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
-
 // step bounds the tokens of one call of the model, prompt and answer.
 func step(c configs.Config, s core.Settings) int {
 	most := c.Context.TotalTokens

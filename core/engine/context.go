@@ -3,11 +3,15 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
@@ -32,13 +36,15 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		budgets.SchemaRoom = ts.tools.room.Schemas
 	}
 	always := standingPart{ts: ts, user: u}
-	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets, Static: ts.parts(ctx, u,
-		&always), Now: now, Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}
+	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets,
+		Static: ts.parts(ctx, t, u, now, &always), Now: now, Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens,
+		Nonce: nonce}
 	p, err := ts.buildAs(ctx, in)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
 		in.Strategy = r.Strategy
 		p, err = ts.buildAs(ctx, in)
 	}
+	p.Snapshot.Session, p.Snapshot.Trace = t.Thread, traceOf(ctx, t, p.Request)
 	switch {
 	case always.err != nil: // no prompt without the standing instructions
 		err = always.err
@@ -53,18 +59,34 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 }
 
 // parts returns the parts of a prompt that do not depend on the conversation.
-func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) []prompt.Static {
-	parts := ts.first(u)
-	if !u.Settings.MemoryOff {
-		parts = append(parts, prompt.Static{Name: "memory", Text: memory.Guidance})
+func (ts *Turns) parts(ctx context.Context, t *core.Turn, u core.User, now time.Time,
+	always *standingPart) []prompt.Static {
+	var tools []string
+	for _, s := range ts.tools.of(u).Tools().Specs() {
+		tools = append(tools, s.Name)
 	}
+	parts := prompt.Opening(ts.Config.Agent.Instructions, t.Mode, t.Title, tools)
 	if u.Standing > 0 {
 		parts = append(parts, always.static(ctx))
 	}
+	parts = append(parts, prompt.AboutUser(u.Name, u.Settings.Language, u.Settings.Location(ts.Calendar.Zone), now))
 	if !u.Settings.MemoryOff {
 		parts = append(parts, ts.hints(ctx, u.ID))
 	}
 	return parts
+}
+
+// traceOf returns the trace id of a turn: that of the client's request, or of the span if traces are sent, else one that
+// every attempt of the turn has.
+func traceOf(ctx context.Context, t *core.Turn, r *core.Request) string {
+	if r != nil && r.Trace != "" {
+		return r.Trace
+	}
+	if s := trace.SpanContextFromContext(ctx); s.HasTraceID() {
+		return s.TraceID().String()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d", t.User, t.ID, t.StartedAt.UnixMilli()))
+	return hex.EncodeToString(sum[:16])
 }
 
 // nonce returns the name of an epoch's fences: 50 bits that nobody can guess.

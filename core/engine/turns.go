@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -63,8 +61,6 @@ type Turns struct {
 	TurnOptions
 	tools   *toolbox
 	budgets prompt.Budgets // but ToolSchemaTokens
-	// static begins every prompt; forgetful those of users who switched memory off.
-	static, forgetful []prompt.Static
 }
 
 // NewTurns returns an error if two tools have the same name.
@@ -80,31 +76,7 @@ func NewTurns(o TurnOptions) (*Turns, error) {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
 	ts.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens, room: o.Config.Room()}
-	ts.static = ts.head(base)
-	ts.forgetful = ts.head(base.Only(func(name string) bool { return !memory.IsTool(name) }))
 	return ts, nil
-}
-
-// head returns the first parts of a prompt whose model is offered tools.
-func (ts *Turns) head(tools *agent.Registry) []prompt.Static {
-	var names []string
-	for _, s := range tools.Specs() {
-		names = append(names, s.Name)
-	}
-	return []prompt.Static{{Name: "instructions", Text: cmp.Or(ts.Config.Agent.Instructions, defaultInstructions)},
-		{Name: "policy", Text: prompt.Policy(names)}}
-}
-
-// first returns the first parts of a user's prompts.
-func (ts *Turns) first(u core.User) []prompt.Static {
-	chosen := ts.tools.of(u)
-	switch {
-	case !chosen.Whole():
-		return ts.head(chosen.Tools())
-	case u.Settings.MemoryOff:
-		return slices.Clone(ts.forgetful)
-	}
-	return slices.Clone(ts.static)
 }
 
 // Tracing reports whether the environment requests traces.

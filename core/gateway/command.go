@@ -32,6 +32,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		Window: g.window(e, now)}
 	if out.Text != "" {
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
+		n.Messages[0].Answers, n.Messages[0].Tainted = out.Answers, out.Tainted
 		g.button(n.Deliveries, out.Buttons)
 		if err := g.notifyOthers(ctx, &n, u, i, out.Others); err != nil {
 			return err

@@ -187,8 +187,10 @@ func (g *Gateway) logTurn(t *core.Turn, err error) {
 
 func (g *Gateway) logContext(t *core.Turn, s *core.Snapshot) {
 	g.Log.Info("context built", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)),
+		zap.Int64("session_id", int64(s.Session)), zap.String("trace_id", s.Trace),
 		zap.String("strategy", s.Strategy), zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("in_thread", s.Thread),
-		zap.Int("loaded", s.Loaded), zap.Int("included", s.Included), zap.Int("truncated", s.Truncated),
+		zap.Int("loaded", s.Loaded), zap.Int("included", s.Included), zap.Int("shortened", s.Shortened),
+		zap.Int("messages_truncated", s.Truncated),
 		zap.Int("left_out_covered", s.LeftOut), zap.Int("dropped_uncovered", s.Dropped),
 		zap.Bool("today_summary", s.TodaySummary), zap.Bool("last_conversation", s.LastConversation),
 		zap.Int("open_loops", s.OpenLoops), zap.String("new_epoch", s.NewEpoch))

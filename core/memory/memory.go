@@ -76,15 +76,6 @@ const (
 	hintThemes = 10
 )
 
-// Guidance is the part of a prompt that explains the use of memory.
-const Guidance = `# Memory
-Lasting facts, preferences and instructions of the person are kept in memory. Nothing of it is shown here: look it up.
-- memory_search finds items by words; the query * or an empty one returns the newest.
-- It returns active items; status "any" includes archived ones.
-- memory_get shows one item in full.
-- memory_add keeps one statement; without a theme it goes to general.
-- To correct an item, add the right one and memory_archive the wrong one.`
-
 const (
 	unavailable = "Memory tools are unavailable at the moment: proceed without them, and say so if it matters."
 	empty       = "Memory is empty so far."
@@ -105,7 +96,7 @@ func Foreign(themes []core.Theme) bool {
 }
 
 // Hints returns, as one line of data for a prompt, the ten themes with most active items and
-// the numbers of these, but no content. With Guidance it has at most 1,024 bytes: a longer
+// the numbers of these, but no content. It has at most 1,024 bytes: a longer
 // list is cut and refers to memory_list_themes. err is why the themes cannot be read, or nil.
 func Hints(themes []core.Theme, err error) string {
 	h := hints{Is: "themes of memory (active items)", Foreign: Foreign(themes)}
@@ -118,7 +109,7 @@ func Hints(themes []core.Theme, err error) string {
 		longer := h
 		longer.Themes, longer.Text = append(h.Themes[:len(h.Themes):len(h.Themes)], fmt.Sprintf("%s (%d)", t.Slug, t.Active)),
 			more
-		if len(h.Themes) == active-1 && active <= hintThemes && len(Guidance)+len(core.DataLine(longer)) <= hintBytes {
+		if len(h.Themes) == active-1 && active <= hintThemes && len(core.DataLine(longer)) <= hintBytes {
 			h.Themes = longer.Themes
 		}
 	}

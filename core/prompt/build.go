@@ -164,12 +164,14 @@ func (b *builder) begin(reason string) (Prompt, error) {
 		Compressed: b.Window.Compressed, Zone: b.Zone.String(), Strategy: b.plan,
 		Budgets: b.budgets.Fingerprint(b.plan, b.Static)}
 	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}, names: b.plan == Long}
-	l.all = l.usable(b.Window.Messages, b.Turn.Inputs, false)
+	news := b.unasked(e)
+	l.all = l.usable(withNews(b.Window.Messages, news), b.Turn.Inputs, false)
 	if len(l.all) == 0 {
 		return Prompt{}, ErrNoInput
 	}
 	c := b.newChoice(&l)
 	c.choose()
+	c.addDays()
 	if err := c.fit(); err != nil {
 		return Prompt{}, err
 	}
@@ -179,7 +181,10 @@ func (b *builder) begin(reason string) (Prompt, error) {
 	if h := p.Snapshot.History; h != nil {
 		e.PagesOut = h.LeftOut
 	}
-	p.Epoch, p.Told = e, b.Window.News
+	p.Epoch, p.News = e, news
+	if len(b.Window.Failed) == 0 {
+		p.Told = b.Window.News
+	}
 	return p, nil
 }
 

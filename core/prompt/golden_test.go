@@ -80,7 +80,8 @@ func (l line) message(s scene) core.Message {
 func (s scene) input(t *testing.T) prompt.Input {
 	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Now: s.Now, Zone: location(t, s.Zone),
 		Tokens: tokens.New(), Turn: core.Turn{ID: s.Turn, Mode: core.ModeContinuous, Segment: s.Today.ID},
-		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions}, {Name: "policy", Text: prompt.Policy(s.Tools)},
+		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions},
+			{Name: "policy", Text: prompt.Policy(s.Tools, false)},
 			{Name: "themes", Text: s.Memory, Error: s.MemoryError}},
 		Window: core.Window{More: s.More, UncoveredBefore: s.UncoveredBefore, LastSummary: s.LastSummary,
 			TodaySummary: s.TodaySummary, Today: core.Segment{ID: s.Today.ID, Day: core.Day{Label: s.Today.Label}},

@@ -10,7 +10,7 @@ import (
 )
 
 // historyTitle begins the history of old messages in a prompt of the strategy long.
-const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered; "#14–#20: …" ends what stands of a time of which messages of the user's between these are left out. conversation_get shows a message whole, conversation_search finds what is older still.]`
+const historyTitle = `[Earlier conversation, oldest first. "#12:" begins what the user said in message 12, "#13 me:" your answer. "…" marks text that was cut; "#14–#20: …" messages that were left out. conversation_get shows a message in full, conversation_search finds what is older.]`
 
 // goneMark replaces missing pages in a rebuilt prompt. The numbers are those of missing and of all pages.
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"

@@ -44,7 +44,7 @@ func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 				!strings.HasSuffix(m.Content, "\n</notes-z9z9z9z9z9>") {
 				t.Fatalf("message %d: %s", i, m.Content)
 			}
-			notes, _, _ := strings.Cut(strings.Join(notesOf(p), "\n"), "\n[What was said before")
+			notes, _, _ := strings.Cut(strings.Join(notesOf(p), "\n"), "\n[Earlier conversation, oldest first")
 			for line := range strings.SplitSeq(notes, "\n") {
 				var one struct{ Is string }
 				if err := json.Unmarshal([]byte(line), &one); err != nil || one.Is == "" {
@@ -53,27 +53,6 @@ func TestAttackNothingDerivedStandsInSystem(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestEpochsFromBeforeNotes checks that an epoch without notes, of an older version, is followed by
-// one with notes, and that its prompts are rebuilt unchanged.
-func TestEpochsFromBeforeNotes(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, bytes4{})
-	w.exchange("Hello", "Hello to you")
-	w.epoch.Nonce, w.epoch.Budgets = "", "of before"
-	w.epoch.Head = append(w.epoch.Head, core.HeadPart{Name: "loops", Text: "# Open loops\n- a loop", Tokens: 6,
-		Loops: []core.LoopID{1}})
-	w.open("a loop")
-	s := core.Snapshot{Strategy: "continuous", Epoch: 1, Messages: core.NewIDSet(1)}
-	old := prompt.Rebuild(*w.epoch, s, w.messages[:1], nil, w.budgets, w.tokens)
-	if n := len(old); n < 2 || old[n-2].Role != core.RoleSystem || old[n-2].Content != "# Open loops\n- a loop" {
-		t.Errorf("got rebuilt prompt %+v", old)
-	}
-	_, p := w.ask("and now?")
-	if p.Snapshot.NewEpoch != prompt.NewSettings || len(notesOf(p)) != 1 || strings.Contains(systemOf(p), "a loop") {
-		t.Errorf("%q: %+v", p.Snapshot.NewEpoch, p.Messages)
-	}
 }
 
 // TestOneNonceAnEpoch checks that a nonce is made once for each epoch and is in all its fences.

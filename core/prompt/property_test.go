@@ -113,7 +113,7 @@ func anyInput(t *rapid.T) prompt.Input {
 		Turn:     core.Turn{ID: 21, Mode: core.ModeContinuous, Segment: 3},
 		Strategy: rapid.SampledFrom([]string{"continuous", "truncate", "long"}).Draw(t, "strategy"),
 		Static: []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")},
-			{Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")},
+			{Name: "policy", Text: prompt.Policy(nil, false)}, {Name: "memory", Text: anyText(t, "memory")},
 			{Name: "themes", Text: rapid.SampledFrom([]string{"", `{"is":"themes of memory","themes":["boat (1)"]}`}).Draw(t,
 				"themes")}}}
 	if rapid.Bool().Draw(t, "small window") {
@@ -177,7 +177,7 @@ func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	}
 	shown := 0
 	for i, m := range p.Messages {
-		if p.Sources[i] == 0 && strings.Contains(m.Content, "\n[What was said before") {
+		if p.Sources[i] == 0 && strings.Contains(m.Content, "\n[Earlier conversation, oldest first") {
 			if m.Role != core.RoleUser {
 				t.Fatalf("history has the role %s", m.Role)
 			}

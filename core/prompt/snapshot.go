@@ -28,7 +28,12 @@ func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 			s.OpenLoops = len(p.Loops)
 		case partLast:
 			s.LastConversation = true
-			s.Yesterday = p.Version > 0 && (strings.HasPrefix(p.Text, yesterday) || strings.HasPrefix(p.Text, "# Yesterday ("))
+			s.Yesterday = p.Version > 0 && strings.HasPrefix(p.Text, yesterday)
+		}
+	}
+	for _, name := range []string{"sent", "news"} {
+		if err := b.Window.Failed[name]; err != "" {
+			s.Parts = append(s.Parts, core.PartTokens{Name: name, Error: err})
 		}
 	}
 	b.included(l, &s)
@@ -47,36 +52,38 @@ func (b *builder) inThread(l *layout) int {
 	n := e.Thread
 	for i := range l.all {
 		r := &l.all[i]
-		said := r.Role == core.RoleUser && r.Turn > e.ID || r.Role == core.RoleAssistant && r.Turn >= e.ID &&
-			strings.TrimSpace(r.Text) != ""
-		if said {
+		if r.said() && (r.Turn > e.ID || r.Role == core.RoleAssistant && r.Turn == e.ID) {
 			n++
 		}
 	}
 	return n
 }
 
-// leftOut counts the messages that are not shown: covered ones in the window, and all uncovered ones.
-func (b *builder) leftOut(l *layout) (covered, uncovered int) {
-	uncovered = b.Window.UncoveredBefore
+// said reports whether r is a message of the user or an answer of the assistant.
+func (r *raw) said() bool {
+	return r.Role == core.RoleUser || r.Role == core.RoleAssistant && strings.TrimSpace(r.Text) != ""
+}
+
+// dropped counts the messages that are not shown although no summary covers them.
+func (b *builder) dropped(l *layout) int {
+	n := b.Window.UncoveredBefore
 	for i := range l.all {
-		switch r := &l.all[i]; {
-		case l.kept(i):
-		case r.Covered || r.Role == core.RoleTool:
-			covered++
-		default:
-			uncovered++
+		if r := &l.all[i]; !l.kept(i) && !r.Covered && r.said() {
+			n++
 		}
 	}
-	return covered, uncovered
+	return n
 }
 
 func (b *builder) included(l *layout, s *core.Snapshot) {
-	ids := make([]core.MessageID, 0, len(l.all))
+	ids, said := make([]core.MessageID, 0, len(l.all)), 0
 	l.each(func(_ int, r *raw, _ bool) {
 		ids = append(ids, r.ID)
 		if n := l.cuts[r.ID]; n > 0 && n < r.text {
-			s.Truncated++
+			s.Shortened++
+		}
+		if r.said() {
+			said++
 		}
 		if r.Revision > 0 {
 			if s.Revisions == nil {
@@ -86,7 +93,9 @@ func (b *builder) included(l *layout, s *core.Snapshot) {
 		}
 	})
 	s.Messages, s.Included = core.NewIDSet(ids...), len(ids)
-	s.LeftOut, s.Dropped = b.leftOut(l)
+	s.Truncated = max(s.Thread-said, 0)
+	s.Dropped = b.dropped(l)
+	s.LeftOut = max(s.Truncated-s.Dropped, 0)
 	tokens := l.messagesCost()
 	s.Parts = append(s.Parts, core.PartTokens{Name: partMessages, Tokens: tokens})
 	s.Total += tokens

@@ -48,6 +48,9 @@ type world struct {
 	pages      []core.Page // pages of the messages before those that are read
 	compressed int64
 
+	sent   []core.Unasked    // since the last turn
+	failed map[string]string // parts that cannot be read
+
 	news, told int64 // counts of changes to what heads show, and of those that prompts have told
 	changed    map[core.LoopID]int64
 	themes     []core.Theme // that changed, newest first
@@ -58,7 +61,7 @@ func newWorld(t fatal, tokens core.Tokenizer) *world {
 	return &world{t: t, tokens: tokens, zone: time.UTC, now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC),
 		mode: core.ModeContinuous, summaries: map[core.SegmentID]*core.Summary{},
 		static: []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant. Answer briefly."},
-			{Name: "policy", Text: prompt.Policy(nil)}}}
+			{Name: "policy", Text: prompt.Policy(nil, false)}}}
 }
 
 // segment returns the current day, and opens it if necessary.
@@ -144,7 +147,7 @@ func (w *world) answer(p prompt.Prompt, ms ...core.Message) {
 	for _, m := range ms {
 		w.add(m)
 	}
-	w.told = max(w.told, p.Told)
+	w.told, w.sent = max(w.told, p.Told), nil
 	if p.News != nil {
 		n := p.News.News
 		w.messages[p.News.Message-1].News = &n
@@ -172,7 +175,8 @@ func (w *world) exchange(question, reply string) prompt.Prompt {
 }
 
 func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
-	out := core.Window{Edits: w.edits, News: w.news, Told: w.told, Compressed: w.compressed}
+	out := core.Window{Edits: w.edits, News: w.news, Told: w.told, Compressed: w.compressed, Sent: w.sent,
+		Failed: w.failed}
 	if w.epoch != nil {
 		e := *w.epoch
 		out.Epoch = &e
@@ -210,7 +214,7 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 
 // changes adds to a window the changes that no prompt has shown yet.
 func (w *world) changes(out *core.Window) {
-	if w.news == w.told {
+	if w.news == w.told || w.failed["news"] != "" {
 		return
 	}
 	for _, l := range slices.Backward(w.loops) {
@@ -308,6 +312,9 @@ func (w *world) days(out *core.Window, turn core.Turn) {
 		case g.ID == turn.Segment:
 			out.Today, out.TodaySummary = g, w.summaries[g.ID]
 		case g.ID < turn.Segment:
+			if s := out.LastSummary; s != nil {
+				out.Days = slices.Insert(out.Days, 0, *s)
+			}
 			out.Last, out.LastSummary = g, w.summaries[g.ID]
 		}
 	}
@@ -316,7 +323,8 @@ func (w *world) days(out *core.Window, turn core.Turn) {
 
 // summarize adds a summary of a day, which covers its messages up to through.
 func (w *world) summarize(id core.SegmentID, through core.MessageID) {
-	s := &core.Summary{Segment: id, Version: 1, Markdown: summaryText(fmt.Sprint("day ", id, " through #", through))}
+	s := &core.Summary{Segment: id, Version: 1, Label: w.segments[id-1].Day.Label,
+		Markdown: summaryText(fmt.Sprint("day ", id, " through #", through))}
 	if old := w.summaries[id]; old != nil {
 		s.Version = old.Version + 1
 	}

@@ -279,7 +279,7 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	text := f.text(u, r, now)
 	out := core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: f.Settings.Next(r.Cron, r.Zone, now), Now: now,
 		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text,
-			Tokens: f.Tokens.Count(text), SentAt: now}}
+			Tokens: f.Tokens.Count(text), SentAt: now, Tainted: r.Tainted}}
 	for _, t := range targets {
 		out.Deliveries = append(out.Deliveries, t.Delivery(core.DeliverReminder,
 			markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel))))

@@ -90,7 +90,7 @@ func facts(v *web.Visit, s *core.Snapshot) []fact {
 	if s.NewEpoch != "" {
 		began = fmt.Sprintf(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
 	}
-	messages := fmt.Sprintf("%s %s · %s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated),
+	messages := fmt.Sprintf("%s %s · %s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Shortened),
 		w.WhyCovered, n(s.LeftOut), w.WhyLoaded, n(s.Loaded))
 	cached := ""
 	if s.Usage.Cached > 0 {

@@ -33,7 +33,12 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if len(r.Effects) > 0 {
 			t.leasesAsJobs()
 		}
+		before := t.news
 		t.apply(r.Effects, nil)
+		if r.Told == before { // the calls and results in the thread tell what the turn itself did
+			r.Told = t.news
+		}
+		t.moveThread(r, &st)
 		var direct core.DeliveryID
 		direct, out.Delivery = t.deliverReply(r, st, said, c)
 		out.Summary = t.summaryDue(r, st)
@@ -144,7 +149,7 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 	}
 	st.since += counted
 	t.counted(r.Turn.Segment, counted, st.marked)
-	t.moveThread(r, last, st)
+	st.last = last
 	return said
 }
 
@@ -165,7 +170,7 @@ func (t *tx) deliverReply(r core.Reply, st state, said []core.Message,
 }
 
 // moveThread writes a thread after a reply whose last message has the position last, if a reply changes it.
-func (t *tx) moveThread(r core.Reply, last int64, st *state) {
+func (t *tx) moveThread(r core.Reply, st *state) {
 	epoch := st.epoch
 	if r.Epoch != nil {
 		epoch = int64(r.Epoch.ID)
@@ -173,7 +178,7 @@ func (t *tx) moveThread(r core.Reply, last int64, st *state) {
 	}
 	if news := told(r); r.Epoch != nil || news > st.news || !t.s.allKnow(positionsVersion) {
 		t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = $6 WHERE user_id = $1 AND id = $2`,
-			t.user, r.Turn.Thread, last, epoch, ms(r.Now), max(news, st.news))
+			t.user, r.Turn.Thread, st.last, epoch, ms(r.Now), max(news, st.news))
 	}
 }
 

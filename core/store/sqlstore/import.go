@@ -260,8 +260,8 @@ func (in *importing) store() {
 // columns returns the row of a message.
 func (in *importing) columns(m incoming) []any {
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil, nil,
-		nil, m.Tainted, m.Task}); !e.empty() {
+	if e := (extra{Calls: m.ToolCalls, CallID: m.ToolCallID, Tool: m.ToolName, Files: m.Attachments, Quote: m.Quote,
+		Forwarded: m.ForwardedFrom, Outside: m.Outside, Tainted: m.Tainted, Task: m.Task}); !e.empty() {
 		x = text(e)
 	}
 	shown := m.position

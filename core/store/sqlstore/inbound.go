@@ -148,6 +148,7 @@ type route struct {
 	identity core.Identity
 	thread   core.ThreadID
 	mode     core.Mode
+	title    string
 	epoch    core.TurnID
 	edits    int64
 	told     int64
@@ -171,7 +172,7 @@ func readRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
-	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, ` + lastPosition + `, h.epoch_id, h.edits, h.news,
+	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, h.title, ` + lastPosition + `, h.epoch_id, h.edits, h.news,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = h.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
@@ -185,7 +186,7 @@ func readRoute(a core.Append, r *route) Statement {
 		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
 		Scan: func(row Row) error {
 			*r = route{label: r.label}
-			i, err := scanIdentity(joined{row, []any{&r.thread, &r.mode, &r.last, &r.epoch, &r.edits, &r.told,
+			i, err := scanIdentity(joined{row, []any{&r.thread, &r.mode, &r.title, &r.last, &r.epoch, &r.edits, &r.told,
 				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked, &r.raw,
 				&r.since, &r.state, &r.other}})
 			r.identity = i
@@ -208,7 +209,7 @@ func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.P
 	if p := t.postpone(&b, a.Claim.Now); p != nil {
 		return nil, p
 	}
-	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode,
+	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode, Title: to.title,
 		Identity: to.identity.ID, Address: to.identity.Address, State: core.TurnRunning, StartedAt: a.Claim.Now,
 		Reserved: b.Reserve}, nil
 }

@@ -243,22 +243,22 @@ func (t *tx) alter(id core.MessageID, change func(m *core.Message)) {
 // blankNews returns news without its words.
 func blankNews(n *core.News) *core.News { return &core.News{Zone: n.Zone} }
 
-// redactNews blanks news about a loop made from a message, or about the summary of its day. A
-// transaction lists all news once.
+// redactNews blanks news about a loop made from a message, or about the summary of its day, and every note of what was
+// sent unasked after the message, which may repeat it. A transaction lists all news once.
 func (t *tx) redactNews(m core.Message, loops []core.LoopID) {
 	if t.notes == nil {
 		got := listOf(t, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND extra LIKE '%"news":%'`, t.user)
 		t.notes = map[core.MessageID]core.News{}
 		for _, n := range got {
-			if n.News != nil && n.News.Text != "" {
+			if n.News != nil && n.News.Text+n.News.Sent != "" {
 				t.notes[n.ID] = *n.News
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.notes)) {
 		n := t.notes[id]
-		rests := n.Segment != 0 && n.Segment == m.Segment ||
+		rests := id > m.ID && n.Sent != "" || n.Segment != 0 && n.Segment == m.Segment ||
 			slices.ContainsFunc(n.Loops, func(l core.LoopID) bool { return slices.Contains(loops, l) })
 		if !rests {
 			continue

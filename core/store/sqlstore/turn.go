@@ -139,8 +139,8 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	}
 	var failed core.MessageID
 	var last int64
-	t.get(columns{&turn.Mode, &failed, &last},
-		`SELECT h.mode, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
+	t.get(columns{&turn.Mode, &turn.Title, &failed, &last},
+		`SELECT h.mode, h.title, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
@@ -257,12 +257,13 @@ func countLeft(user, lowest, highest, turn string) string {
 		` AND turn_id = ` + turn + ` AND role <> 'assistant' AND redacted = 0 AND position > 0`
 }
 
-const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
+const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), (SELECT h.title FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn
 	var snapshot string
-	err := row.Scan(&t.User, &t.ID, &t.Thread, &t.Mode, &t.Identity, &t.Segment, &t.State, asJSON(&t.Inputs), &t.Failures,
+	err := row.Scan(&t.User, &t.ID, &t.Thread, &t.Mode, &t.Title, &t.Identity, &t.Segment, &t.State,
+		asJSON(&t.Inputs), &t.Failures,
 		&t.LastError, &t.Reserved, asTime(&t.StartedAt), &snapshot, &t.Task, asTime(&t.Due))
 	return t, snapshot, found(err)
 }

@@ -14,17 +14,75 @@ import (
 // Window reads the data for a context; see core.TurnStore.
 func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
 	var w core.Window
+	must := func(q querier) (err error) {
+		w, err = s.window(q, turn, wq)
+		return err
+	}
 	err := s.view(ctx, "read window", func(q querier) error {
-		w = core.Window{}
-		if err := s.readThread(q, turn, &w); err != nil {
+		if err := must(q); err != nil {
 			return err
 		}
-		if continues(w, wq) {
-			return fromEpoch(q, turn, &w)
+		for _, p := range windowParts(turn, wq, &w) {
+			if err := p.read(q); err != nil {
+				return err
+			}
 		}
-		return newWindow(q, turn, wq, &w)
+		return nil
 	})
-	return w, err
+	if err == nil || ctx.Err() != nil {
+		return w, err
+	}
+	if err := s.view(ctx, "read window", must); err != nil {
+		return w, err
+	}
+	w.Failed = map[string]string{}
+	for _, p := range windowParts(turn, wq, &w) { // each alone, so that none spoils another
+		if err := s.view(ctx, "read "+p.name, p.read); err != nil {
+			w.Failed[p.name] = err.Error()
+		}
+	}
+	return w, ctx.Err()
+}
+
+// window reads what no prompt can do without.
+func (s *Store) window(q querier, turn *core.Turn, wq core.WindowQuery) (w core.Window, err error) {
+	if err := s.readThread(q, turn, &w); err != nil {
+		return w, err
+	}
+	if continues(w, wq) {
+		return w, fromEpoch(q, turn, &w)
+	}
+	return w, newWindow(q, turn, wq, &w)
+}
+
+// windowPart is a part of a window that a prompt can do without.
+type windowPart struct {
+	name string
+	read func(q querier) error
+}
+
+// windowParts lists the parts that w lacks.
+func windowParts(turn *core.Turn, wq core.WindowQuery, w *core.Window) []windowPart {
+	sent := windowPart{"sent", func(q querier) error { return sentUnasked(q, turn, w) }}
+	switch {
+	case continues(*w, wq) && w.News == w.Told:
+		return []windowPart{sent}
+	case continues(*w, wq):
+		return []windowPart{sent, {"news", func(q querier) error { return changes(q, turn.User, w) }}}
+	case turn.Segment == 0:
+		return []windowPart{sent}
+	}
+	return []windowPart{sent,
+		{"today", func(q querier) (err error) {
+			w.TodaySummary, err = summaryOf(q, w.Today)
+			return err
+		}},
+		{"last", func(q querier) error { return lastDay(q, turn, w) }},
+		{"days", func(q querier) error { return earlierDays(q, turn, w) }},
+		{"loops", func(q querier) (err error) {
+			w.Loops, err = openLoops(q, turn.User, 20)
+			return err
+		}}}
 }
 
 // readThread reads the thread's versions and its current epoch.
@@ -59,14 +117,9 @@ func fromEpoch(q querier, turn *core.Turn, w *core.Window) (err error) {
 		return err
 	}
 	if w.Epoch.Dropped > 0 {
-		if err := uncovered(q, turn, paged(w.Pages), w.Epoch.Start, w); err != nil {
-			return err
-		}
+		return uncovered(q, turn, paged(w.Pages), w.Epoch.Start, w)
 	}
-	if w.News == w.Told {
-		return nil
-	}
-	return changes(q, turn.User, w)
+	return nil
 }
 
 // headPages reads the pages in an epoch's head.
@@ -100,10 +153,41 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) 
 			`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND (role = 'user' OR role = 'assistant' AND body <> '')`,
 			turn.User, turn.Thread).Scan(&w.Thread)
 	}
-	if err := days(q, turn, w); err != nil {
-		return err
+	w.Today, err = scanSegment(joined{q.row(`SELECT `+segmentColumns+
+		`, (SELECT COALESCE(SUM(a.messages), 0) FROM segments a WHERE a.user_id = $1 AND a.thread_id = $3)
+		FROM segments WHERE user_id = $1 AND id = $2`, turn.User, turn.Segment, turn.Thread), []any{&w.Thread}})
+	return err
+}
+
+// sentWithin is how many messages before a turn are looked at for what was sent unasked.
+const sentWithin = 100
+
+// sentUnasked reads the newest three messages that were sent unasked between the inputs of the turn before and those of
+// this one; in a plain thread only those that went to the turn's identity.
+func sentUnasked(q querier, turn *core.Turn, w *core.Window) (err error) {
+	if len(turn.Inputs) == 0 {
+		return nil
 	}
-	w.Loops, err = openLoops(q, turn.User, 20)
+	first, last := slices.Min(turn.Inputs), slices.Max(turn.Inputs)
+	after := max(first-sentWithin, 0)
+	for _, m := range w.Messages {
+		if m.Role == core.RoleUser && m.Turn != turn.ID && m.ID < first {
+			after = max(after, m.ID)
+		}
+	}
+	here := core.IdentityID(0)
+	if turn.Segment == 0 {
+		here = turn.Identity
+	}
+	w.Sent, err = list(q, func(r scanner) (u core.Unasked, err error) {
+		u.Message, err = scanMessage(joined{r, []any{&u.Label}})
+		return u, err
+	}, `SELECT `+prefixed("m", messageColumns)+`, COALESCE((SELECT g.label FROM segments g WHERE g.user_id = $1 AND g.id = m.segment_id), '')
+		FROM messages m WHERE m.user_id = $1 AND m.id > $2 AND m.id < $3 AND m.role = 'assistant' AND m.redacted = 0
+		AND (m.kind IN ('reminder', 'day_summary_post') OR m.kind = 'notice' AND (m.extra LIKE '%"answers":%' OR m.extra LIKE '%"task":%'))
+		AND (CAST($4 AS bigint) = 0 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.message_id = m.id AND d.message_id > 0 AND d.direct = 0 AND d.identity_id = $4))
+		ORDER BY m.id DESC LIMIT 3`, turn.User, after, last, here)
+	slices.Reverse(w.Sent)
 	return err
 }
 
@@ -140,16 +224,8 @@ func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) e
 		turn.User, turn.Thread, before, maxUncovered, from).Scan(&w.UncoveredBefore)
 }
 
-func days(q querier, turn *core.Turn, w *core.Window) (err error) {
-	w.Today, err = scanSegment(joined{q.row(`SELECT `+segmentColumns+
-		`, (SELECT COALESCE(SUM(a.messages), 0) FROM segments a WHERE a.user_id = $1 AND a.thread_id = $3)
-		FROM segments WHERE user_id = $1 AND id = $2`, turn.User, turn.Segment, turn.Thread), []any{&w.Thread}})
-	if err != nil {
-		return err
-	}
-	if w.TodaySummary, err = summaryOf(q, w.Today); err != nil {
-		return err
-	}
+// lastDay reads the newest day before the turn's, and its summary.
+func lastDay(q querier, turn *core.Turn, w *core.Window) (err error) {
 	w.Last, err = scanSegment(q.row(`SELECT `+segmentColumns+
 		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label < $3 ORDER BY label DESC LIMIT 1`,
 		turn.User, turn.Thread, w.Today.Day.Label))
@@ -159,6 +235,16 @@ func days(q querier, turn *core.Turn, w *core.Window) (err error) {
 	if err == nil {
 		w.LastSummary, err = summaryOf(q, w.Last)
 	}
+	return err
+}
+
+// earlierDays reads the newest summaries of days before the last one.
+func earlierDays(q querier, turn *core.Turn, w *core.Window) (err error) {
+	w.Days, err = list(q, scanSummary, `SELECT `+prefixed("s", summaryColumns)+` FROM segments g
+		JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version
+		WHERE g.user_id = $1 AND g.thread_id = $2 AND g.label < $3 AND g.hidden = 0 ORDER BY g.label DESC LIMIT 15`,
+		turn.User, turn.Thread, w.Today.Day.Label)
+	w.Days = slices.DeleteFunc(w.Days, func(s core.Summary) bool { return s.Segment == w.Last.ID })
 	return err
 }
 

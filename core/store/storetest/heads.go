@@ -28,7 +28,7 @@ func (b *bench) headed(word string) core.Epoch {
 		{Name: core.PartInstructions, Text: "Be kind.", Tokens: 3},
 		{Name: core.PartPolicy, Text: ours, Tokens: 9},
 		{Name: core.PartStanding, Text: "Always: " + word, Tokens: 4},
-		{Name: core.PartMemory, Text: "Memory, " + word, Tokens: 5, Error: "cut from 9 to 5 tokens"},
+		{Name: core.PartPolicy, Text: "Memory, " + word, Tokens: 5, Error: "cut from 9 to 5 tokens"},
 		{Name: "last", Text: "[#1] was of " + word, Tokens: 6}}
 	r := b.reply(t, "yes")
 	r.Epoch = &e

@@ -2,6 +2,9 @@ package storetest
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -21,6 +24,10 @@ func windowCases() []testCase {
 		{"changes since an epoch began are read until they are told", testNews},
 		{"news is stored with its message, without text changed meanwhile", testNoteOfTurn},
 		{"news of a summary are of the day that the head shows", testNewsOfDay},
+		{"a window has what was sent unasked since the turn before", testUnasked},
+		{"a part that cannot be read does not fail the window", testFailedParts},
+		{"what a turn itself changed is not news", testOwnChanges},
+		{"a redaction blanks what updates told since", testUnaskedRedacted},
 		{"history is read page by page", testHistory},
 		{"a window knows today, the last day and the loops", testWindowDays},
 		{"plain threads have no days", testPlainThread},
@@ -166,6 +173,122 @@ func testEpochShared(b *bench) {
 	for _, s := range stores {
 		got, _ := s.window(t)
 		equal(b, "redacted", got[0], "")
+	}
+}
+
+// unasked reads what was sent unasked before a turn.
+func (b *bench) unasked(t *core.Turn) string {
+	b.t.Helper()
+	w, err := b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	var out []string
+	for _, u := range w.Sent {
+		out = append(out, string(u.Kind)+" "+u.Answers+" "+u.Label+" "+u.Text)
+	}
+	return strings.Join(out, ", ")
+}
+
+func testUnasked(b *bench) {
+	answer := func(text, command string) {
+		n := b.noteOf(nil, text, "")
+		n.Identity, n.Messages[0].Answers = b.at.ID, command
+		n.Deliveries = []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: text}}}}
+		b.must(second(b.Note(b.ctx, n)))
+	}
+	answer("a list", "/loops")
+	t := b.turn("and the second one?")
+	equal(b, "before the first turn", b.unasked(t), "notice /loops  a list")
+	b.answer(t, "it is this")
+	r := b.remind("call Karim", "", 0)
+	b.now = b.now.Add(2 * time.Hour)
+	b.must(second(b.fire(r, time.Time{})))
+	answer("your code is 123", "")
+	t = b.turn("done!")
+	equal(b, "a reminder", b.unasked(t), "reminder   ⏰ call Karim")
+	equal(b, "the same attempt again", b.unasked(t), "reminder   ⏰ call Karim")
+	r = b.remind("while the turn runs", "", 0)
+	b.now = b.now.Add(2 * time.Hour)
+	b.must(second(b.fire(r, time.Time{})))
+	b.answer(t, "well done")
+	for _, text := range []string{"1", "2", "3"} {
+		answer(text, "/day")
+	}
+	t = b.turn("what?")
+	equal(b, "the newest three", b.unasked(t), "notice /day  1, notice /day  2, notice /day  3")
+	b.answer(t, "that")
+	t = b.turn("and?")
+	equal(b, "nothing since", b.unasked(t), "")
+	b.answer(t, "nothing")
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	t = b.turn("in a thread")
+	b.answer(t, "yes")
+	other := b.noteOf(nil, "elsewhere", "")
+	other.Messages[0].Answers, other.Deliveries = "/day", nil
+	b.must(second(b.Note(b.ctx, other)))
+	answer("here", "/day")
+	t = b.turn("what was that?")
+	equal(b, "title", t.Title, "work")
+	equal(b, "in a plain thread", b.unasked(t), "notice /day  here")
+}
+
+func testFailedParts(b *bench) {
+	for range 3 {
+		q, a := b.exchange("one", "1")
+		b.finalSummary(b.segment(), "a day", []string{"the door"}, q, a)
+		b.now = b.now.Add(24 * time.Hour)
+	}
+	t := b.turn("hello")
+	fails := func(table string) string {
+		b.t.Helper()
+		b.exec(`ALTER TABLE ` + table + ` RENAME TO away`)
+		w, err := b.Window(b.ctx, t, b.ongoing())
+		b.exec(`ALTER TABLE away RENAME TO ` + table)
+		b.must(err)
+		equal(b, "messages without "+table, w.Messages[len(w.Messages)-1].Text, "hello")
+		return strings.Join(slices.Sorted(maps.Keys(w.Failed)), " ")
+	}
+	equal(b, "without loops", fails("loops"), "loops")
+	equal(b, "without summaries", fails("summaries"), "days last")
+	w, err := b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	equal(b, "days before the last", len(w.Days), 2)
+	equal(b, "the newest first", w.Days[0].Label > w.Days[1].Label, true)
+	b.epochFrom(t, "hello to you")
+	b.effects(core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
+	t = b.turn("hello")
+	equal(b, "without loops in an epoch", fails("loops"), "news")
+	equal(b, "without themes in an epoch", fails("themes"), "news")
+}
+
+func testOwnChanges(b *bench) {
+	b.epochFrom(b.turn("first"), "1")
+	t := b.turn("note it")
+	w, err := b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	r := b.reply(t, "noted")
+	r.Told, r.Effects = w.News, []core.Effect{core.OpenLoop{Loop: core.Loop{Text: "the door"}, At: b.now}}
+	b.commit(r)
+	t = b.turn("and now?")
+	b.wantNews(t, "")
+	w, err = b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	r = b.reply(t, "well")
+	r.Told, r.Effects = w.News, []core.Effect{core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now}}
+	b.effects(core.OpenLoop{Loop: core.Loop{Text: "the roof"}, At: b.now}) // by the person, meanwhile
+	b.commit(r)
+	b.wantNews(b.turn("what is open?"), "open the window, open the roof")
+}
+
+func testUnaskedRedacted(b *bench) {
+	q, _ := b.exchange("the safe is 1234", "I see")
+	b.epochFrom(b.turn("first"), "1")
+	t := b.turn("and?")
+	r := b.reply(t, "well")
+	b.replyWithNews(r, core.News{Text: "a loop", Sent: "the safe is 1234"})
+	b.effects(core.Redact{Message: q, At: b.now})
+	if n := b.message(t.Inputs[0]).News; n == nil || n.Sent+n.Text != "" {
+		b.t.Errorf("got %+v", n)
 	}
 }
 
