@@ -168,7 +168,8 @@ type Day struct {
 
 // Turn configures turns.
 type Turn struct {
-	Debounce    time.Duration `yaml:"debounce" default:"700ms" range:"0..1m"`
+	Debounce    time.Duration `yaml:"debounce" default:"0s" range:"0..1m"`
+	Join        time.Duration `yaml:"join" default:"5s" range:"0..1m"`
 	Workers     int           `yaml:"workers" default:"256" range:"1..10_000"`
 	GiveUpAfter time.Duration `yaml:"give_up_after" default:"10m" range:"1s.."`
 	Lease       time.Duration `yaml:"lease" default:"1m" range:"3s..1h"`

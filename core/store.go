@@ -120,6 +120,9 @@ type TurnStore interface {
 	// ClaimTurn claims a due turn job, assigns positions to its inputs and returns the
 	// turn; nil if another worker has the job, it is not due, or nothing is pending.
 	ClaimTurn(ctx context.Context, ref JobRef, c Claim, b Budget) (*Turn, *Postponed, error)
+	// JoinTurn makes the next pending messages inputs of a running turn, if they are of its identity and day and may be
+	// joined, and reports whether it did. It updates t. ErrFenced if the lease was lost.
+	JoinTurn(ctx context.Context, t *Turn, now time.Time) (bool, error)
 	// Flags returns the requests to a running turn.
 	Flags(ctx context.Context, user UserID, turn TurnID) (TurnFlags, error)
 	// Window reads the data for a turn's context. If the current epoch continues, its

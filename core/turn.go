@@ -35,6 +35,8 @@ type Turn struct {
 	Failures  int       // attempts that failed with an error
 	LastError string
 	Reserved  int // reserved tokens of the day's budget: Budget.Reserve or Budget.Least
+	// Solo: no later message may join the turn.
+	Solo bool
 	// Task is the task that the turn runs, which was due at Due; 0: none.
 	Task TaskID
 	Due  time.Time
@@ -80,7 +82,8 @@ type Budget struct {
 // TurnFlags holds the requests to a running turn.
 type TurnFlags struct {
 	Stop    bool
-	Restart int // counts edits, redactions and /retry since the claim
+	Restart int  // counts edits, redactions and /retry since the claim
+	More    bool // messages of the turn's identity wait, and could join it
 }
 
 // Window holds the store's data for one context, read at one instant. Its size is
@@ -345,6 +348,14 @@ func (c Cut) Percent() int {
 		return 0
 	}
 	return max(1, c.Out*100/c.Of)
+}
+
+// Progress is told about an answer while it is made.
+type Progress struct {
+	Text func(soFar string) // the whole answer so far, each time it grows
+	// Acts is called before a tool acts outside our own store. If the context has ended when it returns, the tool does
+	// not run.
+	Acts func()
 }
 
 // Answer is a model's answer to a prompt. It is valid, if incomplete, even with an error.

@@ -76,6 +76,8 @@ type Request struct {
 	// OnText receives the whole answer so far, each time it grows. Text that the model writes before it calls tools
 	// counts as an answer until then: after the calls the text begins again.
 	OnText func(soFar string)
+	// OnAct is called before a tool acts outside our own store, which it does only if the context has not ended then.
+	OnAct func()
 }
 
 // Verdict is the decision about a call of an outside tool.

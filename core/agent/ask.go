@@ -42,7 +42,7 @@ func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 // complete reads one completion to its end. With an error the answer is incomplete.
 func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	text, last, usage, err := r.stream(ctx, r.request(tools), r.show)
-	if err == nil || usage != nil || text != "" { // otherwise the answer had not begun
+	if err == nil || usage != nil || text != "" || ctx.Err() != nil { // otherwise the answer had not begun
 		r.settle(usage, text)
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Answer runs the model and its tools for one turn; see gateway.Agent.
 func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt,
-	onText func(string)) (core.Answer, error) {
+	on core.Progress) (core.Answer, error) {
 	ctx, end := span(ctx, "answer", t)
 	defer end()
 	if ts.Config.LLM.Vision {
@@ -50,7 +50,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
 		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: permit,
 		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens,
-		Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more}
+		Now: ts.Now, Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
 	if rejected(err) && blind(req.Messages) { // otherwise the picture would fail every later answer
 		used := out.Usage

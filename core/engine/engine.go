@@ -185,7 +185,7 @@ func (e *Engine) newGateway() *gateway.Gateway {
 		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Share: e.share, Files: e.Files,
 		People: e.People, Commands: e.newCommands(),
 		Prompts: e.Turns, Agent: e.Turns, Tasks: e.Tasks, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
-		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce,
+		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce, Join: c.Turn.Join,
 			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
 			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage,
 			Speaks: e.speech != nil, LongestVoice: c.Transcription.MaxDuration},

@@ -24,8 +24,8 @@ const (
 func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error) error {
 	t := r.turn
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errRestart):
-		return errRestart
+	case errors.Is(cause, errRestart), errors.Is(cause, errJoin):
+		return cause
 	case errors.Is(cause, core.ErrFenced):
 		return err
 	case errors.Is(cause, errStopped), errors.Is(err, core.ErrNotFound):

@@ -68,8 +68,8 @@ type Prompter interface {
 
 // Agent runs the model and its tools.
 type Agent interface {
-	// Answer answers a prompt. onText receives the whole answer so far.
-	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error)
+	// Answer answers a prompt.
+	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, on core.Progress) (core.Answer, error)
 }
 
 // Limiter bounds the rate of sending. Take reserves the next slot and returns the wait for
@@ -107,6 +107,8 @@ type Tasks interface {
 
 // Previews receives the whole answer so far, each time it grows.
 type Previews interface {
+	// Followed reports whether somebody sees previews of a user's answers.
+	Followed(user core.UserID) bool
 	Preview(t *core.Turn, soFar string)
 }
 
@@ -121,6 +123,7 @@ type Summaries interface {
 // Settings configure a gateway; package configs has their defaults.
 type Settings struct {
 	Debounce       time.Duration
+	Join           time.Duration // after the start of a turn, in which later messages join it
 	GiveUpAfter    time.Duration
 	Poll           time.Duration // in case a wake-up is lost
 	TokensPerDay   int

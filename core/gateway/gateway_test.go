@@ -218,7 +218,7 @@ func (l *line) count() int {
 type brain struct {
 	mu     sync.Mutex
 	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
-	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
+	script func(ctx context.Context, inputs string, on core.Progress) (string, error)
 	calls  int
 	// Prompts in the order in which they were answered.
 	prompts []core.Prompt
@@ -248,7 +248,7 @@ func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time
 }
 
 func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt,
-	onText func(string)) (core.Answer, error) {
+	on core.Progress) (core.Answer, error) {
 	ms, err := b.store(ctx, t.User, t.Inputs)
 	if err != nil {
 		return core.Answer{}, err
@@ -264,7 +264,7 @@ func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Pr
 	b.mu.Unlock()
 	text, err := "re: "+strings.Join(texts, " + "), error(nil)
 	if script != nil {
-		text, err = script(ctx, strings.Join(texts, " + "), onText)
+		text, err = script(ctx, strings.Join(texts, " + "), on)
 	}
 	if text == "" {
 		return core.Answer{}, err

@@ -91,7 +91,9 @@ func (s *previewer) preview() time.Duration {
 	if text == "" || text == s.seen || !s.clear() {
 		return firstSign
 	}
-	s.r.visible.Store(true)
+	if !s.r.show() {
+		return firstSign
+	}
 	s.seen = text
 	s.try("preview", s.stream.Preview(s.ctx, s.r.turn.Address, s.key, text))
 	return s.stream.PreviewEvery()

@@ -49,7 +49,7 @@ func TestWhatComesDuringATurnIsAnsweredByTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
-	w.brain.script = func(_ context.Context, in string, _ func(string)) (string, error) {
+	w.brain.script = func(_ context.Context, in string, _ core.Progress) (string, error) {
 		began <- struct{}{}
 		<-goOn
 		return "re: " + in, nil
@@ -69,7 +69,7 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	began := make(chan struct{})
-	w.brain.script = func(ctx context.Context, _ string, _ func(string)) (string, error) {
+	w.brain.script = func(ctx context.Context, _ string, _ core.Progress) (string, error) {
 		close(began)
 		<-ctx.Done()
 		return "half a", context.Cause(ctx)
@@ -88,7 +88,7 @@ func TestAnEditRestartsTheTurn(t *testing.T) {
 	w := newWorld(t, nil)
 	var calls atomic.Int32
 	began := make(chan struct{}, 3)
-	w.brain.script = func(ctx context.Context, in string, _ func(string)) (string, error) {
+	w.brain.script = func(ctx context.Context, in string, _ core.Progress) (string, error) {
 		began <- struct{}{}
 		if calls.Add(1) == 1 {
 			<-ctx.Done()
@@ -111,7 +111,7 @@ func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
 	w := newWorld(t, nil)
 	var dead atomic.Bool
 	dead.Store(true)
-	w.brain.script = func(_ context.Context, in string, _ func(string)) (string, error) {
+	w.brain.script = func(_ context.Context, in string, _ core.Progress) (string, error) {
 		if dead.Load() {
 			return "", errDown
 		}
@@ -131,7 +131,7 @@ func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
 func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
-	w.brain.script = func(context.Context, string, func(string)) (string, error) {
+	w.brain.script = func(context.Context, string, core.Progress) (string, error) {
 		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("the server says `no such key`: check llm.api_key")}
 	}
 	w.say("hello")
@@ -147,7 +147,7 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	fails := func(kind core.ModelErrorKind) {
 		w.brain.mu.Lock()
 		defer w.brain.mu.Unlock()
-		w.brain.script = func(context.Context, string, func(string)) (string, error) {
+		w.brain.script = func(context.Context, string, core.Progress) (string, error) {
 			return "", &core.ModelError{Kind: kind, Err: errors.New("the server's words")}
 		}
 	}
@@ -214,7 +214,7 @@ func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.brain.script = func(context.Context, string, func(string)) (string, error) { return "a b c", nil }
+	w.brain.script = func(context.Context, string, core.Progress) (string, error) { return "a b c", nil }
 	w.line.limit(1)
 	w.line.failNext(nil, &core.RetryAfter{After: time.Millisecond, Err: errors.New("wait")})
 	w.say("hello")
@@ -242,9 +242,9 @@ func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
 	s := streamer{newLine(), make(chan int, 10)}
 	w := newWorld(t, func(o *gateway.Options) { o.Channels = gateway.NewChannels(s) })
 	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
-	w.brain.script = func(_ context.Context, in string, onText func(string)) (string, error) {
+	w.brain.script = func(_ context.Context, in string, on core.Progress) (string, error) {
 		if in == "two" {
-			onText("re: ")
+			on.Text("re: ")
 			began <- struct{}{}
 			<-goOn
 		}
@@ -389,7 +389,7 @@ func TestARestartGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	began := make(chan struct{}, 1)
-	w.brain.script = func(ctx context.Context, in string, _ func(string)) (string, error) {
+	w.brain.script = func(ctx context.Context, in string, _ core.Progress) (string, error) {
 		began <- struct{}{}
 		<-ctx.Done()
 		return "", ctx.Err()

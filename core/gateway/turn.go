@@ -17,21 +17,43 @@ import (
 var (
 	errStopped = errors.New("stopped by the person")
 	errRestart = errors.New("its messages were changed")
+	errJoin    = errors.New("more messages join it")
 )
 
-// maxRestarts bounds the restarts of a turn because of edits.
+// maxRestarts bounds the restarts of a turn because of edits and of messages that join it.
 const maxRestarts = 3
 
 // running is a turn that this process works on.
 type running struct {
 	turn    *core.Turn
-	visible atomic.Bool   // a preview was shown
+	visible atomic.Bool   // something of the answer was shown
 	flagged chan struct{} // its flags may have changed
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
+	ended    bool                    // the current attempt was interrupted
+	acted    bool                    // a tool acted outside
 	restarts int                     // requests seen so far
+	joins    int                     // how often messages joined
 	stopped  bool                    // requested, if only before the attempt
+}
+
+// show reports whether something of the answer may be shown, after which no message joins the turn.
+func (r *running) show() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	r.visible.Store(true)
+	return true
+}
+
+// acts notes that a tool is about to act outside, after which no message joins the turn.
+func (r *running) acts() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acted = r.acted || !r.ended
 }
 
 // takeTurn claims a due turn and runs it.
@@ -114,12 +136,25 @@ func (g *Gateway) runTurn(r *running, u core.User) *core.Delivery {
 	}()
 	for {
 		d, err := g.attempt(held, r, u)
+		if errors.Is(err, errJoin) {
+			err = g.join(held, t)
+		}
 		if !errors.Is(err, errRestart) {
 			g.logTurn(t, err)
 			return d
 		}
 		t.Again = true
 	}
+}
+
+// join adds the messages that were sent since to a turn, which then begins again.
+func (g *Gateway) join(ctx context.Context, t *core.Turn) error {
+	_, err := g.Store.JoinTurn(ctx, t, g.Now())
+	if errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
+		return err
+	}
+	g.logUnless(ctx, err, "messages not joined; the next turn answers them", zap.Int64("user", int64(t.User)))
+	return errRestart
 }
 
 // readFlags reads the flags that a turn got before this process claimed it.
@@ -137,7 +172,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	ctx, cancel := context.WithCancelCause(held)
 	defer cancel(nil)
 	r.mu.Lock()
-	r.cancel = cancel
+	r.cancel, r.ended = cancel, false
 	if r.stopped {
 		cancel(errStopped)
 	}
@@ -148,12 +183,12 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	}
 	preview := g.startPreview(ctx, r)
 	defer preview.close()
-	onText := func(soFar string) {
-		if g.Previews != nil {
+	on := core.Progress{Acts: r.acts, Text: func(soFar string) {
+		if g.Previews != nil && g.Previews.Followed(r.turn.User) && r.show() {
 			g.Previews.Preview(r.turn, soFar)
 		}
 		preview.text(soFar)
-	}
+	}}
 	p, err := g.Prompts.Prompt(ctx, r.turn, u, start)
 	if err != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
@@ -162,7 +197,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	built := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
-	a, err := g.Agent.Answer(ctx, r.turn, u, p, onText)
+	a, err := g.Agent.Answer(ctx, r.turn, u, p, on)
 	preview.close()
 	g.Crash.At("model")
 	now := g.Now()
@@ -303,16 +338,17 @@ func (g *Gateway) watch(ctx context.Context, r *running) {
 		}
 		f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
 		if err == nil {
-			r.obey(f)
+			r.obey(f, g.Now().Sub(r.turn.StartedAt) <= g.Settings.Join)
 		}
 	}
 }
 
-// obey interrupts the current attempt if the flags request it.
-func (r *running) obey(f core.TurnFlags) {
+// obey interrupts the current attempt if the flags request it. Messages that wait join the turn if it is early.
+func (r *running) obey(f core.TurnFlags, early bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again := f.Restart > r.restarts && r.restarts < maxRestarts && !r.visible.Load()
+	open := !r.visible.Load() && r.restarts+r.joins < maxRestarts
+	again := f.Restart > r.restarts && open
 	switch {
 	case f.Stop:
 		r.stopped = true
@@ -320,6 +356,9 @@ func (r *running) obey(f core.TurnFlags) {
 		return
 	case again:
 		r.interrupt(errRestart)
+	case f.More && early && open && !r.acted && !r.ended && !r.turn.Solo:
+		r.joins++
+		r.interrupt(errJoin)
 	}
 	r.restarts = max(f.Restart, r.restarts)
 }
@@ -328,6 +367,7 @@ func (r *running) obey(f core.TurnFlags) {
 func (r *running) interrupt(cause error) {
 	if r.cancel != nil {
 		r.cancel(cause)
+		r.ended = true
 	}
 }
 

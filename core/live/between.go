@@ -82,6 +82,9 @@ func (h *Hub) learns() bool {
 	return h.now().Before(h.knows)
 }
 
+// Followed reports whether somebody follows a user, in this process or another.
+func (h *Hub) Followed(user core.UserID) bool { return len(h.followers(user)) > 0 || h.isAfar(user) }
+
 // Preview passes on the whole answer of a turn so far. It is cheap while nobody follows the user.
 func (h *Hub) Preview(t *core.Turn, text string) {
 	p := Preview{Turn: t.ID, Thread: t.Thread, Text: text}

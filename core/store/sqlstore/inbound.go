@@ -211,7 +211,7 @@ func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.P
 	}
 	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode, Title: to.title,
 		Identity: to.identity.ID, Address: to.identity.Address, State: core.TurnRunning, StartedAt: a.Claim.Now,
-		Reserved: b.Reserve}, nil
+		Reserved: b.Reserve, Solo: solo}, nil
 }
 
 // appendOne stores one message, as the next input of turn if that is not nil. It reports whether raw payloads are

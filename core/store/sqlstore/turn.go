@@ -55,6 +55,9 @@ func (t *tx) placed(thread core.ThreadID, last int64) {
 // queueTurn ensures a job after new messages in a thread with the head h: a head that has no
 // turn yet is postponed to runAt, as more was written; one with a turn gets a successor.
 func (t *tx) queueTurn(h head, thread core.ThreadID, runAt time.Time) {
+	if h.ref != 0 && h.state == core.JobRunning {
+		t.wake = append(t.wake, core.TurnTopic(t.user, core.TurnID(h.ref))) // the message may join the turn
+	}
 	if h.ref == 0 && h.state == core.JobReady {
 		t.awaken(core.QueueTurn)
 		t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
@@ -132,7 +135,8 @@ func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
 func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,
 	b core.Budget) *core.Turn {
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
-		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
+		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve,
+		Solo: run[0].solo != 0}
 	if run[0].solo == soloTask {
 		turn.Reserved = 0
 		t.beginRun(turn, run[0].id, &b)
@@ -141,6 +145,15 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	var last int64
 	t.get(columns{&turn.Mode, &turn.Title, &failed, &last},
 		`SELECT h.mode, h.title, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
+	last = t.addInputs(turn, run, last, failed, now)
+	t.insertTurn(turn, last, b, &core.Claim{})
+	t.addressTurn(turn)
+	return turn
+}
+
+// addInputs adds messages to the inputs of a turn, behind the last position of its thread, and returns the new last
+// one. Messages up to failed keep their place for display.
+func (t *tx) addInputs(turn *core.Turn, run []pendingMessage, last int64, failed core.MessageID, now time.Time) int64 {
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
@@ -148,9 +161,37 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4, refused = 0 WHERE user_id = $1 AND id = $2`,
 			t.user, m.id, last, turn.ID, failed)
 	}
-	t.insertTurn(turn, last, b, &core.Claim{})
-	t.addressTurn(turn)
-	return turn
+	return last
+}
+
+// JoinTurn adds pending messages to a running turn; see core.TurnStore.
+func (s *Store) JoinTurn(ctx context.Context, turn *core.Turn, now time.Time) (joined bool, err error) {
+	var next core.Turn
+	err = s.update(ctx, "join turn", turn.User, func(t *tx) {
+		t.holds(turn.Lease)
+		run := t.pending(turn.Thread)
+		if joined = len(run) > 0 && run[0].identity == turn.Identity && run[0].solo == 0 && !turn.Solo &&
+			run[0].segment == turn.Segment && run[len(run)-1].segment == turn.Segment; !joined {
+			return
+		}
+		var failed core.MessageID
+		var last int64
+		t.get(columns{&failed, &last}, `SELECT h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`,
+			t.user, turn.Thread)
+		next = *turn
+		next.Inputs = slices.Clone(turn.Inputs)
+		t.placed(turn.Thread, t.addInputs(&next, run, last, failed, now))
+		t.exec(`UPDATE turns SET inputs = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, text(next.Inputs))
+		if len(t.pending(turn.Thread)) == 0 {
+			t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user, threadKey(turn.Thread))
+		}
+		t.addressTurn(&next)
+	})
+	if err != nil || !joined {
+		return false, err
+	}
+	*turn = next
+	return true, nil
 }
 
 func (t *tx) addressTurn(turn *core.Turn) {
@@ -237,7 +278,7 @@ func (t *tx) resume(id core.TurnID, l core.Lease) *core.Turn {
 		t.dropTurn(id, l)
 		return nil
 	}
-	turn.Lease = l
+	turn.Lease, turn.Solo = l, true // whether its inputs were is not stored
 	t.addressTurn(&turn)
 	return &turn
 }
@@ -282,8 +323,9 @@ func (t *tx) turn(id core.TurnID) core.Turn {
 // Flags returns the requests to a running turn.
 func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (core.TurnFlags, error) {
 	var f core.TurnFlags
-	err := s.one(ctx).row(`SELECT stop, restarts FROM turns WHERE user_id = $1 AND id = $2`, user,
-		turn).Scan(&f.Stop, &f.Restart)
+	err := s.one(ctx).row(`SELECT t.stop, t.restarts, EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = t.thread_id
+			AND m.identity_id = t.identity_id AND m.solo = 0 AND `+unread+`)
+		FROM turns t WHERE t.user_id = $1 AND t.id = $2`, user, turn).Scan(&f.Stop, &f.Restart, &f.More)
 	return f, found(err)
 }
 

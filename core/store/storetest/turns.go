@@ -11,6 +11,7 @@ func turnCases() []testCase {
 	return []testCase{
 		{"a lapsed turn is taken over and its old holder is fenced", testFence},
 		{"a held turn cannot be claimed", testHeldTurn},
+		{"messages join a running turn", testJoin},
 		{"a failed turn leaves its inputs to the next one", testFailed},
 		{"a failed turn does not hold up another identity", testFailedBeside},
 		{"each identity's messages are tried, though the first fail", testFailedTogether},
@@ -28,6 +29,63 @@ func turnCases() []testCase {
 		{"effects of a reply are committed with it", testCommitEffects},
 		{"a turn shows its snapshot and epoch", testTurnReader},
 	}
+}
+
+// testJoin checks that messages of the turn's identity and day join it, in order, and no others.
+func testJoin(b *bench) {
+	join := func(t *core.Turn) bool {
+		b.t.Helper()
+		joined, err := b.JoinTurn(b.ctx, t, b.now)
+		b.must(err)
+		return joined
+	}
+	more := func(t *core.Turn) bool {
+		b.t.Helper()
+		f, err := b.Flags(b.ctx, b.user.ID, t.ID)
+		b.must(err)
+		return f.More
+	}
+	t := b.turn("one")
+	equal(b, "more", more(t), false)
+	equal(b, "joined by nothing", join(t), false)
+	b.say(true, "two", "three")
+	equal(b, "more", more(t), true)
+	equal(b, "joined", join(t), true)
+	equal(b, "inputs", len(t.Inputs), 3)
+	stored, _, err := b.Turn(b.ctx, b.user.ID, t.ID)
+	b.must(err)
+	equal(b, "stored inputs", len(stored.Inputs), 3)
+	equal(b, "joined again", join(t), false)
+	w, err := b.Window(b.ctx, t, query())
+	b.must(err)
+	equal(b, "window", len(w.Messages), 3)
+	old := *t
+	b.now = b.now.Add(2 * time.Minute)
+	fresh := b.take()
+	equal(b, "inputs after a crash", len(fresh.Inputs), 3)
+	_, err = b.JoinTurn(b.ctx, &old, b.now)
+	equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
+	b.sent(b.answer(fresh, "to all three").Delivery)
+	equal(b, "due after the answer", len(b.due(turns)), 0)
+	b.wantTexts("one", "two", "three", "to all three")
+
+	t = b.turn("four")
+	a := b.batch(true, "alone")
+	a.Messages[0].Solo = true
+	b.must(second(b.Append(b.ctx, a)))
+	equal(b, "more of what is answered alone", more(t), false)
+	equal(b, "joined by it", join(t), false)
+	b.sent(b.answer(t, "to four").Delivery)
+	t = b.take()
+	equal(b, "solo", t.Solo, true)
+	b.say(true, "five")
+	equal(b, "joined what is answered alone", join(t), false)
+	b.sent(b.answer(t, "to the one alone").Delivery)
+	t = b.take()
+	equal(b, "the next turn", b.message(t.Inputs[0]).Text, "five")
+	b.now = b.now.Add(24 * time.Hour)
+	b.say(true, "six")
+	equal(b, "joined by another day", join(t), false)
 }
 
 func testFence(b *bench) {
