@@ -25,7 +25,7 @@ func TestDefaultsSuitTheWindow(t *testing.T) {
 			t.Errorf("%d: %v", c.window, err)
 		}
 		x := got.Context
-		have := [...]int{got.LLM.MaxOutputTokens, x.TotalTokens, x.TargetTokens, x.TodayRawTokens, x.LastConversationTokens,
+		have := [...]int{got.LLM.Output(), x.TotalTokens, x.TargetTokens, x.TodayRawTokens, x.LastConversationTokens,
 			got.Agent.ResultTokens, got.Documents.PreviewTokens}
 		if want := [...]int{c.output, c.total, c.target, c.raw, c.last, c.result, c.preview}; have != want {
 			t.Errorf("%d: %v, want %v", c.window, have, want)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/llm/anthropic"
 	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/llm/fallback"
@@ -49,13 +51,30 @@ func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 	case "demo":
 		return demo.New(t), nil
 	case "openai":
-		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
-			Timeout: c.Timeout, Way: way}), nil
+		return sighted(c, openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+			Effort: c.ReasoningEffort, Timeout: c.Timeout, Way: way})), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
-			MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout, Way: way}), nil
+		return sighted(c, anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+			Effort: c.ReasoningEffort, Timeout: c.Timeout, Way: way})), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
+}
+
+// sighted returns a model that gets pictures only if it is to see them.
+func sighted(c configs.LLM, m core.Model) core.Model {
+	if c.SeesItself() {
+		return m
+	}
+	return blind{m}
+}
+
+// blind is a model that is told of pictures, and does not see them.
+type blind struct{ core.Model }
+
+// Stream asks the model.
+func (b blind) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+	req.Messages, _ = llm.Blind(req.Messages, llm.Unseen)
+	return b.Model.Stream(ctx, req)
 }
 
 // ErrCutOff means that a model's answer ended without a finish reason.
@@ -116,7 +135,7 @@ const ledgerLease = 10 * time.Minute
 func (e *Engine) newLedger() *trust.Ledger {
 	c := e.Config
 	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay,
-		Worker: e.Name, Lease: ledgerLease, Tokens: e.Tokens, MaxOutput: c.LLM.MaxOutputTokens,
+		Worker: e.Name, Lease: ledgerLease, Tokens: e.Tokens, MaxOutput: c.LLM.Output(),
 		Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
 }
 
