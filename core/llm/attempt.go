@@ -75,6 +75,7 @@ func (a *attempt) begin() {
 	defer a.mu.Unlock()
 	if a.answers >= relearn {
 		a.model.lacks, a.over, a.answers = reductions{}, 0, 0
+		a.startless = ""
 	}
 	if a.lacks = a.model.lacks; a.over > 0 && a.full >= a.over {
 		a.lacks.add(core.ReducedLength)
@@ -254,7 +255,7 @@ func (p *passing) last(d core.Delta) error {
 		d.Usage = &p.used
 	}
 	d.Reduced = p.made
-	p.learn()
+	p.learn(p.reader.startless)
 	p.yield(d, nil)
 	return nil
 }
@@ -289,11 +290,14 @@ func (p *passing) usage(d core.Delta) *core.Usage {
 
 // learn remembers what made the difference. Earlier steps of the same attempt may not have been needed: if they were,
 // the next attempts add them again. A length is remembered as the size that is too long.
-func (a *attempt) learn() {
+func (a *attempt) learn(startless string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.vain = false
 	a.answers++
+	if startless != "" {
+		a.startless = startless
+	}
 	switch {
 	case a.step == core.ReducedLength:
 		a.model.lacks.most = a.lacks.most

@@ -35,30 +35,37 @@ func (r *reductions) has(k core.Reduction) bool { return r.kinds[slices.Index(or
 
 func (r *reductions) add(k core.Reduction) { r.kinds[slices.Index(order[:], k)] = true }
 
-// apply returns a request without what is left out, and the reductions that make a difference to it.
+// apply returns a request without what is left out, and the reductions that make a difference to it. Roles come last,
+// since what joins messages hides which of them are instructions.
 func (r *reductions) apply(req core.ModelRequest) (core.ModelRequest, []core.Reduction) {
+	changed := [len(order)]bool{r.has(core.ReducedParameters)}
+	step := func(k core.Reduction, reduce func() bool) {
+		changed[slices.Index(order[:], k)] = r.has(k) && reduce()
+	}
+	step(core.ReducedLength, func() (yes bool) {
+		req.Messages, yes = shorten(req.Messages, r.most)
+		return yes
+	})
+	step(core.ReducedImages, func() (yes bool) {
+		req.Messages, yes = Blind(req.Messages, Unseen)
+		return yes
+	})
+	step(core.ReducedTools, func() (yes bool) {
+		req, yes = toolless(req)
+		return yes
+	})
+	step(core.ReducedRoles, func() (yes bool) {
+		req.Messages, yes = alternate(req.Messages)
+		return yes
+	})
 	var made []core.Reduction
-	for _, k := range order {
-		if !r.has(k) {
-			continue
-		}
-		changed := true
-		switch k {
-		case core.ReducedRoles:
-			req.Messages, changed = alternate(req.Messages)
-		case core.ReducedImages:
-			req.Messages, changed = Blind(req.Messages, Unseen)
-		case core.ReducedTools:
-			req, changed = toolless(req)
-		case core.ReducedLength:
-			req.Messages, changed = shorten(req.Messages, r.most)
-		}
-		if changed && k != core.ReducedParameters {
-			req.CachePrefix = 0
-		}
-		if changed {
+	for i, k := range order {
+		if changed[i] {
 			made = append(made, k)
 		}
+	}
+	if slices.ContainsFunc(made, func(k core.Reduction) bool { return k != core.ReducedParameters }) {
+		req.CachePrefix = 0
 	}
 	return req, made
 }
