@@ -52,7 +52,8 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
 		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: permit,
 		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
-		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, Stored: stored, OnText: onText, Guard: guard, More: more}
+		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now,
+		Keep: ts.Files.KeepFile, Stored: stored, OnText: onText, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
 		Model: out.Model, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,

@@ -73,6 +73,9 @@ func (f Failure) remedy(kind core.ModelErrorKind) remedy {
 	switch {
 	case blocked().MatchString(words):
 		return noRemedy
+	case f.Status == http.StatusNotFound && f.Message != "" && !noPlace().MatchString(words) &&
+		!noModel().MatchString(words):
+		return smaller
 	case kind == core.ModelTooLong, kind == core.ModelRejected && !byChance().MatchString(words):
 		return smaller
 	case kind == core.ModelRejected:
@@ -118,8 +121,6 @@ func (f Failure) kind() (core.ModelErrorKind, string) {
 		return core.ModelRejected, "the provider refused what the request says"
 	case f.Status == 401, f.Status == 403, f.Status == 0 && badKey().MatchString(words):
 		return core.ModelAuth, "the provider refused the key; check llm.api_key and what it may use"
-	case f.Status == 404 && f.Message != "" && !noPlace().MatchString(words) && !noModel().MatchString(words):
-		return core.ModelRejected, "the model server refused the request"
 	case f.Status == 404 || f.Status == 405 || f.Status == 410 || f.Status/100 == 3, (f.Status == 400 || f.Status == 0) &&
 		noModel().MatchString(words):
 		return core.ModelConfig,

@@ -135,8 +135,8 @@ func TestAnswers(t *testing.T) {
 func (a answer) String() string {
 	usage, _ := json.Marshal(a.last.Usage)
 	calls, _ := json.Marshal(a.last.ToolCalls)
-	return fmt.Sprintf("text: %s\ncalls: %s\nfinish: %s\nusage: %s\nmodel: %s\nerror: %v\n",
-		a.text, calls, a.last.Finish, usage, a.last.Model, a.err)
+	return fmt.Sprintf("text: %s\ncalls: %s\nfinish: %s, thought %t\nusage: %s\nmodel: %s\nerror: %v\n",
+		a.text, calls, a.last.Finish, a.last.Thought, usage, a.last.Model, a.err)
 }
 
 func TestKeyAndPathAreSent(t *testing.T) {

@@ -17,15 +17,16 @@ import (
 type sent struct {
 	fields map[string]json.RawMessage
 	body   struct {
-		Messages []struct {
-			Role      string
-			Content   json.RawMessage
-			ToolCalls []map[string]json.RawMessage `json:"tool_calls"`
-			Reasoning json.RawMessage              `json:"reasoning_content"`
-		}
-		Tools []json.RawMessage
+		Messages []sentMessage
+		Tools    []json.RawMessage
 	}
 	size int // of the messages
+}
+
+type sentMessage struct {
+	Role      string
+	ToolCalls []map[string]json.RawMessage `json:"tool_calls"`
+	Reasoning json.RawMessage              `json:"reasoning_content"`
 }
 
 // server answers requests by rule and keeps them.
@@ -38,7 +39,7 @@ type server struct {
 func asking(t *testing.T, rule func(r sent, n int) (status int, body string)) *server {
 	t.Helper()
 	s := &server{}
-	s.model = New(Options{Model: "some-model", APIKey: key, BaseURL: serve(t, func(w http.ResponseWriter, r *http.Request) {
+	here := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		var one sent
 		var raw json.RawMessage
 		if err := json.NewDecoder(r.Body).Decode(&raw); err != nil {
@@ -52,7 +53,8 @@ func asking(t *testing.T, rule func(r sent, n int) (status int, body string)) *s
 		status, body := rule(one, len(s.sent))
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)
-	}).URL})
+	})
+	s.model = New(Options{Model: "some-model", APIKey: key, BaseURL: here.URL})
 	return s
 }
 
@@ -96,12 +98,7 @@ func takesTurns(r sent) bool {
 func (r sent) pictures() bool { return strings.Contains(string(r.fields["messages"]), "image_url") }
 
 func (r sent) toolsInIt() bool {
-	return len(r.body.Tools) > 0 || slices.ContainsFunc(r.body.Messages, func(m struct {
-		Role      string
-		Content   json.RawMessage
-		ToolCalls []map[string]json.RawMessage `json:"tool_calls"`
-		Reasoning json.RawMessage              `json:"reasoning_content"`
-	}) bool {
+	return len(r.body.Tools) > 0 || slices.ContainsFunc(r.body.Messages, func(m sentMessage) bool {
 		return m.Role == "tool" || len(m.ToolCalls) > 0
 	})
 }
@@ -157,7 +154,8 @@ func TestModel_smallerRequests(t *testing.T) {
 	req.Messages = append([]core.ModelMessage{req.Messages[0], {Role: core.RoleUser, Content: "[notes]"}},
 		req.Messages[2:]...)
 	for range 10 {
-		req.Messages = append(req.Messages, core.ModelMessage{Role: core.RoleAssistant, Content: strings.Repeat("long ", 200)},
+		req.Messages = append(req.Messages,
+			core.ModelMessage{Role: core.RoleAssistant, Content: strings.Repeat("long ", 200)},
 			core.ModelMessage{Role: core.RoleUser, Content: strings.Repeat("talk ", 200)})
 	}
 	everything := []core.Reduction{core.ReducedParameters, core.ReducedRoles, core.ReducedImages, core.ReducedTools,
@@ -461,8 +459,8 @@ func TestModel_finishReasons(t *testing.T) {
 		"SAFETY": {core.FinishRefused, 1}, "RECITATION": {core.FinishRefused, 1}, "content_filter": {core.FinishRefused, 1},
 		"network_error": {core.FinishCut, 1}, "error": {core.FinishCut, 1}, "abort": {core.FinishCut, 1},
 		"insufficient_system_resource": {core.FinishCut, 1}, "repetition_truncation": {core.FinishCut, 1},
-		"stop": {core.FinishStop, 1}, "STOP": {core.FinishStop, 1}, "end_turn": {core.FinishStop, 1}, "eos": {core.FinishStop, 1},
-		"COMPLETE": {core.FinishStop, 1},
+		"stop": {core.FinishStop, 1}, "STOP": {core.FinishStop, 1}, "end_turn": {core.FinishStop, 1},
+		"eos": {core.FinishStop, 1}, "COMPLETE": {core.FinishStop, 1},
 	}
 	for text, cases := range map[string]map[string]end{"": without, "cut off he": with} {
 		for reason, want := range cases {
@@ -531,7 +529,7 @@ func TestModel_callsInTheText(t *testing.T) {
 	}
 }
 
-// TestModel_startlessThoughts: case 21. What was passed on turns out to be thoughts: the answer begins anew.
+// TestModel_startlessThoughts: case 21. What was passed on turns out to be thoughts, and the answer begins again.
 func TestModel_startlessThoughts(t *testing.T) {
 	t.Parallel()
 	s := asking(t, func(sent, int) (int, string) {
