@@ -123,6 +123,8 @@ func cuts(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
+const noSuchModel = `{"error":{"message":"the model does not exist","type":"invalid_request_error"}}`
+
 const refusal = `{"error":{"message":"no","type":"invalid_request_error"}}`
 
 func TestAModelInTroubleIsWaitedForAndThePersonIsAnsweredOnce(t *testing.T) {
@@ -164,9 +166,9 @@ func TestAModelThatStaysAwayIsGivenUpWithAnHonestMessage(t *testing.T) {
 		trouble http.HandlerFunc
 		most    int // allowed number of requests
 	}{
-		"500": {answers(500, refusal), 8}, "429 for an hour": {answers(429, refusal, "Retry-After", "3600"), 1},
-		"hangs": {hangs, 8}, "401": {answers(401, refusal), 1}, "404": {answers(404, refusal), 1},
-		"400": {answers(400, refusal), 1},
+		"500": {answers(500, refusal), 16}, "429 for an hour": {answers(429, refusal, "Retry-After", "3600"), 1},
+		"hangs": {hangs, 8}, "401": {answers(401, refusal), 1}, "404": {answers(404, noSuchModel), 1},
+		"400": {answers(400, refusal), 6}, // each a smaller one
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
