@@ -134,7 +134,8 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 	snapshot := &core.Snapshot{Strategy: "continuous", Epoch: out.Turn.ID, NewEpoch: "first",
 		Messages: core.NewIDSet(out.Messages...), Revisions: map[core.MessageID]int{out.Messages[0]: 1},
 		Parts: []core.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3,
-		Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}
+		Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop,
+		Reduced: []core.Reduction{core.ReducedImages}}
 	done, err := w.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: at,
 		Day: day.Label, Snapshot: snapshot, Epoch: &core.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7,
