@@ -144,7 +144,11 @@ func TestAModelInTroubleIsWaitedForAndThePersonIsAnsweredOnce(t *testing.T) {
 			w.UseModel(m.URL)
 			w.Env = append(w.Env, "EVERTHREAD_LLM_TIMEOUT=2s")
 			g := w.Start()
-			m.trouble(2, f)
+			times := 2
+			if name == "cut off" {
+				times = 1 // after a second one, the answer is what arrived of it
+			}
+			m.trouble(times, f)
 			w.Telegram.Say(e2etest.Ada, "hello")
 			l := w.Ledger()
 			w.Sent(e2etest.Ada, 1)
@@ -153,8 +157,8 @@ func TestAModelInTroubleIsWaitedForAndThePersonIsAnsweredOnce(t *testing.T) {
 			if got := e2etest.Texts(w.Telegram.Sent(e2etest.Ada)); len(got) != 1 || got[0] != "echo: hello" {
 				t.Errorf("got %q", got)
 			}
-			if n := m.requests(); n != 3 {
-				t.Errorf("the model was asked %d times, want 3", n)
+			if n := m.requests(); n != times+1 {
+				t.Errorf("the model was asked %d times, want %d", n, times+1)
 			}
 		})
 	}
