@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,7 +92,7 @@ func (a *attempt) run() error {
 		if err == nil || a.ctx.Err() != nil {
 			return err
 		}
-		what := remedyOf(err)
+		what := refusalOf(err).remedy
 		if what == noRemedy {
 			return err
 		}
@@ -122,30 +123,30 @@ func kindOf(err error) core.ModelErrorKind {
 	return ""
 }
 
-// reduce takes the next step down that makes a difference, and reports whether there is one. What the server calls too
-// long is shortened first.
+// reduce takes the next step down that makes a difference, first the one that the refusal hints at, and reports whether
+// there is one.
 func (a *attempt) reduce(err error) bool {
-	if kindOf(err) == core.ModelTooLong && a.shorten() {
-		return true
-	}
-	for _, k := range order[:len(order)-1] {
-		if a.lacks.has(k) {
-			continue
-		}
-		next := a.lacks
-		next.add(k)
-		if _, made := next.apply(a.req); len(made) > len(a.made) {
-			a.lacks, a.step = next, k
-			return true
-		}
-	}
-	if a.shorten() {
+	if hint := refusalOf(err).hint; hint != "" && a.leave(hint) || slices.ContainsFunc(order[:], a.leave) {
 		return true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.vain = kindOf(err) == core.ModelDown
 	return false
+}
+
+// leave leaves a part out of the request, and reports whether that makes a difference.
+func (a *attempt) leave(k core.Reduction) bool {
+	if k == core.ReducedLength {
+		return a.shorten()
+	}
+	next := a.lacks
+	next.add(k)
+	if _, made := next.apply(a.req); a.lacks.has(k) || len(made) <= len(a.made) {
+		return false
+	}
+	a.lacks, a.step = next, k
+	return true
 }
 
 // shortest is the size of messages that are not shortened further.
@@ -248,7 +249,7 @@ func (p *passing) last(d core.Delta) error {
 		d.ToolCalls = nil
 		if !p.began {
 			return &core.ModelError{Kind: core.ModelDown, Err: &refusal{
-				"the model server ended its answer before the first word; it is tried again", repeated}}
+				text: "the model server ended its answer before the first word; it is tried again", remedy: repeated}}
 		}
 	}
 	if d.Usage != nil || p.used != (core.Usage{}) {

@@ -36,7 +36,7 @@ func (f Failure) Error() *core.ModelError {
 	if said := f.said(); said != "" {
 		text += ": " + said
 	}
-	return &core.ModelError{Kind: kind, After: f.after(), Err: &refusal{text, f.remedy(kind)}}
+	return &core.ModelError{Kind: kind, After: f.after(), Err: &refusal{text, f.remedy(kind), f.hint(kind)}}
 }
 
 // remedy is what may help against a refusal.
@@ -52,17 +52,34 @@ const (
 type refusal struct {
 	text string
 	remedy
+	hint core.Reduction // what the server seems to refuse; empty: it does not say
 }
 
 // Error returns the text.
 func (r *refusal) Error() string { return r.text }
 
-// remedyOf returns the remedy against an error of a client.
-func remedyOf(err error) remedy {
+// refusalOf returns the refusal in an error of a client; one without a remedy if there is none.
+func refusalOf(err error) refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
-		return r.remedy
+		return *r
 	}
-	return noRemedy
+	return refusal{}
+}
+
+// hint guesses from a refusal what to leave out first. It decides about the order only.
+func (f Failure) hint(kind core.ModelErrorKind) core.Reduction {
+	words := f.Code + " " + f.Message
+	switch {
+	case kind == core.ModelTooLong:
+		return core.ReducedLength
+	case ofRoles().MatchString(words):
+		return core.ReducedRoles
+	case ofImages().MatchString(words):
+		return core.ReducedImages
+	case ofTools().MatchString(words):
+		return core.ReducedTools
+	}
+	return ""
 }
 
 // remedy decides what to try next. Where a server says nothing in its own form, another one stands before it, and where
@@ -101,6 +118,9 @@ var (
 		`responsible.?ai|usage.?policy|safety (system|setting|reason)`)
 	byChance = text.Pattern(`(?i)tool_use_failed|failed_generation|malformed|pars(e|ing) tool call`)
 	crowded  = text.Pattern(`(?i)overload|timed? ?out|unavailable|capacity|too busy|loading|try again later`)
+	ofRoles  = text.Pattern(`(?i)\broles?\b|alternat`)
+	ofImages = text.Pattern(`(?i)image|picture|vision|multi.?modal`)
+	ofTools  = text.Pattern(`(?i)does not support (tools|function)|tool (use|calling)|tools? (is|are) not supported`)
 	noPlace  = text.Pattern(`(?i)not.?found|invalid url|unknown (path|url|endpoint|route)|no endpoints found for|no route`)
 	serving  = text.Pattern(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
 )
