@@ -551,3 +551,19 @@ func TestModel_startlessThoughts(t *testing.T) {
 		}
 	}
 }
+
+// TestModel_noSystemRole: where a template has no system role, the instructions begin the person's first message.
+func TestModel_noSystemRole(t *testing.T) {
+	t.Parallel()
+	s := asking(t, func(r sent, _ int) (int, string) {
+		if slices.ContainsFunc(r.body.Messages, func(m sentMessage) bool { return m.Role == "system" }) {
+			return 400, refusing("System role not supported")
+		}
+		return 200, fine
+	})
+	a := ask(t.Context(), s.model, prompt())
+	if a.err != nil || fmt.Sprint(a.last.Reduced) != "[roles]" || len(s.sent) != 2 ||
+		!strings.Contains(string(s.sent[1].fields["messages"]), `"You are kind.\n\n[notes]\n\nwhat about the boat?"`) {
+		t.Errorf("%+v after %d requests: %s", a, len(s.sent), s.sent[len(s.sent)-1].fields["messages"])
+	}
+}
